@@ -1,0 +1,108 @@
+"""Every error Stagehold raises on purpose.
+
+    StageholdError
+    +-- Terminal                  trying again unchanged cannot help
+    |   +-- InvalidSpec           a pipeline file says something impossible
+    |   +-- InvalidSetting        a setting has a value outside its allowed ones
+    |   +-- UnknownName           a pipeline, stage, run or partition that does not exist
+    |   +-- StageContractBroken   a stage function returned something the runner cannot commit
+    |   +-- GateBlocked           a gate said no; the data has to change first
+    |   +-- Fenced                a newer attempt owns this work
+    +-- Transient                 trying again may succeed
+        +-- LeaseHeld             another attempt is working on the same region now
+        +-- SparkUnavailable      no Spark Connect server answers
+        +-- PartitionDataMissing  recorded data is gone from the lake
+
+Each class takes facts, keeps them as attributes and writes the text itself: what happened, what is safe,
+what happens next, and last the command to run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+class StageholdError(Exception):
+    """Base of every error in this module; ``str(error)`` is the whole text for the user."""
+
+
+class Terminal(StageholdError):
+    """Trying again with nothing changed cannot succeed."""
+
+
+class Transient(StageholdError):
+    """Trying again may succeed; nothing was lost."""
+
+
+@dataclass(frozen=True)
+class SpecProblem:
+    """One thing wrong in a pipeline file, at one place."""
+
+    line: int
+    field: str
+    given: str
+    allowed: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.field}: got {self.given}; allowed: {self.allowed}"
+
+
+class InvalidSpec(Terminal):
+    """A pipeline file cannot be used; lists every problem found, not only the first."""
+
+    def __init__(self, file: str, problems: Sequence[SpecProblem]) -> None:
+        self.file = file
+        self.problems = tuple(problems)
+        lines = "\n".join(f"  {file}:{problem.line}: {problem.field}: got {problem.given}; allowed: {problem.allowed}" for problem in problems)
+        super().__init__(f"{file} has {len(self.problems)} problem(s); nothing was run.\n{lines}\nMend the file and run the command again.")
+
+
+class InvalidSetting(Terminal):
+    """A setting's value is outside what is allowed."""
+
+    def __init__(self, name: str, given: str, allowed: str) -> None:
+        self.name, self.given, self.allowed = name, given, allowed
+        super().__init__(f"Setting {name} is {given!r}; allowed: {allowed}. Change it in the environment and run the command again.")
+
+
+class UnknownName(Terminal):
+    """A name that was asked for does not exist."""
+
+    def __init__(self, kind: str, given: str, known: Sequence[str]) -> None:
+        self.kind, self.given, self.known = kind, given, tuple(known)
+        super().__init__(f"There is no {kind} {given!r}. Known: {', '.join(self.known) or 'none'}.")
+
+
+class Fenced(Terminal):
+    """A newer attempt took this region over, so this attempt must not publish or record anything."""
+
+    def __init__(self, region: str, epoch: int, newer_epoch: int) -> None:
+        self.region, self.epoch, self.newer_epoch = region, epoch, newer_epoch
+        super().__init__(
+            f"Attempt with epoch {epoch} of {region} was fenced by epoch {newer_epoch}. "
+            "Nothing it wrote after that is readable, and nothing is lost: the newer attempt goes on. There is nothing to do."
+        )
+
+
+class LeaseHeld(Transient):
+    """Another live attempt holds the lease of this region."""
+
+    def __init__(self, region: str, holder: str, seconds_left: float) -> None:
+        self.region, self.holder, self.seconds_left = region, holder, seconds_left
+        super().__init__(
+            f"{region} is being worked on by {holder}; its lease ends in {seconds_left:.0f} s unless it is renewed. "
+            "Wait for it to end, or stop that attempt, then run the command again."
+        )
+
+
+class PartitionDataMissing(Transient):
+    """Partitions that are recorded as consumable can no longer be read."""
+
+    def __init__(self, stage: str, partitions: Sequence[int]) -> None:
+        self.stage, self.partitions = stage, tuple(partitions)
+        named = ", ".join(str(partition) for partition in self.partitions)
+        super().__init__(
+            f"Data of {stage} is gone for partition(s) {named}. Everything else is still safe to read. "
+            f"`stagehold plan` shows what runs again; `stagehold resume` runs it."
+        )

@@ -1,0 +1,156 @@
+"""What the ledger and the lake say about work that was done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+
+class PartitionState(StrEnum):
+    """The last thing known about a partition of a stage."""
+
+    CONSUMABLE = "consumable"  # committed, gated and recorded: safe to read
+    BLOCKED = "blocked"  # the gate said no; its data was never published
+    RELEASED = "released"  # deleted on purpose
+
+
+class RunState(StrEnum):
+    """A run's life, in Flink's words; the legal transitions are in `states`."""
+
+    CREATED = "created"
+    RUNNING = "running"
+    RESTARTING = "restarting"
+    FAILING = "failing"
+    FAILED = "failed"
+    CANCELLING = "cancelling"
+    CANCELED = "canceled"
+    FINISHED = "finished"
+    RECONCILING = "reconciling"
+    SUSPENDED = "suspended"
+
+
+class AttemptState(StrEnum):
+    """A region attempt's life, in Flink's words; the legal transitions are in `states`."""
+
+    CREATED = "created"
+    SCHEDULED = "scheduled"
+    DEPLOYING = "deploying"
+    INITIALIZING = "initializing"
+    RUNNING = "running"
+    FINISHED = "finished"
+    CANCELING = "canceling"
+    CANCELED = "canceled"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, order=True)
+class Cell:
+    """One stage's output for one interval: the lineage that runs, retries and backfills of that interval share."""
+
+    pipeline: str
+    stage: str
+    interval: str
+
+
+@dataclass(frozen=True)
+class Run:
+    """One pipeline for one interval. ``launcher`` says who started it: airflow or cli."""
+
+    run_id: str
+    pipeline: str
+    interval: str
+    launcher: str
+    state: RunState
+    restore_from_stage: str | None
+    started_at: datetime
+    ended_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Lease:
+    """The right to work on ``name`` until ``expires_at``; a higher epoch fences every lower one."""
+
+    name: str
+    holder: str
+    epoch: int
+    expires_at: datetime
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One try of a region in a run."""
+
+    attempt_id: str
+    run_id: str
+    pipeline: str
+    interval: str
+    region: str
+    epoch: int
+    state: AttemptState
+    started_at: datetime
+    ended_at: datetime | None = None
+    failure: str | None = None
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A Parquet file, by its path relative to its table."""
+
+    path: str
+    bytes: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class PartitionRecord:
+    """One partition as one attempt left it. Records are appended; the newest of a partition counts.
+
+    ``version`` is the Delta version that published it, None when the gate blocked it. ``fingerprint`` is a hash of the
+    content that does not depend on row order.
+    """
+
+    cell: Cell
+    partition: int
+    state: PartitionState
+    run_id: str
+    attempt_id: str
+    epoch: int
+    wave: int
+    table: str
+    version: int | None
+    files: tuple[DataFile, ...]
+    rows: int
+    fingerprint: str
+    compute_key: str
+    recorded_at: datetime
+    reason: str | None = None
+
+    @property
+    def bytes(self) -> int:
+        return sum(file.bytes for file in self.files)
+
+
+@dataclass(frozen=True)
+class GateResult:
+    """What one expectation said about one partition in one attempt."""
+
+    cell: Cell
+    partition: int
+    attempt_id: str
+    suite: str
+    expectation: str
+    passed: bool
+    observed: str
+    recorded_at: datetime
+
+
+@dataclass(frozen=True)
+class Event:
+    """One line of a run's history, for people; nothing is decided from it."""
+
+    run_id: str
+    kind: str
+    subject: str
+    text: str
+    recorded_at: datetime

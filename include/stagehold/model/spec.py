@@ -1,0 +1,163 @@
+"""A pipeline as its author declares it. `spec_file` reads it from YAML and names file and line of what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from enum import StrEnum
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Exchange(StrEnum):
+    """How a stage reads one input: its own partition, its key groups, or everything."""
+
+    FORWARD = "forward"
+    KEYED = "keyed"
+    BROADCAST = "broadcast"
+    GATHER = "gather"
+
+
+class OutputType(StrEnum):
+    """How long an output lives, and whether it is stored at all."""
+
+    BLOCKING = "blocking"
+    BLOCKING_PERSISTENT = "blocking_persistent"
+    PIPELINED = "pipelined"
+    PIPELINED_BOUNDED = "pipelined_bounded"
+
+    @property
+    def stored(self) -> bool:
+        return self in (OutputType.BLOCKING, OutputType.BLOCKING_PERSISTENT)
+
+
+class ScheduleMode(StrEnum):
+    EAGER = "eager"
+    LAZY_FROM_SOURCES = "lazy_from_sources"
+    LAZY_FROM_SOURCES_WITH_BATCH_SLOT_REQUEST = "lazy_from_sources_with_batch_slot_request"
+
+
+class ExecutionMode(StrEnum):
+    """Chooses the type of every output that does not name one."""
+
+    PIPELINED = "pipelined"
+    PIPELINED_FORCED = "pipelined_forced"
+    PIPELINED_WITH_BATCH_FALLBACK = "pipelined_with_batch_fallback"
+    BATCH = "batch"
+    BATCH_FORCED = "batch_forced"
+
+
+class Failover(StrEnum):
+    REGION = "region"
+    FULL = "full"
+
+
+class RestartStrategy(StrEnum):
+    NONE = "none"
+    FIXED_DELAY = "fixed-delay"
+    FAILURE_RATE = "failure-rate"
+    EXPONENTIAL_DELAY = "exponential-delay"
+
+
+class SpecPart(BaseModel):
+    """Base of every part of a spec: immutable, and no field is silently ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Input(SpecPart):
+    """One edge into a stage; ``key`` names the columns of the producer that a keyed exchange groups by."""
+
+    stage: str
+    exchange: Exchange = Exchange.FORWARD
+    key: tuple[str, ...] = ()
+
+
+class Source(SpecPart):
+    """Files read by a stage without inputs, dealt into ``splits`` partitions; ``${lake}`` in the path is the lake."""
+
+    kind: str
+    path: str
+    splits: int = Field(ge=1)
+
+
+class Output(SpecPart):
+    type: OutputType = OutputType.BLOCKING
+    table: str | None = None
+
+
+class CheckpointSettings(SpecPart):
+    """``interval`` is also the wanted length of a wave: work lost by a kill is at most about that."""
+
+    interval: timedelta = timedelta(seconds=30)
+    retained: int = Field(default=1, ge=1)
+    min_pause: timedelta = timedelta(0)
+    timeout: timedelta = timedelta(minutes=10)
+    tolerable_failures: int = Field(default=0, ge=0)
+
+
+class RestartSettings(SpecPart):
+    """Parameters not used by the chosen strategy are refused by the loader."""
+
+    strategy: RestartStrategy = RestartStrategy.EXPONENTIAL_DELAY
+    attempts: int | None = Field(default=None, ge=0)
+    delay: timedelta | None = None
+    failures: int | None = Field(default=None, ge=1)
+    interval: timedelta | None = None
+    initial: timedelta | None = None
+    max: timedelta | None = None
+    multiplier: float | None = Field(default=None, ge=1)
+    jitter: float | None = Field(default=None, ge=0, le=1)
+    reset_after: timedelta | None = None
+
+
+class Stage(SpecPart):
+    """One node of the pipeline.
+
+    ``key`` are the output columns that tell which partition a row is in; it defaults to the key of the first keyed
+    input. ``partitions`` is the resolved number of output partitions, whatever it came from.
+    """
+
+    name: str
+    job: str
+    uid: str | None = None
+    source: Source | None = None
+    inputs: tuple[Input, ...] = ()
+    partitions: int = Field(ge=1)
+    max_parallelism: int = Field(ge=1, le=32768)
+    key: tuple[str, ...] = ()
+    gate: str | None = None
+    output: Output = Output()
+    per_wave: bool = False
+    params: Mapping[str, Any] = Field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        """Stable id under which the stage's records are kept."""
+        return self.uid or self.name
+
+    def input(self, stage: str) -> Input:
+        return next(edge for edge in self.inputs if edge.stage == stage)
+
+
+class Pipeline(SpecPart):
+    """A validated pipeline; stages are in topological order and every reference resolves."""
+
+    name: str
+    file: str
+    schedule: str | None = None
+    schedule_mode: ScheduleMode = ScheduleMode.LAZY_FROM_SOURCES
+    execution_mode: ExecutionMode = ExecutionMode.BATCH
+    checkpoint: CheckpointSettings = CheckpointSettings()
+    restart: RestartSettings = RestartSettings()
+    failover: Failover = Failover.REGION
+    early_cutoff: bool = False
+    params: Mapping[str, Any] = Field(default_factory=dict)
+    stages: tuple[Stage, ...]
+
+    def stage(self, name: str) -> Stage:
+        return next(stage for stage in self.stages if stage.name == name)
+
+    def readers(self, name: str) -> tuple[Stage, ...]:
+        return tuple(stage for stage in self.stages if any(edge.stage == name for edge in stage.inputs))

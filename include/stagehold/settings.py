@@ -1,0 +1,61 @@
+"""Every setting, with its default and type side by side. Read from STAGEHOLD_* environment variables."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from stagehold.errors import InvalidSetting
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One field per STAGEHOLD_<FIELD> variable; an empty string means the default that follows from ``home``."""
+
+    home: str = str(PROJECT / ".stagehold")  # all state lives under this folder
+    lake: str = ""  # folder or s3:// prefix of Delta tables; default HOME/lake
+    ledger: str = ""  # SQLAlchemy URL; default SQLite in HOME/ledger.db
+    pipelines: str = str(PROJECT / "include" / "pipelines")  # folder of pipeline YAML files
+    suites: str = str(PROJECT / "include" / "suites")  # folder of gate suites
+    project: str = str(PROJECT)  # folder that `jobs.x:y` is imported from; its code counts in fingerprints
+    spark_remote: str = ""  # Spark Connect URL; default: the local server that Stagehold runs
+    spark_port: int = 15002  # port of that local server
+    spark_memory: str = "2g"  # its heap
+    spark_cores: int = 2  # its task slots, also the smallest wave
+    airflow_port: int = 8080  # api-server of `stagehold up`
+    lease_seconds: int = 15  # an attempt that is silent for longer has lost its region
+    attempt_retries: int = 2  # Airflow retries of a region task
+
+    @property
+    def home_path(self) -> Path:
+        return Path(self.home)
+
+    @property
+    def lake_uri(self) -> str:
+        return self.lake or str(self.home_path / "lake")
+
+    @property
+    def ledger_url(self) -> str:
+        return self.ledger or f"sqlite:///{self.home_path / 'ledger.db'}"
+
+
+def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
+    """Read settings from ``environment``; refuse a number that is none, and a STAGEHOLD_ variable that does not exist."""
+    return Settings(**{field.name: _read(field.name, field.type, environment) for field in fields(Settings) if _variable(field.name) in environment})
+
+
+def _variable(field: str) -> str:
+    return f"STAGEHOLD_{field.upper()}"
+
+
+def _read(field: str, kind: object, environment: Mapping[str, str]) -> object:
+    text = environment[_variable(field)]
+    if kind != "int":
+        return text
+    if not text.isdigit():
+        raise InvalidSetting(_variable(field), text, "a whole number, 0 or more")
+    return int(text)
