@@ -17,6 +17,7 @@ class Settings:
     """One field per STAGEHOLD_<FIELD> variable; an empty string means the default that follows from ``home``."""
 
     home: str = str(PROJECT / ".stagehold")  # all state lives under this folder
+    cache: str = str(Path.home() / ".cache" / "stagehold")  # JARs and the Java shim, shared by checkouts
     lake: str = ""  # folder or s3:// prefix of Delta tables; default HOME/lake
     ledger: str = ""  # SQLAlchemy URL; default SQLite in HOME/ledger.db
     pipelines: str = str(PROJECT / "include" / "pipelines")  # folder of pipeline YAML files
