@@ -6,6 +6,7 @@
     |   +-- InvalidSetting        a setting has a value outside its allowed ones
     |   +-- UnknownName           a pipeline, stage, run or partition that does not exist
     |   +-- StageContractBroken   a stage function returned something the runner cannot commit
+    |   +-- SourceMissing         a source path matches no file
     |   +-- GateBlocked           a gate said no; the data has to change first
     |   +-- Fenced                a newer attempt owns this work
     +-- Transient                 trying again may succeed
@@ -72,6 +73,17 @@ class UnknownName(Terminal):
     def __init__(self, kind: str, given: str, known: Sequence[str]) -> None:
         self.kind, self.given, self.known = kind, given, tuple(known)
         super().__init__(f"There is no {kind} {given!r}. Known: {', '.join(self.known) or 'none'}.")
+
+
+class SourceMissing(Terminal):
+    """No file matches the path of a source stage."""
+
+    def __init__(self, stage: str, pattern: str) -> None:
+        self.stage, self.pattern = stage, pattern
+        super().__init__(
+            f"Source stage {stage} has no files: nothing matches {pattern}. Nothing was run. "
+            "Put the files there or mend the stage's source path, then run `stagehold resume`."
+        )
 
 
 class Fenced(Terminal):
