@@ -55,7 +55,9 @@ class InvalidSpec(Terminal):
     def __init__(self, file: str, problems: Sequence[SpecProblem]) -> None:
         self.file = file
         self.problems = tuple(problems)
-        lines = "\n".join(f"  {file}:{problem.line}: {problem.field}: got {problem.given}; allowed: {problem.allowed}" for problem in problems)
+        lines = "\n".join(
+            f"  {file}:{problem.line}: {problem.field}: got {problem.given}; allowed: {problem.allowed}" for problem in problems
+        )
         super().__init__(f"{file} has {len(self.problems)} problem(s); nothing was run.\n{lines}\nMend the file and run the command again.")
 
 

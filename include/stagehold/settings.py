@@ -46,7 +46,9 @@ class Settings:
 
 def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
     """Read settings from ``environment``; refuse a number that is none, and a STAGEHOLD_ variable that does not exist."""
-    return Settings(**{field.name: _read(field.name, field.type, environment) for field in fields(Settings) if _variable(field.name) in environment})
+    return Settings(
+        **{field.name: _read(field.name, field.type, environment) for field in fields(Settings) if _variable(field.name) in environment}
+    )
 
 
 def _variable(field: str) -> str:

@@ -152,7 +152,11 @@ def _judge(stage: Stage, record: PartitionRecord | None, key: ComputeKey, situat
     """Compare one partition's record with its wanted key."""
     code_problem = situation.facts[stage.name].code_problem
     if not stage.output.type.stored:
-        return (Action.RUN, f"its code cannot be compared: {code_problem}") if code_problem else (Action.REUSE, "not stored, and no reader runs")
+        return (
+            (Action.RUN, f"its code cannot be compared: {code_problem}")
+            if code_problem
+            else (Action.REUSE, "not stored, and no reader runs")
+        )
     if record is None:
         return Action.RUN, "never computed for this interval"
     if record.state is PartitionState.RELEASED:
@@ -204,7 +208,12 @@ class _Upstream:
         computing: Decision | None = None
         for decision in decisions:
             if decision.action is Action.BLOCKED:
-                return Decision(decision.stage, decision.partition, Action.BLOCKED, f"waits for {decision.stage}[{decision.partition}], which its gate blocked")
+                return Decision(
+                    decision.stage,
+                    decision.partition,
+                    Action.BLOCKED,
+                    f"waits for {decision.stage}[{decision.partition}], which its gate blocked",
+                )
             if decision.action.computes and computing is None:
                 computing = decision
         if computing is None:
