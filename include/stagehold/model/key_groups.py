@@ -1,0 +1,62 @@
+"""Key groups: how the rows of a keyed exchange are dealt to partitions, by Flink's rules.
+
+A key belongs to one of ``max_parallelism`` groups for ever; partitions own contiguous ranges of groups. So the number
+of partitions may change while stored data is found again by group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from decimal import Decimal
+from zlib import crc32
+
+HASH_NAME = "crc32-utf8"  # recorded with the data, so that another hash can never be mistaken for this one
+LOWEST_DEFAULT = 128
+HIGHEST = 32768
+SEPARATOR = "\x1f"
+NULL = "\x00"
+
+KeyColumn = str | int | bool | date | Decimal | None
+
+
+def key_group(key: Sequence[KeyColumn], max_parallelism: int) -> int:
+    """Group of a key. The Spark expression in `run.frames` gives the same for the same column types."""
+    return crc32(SEPARATOR.join(map(_text, key)).encode()) % max_parallelism
+
+
+def default_max_parallelism(partitions: int) -> int:
+    """The next power of two from one and a half times ``partitions``, inside Flink's bounds."""
+    wanted = partitions + partitions // 2
+    return min(max(1 << (wanted - 1).bit_length(), LOWEST_DEFAULT), HIGHEST)
+
+
+def range_of(index: int, partitions: int, max_parallelism: int) -> range:
+    """The groups that partition ``index`` of ``partitions`` owns."""
+    return range(_ceil(index * max_parallelism, partitions), _ceil((index + 1) * max_parallelism, partitions))
+
+
+def index_of_group(group: int, partitions: int, max_parallelism: int) -> int:
+    """The partition that owns ``group``."""
+    return group * partitions // max_parallelism
+
+
+def intersect(left: range, right: range) -> range:
+    """The groups in both ranges; empty when they do not meet."""
+    start = max(left.start, right.start)
+    return range(start, max(start, min(left.stop, right.stop)))
+
+
+def _ceil(dividend: int, divisor: int) -> int:
+    return -(-dividend // divisor)
+
+
+def _text(column: KeyColumn) -> str:
+    """As Spark casts to string: a decimal keeps its scale and never uses an exponent."""
+    if column is None:
+        return NULL
+    if isinstance(column, bool):
+        return str(column).lower()
+    if isinstance(column, Decimal):
+        return format(column, "f")
+    return str(column)
