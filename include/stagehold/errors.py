@@ -4,6 +4,10 @@
     +-- Terminal                  trying again unchanged cannot help
     |   +-- InvalidSpec           a pipeline file says something impossible
     |   +-- InvalidSetting        a setting has a value outside its allowed ones
+    |   +-- RegionCycle           regions of a pipeline wait for each other
+    |   +-- InvalidTopology       a graph of vertices and partitions says something impossible
+    |   +-- ScheduleRefused       a schedule mode cannot run with these slots or exchanges
+    |   +-- IllegalTransition     a run or attempt was told to leave a state in a way that does not exist
     |   +-- UnknownName           a pipeline, stage, run or partition that does not exist
     |   +-- StageContractBroken   a stage function returned something the runner cannot commit
     |   +-- SourceMissing         a source path matches no file
@@ -17,6 +21,7 @@
         +-- LeaseHeld             another attempt is working on the same region now
         +-- RunStillActive        a resume was asked for while the run goes on
         +-- SparkUnavailable      no Spark Connect server answers
+        +-- SessionClosed         the server closed this attempt's Spark session
         +-- PartitionDataMissing  recorded data is gone from the lake
 
 Each class takes facts, keeps them as attributes and writes the text itself: what happened, what is safe,
@@ -72,6 +77,57 @@ class InvalidSetting(Terminal):
     def __init__(self, name: str, given: str, allowed: str) -> None:
         self.name, self.given, self.allowed = name, given, allowed
         super().__init__(f"Setting {name} is {given!r}; allowed: {allowed}. Change it in the environment and run the command again.")
+
+
+class RegionCycle(Terminal):
+    """Regions of a pipeline wait for each other, so none of them could ever start."""
+
+    def __init__(self, pipeline: str, regions: Sequence[str]) -> None:
+        self.pipeline, self.regions = pipeline, tuple(regions)
+        super().__init__(
+            f"Regions of pipeline {pipeline} wait for each other, or for ones that do: {', '.join(self.regions)}. Nothing was run. "
+            "Make the output of one pipelined stage among them blocking and run the command again."
+        )
+
+
+@dataclass(frozen=True)
+class TopologyProblem:
+    """One thing wrong in a graph of vertices and partitions; ``field`` is a path such as ``partitions[0].type``."""
+
+    field: str
+    given: str
+    allowed: str
+
+    def __str__(self) -> str:
+        return f"{self.field}: got {self.given}; allowed: {self.allowed}"
+
+
+class InvalidTopology(Terminal):
+    """A graph cannot be used; lists every problem found, not only the first."""
+
+    def __init__(self, file: str, problems: Sequence[TopologyProblem]) -> None:
+        self.file, self.problems = file, tuple(problems)
+        lines = "\n".join(f"  {file}: {problem}" for problem in self.problems)
+        super().__init__(f"{file} has {len(self.problems)} problem(s); nothing was planned.\n{lines}\nMend it and run the command again.")
+
+
+class ScheduleRefused(Terminal):
+    """A schedule mode cannot run this graph."""
+
+    def __init__(self, *, mode: str, reason: str, remedy: str) -> None:
+        self.mode, self.reason, self.remedy = mode, reason, remedy
+        super().__init__(f"Schedule mode {mode} cannot run this pipeline: {reason}. Nothing was started. {remedy}")
+
+
+class IllegalTransition(Terminal):
+    """A state machine was told to do what its table does not have."""
+
+    def __init__(self, *, machine: str, state: str, wanted: str, allowed: Sequence[str]) -> None:
+        self.machine, self.state, self.wanted, self.allowed = machine, state, wanted, tuple(allowed)
+        super().__init__(
+            f"A {machine} that is {state} cannot become {wanted}; allowed: {', '.join(self.allowed) or 'nothing, it has ended'}. "
+            "Its state is unchanged. `stagehold status` shows it."
+        )
 
 
 class UnknownName(Terminal):
@@ -152,6 +208,31 @@ class LeaseHeld(Transient):
         super().__init__(
             f"{region} is being worked on by {holder}; its lease ends in {seconds_left:.0f} s unless it is renewed. "
             "Wait for it to end, or stop that attempt, then run the command again."
+        )
+
+
+class SparkUnavailable(Transient):
+    """No Spark Connect server can be reached or started."""
+
+    def __init__(self, reason: str, log_lines: Sequence[str] = ()) -> None:
+        self.reason, self.log_lines = reason, tuple(log_lines)
+        log = "".join(f"\n  {line}" for line in self.log_lines)
+        super().__init__(
+            f"Spark cannot be used: {reason}{log}\n"
+            "What was recorded stays safe to read, and a next attempt goes on from there. "
+            "`stagehold status` shows whether the server runs; `stagehold up` starts it."
+        )
+
+
+class SessionClosed(Transient):
+    """The server no longer knows the session: a newer attempt released it, or the server was started anew."""
+
+    def __init__(self, condition: str) -> None:
+        self.condition = condition
+        super().__init__(
+            f"The Spark session of this attempt is closed ({condition}): a newer attempt released it, or the server was started anew. "
+            "Nothing that this attempt had not recorded is readable. The next attempt opens a session of its own: "
+            "run the task again, or `stagehold resume`."
         )
 
 
