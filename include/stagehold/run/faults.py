@@ -12,6 +12,8 @@ import time
 from enum import StrEnum
 from pathlib import Path
 
+from stagehold.errors import Terminal
+
 
 class Point(StrEnum):
     BEFORE_WRITE = "before_write"
@@ -24,12 +26,23 @@ class Point(StrEnum):
 class FaultAction(StrEnum):
     KILL = "kill"  # SIGKILL to this process: no clean-up, no listener, nothing
     FREEZE = "freeze"  # SIGSTOP: a zombie that may wake up later
-    RAISE = "raise"  # an ordinary exception
+    RAISE = "raise"  # an ordinary exception, which Airflow tries again
+    FAIL = "fail"  # an exception that no other try can help
     HANG = "hang"  # silence with a living heartbeat
 
 
 class InjectedFault(RuntimeError):
     """Raised by a `raise` fault; deliberately no StageholdError, since real faults are foreign too."""
+
+
+class InjectedFailure(Terminal):
+    """Raised by a `fail` fault."""
+
+    def __init__(self, point: Point, stage: str, wave: int) -> None:
+        super().__init__(
+            f"A fault was switched on at {point} of {stage}, wave {wave}. What was consumable before it still is. "
+            "The fault is used up: press Resume, or run `stagehold resume`."
+        )
 
 
 def inject(home: Path, point: Point, stage: str, wave: int, action: FaultAction) -> Path:
@@ -54,6 +67,8 @@ def reach(home: Path, point: Point, stage: str, wave: int) -> None:
         os.kill(os.getpid(), signal.SIGSTOP)
     if action is FaultAction.HANG:
         time.sleep(600)
+    if action is FaultAction.FAIL:
+        raise InjectedFailure(point, stage, wave)
     if action is FaultAction.RAISE:
         raise InjectedFault(f"fault injected at {point} of {stage}, wave {wave}")
 

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from stagehold.run.faults import FaultAction, InjectedFailure, InjectedFault, Point, inject, reach
+
+
+def test_a_point_without_a_fault_is_passed(tmp_path):
+    reach(tmp_path, Point.BEFORE_WRITE, "orders", 1)
+
+
+@pytest.mark.parametrize(("action", "error"), [(FaultAction.RAISE, InjectedFault), (FaultAction.FAIL, InjectedFailure)])
+def test_a_fault_hits_once(tmp_path, action, error):
+    inject(tmp_path, Point.AFTER_WRITE, "orders", 2, action)
+    reach(tmp_path, Point.AFTER_WRITE, "orders", 1)
+    with pytest.raises(error):
+        reach(tmp_path, Point.AFTER_WRITE, "orders", 2)
+    reach(tmp_path, Point.AFTER_WRITE, "orders", 2)
+
+
+CHILD = """
+import sys
+from pathlib import Path
+from stagehold.run.faults import Point, reach
+reach(Path(sys.argv[1]), Point.AFTER_PUBLISH, "orders", 1)
+print("woke up")
+"""
+
+
+def start(home):
+    return subprocess.Popen([sys.executable, "-c", CHILD, str(home)], stdout=subprocess.PIPE, text=True)
+
+
+def test_kill_ends_the_process_at_the_point(tmp_path):
+    inject(tmp_path, Point.AFTER_PUBLISH, "orders", 1, FaultAction.KILL)
+    child = start(tmp_path)
+    assert child.communicate(timeout=30)[0] == ""
+    assert child.returncode == -signal.SIGKILL
+
+
+def test_a_frozen_process_goes_on_when_it_is_woken(tmp_path):
+    inject(tmp_path, Point.AFTER_PUBLISH, "orders", 1, FaultAction.FREEZE)
+    child = start(tmp_path)
+    os.waitid(os.P_PID, child.pid, os.WSTOPPED)
+    child.send_signal(signal.SIGCONT)
+    assert child.communicate(timeout=30)[0] == "woke up\n"

@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from stagehold.run.holder import Holder, this_process
+
+ME = this_process("airflow/dag/run/region")
+
+
+@pytest.mark.parametrize(
+    ("held_by", "expected"),
+    [
+        (str(Holder(ME.owner, "other-host", 1, "1")), True),  # an earlier try for the same owner
+        (str(Holder("cli/run", "other-host", 1, "1")), False),  # somebody else, somewhere else: cannot know
+        (str(Holder("cli/run", ME.host, ME.pid, ME.started)), False),  # somebody else, alive
+        (str(Holder("cli/run", ME.host, ME.pid, "1")), True),  # its pid was given to a newer process
+        ("anything", False),
+        ("a|b|no number|d", False),
+    ],
+)
+def test_who_may_be_taken_over(held_by, expected):
+    assert ME.may_seize(held_by) is expected
+
+
+def test_a_process_that_ended_may_be_taken_over():
+    code = "from stagehold.run.holder import this_process; print(this_process('cli/run'))"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    assert ME.may_seize(ended)
