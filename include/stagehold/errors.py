@@ -13,12 +13,16 @@
     |   +-- SourceMissing         a source path matches no file
     |   +-- GateBlocked           a gate said no; the data has to change first
     |   +-- Fenced                a newer attempt owns this work
+    |   +-- RunIdTaken            a run id names the run of another pipeline or interval
+    |   +-- LedgerTooNew          a newer Stagehold has migrated the ledger
     |   +-- JavaMissing           no Java that can run Spark
     |   +-- JarsUnusable          JARs that Spark needs are not there or not the pinned ones
     |   +-- PortTaken             something else listens where a service wants to
     |   +-- NothingToResume       a resume was asked for, and there is nothing it could run
     +-- Transient                 trying again may succeed
         +-- LeaseHeld             another attempt is working on the same region now
+        +-- LeaseLost             the lease ended before it could be renewed
+        +-- LedgerUnavailable     the ledger's database does not answer, or is locked for too long
         +-- RunStillActive        a resume was asked for while the run goes on
         +-- SparkUnavailable      no Spark Connect server answers
         +-- SessionClosed         the server closed this attempt's Spark session
@@ -267,3 +271,47 @@ class RunStillActive(Transient):
     def __init__(self, run: str, state: str) -> None:
         self.run, self.state = run, state
         super().__init__(f"{run} is still {state}. Nothing was changed. Wait for it to end, or mark it failed, then resume it.")
+
+
+class RunIdTaken(Terminal):
+    """Run ids are unique in the whole ledger; Airflow's are not, so a launcher has to add the pipeline's name."""
+
+    def __init__(self, run_id: str, taken_by: str, wanted_by: str) -> None:
+        self.run_id, self.taken_by, self.wanted_by = run_id, taken_by, wanted_by
+        super().__init__(
+            f"Run id {run_id!r} belongs to {taken_by}, so it cannot be given to {wanted_by}. Nothing was changed. "
+            f"Start the run under another id; `stagehold status {run_id}` shows the one that has it."
+        )
+
+
+class LedgerTooNew(Terminal):
+    """The ledger's schema is one that this code does not know, so reading it might misjudge what is safe."""
+
+    def __init__(self, ledger: str, version: str, known: str) -> None:
+        self.ledger, self.version, self.known = ledger, version, known
+        super().__init__(
+            f"The ledger {ledger} has schema {version}; this Stagehold knows schemas up to {known}. Nothing was read or changed. "
+            "Use the Stagehold that migrated it (`pip install --upgrade stagehold`), or name another ledger in STAGEHOLD_LEDGER."
+        )
+
+
+class LeaseLost(Transient):
+    """A lease could not be renewed in time; nobody is known to have taken it, but somebody may have."""
+
+    def __init__(self, region: str, epoch: int, reason: str) -> None:
+        self.region, self.epoch, self.reason = region, epoch, reason
+        super().__init__(
+            f"Attempt with epoch {epoch} of {region} could not renew its lease before it ended: {reason} "
+            "Everything recorded so far is safe; the attempt stopped and publishes nothing more. Run the command again to go on."
+        )
+
+
+class LedgerUnavailable(Transient):
+    """``ledger`` is the address without its password."""
+
+    def __init__(self, ledger: str, reason: str) -> None:
+        self.ledger, self.reason = ledger, reason
+        super().__init__(
+            f"The ledger {ledger} cannot be used now: {reason}. Nothing is half written, and repeating the call is safe. "
+            "Make the database reachable, or name another in STAGEHOLD_LEDGER; `stagehold status` tells when it answers."
+        )

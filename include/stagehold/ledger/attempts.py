@@ -1,0 +1,46 @@
+"""Attempts: each try of a region, with its epoch."""
+
+from __future__ import annotations
+
+from sqlalchemy import select, update
+
+from stagehold.ledger.columns import DatabaseTime
+from stagehold.ledger.engine import Database
+from stagehold.ledger.rows import attempt_from, attempt_row
+from stagehold.ledger.schema import attempts
+from stagehold.model.records import Attempt, AttemptState
+
+_ENDED = (AttemptState.FINISHED, AttemptState.CANCELED, AttemptState.FAILED)
+
+
+class Attempts:
+    """The `attempts` table."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def start(self, attempt: Attempt) -> None:
+        """Record the attempt; recording it again changes nothing, so a caller may repeat a call that ended in an outage."""
+        with self._database.writing() as connection:
+            connection.execute(self._database.insert(attempts).values(attempt_row(attempt)).on_conflict_do_nothing())
+
+    def finish(self, attempt_id: str, state: AttemptState, failure: str | None) -> bool:
+        """End the attempt. False when it had ended already (or never began): an end stays as it is."""
+        ending = update(attempts).where(attempts.c.attempt_id == attempt_id, attempts.c.state.not_in(_ENDED))
+        with self._database.writing() as connection:
+            return connection.execute(ending.values(state=state, failure=failure, ended_at=DatabaseTime())).rowcount == 1
+
+    def of_run(self, run_id: str) -> tuple[Attempt, ...]:
+        """The run's attempts in the order they began."""
+        query = select(attempts).where(attempts.c.run_id == run_id).order_by(attempts.c.started_at, attempts.c.attempt_id)
+        with self._database.reading() as connection:
+            return tuple(attempt_from(row) for row in connection.execute(query).mappings())
+
+    def newest(self, pipeline: str, interval: str, region: str) -> Attempt | None:
+        """The attempt with the highest epoch, whatever run it belongs to."""
+        columns = attempts.c
+        cell = (columns.pipeline == pipeline, columns.interval == interval, columns.region == region)
+        query = select(attempts).where(*cell).order_by(columns.epoch.desc()).limit(1)
+        with self._database.reading() as connection:
+            row = connection.execute(query).mappings().one_or_none()
+        return attempt_from(row) if row else None

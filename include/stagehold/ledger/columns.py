@@ -1,0 +1,81 @@
+"""Column types that give and take the types of `model.records`, and the database's own clock."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import JSON, DateTime, Dialect, Enum, Text, TypeDecorator
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
+
+from stagehold.model.records import DataFile
+
+
+class UtcTime(TypeDecorator[datetime]):
+    """A moment, always UTC and aware in Python; text that sorts by time in SQLite, timestamptz in PostgreSQL."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+        return value and value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+        if value is None:
+            return None
+        return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+
+
+class DataFiles(TypeDecorator[tuple[DataFile, ...]]):
+    """The files of a partition as a JSON list of objects."""
+
+    impl = JSON
+    cache_ok = True
+
+    def process_bind_param(self, value: Sequence[DataFile] | None, dialect: Dialect) -> Any:  # noqa: ARG002
+        return [asdict(file) for file in value or ()]
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> tuple[DataFile, ...]:  # noqa: ARG002
+        return tuple(DataFile(**file) for file in value)
+
+
+class FreeText(TypeDecorator[str]):
+    """Text that nobody of ours wrote (stack traces, observed values): what PostgreSQL refuses to store is replaced."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002
+        return value and value.replace("\x00", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
+
+
+def words(enum: type[StrEnum]) -> Enum:
+    """A state word stored as its text, so that a new word needs no migration."""
+    return Enum(enum, native_enum=False, create_constraint=False, length=32, values_callable=lambda kind: [word.value for word in kind])
+
+
+class DatabaseTime(FunctionElement[datetime]):
+    """The database's clock, ``seconds`` from now: the only clock that processes on different machines share."""
+
+    type = UtcTime()
+    inherit_cache = True
+
+    def __init__(self, seconds: float = 0) -> None:
+        super().__init__(seconds)
+
+
+@compiles(DatabaseTime, "sqlite")
+def _sqlite_time(element: DatabaseTime, compiler: SQLCompiler, **options: Any) -> str:
+    # Milliseconds are all SQLite knows; the zeros make the text as long as the ones SQLAlchemy writes.
+    return f"strftime('%Y-%m-%d %H:%M:%f000', 'now', {compiler.process(element.clauses, **options)} || ' seconds')"
+
+
+@compiles(DatabaseTime, "postgresql")
+def _postgresql_time(element: DatabaseTime, compiler: SQLCompiler, **options: Any) -> str:
+    # Not now(): that is when the transaction began, which may be long before it got the row lock.
+    return f"clock_timestamp() + make_interval(secs => {compiler.process(element.clauses, **options)})"

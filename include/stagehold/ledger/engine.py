@@ -1,0 +1,125 @@
+"""One process's way to the ledger's database."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, make_url
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import ArgumentError, DatabaseError, InterfaceError, NoSuchModuleError, OperationalError
+from sqlalchemy.pool import NullPool
+
+from stagehold.errors import InvalidSetting, LedgerUnavailable
+
+LOCK_SECONDS = 10  # how long a transaction waits for another one before it gives up
+_WRITES = "stagehold_writes"
+_ALLOWED = "sqlite:///FILE or postgresql://USER:PASSWORD@HOST/DATABASE"
+
+
+class Database:
+    """Transactions on the ledger. Connects at the first one, so making it costs nothing and cannot fail for an absent server.
+
+    A forked child may go on using it: engines are per process. Forking while another thread of the parent is inside a
+    transaction is not supported, since SQLite keeps its file locks per process; nothing of ours does that.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = _parse(url)
+        self._engines: dict[int, Engine] = {}
+
+    @property
+    def name(self) -> str:
+        """The address without the password."""
+        return self.url.render_as_string(hide_password=True)
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A transaction that changes nothing and, on SQLite, waits for no writer."""
+        with self._outages_named(), self._engine().begin() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction that takes SQLite's write lock at once: it can wait for it here, but never lose it half-way."""
+        with self._outages_named(), self._engine().execution_options(**{_WRITES: True}).begin() as connection:
+            yield connection
+
+    def insert(self, table: Table) -> sqlite.Insert | postgresql.Insert:
+        """An INSERT that may say what happens on conflict, which standard SQL cannot."""
+        return sqlite.insert(table) if self.url.get_backend_name() == "sqlite" else postgresql.insert(table)
+
+    def close(self) -> None:
+        engine = self._engines.pop(os.getpid(), None)
+        if engine:
+            engine.dispose()
+
+    def _engine(self) -> Engine:
+        # The parent's engine stays referenced after a fork, so that the child never closes the parent's connections.
+        # No lock: two threads may both build an engine, which connects to nothing, and one of the two is kept.
+        return self._engines.get(os.getpid()) or self._engines.setdefault(os.getpid(), _create(self.url))
+
+    @contextmanager
+    def _outages_named(self) -> Iterator[None]:
+        try:
+            yield
+        except DatabaseError as error:
+            # DatabaseError itself is SQLite's "file is not a database"; its other subclasses are mistakes of ours.
+            if isinstance(error, OperationalError) or type(error) is DatabaseError:
+                raise LedgerUnavailable(self.name, str(error.orig).strip()) from error
+            raise
+        except InterfaceError as error:
+            raise LedgerUnavailable(self.name, str(error.orig).strip()) from error
+
+
+def _parse(text: str) -> URL:
+    try:
+        url = make_url(text)
+        url.get_dialect().import_dbapi()
+    except (ArgumentError, NoSuchModuleError, ImportError) as error:
+        raise InvalidSetting("STAGEHOLD_LEDGER", text, _ALLOWED) from error
+    if not _names_a_shared_database(url):
+        raise InvalidSetting("STAGEHOLD_LEDGER", url.render_as_string(hide_password=True), _ALLOWED)
+    return url
+
+
+def _names_a_shared_database(url: URL) -> bool:
+    if url.get_backend_name() == "sqlite":
+        return bool(url.database) and not str(url.database).startswith((":memory:", "file:"))
+    return url.get_backend_name() == "postgresql"
+
+
+def _create(url: URL) -> Engine:
+    return _create_sqlite(url) if url.get_backend_name() == "sqlite" else _create_postgresql(url)
+
+
+def _create_sqlite(url: URL) -> Engine:
+    # A connection that is open during a fork takes the file's locks with it, unseen by SQLite. Without a pool none stays open.
+    engine = create_engine(url, poolclass=NullPool, connect_args={"timeout": LOCK_SECONDS})
+    event.listen(engine, "connect", _let_us_begin)
+    event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _let_us_begin(connection: Any, _record: Any) -> None:
+    """Keep Python's driver from opening transactions by itself, which it does too late and never IMMEDIATE."""
+    connection.isolation_level = None
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if connection.get_execution_options().get(_WRITES) else "BEGIN")
+
+
+def _create_postgresql(url: URL) -> Engine:
+    # A server that vanished without a word is noticed after about the time that a lock may take.
+    patience = {"connect_timeout": LOCK_SECONDS, "keepalives_idle": LOCK_SECONDS, "tcp_user_timeout": LOCK_SECONDS * 1000}
+    engine = create_engine(url, pool_pre_ping=True, connect_args=patience)
+    event.listen(engine, "begin", _limit_waiting)
+    return engine
+
+
+def _limit_waiting(connection: Connection) -> None:
+    # For this transaction only: a pooler between us and the server may hand the session to somebody else afterwards.
+    connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'")

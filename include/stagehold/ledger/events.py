@@ -1,0 +1,33 @@
+"""Events: a run's history for people."""
+
+from __future__ import annotations
+
+from sqlalchemy import insert, select
+
+from stagehold.ledger.engine import Database
+from stagehold.ledger.rows import event_from, event_row
+from stagehold.ledger.schema import events
+from stagehold.model.records import Event
+
+
+class Events:
+    """The `events` table."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def append(self, event: Event) -> None:
+        with self._database.writing() as connection:
+            connection.execute(insert(events).values(event_row(event)))
+
+    def of_run(self, run_id: str, after: int = 0) -> tuple[Event, ...]:
+        """The run's events in order.
+
+        On PostgreSQL two events written at the same moment may show up in turn the wrong way round, so a follower may then
+        be given one twice and miss the other.
+
+        :param after: how many of them the caller has already, for those who follow a run.
+        """
+        query = select(events).where(events.c.run_id == run_id).order_by(events.c.id).offset(after)
+        with self._database.reading() as connection:
+            return tuple(event_from(row) for row in connection.execute(query).mappings())

@@ -1,0 +1,77 @@
+"""Leases: who may work on what, until when, and with which epoch. All times are the database's."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from sqlalchemy import ColumnElement, Connection, select, true, update
+
+from stagehold.errors import Fenced, LeaseHeld, UnknownName
+from stagehold.ledger.columns import DatabaseTime
+from stagehold.ledger.engine import Database
+from stagehold.ledger.rows import lease_from
+from stagehold.ledger.schema import leases
+from stagehold.model.records import Lease
+
+
+class Leases:
+    """The `leases` table.
+
+    A lease does not stop a frozen holder from waking up after its lease ended: that is what the epoch is for, and every
+    effect outside (a Delta commit, a ledger row) has to be checked against it where it happens.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def acquire(self, name: str, holder: str, seconds: float) -> Lease:
+        """Take the lease with the next epoch; LeaseHeld while somebody else's has not ended. One's own is taken anew."""
+        free = (leases.c.expires_at <= DatabaseTime()) | (leases.c.holder == holder)
+        with self._database.writing() as connection:
+            return self._take(connection, name, holder, seconds, free=free) or _refuse(connection, name)
+
+    def seize(self, name: str, holder: str, seconds: float) -> Lease:
+        """Take the lease whoever has it, which fences that holder. For callers who know it dead or want it dead."""
+        with self._database.writing() as connection:
+            return self._take(connection, name, holder, seconds, free=true()) or _refuse(connection, name)
+
+    def renew(self, lease: Lease, seconds: float) -> Lease:
+        """Move the end of the lease; works after its end too, if nobody has taken it since. Fenced if somebody has."""
+        renewal = update(leases).where(leases.c.name == lease.name).values(expires_at=DatabaseTime(seconds)).returning(leases)
+        with self._database.writing() as connection:
+            check_epoch(connection, lease)
+            return lease_from(connection.execute(renewal).mappings().one())
+
+    def release(self, lease: Lease) -> None:
+        """End the lease now. Its epoch stays, so the next holder's is higher; a lease that was taken over is left alone."""
+        with self._database.writing() as connection:
+            mine = (leases.c.name == lease.name, leases.c.epoch == lease.epoch)
+            connection.execute(update(leases).where(*mine).values(expires_at=DatabaseTime()))
+
+    def get(self, name: str) -> Lease | None:
+        """The lease as it stands, ended or not."""
+        with self._database.reading() as connection:
+            row = connection.execute(select(leases).where(leases.c.name == name)).mappings().one_or_none()
+        return lease_from(row) if row else None
+
+    def _take(self, connection: Connection, name: str, holder: str, seconds: float, *, free: ColumnElement[bool]) -> Lease | None:
+        """Write the next epoch if the row is ``free``, in one statement: of several takers at once the database lets one through."""
+        first = self._database.insert(leases).values(name=name, holder=holder, epoch=1, expires_at=DatabaseTime(seconds))
+        following = {"holder": holder, "epoch": leases.c.epoch + 1, "expires_at": DatabaseTime(seconds)}
+        taking = first.on_conflict_do_update(index_elements=["name"], set_=following, where=free).returning(leases)
+        row = connection.execute(taking).mappings().one_or_none()
+        return lease_from(row) if row else None
+
+
+def check_epoch(connection: Connection, lease: Lease) -> None:
+    """Raise Fenced unless ``lease`` has the newest epoch. It stays the newest until the transaction ends: nobody else can take it."""
+    epoch = connection.scalar(select(leases.c.epoch).where(leases.c.name == lease.name).with_for_update())
+    if epoch is None:
+        raise UnknownName("lease", lease.name, ())
+    if epoch != lease.epoch:
+        raise Fenced(lease.name, lease.epoch, epoch)
+
+
+def _refuse(connection: Connection, name: str) -> NoReturn:
+    row = connection.execute(select(leases, DatabaseTime().label("now")).where(leases.c.name == name)).mappings().one()
+    raise LeaseHeld(name, row["holder"], (row["expires_at"] - row["now"]).total_seconds())

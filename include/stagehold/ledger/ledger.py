@@ -1,0 +1,47 @@
+"""The ledger: one object per table family on one database."""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+from stagehold.ledger.attempts import Attempts
+from stagehold.ledger.engine import Database
+from stagehold.ledger.events import Events
+from stagehold.ledger.gate_results import GateResults
+from stagehold.ledger.leases import Leases
+from stagehold.ledger.migrate import migrate
+from stagehold.ledger.partitions import Partitions
+from stagehold.ledger.runs import Runs
+
+
+class Ledger:
+    """What happened, and who may work on what. Every method is one transaction of its own.
+
+    Threads may share a ledger, and a forked child may use its parent's. An outage of the database raises LedgerUnavailable.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.runs = Runs(database)
+        self.attempts = Attempts(database)
+        self.leases = Leases(database)
+        self.partitions = Partitions(database)
+        self.gates = GateResults(database)
+        self.events = Events(database)
+
+    @classmethod
+    def open(cls, url: str) -> Ledger:
+        """Connect to the ledger at a SQLAlchemy ``url``, making it or migrating it to this code's schema first."""
+        database = Database(url)
+        migrate(database)
+        return cls(database)
+
+    def close(self) -> None:
+        """Drop this process's connections; the next use makes new ones."""
+        self._database.close()
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()

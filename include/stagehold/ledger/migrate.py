@@ -1,0 +1,88 @@
+"""Brings a database to the schema that this code knows."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+
+from sqlalchemy import Connection, inspect, text
+
+from stagehold.errors import LedgerTooNew, LedgerUnavailable
+from stagehold.ledger.engine import LOCK_SECONDS, Database
+from stagehold.ledger.schema import SCHEMA_VERSION, VERSION_TABLE
+
+logger = logging.getLogger(__name__)
+
+_FOLDER = Path(__file__).with_name("migrations")
+_LOCK = 0x57A6E401D  # any number that nobody else on the server uses for an advisory lock
+
+
+def migrate(database: Database) -> None:
+    """Make or migrate the ledger; safe when several processes do it at once, and quick when there is nothing to do.
+
+    :param database: a SQLite file is made when it does not exist, with its folder; a PostgreSQL database has to exist.
+    """
+    if database.url.get_backend_name() == "sqlite":
+        _prepare_file(database)
+    with database.reading() as connection:
+        version = _version(connection, database)
+    if version != SCHEMA_VERSION:
+        _upgrade(database)
+
+
+def _prepare_file(database: Database) -> None:
+    file = Path(str(database.url.database))
+    if file.exists() and file.stat().st_size > 0:
+        return
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LedgerUnavailable(database.name, str(error)) from error
+    _switch_to_wal(database)
+
+
+def _version(connection: Connection, database: Database) -> str | None:
+    """The database's schema version, None when it has none yet. Newer than ours is refused, since older code must not write to it."""
+    if not inspect(connection).has_table(VERSION_TABLE):
+        return None
+    version = connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()
+    if version and version > SCHEMA_VERSION:
+        raise LedgerTooNew(database.name, version, SCHEMA_VERSION)
+    return version
+
+
+def _switch_to_wal(database: Database) -> None:
+    """Readers and a writer at the same time; kept in the file, so done once. SQLite's own waiting does not cover this statement."""
+    deadline = time.monotonic() + LOCK_SECONDS
+    while True:
+        try:
+            with closing(sqlite3.connect(str(database.url.database))) as connection:
+                connection.execute("PRAGMA journal_mode=WAL")
+                return
+        except sqlite3.OperationalError as error:
+            if time.monotonic() > deadline or "locked" not in str(error):
+                raise LedgerUnavailable(database.name, str(error)) from error
+            time.sleep(0.02)
+
+
+def _upgrade(database: Database) -> None:
+    with database.writing() as connection:
+        if connection.dialect.name == "postgresql":
+            connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": _LOCK})
+        version = _version(connection, database)
+        if version != SCHEMA_VERSION:
+            logger.info("Migrating the ledger %s from schema %s to %s", database.name, version or "none", SCHEMA_VERSION)
+            _run_alembic(connection)
+
+
+def _run_alembic(connection: Connection) -> None:
+    # Imported here since every task opens the ledger, and hardly any of them has to migrate it.
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config(attributes={"connection": connection})
+    config.set_main_option("script_location", str(_FOLDER).replace("%", "%%"))
+    command.upgrade(config, "head")

@@ -1,0 +1,52 @@
+"""Partitions: what every attempt left of every partition of every stage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+
+from sqlalchemy import ColumnElement, func, insert, select
+
+from stagehold.ledger.engine import Database
+from stagehold.ledger.leases import check_epoch
+from stagehold.ledger.rows import partition_from, partition_row
+from stagehold.ledger.schema import partitions
+from stagehold.model.records import Cell, Lease, PartitionRecord
+
+
+class Partitions:
+    """The `partitions` table."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def record(self, records: Sequence[PartitionRecord], lease: Lease) -> None:
+        """Append all records or none; Fenced when ``lease`` was taken over, even if it has ended without being taken."""
+        with self._database.writing() as connection:
+            check_epoch(connection, lease)
+            if records:
+                connection.execute(insert(partitions), [partition_row(record) for record in records])
+
+    def newest(self, cell: Cell) -> tuple[PartitionRecord, ...]:
+        """The newest record of each partition, by partition, whatever its state."""
+        columns = partitions.c
+        return self._newest(columns.pipeline == cell.pipeline, columns.interval == cell.interval, columns.stage == cell.stage)
+
+    def newest_of(self, pipeline: str, interval: str) -> Mapping[str, tuple[PartitionRecord, ...]]:
+        """`newest` of every stage that has records, by stage id, all as of the same moment."""
+        found = self._newest(partitions.c.pipeline == pipeline, partitions.c.interval == interval)
+        return {stage: tuple(records) for stage, records in groupby(found, key=lambda record: record.cell.stage)}
+
+    def of_run(self, run_id: str) -> tuple[PartitionRecord, ...]:
+        """Everything the run recorded, oldest first."""
+        with self._database.reading() as connection:
+            rows = connection.execute(select(partitions).where(partitions.c.run_id == run_id).order_by(partitions.c.id)).mappings()
+            return tuple(partition_from(row) for row in rows)
+
+    def _newest(self, *cells: ColumnElement[bool]) -> tuple[PartitionRecord, ...]:
+        # The inner query is answered by the index alone, so that what older attempts left (files, reasons) is never read.
+        columns = partitions.c
+        newest = select(func.max(columns.id)).where(*cells).group_by(columns.stage, columns.partition)
+        query = select(partitions).where(columns.id.in_(newest)).order_by(columns.stage, columns.partition)
+        with self._database.reading() as connection:
+            return tuple(partition_from(row) for row in connection.execute(query).mappings())

@@ -1,0 +1,64 @@
+"""The one place where the ledger's rows become the records of `model.records`, and the other way round."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import RowMapping
+
+from stagehold.model.records import Attempt, Cell, Event, GateResult, Lease, PartitionRecord, Run
+
+_CELL = ("pipeline", "stage", "interval")
+
+
+def run_row(run: Run) -> dict[str, Any]:
+    return dict(vars(run))
+
+
+def run_from(row: RowMapping) -> Run:
+    return Run(**row)
+
+
+def attempt_row(attempt: Attempt) -> dict[str, Any]:
+    return dict(vars(attempt))
+
+
+def attempt_from(row: RowMapping) -> Attempt:
+    return Attempt(**row)
+
+
+def lease_from(row: RowMapping) -> Lease:
+    return Lease(**row)
+
+
+def partition_row(record: PartitionRecord) -> dict[str, Any]:
+    row = {**vars(record), **vars(record.cell), "table_uri": record.table}
+    del row["cell"], row["table"]
+    return row
+
+
+def partition_from(row: RowMapping) -> PartitionRecord:
+    facts = {name: value for name, value in row.items() if name not in (*_CELL, "id", "table_uri")}
+    return PartitionRecord(cell=_cell_from(row), table=row["table_uri"], **facts)
+
+
+def gate_result_row(result: GateResult) -> dict[str, Any]:
+    row = {**vars(result), **vars(result.cell)}
+    del row["cell"]
+    return row
+
+
+def gate_result_from(row: RowMapping) -> GateResult:
+    return GateResult(cell=_cell_from(row), **{name: value for name, value in row.items() if name not in (*_CELL, "id")})
+
+
+def event_row(event: Event) -> dict[str, Any]:
+    return dict(vars(event))
+
+
+def event_from(row: RowMapping) -> Event:
+    return Event(**{name: value for name, value in row.items() if name != "id"})
+
+
+def _cell_from(row: RowMapping) -> Cell:
+    return Cell(row["pipeline"], row["stage"], row["interval"])

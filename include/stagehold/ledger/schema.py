@@ -1,0 +1,142 @@
+"""The ledger's tables. A change here needs a new file in `migrations/versions` and a new `SCHEMA_VERSION`.
+
+Every comment says scope (what a row is about), lifetime (when it is written and whether it changes) and what NULL means.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, MetaData, String, Table, Text
+
+from stagehold.ledger.columns import DataFiles, FreeText, UtcTime, words
+from stagehold.model.records import AttemptState, PartitionState, RunState
+
+SCHEMA_VERSION = "0001"
+VERSION_TABLE = "ledger_version"
+
+metadata = MetaData(
+    naming_convention={"pk": "%(table_name)s_pkey", "ix": "%(table_name)s_by_%(column_0_N_name)s"},
+)
+
+_ROW_NUMBER = BigInteger().with_variant(Integer, "sqlite")  # only INTEGER counts up by itself in SQLite
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("run_id", String(250), primary_key=True),
+    Column("pipeline", String(250), nullable=False),
+    Column("interval", String(250), nullable=False),
+    Column("launcher", String(32), nullable=False),
+    Column("state", words(RunState), nullable=False),
+    Column("restore_from_stage", String(250)),
+    Column("started_at", UtcTime, nullable=False),
+    Column("ended_at", UtcTime),
+    Index(None, "pipeline", "interval", "started_at"),
+    Index(None, "started_at"),
+    comment=(
+        "Scope: one pipeline for one interval. Lifetime: written when the run first starts; state and ended_at are compared and set, "
+        "all else stays. NULL: restore_from_stage, the run decides by itself what to reuse; ended_at, the run has not ended."
+    ),
+)
+
+attempts = Table(
+    "attempts",
+    metadata,
+    Column("attempt_id", String(500), primary_key=True),
+    Column("run_id", String(250), nullable=False),
+    Column("pipeline", String(250), nullable=False),
+    Column("interval", String(250), nullable=False),
+    Column("region", String(250), nullable=False),
+    Column("epoch", BigInteger, nullable=False),
+    Column("state", words(AttemptState), nullable=False),
+    Column("started_at", UtcTime, nullable=False),
+    Column("ended_at", UtcTime),
+    Column("failure", FreeText),
+    Index(None, "run_id"),
+    Index(None, "pipeline", "interval", "region", "epoch"),
+    comment=(
+        "Scope: one try of a region in a run. Lifetime: written when the try begins, compared and set once when it ends. "
+        "NULL: ended_at, it works or died without a word; failure, it did not fail."
+    ),
+)
+
+leases = Table(
+    "leases",
+    metadata,
+    Column("name", String(750), primary_key=True),
+    Column("holder", String(500), nullable=False),
+    Column("epoch", BigInteger, nullable=False),
+    Column("expires_at", UtcTime, nullable=False),
+    comment=(
+        "Scope: the right to work on one region of one interval. Lifetime: written at the first acquisition and kept for ever, since "
+        "the epoch must never repeat; a released lease has expired. No column is ever NULL."
+    ),
+)
+
+partitions = Table(
+    "partitions",
+    metadata,
+    Column("id", _ROW_NUMBER, primary_key=True),
+    Column("pipeline", String(250), nullable=False),
+    Column("interval", String(250), nullable=False),
+    Column("stage", String(250), nullable=False),
+    Column("partition", Integer, nullable=False),
+    Column("state", words(PartitionState), nullable=False),
+    Column("run_id", String(250), nullable=False),
+    Column("attempt_id", String(500), nullable=False),
+    Column("epoch", BigInteger, nullable=False),
+    Column("wave", Integer, nullable=False),
+    Column("table_uri", Text, nullable=False),
+    Column("version", BigInteger),
+    Column("files", DataFiles, nullable=False),
+    Column("rows", BigInteger, nullable=False),
+    Column("fingerprint", String(250), nullable=False),
+    Column("compute_key", String(250), nullable=False),
+    Column("recorded_at", UtcTime, nullable=False),
+    Column("reason", FreeText),
+    Index(None, "pipeline", "interval", "stage", "partition", "id"),
+    Index(None, "run_id"),
+    sqlite_autoincrement=True,
+    comment=(
+        "Scope: one partition of one stage for one interval, as one attempt left it. Lifetime: appended, never rewritten; "
+        "the row with the highest id counts. NULL: version, nothing was published (the gate blocked it); reason, there is nothing to explain."
+    ),
+)
+
+gate_results = Table(
+    "gate_results",
+    metadata,
+    Column("id", _ROW_NUMBER, primary_key=True),
+    Column("pipeline", String(250), nullable=False),
+    Column("interval", String(250), nullable=False),
+    Column("stage", String(250), nullable=False),
+    Column("partition", Integer, nullable=False),
+    Column("attempt_id", String(500), nullable=False),
+    Column("suite", String(250), nullable=False),
+    Column("expectation", FreeText, nullable=False),
+    Column("passed", Boolean, nullable=False),
+    Column("observed", FreeText, nullable=False),
+    Column("recorded_at", UtcTime, nullable=False),
+    Index(None, "pipeline", "interval", "stage", "partition", "id"),
+    sqlite_autoincrement=True,
+    comment=(
+        "Scope: what one expectation said about one partition in one attempt. Lifetime: appended, never rewritten; "
+        "those of the attempt that judged the partition last count. No column is ever NULL."
+    ),
+)
+
+events = Table(
+    "events",
+    metadata,
+    Column("id", _ROW_NUMBER, primary_key=True),
+    Column("run_id", String(250), nullable=False),
+    Column("kind", String(64), nullable=False),
+    Column("subject", String(500), nullable=False),
+    Column("text", FreeText, nullable=False),
+    Column("recorded_at", UtcTime, nullable=False),
+    Index(None, "run_id", "id"),
+    sqlite_autoincrement=True,
+    comment=(
+        "Scope: one line of a run's history, for people; nothing is decided from it. Lifetime: appended, never rewritten. "
+        "No column is ever NULL."
+    ),
+)
