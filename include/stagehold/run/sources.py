@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import glob
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from stagehold.errors import SourceMissing
@@ -37,11 +37,12 @@ def list_splits(stage: str, source: Source, lake_uri: str) -> tuple[Split, ...]:
     Raises SourceMissing when nothing matches: an empty input is almost always a path gone wrong.
     """
     pattern = source.path.replace(LAKE, lake_uri)
-    files = [_describe(Path(path)) for path in sorted(glob.glob(pattern, recursive=True))]
+    absolute = Path(pattern).absolute()
+    files = [_describe(path) for path in sorted(Path(absolute.anchor).glob(str(absolute.relative_to(absolute.anchor))))]
     if not files:
         raise SourceMissing(stage, pattern)
     bounds = [index * len(files) // source.splits for index in range(source.splits + 1)]
-    return tuple(Split(tuple(files[start:end])) for start, end in zip(bounds, bounds[1:], strict=False))
+    return tuple(Split(tuple(files[start:end])) for start, end in pairwise(bounds))
 
 
 def _describe(path: Path) -> SourceFile:

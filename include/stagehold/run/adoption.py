@@ -1,0 +1,47 @@
+"""Takes over commits whose attempt died before it could record them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from stagehold.lake.commit import CommittedPartition, WaveCommit, committed
+from stagehold.lake.location import TableLocation
+from stagehold.ledger.ledger import Ledger
+from stagehold.model.records import Cell, Lease, PartitionRecord, PartitionState
+
+
+def adopt(cell: Cell, location: TableLocation, ledger: Ledger, lease: Lease) -> tuple[PartitionRecord, ...]:
+    """Record what the table's log says is live but the ledger does not know. The commit proves that its gate passed.
+
+    Only commits newer than the ledger's record of a partition count: an older one was replaced on purpose.
+    """
+    known = {record.partition: (record.epoch, record.wave) for record in ledger.partitions.newest(cell)}
+    found = [
+        _record(cell, location, version, wave, partition)
+        for version, wave in committed(location)
+        for partition in wave.partitions
+        if (wave.epoch, wave.wave) > known.get(partition.partition, (0, 0))
+    ]
+    if found:
+        ledger.partitions.record(found, lease)
+    return tuple(found)
+
+
+def _record(cell: Cell, location: TableLocation, version: int, wave: WaveCommit, partition: CommittedPartition) -> PartitionRecord:
+    return PartitionRecord(
+        cell=cell,
+        partition=partition.partition,
+        state=PartitionState.CONSUMABLE,
+        run_id=wave.run_id,
+        attempt_id=wave.attempt_id,
+        epoch=wave.epoch,
+        wave=wave.wave,
+        table=location.uri,
+        version=version,
+        files=partition.files,
+        rows=partition.rows,
+        fingerprint=partition.fingerprint,
+        compute_key=partition.compute_key,
+        recorded_at=datetime.now(UTC),
+        reason="adopted: committed by an attempt that died before it could record it",
+    )

@@ -1,0 +1,193 @@
+"""What one attempt of a region does while it holds the lease: adopt, plan, fence, compute."""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stagehold.errors import GateBlocked, PartitionDataMissing, StageholdError
+from stagehold.gates.judge import preload
+from stagehold.gates.suite import load_suite
+from stagehold.lake.commit import fence
+from stagehold.lake.location import TableLocation, table_location
+from stagehold.ledger.heartbeat import Heartbeat
+from stagehold.ledger.ledger import Ledger
+from stagehold.model.context import StageContext
+from stagehold.model.records import Attempt, AttemptState, Cell
+from stagehold.model.spec import Stage
+from stagehold.plan.explanation import explain
+from stagehold.plan.resume import Action, ResumePlan
+from stagehold.plan.waves import WaveSizer
+from stagehold.run import book
+from stagehold.run.adoption import adopt
+from stagehold.run.frames import FrameBuilder
+from stagehold.run.planning import plan_region, splits_of
+from stagehold.run.region_task import Progress, RegionOutcome, RegionTask
+from stagehold.run.sessions import open_session, release_session, translate
+from stagehold.run.waves import StageRunner
+from stagehold.settings import Settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class RegionAttempt:
+    """One attempt; ``previous`` is the one before it on the same interval, of this run or another."""
+
+    task: RegionTask
+    attempt: Attempt
+    previous: Attempt | None
+    ledger: Ledger
+    heartbeat: Heartbeat
+    settings: Settings
+    progress: Progress
+
+    @staticmethod
+    def begin(task: RegionTask, ledger: Ledger, heartbeat: Heartbeat, settings: Settings, progress: Progress) -> RegionAttempt:
+        previous = ledger.attempts.newest(task.pipeline.name, task.interval, task.region.name)
+        attempt = book.start_attempt(task, heartbeat.lease.epoch, ledger)
+        return RegionAttempt(task, attempt, previous, ledger, heartbeat, settings, progress)
+
+    def run(self) -> RegionOutcome:
+        """Do the work and book how it ended."""
+        try:
+            outcome = self._work()
+        except BaseException as error:
+            book.fail(self.task, self.attempt, self.ledger, error)
+            raise
+        book.succeed(self.task, self.attempt, self.ledger, f"reused {outcome.reused}, computed {outcome.computed} in {outcome.waves} waves")
+        return outcome
+
+    def _work(self) -> RegionOutcome:
+        started = time.monotonic()
+        if self._previous_died:
+            self._adopt()
+        plan = self._plan()
+        for line in explain(plan, self.task.region.stages):
+            self.progress(str(line))
+        self._refuse_missing_inputs(plan)
+        computing = [name for name in self._stored_stages if any(decision.action.computes for decision in plan.of(name))]
+        waves = self._compute(computing) if computing else 0
+        self._refuse_blocked(self._plan() if computing else plan)
+        actions = [decision.action for name in self._stored_stages for decision in plan.of(name)]
+        computed = sum(action.computes for action in actions)
+        return RegionOutcome(len(actions) - computed, computed, waves, time.monotonic() - started)
+
+    @property
+    def _previous_died(self) -> bool:
+        return self.previous is not None and self.previous.state is not AttemptState.FINISHED
+
+    @property
+    def _stored_stages(self) -> tuple[str, ...]:
+        return tuple(name for name in self.task.region.stages if self.task.pipeline.stage(name).output.type.stored)
+
+    def _plan(self) -> ResumePlan:
+        return plan_region(self.task.request, self.task.region.stages, self.ledger, self.settings)
+
+    def _adopt(self) -> None:
+        for name in self._stored_stages:
+            adopted = adopt(self._cell(name), self._location(name), self.ledger, self.heartbeat.lease)
+            if adopted:
+                self.progress(f"{name}: adopted {len(adopted)} partitions that an earlier attempt committed but could not record")
+
+    def _refuse_missing_inputs(self, plan: ResumePlan) -> None:
+        """Inputs of a region are made by other regions; this attempt can only say which ones it misses."""
+        stages = [self.task.pipeline.stage(name) for name in self.task.region.stages]
+        outside = {edge.stage for stage in stages for edge in stage.inputs} - set(self.task.region.stages)
+        if not any(decision.action.computes for stage in stages for decision in plan.of(stage.name)):
+            return
+        for name in outside:
+            missing = [decision.partition for decision in plan.of(name) if decision.action.computes]
+            if missing:
+                raise PartitionDataMissing(name, missing)
+
+    def _refuse_blocked(self, plan: ResumePlan) -> None:
+        for name in self.task.region.stages:
+            blocked = {decision.partition: decision.reason for decision in plan.of(name) if decision.action is Action.BLOCKED}
+            if blocked:
+                raise GateBlocked(name, blocked)
+
+    def _compute(self, names: list[str]) -> int:
+        """Run the stages that need it, one after the other; a later one may read an earlier one's new records."""
+        if any(self.task.pipeline.stage(name).gate for name in names):
+            preload()
+        with self._session() as spark:
+            return sum(self._run_stage(self.task.pipeline.stage(name), self._plan(), spark) for name in names)
+
+    def _run_stage(self, stage: Stage, plan: ResumePlan, spark: SparkSession) -> int:
+        decisions = [decision for decision in plan.of(stage.name) if decision.action.computes]
+        if not decisions:
+            return 0
+        runner = self._runner(stage, plan, spark)
+        runner.prepare(decisions[0].partition)
+        fence(runner.location, self.attempt.epoch)
+        return runner.run(decisions)
+
+    def _runner(self, stage: Stage, plan: ResumePlan, spark: SparkSession) -> StageRunner:
+        sources = (self.task.pipeline.stage(name) for name in self.task.region.stages)
+        frames = FrameBuilder(
+            spark=spark,
+            pipeline=self.task.pipeline,
+            decisions=plan.by_stage,
+            splits={source.name: splits_of(source, self.settings) for source in sources if source.source},
+            context=self._context,
+            project=self.settings.project,
+        )
+        return StageRunner(
+            stage=stage,
+            cell=self._cell(stage.name),
+            attempt=self.attempt,
+            location=self._location(stage.name),
+            frames=frames,
+            suite=load_suite(Path(self.settings.suites) / f"{stage.gate}.yaml") if stage.gate else None,
+            ledger=self.ledger,
+            heartbeat=self.heartbeat,
+            sizer=WaveSizer(self.task.pipeline.checkpoint.interval, self.settings.spark_cores * 2),
+            home=self.settings.home_path,
+            progress=self.progress,
+        )
+
+    @contextmanager
+    def _session(self) -> Iterator[SparkSession]:
+        """A session of this attempt's own; that of an attempt which did not say goodbye is released first.
+
+        Errors of a dead server or a released session come out as the StageholdError they stand for.
+        """
+        if self.previous is not None and self._previous_died:
+            release_session(self.settings, self.task.session(self.previous.epoch))
+        name = self.task.session(self.attempt.epoch)
+        try:
+            yield open_session(self.settings, name)
+        except StageholdError:
+            raise
+        except Exception as error:
+            known = translate(error)
+            if known is None:
+                raise
+            raise known from error
+        finally:
+            release_session(self.settings, name)
+
+    def _context(self, stage: Stage, partitions: tuple[int, ...]) -> StageContext:
+        task = self.task
+        return StageContext(
+            pipeline=task.pipeline.name,
+            stage=stage.name,
+            interval=task.interval,
+            logical_date=task.logical_date,
+            partitions=partitions,
+            seed=zlib.crc32(f"{task.pipeline.name}/{stage.id}/{task.interval}".encode()),
+            params={**task.pipeline.params, **task.params, **stage.params},
+        )
+
+    def _cell(self, stage: str) -> Cell:
+        return Cell(self.task.pipeline.name, self.task.pipeline.stage(stage).id, self.task.interval)
+
+    def _location(self, stage: str) -> TableLocation:
+        return table_location(self.settings.lake_uri, self.task.pipeline.name, self.task.pipeline.stage(stage), self.task.interval)

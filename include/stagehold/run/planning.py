@@ -1,0 +1,100 @@
+"""Gathers what the planner must know: code, sources, records, and whether recorded data can still be read."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from stagehold.errors import UnknownName
+from stagehold.gates.suite import suite_fingerprint
+from stagehold.lake.available import missing_data
+from stagehold.ledger.ledger import Ledger
+from stagehold.model.code import code_fingerprint
+from stagehold.model.compute_key import digest
+from stagehold.model.records import PartitionRecord
+from stagehold.model.spec import Pipeline, Stage
+from stagehold.plan.resume import ResumePlan, Situation, StageFacts, descendants, resume_plan
+from stagehold.run.sources import Split, list_splits
+from stagehold.settings import Settings
+
+# Versions and session settings that can change a result. Cores, memory and ports cannot.
+RESULT_PACKAGES = ("pyspark", "delta-spark")
+SESSION_FACTS = ("time zone UTC", "ANSI on")
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """One run as its caller wants it."""
+
+    pipeline: Pipeline
+    run_id: str
+    interval: str
+    params: Mapping[str, Any]
+    restore_from_stage: str | None = None
+
+
+def plan_run(request: RunRequest, ledger: Ledger, settings: Settings) -> ResumePlan:
+    """The plan for the whole run, as resume, preview and dry run show it."""
+    forced = _forced(request)
+    accepted = frozenset(stage.name for stage in request.pipeline.stages) - forced if forced else frozenset[str]()
+    return resume_plan(situation(request, ledger, settings, accepted=accepted, forced=forced))
+
+
+def plan_region(request: RunRequest, stages: tuple[str, ...], ledger: Ledger, settings: Settings) -> ResumePlan:
+    """The plan an attempt of one region follows: what earlier regions of the run left is taken as it is."""
+    accepted = frozenset(stage.name for stage in request.pipeline.stages) - frozenset(stages)
+    return resume_plan(situation(request, ledger, settings, accepted=accepted, forced=_forced(request)))
+
+
+def situation(request: RunRequest, ledger: Ledger, settings: Settings, *, accepted: frozenset[str], forced: frozenset[str]) -> Situation:
+    """Ask files, ledger and lake; nothing here is cached between calls."""
+    pipeline = request.pipeline
+    by_id = ledger.partitions.newest_of(pipeline.name, request.interval)
+    recorded = {stage.name: by_id[stage.id] for stage in pipeline.stages if stage.id in by_id}
+    return Situation(
+        pipeline=pipeline,
+        facts={stage.name: _facts(stage, settings) for stage in pipeline.stages},
+        recorded=recorded,
+        gone={name: missing_data(consumable(records)) for name, records in recorded.items()},
+        environment=environment(),
+        params=digest((repr(sorted(request.params.items())),)),
+        run_id=request.run_id,
+        accepted=accepted,
+        forced=forced,
+    )
+
+
+def consumable(records: tuple[PartitionRecord, ...]) -> tuple[PartitionRecord, ...]:
+    return tuple(record for record in records if record.version is not None)
+
+
+def environment() -> str:
+    """Hash of everything around the code that can change a result."""
+    packages = (f"{name}=={importlib.metadata.version(name)}" for name in RESULT_PACKAGES)
+    python = ".".join(platform.python_version_tuple()[:2])
+    return digest((*packages, f"python {python}", *SESSION_FACTS))
+
+
+def splits_of(stage: Stage, settings: Settings) -> tuple[Split, ...]:
+    return list_splits(stage.name, stage.source, settings.lake_uri) if stage.source else ()
+
+
+def _facts(stage: Stage, settings: Settings) -> StageFacts:
+    code = code_fingerprint(stage.job, Path(settings.project))
+    gate = suite_fingerprint(Path(settings.suites) / f"{stage.gate}.yaml") if stage.gate else ""
+    splits = tuple(split.fingerprint for split in splits_of(stage, settings))
+    return StageFacts(code.value or "", code.reason, gate, splits)
+
+
+def _forced(request: RunRequest) -> frozenset[str]:
+    stage = request.restore_from_stage
+    if stage is None:
+        return frozenset()
+    known = [candidate.name for candidate in request.pipeline.stages]
+    if stage not in known:
+        raise UnknownName("stage", stage, known)
+    return descendants(request.pipeline, stage)

@@ -1,0 +1,53 @@
+"""What an attempt of a region is asked for, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from stagehold.model.spec import Pipeline
+from stagehold.plan.regions import Region
+from stagehold.run.planning import RunRequest
+from stagehold.run.sessions import session_id
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class RegionTask:
+    """What one attempt is for. ``owner`` names who may run it: two tries of one owner never run on purpose at once."""
+
+    pipeline: Pipeline
+    region: Region
+    run_id: str
+    interval: str
+    logical_date: datetime | None
+    params: Mapping[str, Any]
+    restore_from_stage: str | None
+    owner: str
+    launcher: str
+
+    @property
+    def lease_name(self) -> str:
+        """By interval, not by run: epochs then grow along with the tables, which runs of an interval share."""
+        return f"{self.pipeline.name}/{self.interval}/{self.region.name}"
+
+    @property
+    def request(self) -> RunRequest:
+        return RunRequest(self.pipeline, self.run_id, self.interval, self.params, self.restore_from_stage)
+
+    def session(self, epoch: int) -> str:
+        """Spark session of one attempt; whoever knows the epoch can release it."""
+        return session_id(self.pipeline.name, self.interval, self.region.name, epoch)
+
+
+@dataclass(frozen=True)
+class RegionOutcome:
+    """What an attempt did; ``computed`` is 0 when everything was reused and no Spark session was opened."""
+
+    reused: int
+    computed: int
+    waves: int
+    seconds: float

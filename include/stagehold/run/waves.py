@@ -1,0 +1,173 @@
+"""Computes the partitions of one stage, wave by wave: write, measure, gate, publish, record.
+
+After every wave its passing partitions are consumable, whatever happens next. A crash before the publish leaves files
+nobody reads; a crash between publish and record leaves a commit that the next attempt adopts.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from stagehold.errors import GateBlocked
+from stagehold.gates.judge import Verdict, judge
+from stagehold.gates.suite import Severity, Suite
+from stagehold.lake.commit import CommittedPartition, WaveCommit, publish
+from stagehold.lake.location import TableLocation
+from stagehold.lake.measure import PartitionMetrics, measure
+from stagehold.lake.staging import StagedWave, stage_frame
+from stagehold.lake.tables import ensure_table
+from stagehold.ledger.heartbeat import Heartbeat
+from stagehold.ledger.ledger import Ledger
+from stagehold.model.records import Attempt, Cell, GateResult, PartitionRecord, PartitionState
+from stagehold.model.spec import Stage
+from stagehold.plan.resume import Decision
+from stagehold.plan.waves import WaveSizer
+from stagehold.run.faults import Point, reach
+from stagehold.run.frames import FrameBuilder
+
+
+@dataclass(frozen=True)
+class StageRunner:
+    """Runs the waves of one stage within one attempt."""
+
+    stage: Stage
+    cell: Cell
+    attempt: Attempt
+    location: TableLocation
+    frames: FrameBuilder
+    suite: Suite | None
+    ledger: Ledger
+    heartbeat: Heartbeat
+    sizer: WaveSizer
+    home: Path
+    progress: Callable[[str], None]
+
+    def prepare(self, partition: int) -> None:
+        """Create the table, so that the fence has a log to go to before anything is written."""
+        ensure_table(self.frames.spark, self.location, self.frames.output(self.stage, (partition,)).schema)
+
+    def run(self, decisions: Sequence[Decision]) -> int:
+        """Compute the decided partitions; returns the number of waves.
+
+        :raises GateBlocked: after the last wave, when the gate refused some partitions; all others are consumable.
+        """
+        remaining = tuple(decisions)
+        size, wave, refused = self.sizer.first(len(remaining)), 0, []
+        while remaining:
+            wave, started = wave + 1, time.monotonic()
+            current, remaining = remaining[:size], remaining[size:]
+            refused += self._wave(wave, current)
+            size = self.sizer.following(len(current), time.monotonic() - started, len(remaining))
+        if refused:
+            raise GateBlocked(self.stage.name, _reasons(refused))
+        return wave
+
+    def _wave(self, wave: int, decisions: Sequence[Decision]) -> list[Verdict]:
+        started = time.monotonic()
+        partitions = tuple(decision.partition for decision in decisions)
+        self._reach(Point.BEFORE_WRITE, wave)
+        frame = self.frames.output(self.stage, partitions)
+        staged = stage_frame(frame, self.location, self.attempt.attempt_id, wave, partitions, self.frames.group_columns(self.stage))
+        self._reach(Point.AFTER_WRITE, wave)
+        metrics = measure(self.frames.spark, staged, frame.schema, partitions)
+        verdicts = judge(metrics, self.suite) if self.suite else ()
+        refused = [verdict for verdict in verdicts if not verdict.passed and verdict.severity is Severity.CRITICAL]
+        blocked = {verdict.partition for verdict in refused}
+        version = self._publish(wave, staged, [one for one in metrics if one.partition not in blocked], decisions)
+        self._reach(Point.AFTER_PUBLISH, wave)
+        self._record(wave, staged, metrics, decisions, version, refused)
+        self._record_verdicts(verdicts)
+        self._reach(Point.AFTER_RECORD, wave)
+        self._tell(wave, metrics, blocked, version, time.monotonic() - started)
+        return refused
+
+    def _publish(self, wave: int, staged: StagedWave, passing: Sequence[PartitionMetrics], decisions: Sequence[Decision]) -> int | None:
+        if not passing:
+            return None
+        self._reach(Point.BEFORE_PUBLISH, wave)
+        self.heartbeat.check()
+        keys = _keys(decisions)
+        committed = tuple(
+            CommittedPartition(one.partition, one.rows, one.fingerprint, keys[one.partition], staged.files.get(one.partition, ()))
+            for one in passing
+        )
+        commit = WaveCommit(self.attempt.run_id, self.stage.id, self.attempt.attempt_id, self.attempt.epoch, wave, committed)
+        return publish(self.location, commit)
+
+    def _record(
+        self,
+        wave: int,
+        staged: StagedWave,
+        metrics: Sequence[PartitionMetrics],
+        decisions: Sequence[Decision],
+        version: int | None,
+        refused: Sequence[Verdict],
+    ) -> None:
+        keys, reasons = _keys(decisions), _reasons(refused)
+        now = datetime.now(UTC)
+        records = [
+            PartitionRecord(
+                cell=self.cell,
+                partition=one.partition,
+                state=PartitionState.BLOCKED if one.partition in reasons else PartitionState.CONSUMABLE,
+                run_id=self.attempt.run_id,
+                attempt_id=self.attempt.attempt_id,
+                epoch=self.attempt.epoch,
+                wave=wave,
+                table=self.location.uri,
+                version=None if one.partition in reasons else version,
+                files=staged.files.get(one.partition, ()),
+                rows=one.rows,
+                fingerprint=one.fingerprint,
+                compute_key=keys[one.partition],
+                recorded_at=now,
+                reason=reasons.get(one.partition),
+            )
+            for one in metrics
+        ]
+        self.ledger.partitions.record(records, self.heartbeat.lease)
+
+    def _record_verdicts(self, verdicts: Sequence[Verdict]) -> None:
+        if not verdicts or self.suite is None:
+            return
+        now = datetime.now(UTC)
+        self.ledger.gates.record(
+            [
+                GateResult(
+                    self.cell,
+                    verdict.partition,
+                    self.attempt.attempt_id,
+                    self.suite.name,
+                    verdict.expectation,
+                    verdict.passed,
+                    verdict.observed,
+                    now,
+                )
+                for verdict in verdicts
+            ]
+        )
+
+    def _tell(self, wave: int, metrics: Sequence[PartitionMetrics], blocked: set[int], version: int | None, seconds: float) -> None:
+        for one in metrics:
+            state = "blocked by its gate" if one.partition in blocked else f"consumable, version {version}"
+            self.progress(f"{self.stage.name}[{one.partition}] {state}: {one.rows} rows (epoch {self.attempt.epoch}, wave {wave})")
+        self.progress(f"{self.stage.name}: wave {wave} of {len(metrics)} partitions took {seconds:.1f} s")
+
+    def _reach(self, point: Point, wave: int) -> None:
+        reach(self.home, point, self.stage.name, wave)
+
+
+def _keys(decisions: Sequence[Decision]) -> Mapping[int, str]:
+    return {decision.partition: str(decision.key) for decision in decisions}
+
+
+def _reasons(refused: Sequence[Verdict]) -> dict[int, str]:
+    """Why each refused partition is blocked, all its failed expectations in one text."""
+    texts: dict[int, list[str]] = {}
+    for verdict in refused:
+        texts.setdefault(verdict.partition, []).append(f"{verdict.expectation}: got {verdict.observed}")
+    return {partition: "; ".join(lines) for partition, lines in texts.items()}
