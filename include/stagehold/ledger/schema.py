@@ -5,7 +5,7 @@ Every comment says scope (what a row is about), lifetime (when it is written and
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, MetaData, String, Table, Text
+from sqlalchemy import JSON, BigInteger, Boolean, Column, Index, Integer, MetaData, String, Table, Text
 
 from stagehold.ledger.columns import DataFiles, FreeText, UtcTime, words
 from stagehold.model.records import AttemptState, PartitionState, RunState
@@ -30,6 +30,7 @@ runs = Table(
     Column("restore_from_stage", String(250)),
     Column("started_at", UtcTime, nullable=False),
     Column("ended_at", UtcTime),
+    Column("params", JSON, nullable=False),
     Index(None, "pipeline", "interval", "started_at"),
     Index(None, "started_at"),
     comment=(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 
 class PartitionState(StrEnum):
@@ -55,7 +57,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Run:
-    """One pipeline for one interval. ``launcher`` says who started it: airflow or cli."""
+    """One pipeline for one interval. ``launcher`` says who started it: airflow or cli; ``params`` are what the user gave."""
 
     run_id: str
     pipeline: str
@@ -65,6 +67,7 @@ class Run:
     restore_from_stage: str | None
     started_at: datetime
     ended_at: datetime | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ def start_run(task: RegionTask, ledger: Ledger) -> None:
             state=RunState.RUNNING,
             restore_from_stage=task.restore_from_stage,
             started_at=datetime.now(UTC),
+            params=dict(task.params),
         )
     )
 

@@ -33,17 +33,8 @@ def run_locally(request: RunRequest, settings: Settings, progress: Progress) -> 
 
 def current_plan(request: RunRequest, settings: Settings) -> ResumePlan:
     """What a run asked for now would do."""
-    with opened_ledger(settings) as ledger:
+    with Ledger.open(settings.ledger_url) as ledger:
         return plan_run(request, ledger, settings)
-
-
-@contextmanager
-def opened_ledger(settings: Settings) -> Iterator[Ledger]:
-    ledger = Ledger.open(settings.ledger_url)
-    try:
-        yield ledger
-    finally:
-        ledger.close()
 
 
 @contextmanager

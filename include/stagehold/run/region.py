@@ -25,26 +25,20 @@ def run_region(task: RegionTask, settings: Settings, progress: Progress) -> Regi
     :raises StageholdError: Terminal when another try cannot help, Transient when it may. Errors of stage functions
         come out as they are.
     """
-    ledger = Ledger.open(settings.ledger_url)
-    try:
+    with Ledger.open(settings.ledger_url) as ledger:
         book.start_run(task, ledger)
         lease = _lease(task, ledger, settings, progress)
         with Heartbeat(ledger, lease, settings.lease_seconds) as heartbeat:
             return RegionAttempt.begin(task, ledger, heartbeat, settings, progress).run()
-    finally:
-        ledger.close()
 
 
 def cancel_region(task: RegionTask, settings: Settings) -> None:
     """Stop the Spark work of the newest attempt: its session is released, so nothing more can be written through it."""
-    ledger = Ledger.open(settings.ledger_url)
-    try:
+    with Ledger.open(settings.ledger_url) as ledger:
         attempt = ledger.attempts.newest(task.pipeline.name, task.interval, task.region.name)
         if attempt is not None and attempt.state is AttemptState.RUNNING:
             release_session(settings, task.session(attempt.epoch))
             book.cancel(task, attempt, ledger)
-    finally:
-        ledger.close()
 
 
 def _lease(task: RegionTask, ledger: Ledger, settings: Settings, progress: Progress) -> Lease:

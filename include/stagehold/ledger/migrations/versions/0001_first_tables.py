@@ -33,6 +33,7 @@ def _create_runs() -> None:
         sa.Column("restore_from_stage", sa.String(250)),
         sa.Column("started_at", _TIME, nullable=False),
         sa.Column("ended_at", _TIME),
+        sa.Column("params", sa.JSON, nullable=False),
         sa.PrimaryKeyConstraint("run_id", name="runs_pkey"),
     )
     op.create_index("runs_by_pipeline_interval_started_at", "runs", ["pipeline", "interval", "started_at"])
