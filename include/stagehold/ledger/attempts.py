@@ -5,12 +5,12 @@ from __future__ import annotations
 from sqlalchemy import select, update
 
 from stagehold.ledger.columns import DatabaseTime
+from stagehold.ledger.endings import may_end_as
 from stagehold.ledger.engine import Database
 from stagehold.ledger.rows import attempt_from, attempt_row
 from stagehold.ledger.schema import attempts
 from stagehold.model.records import Attempt, AttemptState
-
-_ENDED = (AttemptState.FINISHED, AttemptState.CANCELED, AttemptState.FAILED)
+from stagehold.model.states import ATTEMPT
 
 
 class Attempts:
@@ -25,8 +25,8 @@ class Attempts:
             connection.execute(self._database.insert(attempts).values(attempt_row(attempt)).on_conflict_do_nothing())
 
     def finish(self, attempt_id: str, state: AttemptState, failure: str | None) -> bool:
-        """End the attempt. False when it had ended already (or never began): an end stays as it is."""
-        ending = update(attempts).where(attempts.c.attempt_id == attempt_id, attempts.c.state.not_in(_ENDED))
+        """End the attempt. False when its state does not allow that: an end stays, and what never began does not end."""
+        ending = update(attempts).where(attempts.c.attempt_id == attempt_id, attempts.c.state.in_(may_end_as(ATTEMPT, state)))
         with self._database.writing() as connection:
             return connection.execute(ending.values(state=state, failure=failure, ended_at=DatabaseTime())).rowcount == 1
 

@@ -24,8 +24,9 @@ class Heartbeat:
     """
 
     def __init__(self, leases: Leases, lease: Lease, seconds: float) -> None:
+        self.lease = lease
         self.lost = threading.Event()
-        self._leases, self._lease, self._seconds = leases, lease, seconds
+        self._leases, self._seconds = leases, seconds
         self._ends = time.monotonic() + seconds
         self._reason: StageholdError | None = None
         self._stopping = threading.Event()
@@ -59,7 +60,7 @@ class Heartbeat:
         with self._beating:
             asked = time.monotonic()
             try:
-                self._leases.renew(self._lease, self._seconds)
+                self._leases.renew(self.lease, self._seconds)
                 self._ends = asked + self._seconds
             except LedgerUnavailable as outage:
                 self._bear(outage)
@@ -69,13 +70,13 @@ class Heartbeat:
     def _bear(self, outage: LedgerUnavailable) -> None:
         left = self._ends - time.monotonic()
         if left <= 0:
-            self._lose(LeaseLost(self._lease.name, self._lease.epoch, outage.reason))
+            self._lose(LeaseLost(self.lease.name, self.lease.epoch, outage.reason))
         else:
             logger.warning(
-                "Could not renew the lease of %s (epoch %d), %.1f s left: %s", self._lease.name, self._lease.epoch, left, outage.reason
+                "Could not renew the lease of %s (epoch %d), %.1f s left: %s", self.lease.name, self.lease.epoch, left, outage.reason
             )
 
     def _lose(self, error: StageholdError) -> None:
-        logger.warning("Lost the lease of %s (epoch %d): %s", self._lease.name, self._lease.epoch, error)
+        logger.warning("Lost the lease of %s (epoch %d): %s", self.lease.name, self.lease.epoch, error)
         self._reason = error
         self.lost.set()

@@ -8,12 +8,12 @@ from sqlalchemy import Connection, Select, select, update
 
 from stagehold.errors import RunIdTaken, UnknownName
 from stagehold.ledger.columns import DatabaseTime
+from stagehold.ledger.endings import may_end_as
 from stagehold.ledger.engine import Database
 from stagehold.ledger.rows import run_from, run_row
 from stagehold.ledger.schema import runs
 from stagehold.model.records import Run, RunState
-
-_ENDED = (RunState.FINISHED, RunState.FAILED, RunState.CANCELED)
+from stagehold.model.states import RUN
 
 
 class Runs:
@@ -25,6 +25,7 @@ class Runs:
     def start(self, run: Run) -> Run:
         """Record ``run``, or put the run of that id back to RUNNING; every task of a run may call it. The first start's facts stay.
 
+        Resuming is a new life of the run, so it may leave a terminal state, which no transition does.
         Run ids are unique in the whole ledger: another pipeline's or interval's run with this id raises RunIdTaken.
         """
         new = self._database.insert(runs).values(run_row(run))
@@ -38,10 +39,10 @@ class Runs:
         return run_from(row)
 
     def finish(self, run_id: str, state: RunState) -> bool:
-        """End the run. False when it had ended already: the first end stays until the run is started again."""
-        ending = update(runs).where(runs.c.run_id == run_id, runs.c.state.not_in(_ENDED)).values(state=state, ended_at=DatabaseTime())
+        """End the run. False when its state does not allow that, as when it has ended: the first end stays until the next start."""
+        ending = update(runs).where(runs.c.run_id == run_id, runs.c.state.in_(may_end_as(RUN, state)))
         with self._database.writing() as connection:
-            if connection.execute(ending).rowcount:
+            if connection.execute(ending.values(state=state, ended_at=DatabaseTime())).rowcount:
                 return True
             _get(connection, run_id)
         return False

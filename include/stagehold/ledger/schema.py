@@ -99,7 +99,8 @@ partitions = Table(
     sqlite_autoincrement=True,
     comment=(
         "Scope: one partition of one stage for one interval, as one attempt left it. Lifetime: appended, never rewritten; "
-        "the row with the highest id counts. NULL: version, nothing was published (the gate blocked it); reason, there is nothing to explain."
+        "the row with the highest id counts. NULL: version, nothing was published (the gate blocked it); "
+        "reason, there is nothing to explain."
     ),
 )
 
