@@ -46,7 +46,11 @@ def shipping_priority(ctx: StageContext, orders_by_customer: DataFrame, lineitem
     """Revenue that waits in each order: a sum of decimals, so it does not depend on the order of the rows."""
     lines = orders_by_customer.join(lineitem, orders_by_customer.o_orderkey == lineitem.l_orderkey)
     revenue = F.sum(F.col("l_extendedprice") * (1 - F.col("l_discount"))).alias("revenue")
-    return lines.groupBy("l_orderkey", "o_orderdate", "o_shippriority").agg(revenue).select("l_orderkey", "revenue", "o_orderdate", "o_shippriority")
+    return (
+        lines.groupBy("l_orderkey", "o_orderdate", "o_shippriority")
+        .agg(revenue)
+        .select("l_orderkey", "revenue", "o_orderdate", "o_shippriority")
+    )
 
 
 @stage

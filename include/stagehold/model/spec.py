@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
+
+from stagehold.model.duration import Duration, more_than_nothing
+from stagehold.model.key_groups import HIGHEST
+
+Count = Annotated[int, Field(strict=True, ge=1)]
+PositiveDuration = Annotated[Duration, AfterValidator(more_than_nothing)]
 
 
 class Exchange(StrEnum):
@@ -48,6 +54,12 @@ class ExecutionMode(StrEnum):
     BATCH_FORCED = "batch_forced"
 
 
+class SourceKind(StrEnum):
+    """What the files of a source are."""
+
+    PARQUET = "parquet"
+
+
 class Failover(StrEnum):
     REGION = "region"
     FULL = "full"
@@ -77,9 +89,9 @@ class Input(SpecPart):
 class Source(SpecPart):
     """Files read by a stage without inputs, dealt into ``splits`` partitions; ``${lake}`` in the path is the lake."""
 
-    kind: str
+    kind: SourceKind
     path: str
-    splits: int = Field(ge=1)
+    splits: Count
 
 
 class Output(SpecPart):
@@ -90,26 +102,26 @@ class Output(SpecPart):
 class CheckpointSettings(SpecPart):
     """``interval`` is also the wanted length of a wave: work lost by a kill is at most about that."""
 
-    interval: timedelta = timedelta(seconds=30)
-    retained: int = Field(default=1, ge=1)
-    min_pause: timedelta = timedelta(0)
-    timeout: timedelta = timedelta(minutes=10)
-    tolerable_failures: int = Field(default=0, ge=0)
+    interval: PositiveDuration = timedelta(seconds=30)
+    retained: Count = 1
+    min_pause: Duration = timedelta(0)
+    timeout: PositiveDuration = timedelta(minutes=10)
+    tolerable_failures: int = Field(default=0, ge=0, strict=True)
 
 
 class RestartSettings(SpecPart):
     """Parameters not used by the chosen strategy are refused by the loader."""
 
     strategy: RestartStrategy = RestartStrategy.EXPONENTIAL_DELAY
-    attempts: int | None = Field(default=None, ge=0)
-    delay: timedelta | None = None
-    failures: int | None = Field(default=None, ge=1)
-    interval: timedelta | None = None
-    initial: timedelta | None = None
-    max: timedelta | None = None
-    multiplier: float | None = Field(default=None, ge=1)
-    jitter: float | None = Field(default=None, ge=0, le=1)
-    reset_after: timedelta | None = None
+    attempts: int | None = Field(default=None, ge=0, strict=True)
+    delay: Duration | None = None
+    failures: Count | None = None
+    interval: PositiveDuration | None = None
+    initial: PositiveDuration | None = None
+    max: PositiveDuration | None = None
+    multiplier: float | None = Field(default=None, ge=1, strict=True)
+    jitter: float | None = Field(default=None, ge=0, le=1, strict=True)
+    reset_after: PositiveDuration | None = None
 
 
 class Stage(SpecPart):
@@ -124,13 +136,13 @@ class Stage(SpecPart):
     uid: str | None = None
     source: Source | None = None
     inputs: tuple[Input, ...] = ()
-    partitions: int = Field(ge=1)
-    max_parallelism: int = Field(ge=1, le=32768)
+    partitions: Count
+    max_parallelism: int = Field(ge=1, le=HIGHEST)
     key: tuple[str, ...] = ()
     gate: str | None = None
     output: Output = Output()
     per_wave: bool = False
-    params: Mapping[str, Any] = Field(default_factory=dict)
+    params: Mapping[str, JsonValue] = Field(default_factory=dict)
 
     @property
     def id(self) -> str:
@@ -153,7 +165,7 @@ class Pipeline(SpecPart):
     restart: RestartSettings = RestartSettings()
     failover: Failover = Failover.REGION
     early_cutoff: bool = False
-    params: Mapping[str, Any] = Field(default_factory=dict)
+    params: Mapping[str, JsonValue] = Field(default_factory=dict)
     stages: tuple[Stage, ...]
 
     def stage(self, name: str) -> Stage:

@@ -1,0 +1,48 @@
+"""Lengths of time as people write them: 500ms, 30s, 10min, 1h, 1d."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Annotated
+
+from pydantic import BeforeValidator, PlainSerializer
+from pydantic_core import PydanticCustomError
+
+UNITS = {
+    "d": timedelta(days=1),
+    "h": timedelta(hours=1),
+    "min": timedelta(minutes=1),
+    "s": timedelta(seconds=1),
+    "ms": timedelta(milliseconds=1),
+}
+ALLOWED = "a whole number with a unit: 500ms, 30s, 10min, 1h, 1d"
+SHAPE = re.compile(r"([0-9]{1,9})\s*(" + "|".join(UNITS) + ")")
+
+
+def read_duration(given: object) -> timedelta:
+    """:raises PydanticCustomError: when ``given`` is neither a text of that shape nor a length of time already"""
+    if isinstance(given, timedelta):
+        return given
+    match = SHAPE.fullmatch(given.strip()) if isinstance(given, str) else None
+    if match is None:
+        raise PydanticCustomError("duration", ALLOWED)
+    try:
+        return int(match[1]) * UNITS[match[2]]
+    except OverflowError:
+        raise PydanticCustomError("duration", "at most 999999999d") from None
+
+
+def write_duration(duration: timedelta) -> str:
+    """The shortest text that reads back as ``duration``, to the millisecond."""
+    unit = next((unit for unit, length in UNITS.items() if duration and not duration % length), "ms" if duration else "s")
+    return f"{duration // UNITS[unit]}{unit}"
+
+
+def more_than_nothing(duration: timedelta) -> timedelta:
+    if duration <= timedelta(0):
+        raise PydanticCustomError("duration", "more than 0s")
+    return duration
+
+
+Duration = Annotated[timedelta, BeforeValidator(read_duration), PlainSerializer(write_duration, when_used="json")]

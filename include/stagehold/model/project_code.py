@@ -1,0 +1,67 @@
+"""Python files of the project, found and parsed without importing them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True)
+class Module:
+    """One parsed file. ``package`` is what its relative imports start from."""
+
+    name: str
+    path: Path
+    tree: ast.Module
+
+    @property
+    def package(self) -> str:
+        return self.name if self.path.name == "__init__.py" else self.name.rpartition(".")[0]
+
+
+def find_module(name: str, project: Path) -> Path | None:
+    """The file or, for a package without ``__init__.py``, the folder that ``import name`` would take from ``project``.
+
+    None means that the name is not the project's: the standard library or an installed package.
+    """
+    if not all(part.isidentifier() for part in name.split(".")):
+        return None
+    place = project.joinpath(*name.split("."))
+    candidates = (place / "__init__.py", place.with_suffix(".py"), place)
+    return next((path for path in candidates if path.is_file() or (path == place and path.is_dir())), None)
+
+
+def load_module(name: str, project: Path) -> Module | None:
+    """:raises SyntaxError: the file is no Python; UnicodeDecodeError likewise"""
+    path = find_module(name, project)
+    if path is None:
+        return None
+    if path.is_dir():
+        return Module(name, path / "__init__.py", ast.Module(body=[], type_ignores=[]))
+    status = path.stat()
+    return Module(name, path, _parse(path, status.st_mtime_ns, status.st_size))
+
+
+@lru_cache(maxsize=256)
+def _parse(path: Path, changed: int, size: int) -> ast.Module:  # noqa: ARG001 - the cache forgets a file that was edited
+    return ast.parse(path.read_bytes(), str(path))
+
+
+def functions(module: Module) -> dict[str, Function]:
+    """Functions by name that importing the module would define, the last one of a name."""
+    return {node.name: node for node in top_level(module.tree.body) if isinstance(node, Function)}
+
+
+def top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements of a module, those inside ``if`` and ``try`` included, in the order of the file."""
+    for statement in body:
+        yield statement
+        if isinstance(statement, ast.If | ast.Try | ast.With):
+            for block in ("body", "handlers", "orelse", "finalbody"):
+                for part in getattr(statement, block, []):
+                    yield from top_level(part.body if isinstance(part, ast.ExceptHandler) else [part])

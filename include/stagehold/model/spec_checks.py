@@ -1,0 +1,165 @@
+"""What must hold across the fields of a pipeline and of each of its stages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from keyword import iskeyword
+
+import yaml
+from croniter import croniter
+
+from stagehold.model.duration import write_duration
+from stagehold.model.spec import OutputType, RestartStrategy
+from stagehold.model.spec_draft import Draft
+from stagehold.model.spec_edge_checks import check_edges
+from stagehold.model.spec_form import show, suggest
+from stagehold.model.spec_job import job_problem
+from stagehold.model.spec_yaml import Problem
+
+NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")  # single underscores: two join the stage names of a region
+NAME_ALLOWED = "lower-case letters, digits and single underscores, a letter first, at most 63"
+RESERVED = ("ctx", "source")  # parameters that every stage function may have
+TABLE = re.compile(r"([a-z][a-z0-9_]*\.)?[a-z][a-z0-9_]*")
+VARIABLE = re.compile(r"\$\{([^}]*)\}?")
+PRESETS = ("@once", "@hourly", "@daily", "@weekly", "@monthly", "@quarterly", "@yearly")  # Airflow's, besides cron
+PARAMETERS = {
+    RestartStrategy.NONE: (),
+    RestartStrategy.FIXED_DELAY: ("attempts", "delay"),
+    RestartStrategy.FAILURE_RATE: ("failures", "interval", "delay"),
+    RestartStrategy.EXPONENTIAL_DELAY: ("initial", "max", "multiplier", "jitter", "reset_after", "attempts"),
+}
+
+
+def check(draft: Draft) -> Iterator[Problem]:
+    """Every problem that a single field does not show."""
+    yield from _check_pipeline(draft)
+    yield from _check_restart(draft)
+    yield from _check_uids(draft)
+    yield from _check_tables(draft)
+    for name in draft.declared:
+        yield from _check_name(name)
+    for name in draft.stages:
+        yield from _check_work(draft, name)
+        yield from _check_source(draft, name)
+        yield from _check_job(draft, name)
+        yield from _check_gate(draft, name)
+    yield from check_edges(draft)
+
+
+def _check_pipeline(draft: Draft) -> Iterator[Problem]:
+    form = draft.form
+    if not draft.is_broken() and not draft.is_broken("pipeline") and not _is_name(form.pipeline or ""):
+        yield Problem(("pipeline",), show(form.pipeline), NAME_ALLOWED)
+    if not draft.declared and not draft.is_broken("stages"):
+        yield Problem(("stages",), show(draft.data.get("stages")), "one stage or more")
+    if form.schedule is not None and form.schedule not in PRESETS and not _is_cron(form.schedule):
+        yield Problem(("schedule",), show(form.schedule), f"a cron expression or {', '.join(PRESETS)}; leave it out to run by hand")
+
+
+def _check_restart(draft: Draft) -> Iterator[Problem]:
+    restart = draft.form.restart
+    if draft.is_broken("restart", "strategy"):
+        return
+    allowed = PARAMETERS[restart.strategy]
+    for name in sorted(restart.model_fields_set - {"strategy", *allowed}):
+        yield Problem(("restart", name), show(name), f"with {restart.strategy}: {suggest(name, allowed)}")
+    if restart.initial and restart.max and restart.initial > restart.max:
+        yield Problem(("restart", "initial"), write_duration(restart.initial), f"at most max, {write_duration(restart.max)}")
+
+
+def _check_uids(draft: Draft) -> Iterator[Problem]:
+    taken = {name: f"the stage {name}" for name in draft.declared}
+    for name, stage in draft.stages.items():
+        path = ("stages", name, "uid")
+        if stage.uid is None or stage.uid == name:
+            continue
+        if not _is_name(stage.uid):
+            yield Problem(path, show(stage.uid), NAME_ALLOWED)
+        elif stage.uid in taken:
+            yield Problem(path, show(stage.uid), f"a uid of its own; this one is that of {taken[stage.uid]}")
+        taken.setdefault(stage.uid, f"the stage {name}")
+
+
+def _check_tables(draft: Draft) -> Iterator[Problem]:
+    publisher: dict[str, str] = {}
+    for name, stage in draft.stages.items():
+        output, path = stage.output, ("stages", name, "output", "table")
+        if draft.is_broken("stages", name, "output", "type") or draft.is_broken(*path):
+            continue
+        persistent = output.type is OutputType.BLOCKING_PERSISTENT
+        if persistent == (output.table is None):
+            yield Problem(path, show(output.table), "schema.table for an output of type blocking_persistent, and only there")
+        elif output.table is not None and not TABLE.fullmatch(output.table):
+            yield Problem(path, show(output.table), "schema.table or table, in lower case")
+        elif output.table in publisher:
+            yield Problem(path, show(output.table), f"a table of its own; {publisher[output.table]} publishes this one")
+        elif output.table is not None:
+            publisher[output.table] = name
+
+
+def _check_name(name: str) -> Iterator[Problem]:
+    if name in RESERVED or iskeyword(name):
+        yield Problem(("stages", name), show(name), f"a name that can be a parameter, other than {' and '.join(RESERVED)}")
+    elif not _is_name(name):
+        yield Problem(("stages", name), show(name), NAME_ALLOWED)
+
+
+def _check_work(draft: Draft, name: str) -> Iterator[Problem]:
+    stage, path = draft.stages[name], ("stages", name)
+    if draft.is_broken(*path, "source") or draft.is_broken(*path, "inputs"):
+        return
+    if (stage.source is None) == (not stage.inputs):
+        given = "neither source nor inputs" if stage.source is None else "both source and inputs"
+        yield Problem(path, given, "either a source or inputs")
+
+
+def _check_source(draft: Draft, name: str) -> Iterator[Problem]:
+    source, path = draft.stages[name].source, ("stages", name, "source")
+    if source is None:
+        return
+    for field, allowed in {"kind": "parquet", "path": "a path or glob", "splits": "a whole number, 1 or more"}.items():
+        if not getattr(source, field) and not draft.is_broken(*path, field):
+            yield Problem((*path, field), show(getattr(source, field)), allowed)
+    for variable in VARIABLE.findall(source.path or ""):
+        if variable != "lake":
+            yield Problem((*path, "path"), f"${{{variable}}}", "${lake} is the only variable")
+
+
+def _check_job(draft: Draft, name: str) -> Iterator[Problem]:
+    stage, path = draft.stages[name], ("stages", name)
+    if draft.is_broken(*path, "job"):
+        return
+    frames = ("source",) if stage.source else tuple(stage.inputs)
+    doubtful = draft.is_broken(*path, "source") or any(broken[:3] == (*path, "inputs") and len(broken) < 5 for broken in draft.broken)
+    problem = job_problem(stage.job or "", None if doubtful or not frames else frames, draft.project)
+    if problem is not None:
+        yield Problem((*path, "job"), *problem)
+
+
+def _check_gate(draft: Draft, name: str) -> Iterator[Problem]:
+    gate, path = draft.stages[name].gate, ("stages", name, "gate")
+    if gate is None:
+        return
+    if not _is_name(gate):
+        yield Problem(path, show(gate), NAME_ALLOWED)
+        return
+    suites = tuple(sorted(file.stem for file in draft.suites.glob("*.yaml")))
+    if gate not in suites:
+        yield Problem(path, show(gate), f"a file {gate}.yaml in {draft.suites}; there are {suggest(gate, suites)}")
+        return
+    try:
+        suite = yaml.safe_load((draft.suites / f"{gate}.yaml").read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        yield Problem(path, f"{gate}.yaml, which cannot be read ({str(error).splitlines()[0]})", "a suite in YAML")
+        return
+    if not isinstance(suite, dict) or not isinstance(suite.get("expectations"), list):
+        yield Problem(path, f"{gate}.yaml without expectations", "a suite with a list of expectations")
+
+
+def _is_name(text: str) -> bool:
+    return len(text) <= 63 and NAME.fullmatch(text) is not None
+
+
+def _is_cron(text: str) -> bool:
+    return len(text.split()) == 5 and croniter.is_valid(text)

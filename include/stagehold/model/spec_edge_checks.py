@@ -1,0 +1,99 @@
+"""What must hold between stages: edges, keys, partition counts, output types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from stagehold.model.key_groups import default_max_parallelism
+from stagehold.model.spec import Exchange, OutputType
+from stagehold.model.spec_draft import Draft
+from stagehold.model.spec_form import InputForm, show, suggest
+from stagehold.model.spec_resolve import key_of, output_of
+from stagehold.model.spec_yaml import Problem
+
+
+def check_edges(draft: Draft) -> Iterator[Problem]:
+    for cycle in draft.cycles:
+        yield Problem(
+            ("stages", cycle[-1], "inputs", cycle[-2]), f"the cycle {' -> '.join(cycle)}", "inputs that do not lead back to the stage"
+        )
+    for name in draft.stages:
+        for producer, edge in draft.edges(name).items():
+            yield from _check_edge(draft, name, producer, edge)
+        yield from _check_key(draft, name)
+        yield from _check_partitions(draft, name)
+        yield from _check_per_wave(draft, name)
+        yield from _check_output(draft, name)
+
+
+def _check_edge(draft: Draft, name: str, producer: str, edge: InputForm) -> Iterator[Problem]:
+    path = ("stages", name, "inputs", producer)
+    if producer not in draft.declared:
+        yield Problem(path, show(producer), f"a stage: {suggest(producer, draft.declared)}")
+    keyed = edge.exchange is Exchange.KEYED
+    if keyed != bool(edge.key) and not draft.is_broken(*path, "key"):
+        yield Problem((*path, "key"), show(edge.key or None), "columns of the producer for a keyed exchange, and only there")
+    read, made = draft.counts.get(name), draft.counts.get(producer)
+    if edge.exchange is Exchange.FORWARD and read and made and read != made:
+        yield Problem(path, f"forward from {made} partition(s) to {read}", "equal counts, or keyed, broadcast or gather")
+    if edge.exchange is Exchange.GATHER and read not in (None, 1):
+        yield Problem(path, f"gather into {read} partitions", "one partition; broadcast gives everything to each of several")
+
+
+def _check_key(draft: Draft, name: str) -> Iterator[Problem]:
+    stage, path = draft.stages[name], ("stages", name, "key")
+    edges = draft.edges(name)
+    if draft.is_broken(*path) or len(edges) < len(stage.inputs):
+        return
+    keys = {producer: edge.key for producer, edge in edges.items() if edge.exchange is Exchange.KEYED and edge.key}
+    if stage.key and not any(edge.exchange is Exchange.KEYED for edge in edges.values()):
+        yield Problem(path, show(stage.key), "a key only where an input is keyed")
+    wanted = len(key_of(stage))
+    for producer, key in keys.items():
+        if len(key) != wanted:
+            place = ("stages", name, "inputs", producer, "key")
+            yield Problem(place, f"{len(key)} column(s)", f"{wanted} column(s), as in the key of {name}, so that equal keys meet")
+
+
+def _check_partitions(draft: Draft, name: str) -> Iterator[Problem]:
+    stage, path = draft.stages[name], ("stages", name, "partitions")
+    if draft.is_broken(*path):
+        return
+    splits = stage.source.splits if stage.source else None
+    if stage.partitions and splits and stage.partitions != splits:
+        yield Problem(path, show(stage.partitions), f"source.splits, {splits}; or leave it out")
+    keyed = [producer for producer, edge in draft.edges(name).items() if edge.exchange is Exchange.KEYED]
+    count = draft.counts[name]
+    if keyed and count is None and not any(edge.exchange is Exchange.FORWARD for edge in stage.inputs.values()):
+        yield Problem(path, "nothing", f"a whole number, 1 or more, because {keyed[0]} is read keyed")
+    most = stage.max_parallelism or default_max_parallelism(count or 1)
+    if count and count > most and not draft.is_broken("stages", name, "max_parallelism"):
+        yield Problem(path, show(count), f"at most max_parallelism, {most}")
+
+
+def _check_per_wave(draft: Draft, name: str) -> Iterator[Problem]:
+    exchanges = [edge.exchange for edge in draft.edges(name).values()]
+    if draft.stages[name].per_wave and set(exchanges) - {Exchange.FORWARD, Exchange.BROADCAST}:
+        others = ", ".join(sorted({exchange.value for exchange in exchanges if exchange is not Exchange.FORWARD}))
+        yield Problem(
+            ("stages", name, "per_wave"),
+            f"true with {others}",
+            "true only where partition i is made from partition i: a source, or forward inputs",
+        )
+
+
+def _check_output(draft: Draft, name: str) -> Iterator[Problem]:
+    """A pipelined output is never stored, so nobody may need it later, whole, or judged."""
+    path = ("stages", name, "output", "type")
+    if draft.is_broken(*path) or output_of(name, draft.form).type not in (OutputType.PIPELINED, OutputType.PIPELINED_BOUNDED):
+        return
+    readers = {reader: draft.edges(reader)[name].exchange for reader in draft.stages if name in draft.edges(reader)}
+    others = [f"{reader} ({exchange})" for reader, exchange in readers.items() if exchange is not Exchange.FORWARD]
+    if others:
+        yield Problem(path, f"pipelined, read by {', '.join(others)}", "a pipelined output only where every reader is forward")
+    if not any(name in stage.inputs for stage in draft.stages.values()):
+        yield Problem(path, "pipelined, read by no stage", "blocking or blocking_persistent for an output without readers")
+    if draft.stages[name].gate is not None:
+        yield Problem(
+            ("stages", name, "gate"), show(draft.stages[name].gate), "no gate on a pipelined output: it is never stored to be judged"
+        )

@@ -1,0 +1,77 @@
+"""Pipelines from YAML files, or from the same shape made in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from stagehold.errors import InvalidSpec, SpecProblem, UnknownName
+from stagehold.model.spec import Pipeline
+from stagehold.model.spec_checks import check
+from stagehold.model.spec_draft import Draft
+from stagehold.model.spec_form import read_form
+from stagehold.model.spec_resolve import resolve
+from stagehold.model.spec_yaml import Document, plain_document, read_document
+from stagehold.settings import Settings
+
+IN_PYTHON = "<python>"
+
+
+def load_pipeline(path: Path, *, project: Path, suites: Path) -> Pipeline:
+    """Read and check one file; jobs are looked up under ``project`` and gates under ``suites``, nothing is imported.
+
+    :raises InvalidSpec: listing every problem of the file with its line
+    """
+    return _pipeline(read_document(path), project=project, suites=suites)
+
+
+def build_pipeline(declaration: Mapping[str, Any], *, project: Path, suites: Path) -> Pipeline:
+    """The same from Python: ``declaration`` has the shape of the file, and passes the same checks."""
+    return _pipeline(plain_document(declaration, IN_PYTHON), project=project, suites=suites)
+
+
+def load_pipelines(settings: Settings) -> tuple[Pipeline, ...]:
+    """Every pipeline of the pipelines folder, by file name.
+
+    :raises InvalidSpec: for the first file that has problems, or whose pipeline has the name of an earlier one
+    """
+    pipelines: dict[str, Pipeline] = {}
+    for path in pipeline_files(settings):
+        pipeline = _load(path, settings)
+        if pipeline.name in pipelines:
+            document = read_document(path)
+            taken = f"{pipeline.name!r}, which {pipelines[pipeline.name].file} has"
+            raise InvalidSpec(str(path), [SpecProblem(document.line(("pipeline",)), "pipeline", taken, "a name that no other file has")])
+        pipelines[pipeline.name] = pipeline
+    return tuple(pipelines.values())
+
+
+def find_pipeline(name: str, settings: Settings) -> Pipeline:
+    """The pipeline called ``name``; problems in other files do not matter.
+
+    :raises UnknownName: no file declares that name
+    """
+    named = {str(read_document(path).data.get("pipeline")): path for path in reversed(pipeline_files(settings))}
+    if name not in named:
+        raise UnknownName("pipeline", name, sorted(named))
+    return _load(named[name], settings)
+
+
+def pipeline_files(settings: Settings) -> tuple[Path, ...]:
+    return tuple(sorted(Path(settings.pipelines).glob("*.yaml")))
+
+
+def _load(path: Path, settings: Settings) -> Pipeline:
+    return load_pipeline(path, project=Path(settings.project), suites=Path(settings.suites))
+
+
+def _pipeline(document: Document, *, project: Path, suites: Path) -> Pipeline:
+    form, misshapen = read_form(document)
+    broken = (*document.problems, *misshapen)
+    draft = Draft(form, document.data, frozenset(problem.path for problem in broken), project, suites)
+    found = [*broken, *check(draft)]
+    if not found:
+        return resolve(form, draft.order, document.file)
+    placed = {SpecProblem(document.line(one.path), ".".join(one.path) or "file", one.given, one.allowed): None for one in found}
+    raise InvalidSpec(document.file, sorted(placed, key=lambda problem: problem.line))

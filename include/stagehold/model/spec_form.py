@@ -1,0 +1,186 @@
+"""A pipeline as written: every field optional, because what is missing or wrong is listed, not raised one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, JsonValue, ValidationError
+from pydantic_core import ErrorDetails
+
+from stagehold.model.key_groups import HIGHEST
+from stagehold.model.spec import (
+    CheckpointSettings,
+    Count,
+    Exchange,
+    ExecutionMode,
+    Failover,
+    Output,
+    RestartSettings,
+    ScheduleMode,
+    SourceKind,
+    SpecPart,
+)
+from stagehold.model.spec_yaml import MAPPING, Document, FieldPath, Problem
+
+Columns = Annotated[tuple[str, ...], BeforeValidator(lambda given: (given,) if isinstance(given, str) else given)]
+Params = Annotated[Mapping[str, JsonValue], BeforeValidator(lambda given: {} if given is None else given)]
+Switch = Annotated[bool, Field(strict=True)]
+
+
+class InputForm(SpecPart):
+    exchange: Exchange = Exchange.FORWARD
+    key: Columns = ()
+
+
+class SourceForm(SpecPart):
+    kind: SourceKind | None = None
+    path: str | None = None
+    splits: Count | None = None
+
+
+class StageForm(SpecPart):
+    job: str | None = None
+    uid: str | None = None
+    source: SourceForm | None = None
+    inputs: Mapping[str, InputForm] = Field(default_factory=dict)
+    partitions: Count | None = None
+    max_parallelism: int | None = Field(default=None, strict=True, ge=1, le=HIGHEST)
+    key: Columns = ()
+    gate: str | None = None
+    output: Output = Output()
+    per_wave: Switch = False
+    params: Params = Field(default_factory=dict)
+
+
+class PipelineForm(SpecPart):
+    pipeline: str | None = None
+    schedule: str | None = None
+    schedule_mode: ScheduleMode = ScheduleMode.LAZY_FROM_SOURCES
+    execution_mode: ExecutionMode = ExecutionMode.BATCH
+    checkpoint: CheckpointSettings = CheckpointSettings()
+    restart: RestartSettings = RestartSettings()
+    failover: Failover = Failover.REGION
+    early_cutoff: Switch = False
+    params: Params = Field(default_factory=dict)
+    stages: Mapping[str, StageForm] = Field(default_factory=dict)
+
+
+def read_form(document: Document) -> tuple[PipelineForm, tuple[Problem, ...]]:
+    """Read what can be read. A field with a problem is left out of the form, so that the rest is still checked."""
+    data = _with_long_inputs(document.data)
+    problems: list[Problem] = []
+    while True:
+        try:
+            return PipelineForm.model_validate(data), tuple(problems)
+        except ValidationError as error:
+            for details in error.errors():
+                path = _written_path(data, details["loc"])
+                problems.append(Problem(path, show(details["input"]), _allowed(details, path)))
+            for problem in problems:
+                _remove(data, problem.path)
+
+
+def suggest(given: str, known: tuple[str, ...]) -> str:
+    """The known names as a text, with the one that was probably meant."""
+    near = get_close_matches(given, known, n=1)
+    return f"{', '.join(known) or 'none'}{f' (did you mean {near[0]}?)' if near else ''}"
+
+
+def show(given: object) -> str:
+    """A value as one short text for a message."""
+    if given is None:
+        return "nothing"
+    if isinstance(given, Mapping):
+        return "a mapping"
+    if isinstance(given, list | tuple):
+        return "a list"
+    text = repr(given)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _with_long_inputs(data: Any) -> Any:
+    """A private copy in which ``inputs: {orders: forward}`` is ``inputs: {orders: {exchange: forward}}``."""
+    copy = _copy(data)
+    for inputs in _inputs(copy):
+        inputs.update({name: {"exchange": edge} for name, edge in inputs.items() if not isinstance(edge, dict | list)})
+    return copy
+
+
+def _inputs(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    stages = data.get("stages")
+    for stage in stages.values() if isinstance(stages, dict) else ():
+        inputs = stage.get("inputs") if isinstance(stage, dict) else None
+        if isinstance(inputs, dict):
+            yield inputs
+
+
+def _copy(data: Any) -> Any:
+    if isinstance(data, Mapping):
+        return {str(key): _copy(item) for key, item in data.items()}
+    return [_copy(item) for item in data] if isinstance(data, list | tuple) else data
+
+
+def _written_path(data: Any, location: tuple[int | str, ...]) -> FieldPath:
+    """The part of pydantic's location that leads through mappings of ``data``: what can be left out as a whole."""
+    path: list[str] = []
+    for part in location:
+        if not isinstance(data, dict) or part not in data:
+            break
+        path.append(str(part))
+        data = data[part]
+    return tuple(path)
+
+
+def _remove(data: dict[str, Any], path: FieldPath) -> None:
+    for part in path[:-1]:
+        data = data.get(part, {})
+    data.pop(path[-1], None)
+
+
+def _fields_at(path: FieldPath) -> tuple[str, ...]:
+    match path:
+        case ():
+            form: type[SpecPart] = PipelineForm
+        case ("stages", _):
+            form = StageForm
+        case ("stages", _, "inputs", _):
+            form = InputForm
+        case ("stages", _, "source"):
+            form = SourceForm
+        case ("stages", _, "output"):
+            form = Output
+        case ("checkpoint",):
+            form = CheckpointSettings
+        case _:
+            form = RestartSettings
+    return tuple(form.model_fields)
+
+
+TEXTS = {
+    "model_type": MAPPING,
+    "mapping_type": MAPPING,
+    "string_type": "text",
+    "bool_type": "true or false",
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "tuple_type": "a name or a list of names",
+    "invalid-json-value": "text, number, true, false, list or mapping; a date goes in quotes",
+}
+
+
+def _allowed(details: ErrorDetails, path: FieldPath) -> str:
+    facts = details.get("ctx", {})
+    match details["type"]:
+        case "extra_forbidden":
+            return suggest(path[-1], _fields_at(path[:-1]))
+        case "enum":
+            known = tuple(word.strip("' ") for word in facts["expected"].replace(" or ", ", ").split(","))
+            return suggest(str(details["input"]), known)
+        case "greater_than_equal":
+            return f"{facts['ge']} or more"
+        case "less_than_equal":
+            return f"{facts['le']} or less"
+        case kind:
+            return TEXTS.get(kind, details["msg"])
