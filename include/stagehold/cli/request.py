@@ -1,0 +1,50 @@
+"""Options that say which run is meant, shared by run, plan and resume."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import typer
+
+from stagehold.errors import InvalidSetting
+
+PipelineName = Annotated[str, typer.Argument(help="Name of the pipeline, as its YAML file declares it.")]
+Interval = Annotated[str | None, typer.Option("--interval", help="What the run is for, such as 2026-11-20. Default: today's date (UTC).")]
+RestoreFrom = Annotated[
+    str | None, typer.Option("--restore-from-stage", help="Run this stage and all that read it; take earlier stages as they are.")
+]
+Params = Annotated[
+    list[str] | None, typer.Option("--param", help="A parameter as name=value; the value is JSON, or else text. Repeatable.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
+
+
+def interval_or_today(interval: str | None) -> str:
+    return interval or datetime.now(UTC).date().isoformat()
+
+
+def parse_params(texts: Sequence[str] | None, defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """The pipeline's parameters with the given ones put over them.
+
+    :raises InvalidSetting: for a text that is not name=value, or a name the pipeline does not declare.
+    """
+    given = dict(_parse(text) for text in texts or ())
+    for name in given:
+        if name not in defaults:
+            raise InvalidSetting(
+                f"--param {name}", str(given[name]), f"a parameter of the pipeline: {', '.join(defaults) or 'it has none'}"
+            )
+    return {**defaults, **given}
+
+
+def _parse(text: str) -> tuple[str, Any]:
+    name, separator, value = text.partition("=")
+    if not separator or not name:
+        raise InvalidSetting("--param", text, "name=value")
+    try:
+        return name, json.loads(value)
+    except json.JSONDecodeError:
+        return name, value

@@ -1,0 +1,51 @@
+"""`stagehold run`: a pipeline without Airflow, through the same attempts an Airflow task makes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from stagehold.cli.request import AsJson, Interval, Params, PipelineName, RestoreFrom, interval_or_today, parse_params
+from stagehold.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from stagehold.run.planning import RunRequest
+
+RunId = Annotated[str | None, typer.Option("--run-id", help="Name of the run. Default: made from the pipeline and the time.")]
+
+
+def run(
+    pipeline: PipelineName,
+    interval: Interval = None,
+    restore_from_stage: RestoreFrom = None,
+    param: Params = None,
+    run_id: RunId = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a pipeline here and now; what is consumable already is reused."""
+    from stagehold.model.spec_file import find_pipeline
+    from stagehold.run.planning import RunRequest
+
+    settings = load_settings()
+    declared = find_pipeline(pipeline, settings)
+    name = run_id or f"{pipeline}/cli__{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f}"
+    params = parse_params(param, declared.params)
+    run_here(RunRequest(declared, name, interval_or_today(interval), params, restore_from_stage), settings, as_json=as_json)
+
+
+def run_here(request: RunRequest, settings: Settings, *, as_json: bool) -> None:
+    """Run it with progress on stderr and the result on stdout."""
+    from stagehold.run.local_run import run_locally
+
+    typer.echo(f"run {request.run_id} of {request.pipeline.name} for {request.interval}", err=True)
+    outcome = run_locally(request, settings, lambda line: typer.echo(line, err=True))
+    if as_json:
+        typer.echo(json.dumps({"run_id": request.run_id, "interval": request.interval, **asdict(outcome)}, indent=2))
+    else:
+        typer.echo(
+            f"done: reused {outcome.reused} partitions, computed {outcome.computed} in {outcome.waves} waves, {outcome.seconds:.1f} s"
+        )
