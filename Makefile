@@ -1,0 +1,78 @@
+# One word for each thing that a person or CI does here; `make` alone lists them.
+
+VENV ?= .venv
+PYTHON ?=
+UV ?= $(shell command -v uv 2>/dev/null)
+SCALE ?= 0.05
+
+BIN := $(VENV)/bin
+COMPILE := pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command "make lock"
+
+# Each kind of test is its own process: Airflow and Spark keep state in the process that imports them.
+FAST := not spark and not airflow and not e2e and not browser
+SPARK := spark and not airflow and not e2e and not browser
+AIRFLOW := airflow and not e2e and not browser
+E2E := e2e and not browser
+BROWSER := browser
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help setup demo test test-fast test-spark test-airflow test-e2e test-browser lint up down status clean bench lock FORCE
+unexport PYTHONDONTWRITEBYTECODE
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(VENV)/.packages ## make .venv and fetch Spark's JARs; every other target does this first (PYTHON=... chooses a Python)
+	@$(BIN)/python -m stagehold.local.setup
+
+demo: setup ## kill a real run half-way, resume it, compare with DuckDB; leaves Airflow up (SCALE=0.05)
+	@$(BIN)/stagehold demo --scale $(SCALE)
+
+test: test-fast test-spark test-airflow test-e2e test-browser ## all tests, fast ones first
+
+test-fast: setup ## tests that need neither Spark nor Airflow, under a minute
+	@$(BIN)/python -m pytest -m "$(FAST)"
+
+test-spark: setup
+	@$(BIN)/python -m pytest -m "$(SPARK)"
+
+test-airflow: setup
+	@$(BIN)/python -m pytest -m "$(AIRFLOW)"
+
+test-e2e: setup
+	@$(BIN)/python -m pytest -m "$(E2E)"
+
+test-browser: setup
+	@$(BIN)/python -m pytest -m "$(BROWSER)"
+
+lint: setup ## ruff, its formatter, and mypy
+	@$(BIN)/ruff check --quiet
+	@$(BIN)/ruff format --check --quiet
+	@$(BIN)/mypy
+
+up: setup ## start Spark and Airflow on this machine
+	@$(BIN)/stagehold up
+
+down: setup ## stop them
+	@$(BIN)/stagehold down
+
+status: setup ## what runs, and where
+	@$(BIN)/stagehold status
+
+clean: ## stop everything and remove the state folder (.stagehold, or STAGEHOLD_HOME)
+	@if [ -d "$${STAGEHOLD_HOME:-.stagehold}" ] && [ -x $(BIN)/stagehold ]; then $(BIN)/stagehold down; fi
+	@rm -rf "$${STAGEHOLD_HOME:-.stagehold}"
+
+bench: setup ## run the benchmarks in tests/bench
+	@for script in tests/bench/*.py; do $(BIN)/python "$$script" || exit 1; done
+
+lock: ## pin the newest packages that requirements*.in allow (needs uv)
+	@test -n "$(UV)" || { echo "make lock needs uv: pip install uv" >&2; exit 1; }
+	@$(UV) $(COMPILE) --upgrade requirements.in --output-file requirements.txt
+	@$(UV) $(COMPILE) --upgrade requirements-dev.in --output-file requirements-dev.txt
+
+# A stamp is not enough when the Python that it was made with has gone from the machine.
+$(VENV)/.packages: requirements.txt requirements-dev.txt pyproject.toml tools/make-environment $(if $(wildcard $(BIN)/python),,FORCE)
+	@tools/make-environment "$(VENV)" "$(UV)" "$(PYTHON)"
+	@touch $@
