@@ -36,15 +36,28 @@ def load_pipelines(settings: Settings) -> tuple[Pipeline, ...]:
 
     :raises InvalidSpec: for the first file that has problems, or whose pipeline has the name of an earlier one
     """
+    pipelines = []
+    for result in load_each_pipeline(settings):
+        if isinstance(result, InvalidSpec):
+            raise result
+        pipelines.append(result)
+    return tuple(pipelines)
+
+
+def load_each_pipeline(settings: Settings) -> tuple[Pipeline | InvalidSpec, ...]:
+    """Every file of the folder as a pipeline, or as what is wrong with it, so that a bad file leaves the others usable."""
     pipelines: dict[str, Pipeline] = {}
+    results: list[Pipeline | InvalidSpec] = []
     for path in pipeline_files(settings):
-        pipeline = _load(path, settings)
-        if pipeline.name in pipelines:
-            document = read_document(path)
-            taken = f"{pipeline.name!r}, which {pipelines[pipeline.name].file} has"
-            raise InvalidSpec(str(path), [SpecProblem(document.line(("pipeline",)), "pipeline", taken, "a name that no other file has")])
+        try:
+            pipeline = _load(path, settings)
+            _refuse_taken_name(path, pipeline, pipelines)
+        except InvalidSpec as error:
+            results.append(error)
+            continue
         pipelines[pipeline.name] = pipeline
-    return tuple(pipelines.values())
+        results.append(pipeline)
+    return tuple(results)
 
 
 def find_pipeline(name: str, settings: Settings) -> Pipeline:
@@ -60,6 +73,13 @@ def find_pipeline(name: str, settings: Settings) -> Pipeline:
 
 def pipeline_files(settings: Settings) -> tuple[Path, ...]:
     return tuple(sorted(Path(settings.pipelines).glob("*.yaml")))
+
+
+def _refuse_taken_name(path: Path, pipeline: Pipeline, earlier: Mapping[str, Pipeline]) -> None:
+    if pipeline.name in earlier:
+        taken = f"{pipeline.name!r}, which {earlier[pipeline.name].file} has"
+        line = read_document(path).line(("pipeline",))
+        raise InvalidSpec(str(path), [SpecProblem(line, "pipeline", taken, "a name that no other file has")])
 
 
 def _load(path: Path, settings: Settings) -> Pipeline:

@@ -1,0 +1,55 @@
+"""Who may call the web API: Airflow's own rights on every route, and no changes on behalf of another site."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from airflow.api_fastapi.app import get_auth_manager
+from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity, DagDetails
+from airflow.api_fastapi.core_api.security import requires_access_dag
+from airflow.configuration import conf
+from airflow.models.dag import DagModel
+from fastapi import Depends, HTTPException, Request, status
+
+if TYPE_CHECKING:
+    from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
+
+JSON = "application/json"
+
+# A mounted app inherits no authentication from Airflow, so each route names one of these.
+MAY_SEE_PIPELINES = Depends(requires_access_dag("GET"))
+MAY_SEE_RUN = Depends(requires_access_dag("GET", DagAccessEntity.TASK_INSTANCE))
+MAY_RESUME = Depends(requires_access_dag("PUT", DagAccessEntity.TASK_INSTANCE))
+
+
+def may_resume(dag_id: str, user: BaseUser) -> bool:
+    """The answer MAY_RESUME would give, for a page that shows the button before it is pressed."""
+    return get_auth_manager().is_authorized_dag(
+        method="PUT",
+        access_entity=DagAccessEntity.TASK_INSTANCE,
+        details=DagDetails(id=dag_id, team_name=DagModel.get_team_name(dag_id)),
+        user=user,
+    )
+
+
+def same_origin_json(request: Request) -> None:
+    """Refuse a change that another site's page could have sent with the user's cookie.
+
+    Airflow has no CSRF token; its cookie is SameSite=Lax, which lets sister domains through. A foreign page cannot send
+    JSON without asking first, and browsers say truthfully where a request comes from.
+    """
+    if request.headers.get("content-type", "").split(";")[0].strip().lower() != JSON:
+        raise HTTPException(status.HTTP_415_UNSUPPORTED_MEDIA_TYPE, f"Send the request as {JSON}.")
+    if request.headers.get("sec-fetch-site", "none") not in ("same-origin", "none") or not _own_origin(request):
+        raise HTTPException(status.HTTP_403_FORBIDDEN, "This request came from another site and was not carried out.")
+
+
+SAME_ORIGIN_JSON = Depends(same_origin_json)
+
+
+def _own_origin(request: Request) -> bool:
+    """Behind a proxy the public name is the one in Airflow's base_url; a client that is no browser sends no Origin."""
+    origin = request.headers.get("origin")
+    own = {request.headers.get("host"), urlsplit(conf.get("api", "base_url", fallback="")).netloc}
+    return origin is None or urlsplit(origin).netloc in own

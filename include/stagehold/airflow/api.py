@@ -1,0 +1,181 @@
+"""The web API behind the run page, mounted by the plugin under /stagehold in Airflow's api-server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any
+
+import httpx
+from airflow.api_fastapi.app import get_auth_manager
+from airflow.api_fastapi.common.db.common import SessionDep
+from airflow.api_fastapi.core_api.security import GetUserDep
+from fastapi import APIRouter, Depends, FastAPI, HTTPException, Request, status
+from fastapi.staticfiles import StaticFiles
+from pydantic import BaseModel, ConfigDict
+from starlette.responses import Response
+from starlette.types import Scope
+
+from stagehold.airflow.access import MAY_RESUME, MAY_SEE_PIPELINES, MAY_SEE_RUN, SAME_ORIGIN_JSON, may_resume
+from stagehold.airflow.dag_runs import read_dag_run
+from stagehold.airflow.grid import ResumePreview, RunFacts, RunGrid, clear_set, resume_preview, run_grid
+from stagehold.airflow.resume import TaskToClear
+from stagehold.errors import StageholdError, UnknownName
+from stagehold.ledger.ledger import Ledger
+from stagehold.model.records import Cell, GateResult
+from stagehold.model.spec import Pipeline
+from stagehold.model.spec_file import load_each_pipeline
+from stagehold.plan.regions import stage_regions
+from stagehold.run.planning import RunRequest, plan_run
+from stagehold.settings import load_settings
+
+WEB = Path(__file__).resolve().parents[1] / "web"
+NOTE_LENGTH = 1000  # what Airflow accepts as a task's note
+# Headers by which Airflow knows the caller.
+IDENTITY = ("authorization", "cookie")
+
+
+class ResumeRequest(BaseModel):
+    """``dry_run`` only says what would be cleared."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    dry_run: bool = False
+
+
+@dataclass(frozen=True)
+class ResumeAnswer:
+    """What was cleared, or would be."""
+
+    dry_run: bool
+    cleared: tuple[TaskToClear, ...]
+    reuse: int
+    run: int
+
+
+@dataclass(frozen=True)
+class PipelineLine:
+    name: str
+    schedule: str | None
+    stages: tuple[str, ...]
+
+
+def run_facts(dag_id: str, run_id: str, session: SessionDep, user: GetUserDep) -> RunFacts:
+    """Everything known of a run, read anew for each request."""
+    settings = load_settings()
+    try:
+        dag_run = read_dag_run(dag_id, run_id, session, settings)
+        ledger = _ledger(settings.ledger_url)
+        request = dag_run.request
+        return RunFacts(
+            dag_run=dag_run,
+            regions=stage_regions(request.pipeline),
+            plan=plan_run(request, ledger, settings),
+            recorded=ledger.partitions.newest_of(request.pipeline.name, request.interval),
+            attempts=ledger.attempts.of_run(request.run_id),
+            gate_failures=_gate_failures(request, ledger),
+            may_resume=may_resume(dag_id, user),
+        )
+    except UnknownName as error:
+        raise HTTPException(status.HTTP_404_NOT_FOUND, str(error)) from error
+    except StageholdError as error:
+        raise HTTPException(status.HTTP_409_CONFLICT, str(error)) from error
+
+
+Facts = Annotated[RunFacts, Depends(run_facts)]
+router = APIRouter(prefix="/api")
+
+
+@router.get("/pipelines", dependencies=[MAY_SEE_PIPELINES])
+def pipelines(user: GetUserDep) -> list[PipelineLine]:
+    """The pipelines whose DAGs the caller may see; a file with problems is Airflow's to report, as an import error."""
+    allowed = get_auth_manager().get_authorized_dag_ids(user=user, method="GET")
+    loaded = load_each_pipeline(load_settings())
+    return [_pipeline_line(pipeline) for pipeline in loaded if isinstance(pipeline, Pipeline) and pipeline.name in allowed]
+
+
+# Run ids may hold any character, a slash too, hence :path.
+@router.get("/dags/{dag_id}/runs/{run_id:path}/grid", dependencies=[MAY_SEE_RUN])
+def grid(facts: Facts) -> RunGrid:
+    return run_grid(facts)
+
+
+@router.get("/dags/{dag_id}/runs/{run_id:path}/plan", dependencies=[MAY_SEE_RUN])
+def plan(facts: Facts) -> ResumePreview:
+    return resume_preview(facts)
+
+
+@router.post("/dags/{dag_id}/runs/{run_id:path}/resume", dependencies=[MAY_RESUME, SAME_ORIGIN_JSON])
+async def resume(wanted: ResumeRequest, facts: Facts, request: Request) -> ResumeAnswer:
+    """Clear the least that brings the run to its end, in the same run, with the caller's own rights.
+
+    The tasks are chosen a moment before they are cleared. Two callers at once are told apart by Airflow, which refuses
+    the second with 409.
+    """
+    try:
+        chosen = clear_set(facts)
+    except StageholdError as error:
+        raise HTTPException(status.HTTP_409_CONFLICT, str(error)) from error
+    preview = resume_preview(facts)
+    if not wanted.dry_run:
+        await _clear(facts, chosen, preview, request)
+    return ResumeAnswer(wanted.dry_run, chosen, preview.reuse, preview.run)
+
+
+async def _clear(facts: RunFacts, chosen: tuple[TaskToClear, ...], preview: ResumePreview, request: Request) -> None:
+    """Call Airflow's public REST route inside this process: it checks the rights again and writes the audit log."""
+    from airflow.api_fastapi.main import app
+
+    body: Mapping[str, Any] = {
+        "dry_run": False,
+        "only_failed": False,
+        "reset_dag_runs": True,
+        "dag_run_id": facts.dag_run.run_id,
+        "task_ids": [task.task_id for task in chosen],
+        "note": _note(chosen, preview),
+    }
+    headers = {name: request.headers[name] for name in IDENTITY if name in request.headers}
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url=str(request.base_url.replace(path="/"))) as client:
+        answer = await client.post(f"/api/v2/dags/{facts.dag_run.dag_id}/clearTaskInstances", json=body, headers=headers)
+    if answer.is_error:
+        raise HTTPException(answer.status_code, f"Airflow did not clear the tasks: {answer.json().get('detail', answer.text)}")
+
+
+def _note(chosen: tuple[TaskToClear, ...], preview: ResumePreview) -> str:
+    lines = [f"Resumed by Stagehold: reuses {preview.reuse} partitions, runs {preview.run}."]
+    return "\n".join([*lines, *(f"{task.task_id}: {task.reason}" for task in chosen)])[:NOTE_LENGTH]
+
+
+def _gate_failures(request: RunRequest, ledger: Ledger) -> list[GateResult]:
+    cells = [Cell(request.pipeline.name, stage.id, request.interval) for stage in request.pipeline.stages if stage.gate]
+    return [failure for cell in cells for failure in ledger.gates.failures(cell)]
+
+
+def _pipeline_line(pipeline: Pipeline) -> PipelineLine:
+    return PipelineLine(pipeline.name, pipeline.schedule, tuple(stage.name for stage in pipeline.stages))
+
+
+@cache
+def _ledger(url: str) -> Ledger:
+    """One ledger, and so one connection pool, for the life of the api-server."""
+    return Ledger.open(url)
+
+
+class FreshFiles(StaticFiles):
+    """Static files that a browser asks for again each time, so that an upgrade never mixes two versions of the page."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        response = await super().get_response(path, scope)
+        response.headers["Cache-Control"] = "no-cache"
+        return response
+
+
+def create_api() -> FastAPI:
+    """The app to mount. Its own documentation pages are off, because they would be public."""
+    api = FastAPI(title="Stagehold", docs_url=None, redoc_url=None, openapi_url=None)
+    api.include_router(router)
+    # Public, like Airflow's own scripts: the files hold no data.
+    api.mount("/static", FreshFiles(directory=WEB), name="static")
+    return api

@@ -1,0 +1,130 @@
+"""Turns a pipeline into an Airflow DAG: one task per region, edges where a region reads another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from airflow.sdk import DAG, Param
+
+from stagehold.airflow.region_operator import INTERVAL, RESTORE_FROM_STAGE, RegionOperator
+from stagehold.errors import InvalidSpec, StageholdError
+from stagehold.model.spec import Pipeline, RestartSettings, RestartStrategy, Stage
+from stagehold.model.spec_file import load_each_pipeline
+from stagehold.plan.regions import stage_regions
+from stagehold.settings import Settings
+
+# Static, so that the DAG does not change with every parse; early, so that a backfill may go back far.
+START_DATE = datetime(2020, 1, 1, tzinfo=UTC)
+# More than one, so that a resumed run need not wait behind tonight's; few, because they share one Spark server.
+MAX_ACTIVE_RUNS = 4
+JSON_TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
+
+
+@dataclass(frozen=True)
+class CompiledFolder:
+    """What a folder of pipeline files gave: the good ones as DAGs, and why each bad one is none."""
+
+    dags: tuple[DAG, ...]
+    problems: tuple[StageholdError, ...]
+
+
+def compile_folder(settings: Settings) -> CompiledFolder:
+    """Compile every YAML file of the pipelines folder; a bad file never takes a good one down with it."""
+    results = [_compiled(loaded, settings) for loaded in load_each_pipeline(settings)]
+    return CompiledFolder(
+        dags=tuple(result for result in results if isinstance(result, DAG)),
+        problems=tuple(result for result in results if isinstance(result, StageholdError)),
+    )
+
+
+def compile_pipeline(pipeline: Pipeline, settings: Settings) -> DAG:
+    """The DAG of ``pipeline``. The DAG id is the pipeline's name and the task ids are the names of its regions."""
+    dag = DAG(
+        dag_id=pipeline.name,
+        schedule=pipeline.schedule,
+        start_date=START_DATE,
+        catchup=False,
+        max_active_runs=MAX_ACTIVE_RUNS,
+        tags=["stagehold"],
+        params=run_params(pipeline),
+        default_args=retry_args(pipeline.restart, settings),
+        doc_md=_documentation(pipeline),
+    )
+    for region in stage_regions(pipeline):
+        task = RegionOperator(task_id=region.name, dag=dag, pipeline=pipeline, region=region.name)
+        for upstream in region.upstream:
+            dag.get_task(upstream) >> task
+    return dag
+
+
+def run_params(pipeline: Pipeline) -> dict[str, Param]:
+    """What the trigger and backfill forms ask: where to start again, for which interval, and the pipeline's own params."""
+    return {
+        RESTORE_FROM_STAGE: Param(
+            None,
+            type=["null", "string"],
+            enum=[None, *(stage.name for stage in pipeline.stages)],
+            title="Restore from stage",
+            description="Run this stage and all after it again and restore everything before it. Empty: only what is not consumable runs.",
+        ),
+        INTERVAL: Param(
+            None,
+            type=["null", "string"],
+            title="Interval",
+            description="Run for this interval instead of the run's own, reusing what earlier runs of it left.",
+        ),
+        **{name: _declared_param(default) for name, default in pipeline.params.items()},
+    }
+
+
+def retry_args(restart: RestartSettings, settings: Settings) -> dict[str, Any]:
+    """Airflow's retry arguments for a restart strategy; a strategy without a limit gets the limit from the settings."""
+    match restart.strategy:
+        case RestartStrategy.NONE:
+            return {"retries": 0}
+        case RestartStrategy.FIXED_DELAY:
+            retries = settings.attempt_retries if restart.attempts is None else restart.attempts
+            return {"retries": retries, "retry_delay": restart.delay or timedelta(seconds=1)}
+        case RestartStrategy.FAILURE_RATE:
+            return {"retries": settings.attempt_retries, "retry_delay": restart.delay or timedelta(seconds=1)}
+        case RestartStrategy.EXPONENTIAL_DELAY:
+            return {
+                "retries": settings.attempt_retries if restart.attempts is None else restart.attempts,
+                "retry_delay": restart.initial or timedelta(seconds=1),
+                "retry_exponential_backoff": restart.multiplier or 1.5,
+                "max_retry_delay": restart.max or timedelta(minutes=1),
+            }
+
+
+def _compiled(loaded: Pipeline | InvalidSpec, settings: Settings) -> DAG | StageholdError:
+    if isinstance(loaded, InvalidSpec):
+        return loaded
+    try:
+        return compile_pipeline(loaded, settings)
+    except StageholdError as error:
+        return error
+
+
+def _declared_param(default: Any) -> Param:
+    kind = JSON_TYPES.get(type(default))
+    return Param(default, type=kind) if kind else Param(default)
+
+
+def _documentation(pipeline: Pipeline) -> str:
+    return "\n".join([f"Compiled from `{Path(pipeline.file).name}`.", "", *_stage_table(pipeline)])
+
+
+def _stage_table(pipeline: Pipeline) -> Iterator[str]:
+    yield "| Stage | Job | Partitions | Reads | Output | Gate |"
+    yield "|---|---|---|---|---|---|"
+    yield from (_stage_row(stage) for stage in pipeline.stages)
+
+
+def _stage_row(stage: Stage) -> str:
+    reads = ", ".join(f"{edge.stage} ({edge.exchange})" for edge in stage.inputs) or (stage.source.path if stage.source else "")
+    output = stage.output.table or stage.output.type
+    return f"| {stage.name} | `{stage.job}` | {stage.partitions} | {reads} | {output} | {stage.gate or ''} |"

@@ -1,0 +1,76 @@
+"""Reads Airflow's own record of a run, as far as Stagehold needs it. Only for the api-server: tasks may not read it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from airflow.models.dagrun import DagRun
+from airflow.models.serialized_dag import SerializedDagModel
+from sqlalchemy import select
+
+from stagehold.airflow.intervals import ledger_run_id
+from stagehold.airflow.region_operator import INTERVAL, RESTORE_FROM_STAGE, RegionOperator, pipeline_params, run_interval
+from stagehold.airflow.resume import DagTask
+from stagehold.errors import UnknownName
+from stagehold.model.spec_file import find_pipeline
+from stagehold.run.planning import RunRequest
+from stagehold.settings import Settings
+
+if TYPE_CHECKING:
+    from airflow.serialization.definitions.dag import SerializedDAG
+    from sqlalchemy.orm import Session
+
+
+@dataclass(frozen=True)
+class StageholdDagRun:
+    """An Airflow run of a DAG that has region tasks, and the run it is in Stagehold's words."""
+
+    dag_id: str
+    run_id: str
+    state: str
+    tasks: tuple[DagTask, ...]
+    request: RunRequest
+
+
+def read_dag_run(dag_id: str, run_id: str, session: Session, settings: Settings) -> StageholdDagRun:
+    """Find the run, its region tasks and what it was asked to do.
+
+    The regions are those of the newest DAG: a run that is cleared executes that one, too.
+
+    :raises UnknownName: no such run, its DAG has no region tasks, or its pipeline has no file any more.
+    """
+    dag_run = session.scalar(select(DagRun).where(DagRun.dag_id == dag_id, DagRun.run_id == run_id))
+    if dag_run is None:
+        raise UnknownName("run", f"{dag_id}/{run_id}", ())
+    dag = SerializedDagModel.get_dag(dag_id, session=session)
+    region_tasks: list[Any] = [task for task in dag.tasks if task.task_type == RegionOperator.__name__] if dag else []
+    if dag is None or not region_tasks:
+        raise UnknownName("Stagehold pipeline in DAG", dag_id, ())
+    # The operator stores both fields with the serialized DAG.
+    regions = {task.task_id: task.region_name for task in region_tasks}
+    states = {instance.task_id: instance.state for instance in dag_run.get_task_instances(session=session)}
+    return StageholdDagRun(
+        dag_id=dag_id,
+        run_id=run_id,
+        state=str(dag_run.state),
+        tasks=tuple(DagTask(task.task_id, regions.get(task.task_id), _word(states.get(task.task_id))) for task in dag.tasks),
+        request=_request(dag_run, dag, region_tasks[0].pipeline_name, settings),
+    )
+
+
+def _request(dag_run: DagRun, dag: SerializedDAG, pipeline_name: str, settings: Settings) -> RunRequest:
+    given: Mapping[str, Any] = {**dag.params.dump(), **(dag_run.conf or {})}
+    pipeline = find_pipeline(pipeline_name, settings)
+    return RunRequest(
+        pipeline=pipeline,
+        run_id=ledger_run_id(dag_run.dag_id, dag_run.run_id),
+        interval=run_interval(dag_run, given.get(INTERVAL)),
+        params=pipeline_params(pipeline, given),
+        restore_from_stage=given.get(RESTORE_FROM_STAGE),
+    )
+
+
+def _word(state: object) -> str | None:
+    return None if state is None else str(state)

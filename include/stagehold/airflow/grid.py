@@ -1,0 +1,288 @@
+"""What the run page shows: stages by partitions, what happened, and what a resume would do. Pure; `api` gathers the facts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from stagehold.airflow.resume import ACTIVE_RUN_STATES, TaskToClear, tasks_to_clear
+from stagehold.errors import StageholdError
+from stagehold.model.records import Attempt, AttemptState, GateResult, PartitionRecord, PartitionState
+from stagehold.model.spec import Stage
+from stagehold.plan.regions import Region
+from stagehold.plan.resume import Action, Decision, ResumePlan
+
+if TYPE_CHECKING:
+    from stagehold.airflow.dag_runs import StageholdDagRun
+
+NOT_ALLOWED = "You may see this run but not clear its tasks, so you cannot resume it. Ask somebody who may edit the DAG."
+ENDED = (AttemptState.FINISHED, AttemptState.CANCELED, AttemptState.FAILED)
+
+
+class CellState(StrEnum):
+    """What a partition is now: its recorded state, or one of the two words for having no usable record."""
+
+    CONSUMABLE = PartitionState.CONSUMABLE.value
+    BLOCKED = PartitionState.BLOCKED.value
+    RELEASED = PartitionState.RELEASED.value
+    MISSING = "missing"
+    RUNNING = "running"
+
+
+@dataclass(frozen=True)
+class PartitionCell:
+    """One partition. The fields after ``reason`` are None without a record; ``run_id`` is the run that computed it."""
+
+    partition: int
+    state: CellState
+    action: Action
+    reason: str
+    rows: int | None = None
+    bytes: int | None = None
+    epoch: int | None = None
+    wave: int | None = None
+    version: int | None = None
+    run_id: str | None = None
+    recorded_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class ActionGroup:
+    """Partitions of a stage that share what will happen to them and why."""
+
+    action: Action
+    reason: str
+    partitions: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class StageRow:
+    """One stage. ``stored`` is False for pipelined outputs, which have no partitions to look at."""
+
+    name: str
+    region: str
+    job: str
+    gate: str | None
+    table: str | None
+    stored: bool
+    task_state: str | None
+    consumable: int
+    cells: tuple[PartitionCell, ...]
+    groups: tuple[ActionGroup, ...]
+
+
+@dataclass(frozen=True)
+class GateFailure:
+    stage: str
+    partition: int
+    suite: str
+    expectation: str
+    observed: str
+
+
+@dataclass(frozen=True)
+class AttemptLine:
+    """One attempt; ``failure`` is the text for the user, None unless it failed."""
+
+    region: str
+    epoch: int
+    state: AttemptState
+    started_at: datetime
+    ended_at: datetime | None
+    failure: str | None
+
+
+@dataclass(frozen=True)
+class ResumePreview:
+    """What the Resume button would do; ``refusal`` says why it cannot, None when it can."""
+
+    refusal: str | None
+    tasks: tuple[TaskToClear, ...]
+    reuse: int
+    run: int
+
+
+@dataclass(frozen=True)
+class RunGrid:
+    """Everything on the page of one run."""
+
+    dag_id: str
+    run_id: str
+    pipeline: str
+    interval: str
+    state: str
+    active: bool
+    headline: str
+    consumable: int
+    partitions: int
+    stages: tuple[StageRow, ...]
+    attempts: tuple[AttemptLine, ...]
+    failures: tuple[AttemptLine, ...]
+    gate_failures: tuple[GateFailure, ...]
+    resume: ResumePreview
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """What Airflow, the ledger and the planner say of one run."""
+
+    dag_run: StageholdDagRun
+    regions: tuple[Region, ...]
+    plan: ResumePlan
+    recorded: Mapping[str, tuple[PartitionRecord, ...]]
+    attempts: Sequence[Attempt]
+    gate_failures: Sequence[GateResult]
+    may_resume: bool
+
+
+def run_grid(facts: RunFacts) -> RunGrid:
+    """Lay the facts out as the page shows them."""
+    dag_run, pipeline = facts.dag_run, facts.dag_run.request.pipeline
+    rows = tuple(_stage_row(stage, facts) for stage in pipeline.stages)
+    stored = [row for row in rows if row.stored]
+    consumable, partitions = sum(row.consumable for row in stored), sum(len(row.cells) for row in stored)
+    return RunGrid(
+        dag_id=dag_run.dag_id,
+        run_id=dag_run.run_id,
+        pipeline=pipeline.name,
+        interval=dag_run.request.interval,
+        state=dag_run.state,
+        active=dag_run.state in ACTIVE_RUN_STATES,
+        headline=_headline(facts, consumable, partitions),
+        consumable=consumable,
+        partitions=partitions,
+        stages=rows,
+        attempts=tuple(_attempt_line(attempt, attempt.failure) for attempt in facts.attempts),
+        failures=tuple(_attempt_line(attempt, failure) for attempt in _newest(facts.attempts) if (failure := _failure(attempt, facts))),
+        gate_failures=tuple(_gate_failures(facts)),
+        resume=resume_preview(facts),
+    )
+
+
+def resume_preview(facts: RunFacts) -> ResumePreview:
+    """The resume as it would be carried out now, or why it is refused."""
+    refusal = None if facts.may_resume else NOT_ALLOWED
+    tasks: tuple[TaskToClear, ...] = ()
+    try:
+        tasks = clear_set(facts)
+    except StageholdError as error:
+        refusal = str(error)
+    return ResumePreview(
+        refusal=refusal,
+        tasks=tasks,
+        reuse=facts.plan.count(Action.REUSE),
+        run=sum(decision.action.computes for decision in facts.plan.decisions),
+    )
+
+
+def clear_set(facts: RunFacts) -> tuple[TaskToClear, ...]:
+    """:raises StageholdError: when nothing can be resumed now, not even by somebody who may."""
+    dag_run = facts.dag_run
+    return tasks_to_clear(f"{dag_run.dag_id} {dag_run.run_id}", dag_run.state, regions=facts.regions, tasks=dag_run.tasks, plan=facts.plan)
+
+
+def _stage_row(stage: Stage, facts: RunFacts) -> StageRow:
+    region = next(region.name for region in facts.regions if stage.name in region.stages)
+    running = _is_running(region, facts)
+    records = {record.partition: record for record in facts.recorded.get(stage.id, ())}
+    decisions = facts.plan.of(stage.name)
+    cells = tuple(_cell(decision, records.get(decision.partition), running=running) for decision in decisions)
+    return StageRow(
+        name=stage.name,
+        region=region,
+        job=stage.job,
+        gate=stage.gate,
+        table=stage.output.table,
+        stored=stage.output.type.stored,
+        task_state=next((task.state for task in facts.dag_run.tasks if task.region == region), None),
+        consumable=sum(cell.state is CellState.CONSUMABLE and cell.action is Action.REUSE for cell in cells),
+        cells=cells,
+        groups=_groups(decisions),
+    )
+
+
+def _newest(attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
+    """The newest attempt of each region."""
+    ordered = sorted(attempts, key=lambda attempt: attempt.epoch)
+    return tuple({attempt.region: attempt for attempt in ordered}.values())
+
+
+def _is_running(region: str, facts: RunFacts) -> bool:
+    """An attempt that died without a word stays unended in the ledger; it only counts while Airflow's run is active."""
+    if facts.dag_run.state not in ACTIVE_RUN_STATES:
+        return False
+    return any(attempt.region == region and attempt.state not in ENDED for attempt in _newest(facts.attempts))
+
+
+def _failure(attempt: Attempt, facts: RunFacts) -> str | None:
+    """Why a region's newest attempt did not finish, if it did not."""
+    if attempt.state in (AttemptState.FAILED, AttemptState.CANCELED):
+        return attempt.failure or "The attempt left no reason; its task log may have more."
+    if attempt.state is AttemptState.FINISHED or facts.dag_run.state in ACTIVE_RUN_STATES:
+        return None
+    return "The attempt ended without a word: its process was killed or its machine was lost. What it had committed is kept."
+
+
+def _cell(decision: Decision, record: PartitionRecord | None, *, running: bool) -> PartitionCell:
+    state = _cell_state(decision, record, running=running)
+    if record is None:
+        return PartitionCell(decision.partition, state, decision.action, decision.reason)
+    return PartitionCell(
+        partition=decision.partition,
+        state=state,
+        action=decision.action,
+        reason=decision.reason,
+        rows=record.rows,
+        bytes=record.bytes,
+        epoch=record.epoch,
+        wave=record.wave,
+        version=record.version,
+        run_id=record.run_id,
+        recorded_at=record.recorded_at,
+    )
+
+
+def _cell_state(decision: Decision, record: PartitionRecord | None, *, running: bool) -> CellState:
+    if decision.action.computes and running:
+        return CellState.RUNNING
+    if record is None or decision.action is Action.HEAL:
+        return CellState.MISSING
+    return CellState(record.state.value)
+
+
+def _groups(decisions: Sequence[Decision]) -> tuple[ActionGroup, ...]:
+    grouped: dict[tuple[Action, str], list[int]] = {}
+    for decision in decisions:
+        grouped.setdefault((decision.action, decision.reason), []).append(decision.partition)
+    return tuple(ActionGroup(action, reason, tuple(partitions)) for (action, reason), partitions in grouped.items())
+
+
+def _headline(facts: RunFacts, consumable: int, partitions: int) -> str:
+    failed = [task.task_id for task in facts.dag_run.tasks if task.state == "failed"]
+    tally = f"{consumable} of {partitions} partitions are consumable"
+    if facts.dag_run.state in ACTIVE_RUN_STATES:
+        return f"Running: {tally}"
+    if failed:
+        return f"Failed at {', '.join(failed)}: {tally}"
+    return f"{facts.dag_run.state.capitalize()}: {tally}"
+
+
+def _attempt_line(attempt: Attempt, failure: str | None) -> AttemptLine:
+    return AttemptLine(attempt.region, attempt.epoch, attempt.state, attempt.started_at, attempt.ended_at, failure)
+
+
+def _gate_failures(facts: RunFacts) -> Iterator[GateFailure]:
+    """Failures of the partitions that are blocked now; those that were corrected since are history."""
+    names = {stage.id: stage.name for stage in facts.dag_run.request.pipeline.stages}
+    blocked = {
+        (record.cell.stage, record.partition)
+        for records in facts.recorded.values()
+        for record in records
+        if record.state is PartitionState.BLOCKED
+    }
+    for result in facts.gate_failures:
+        if (result.cell.stage, result.partition) in blocked:
+            yield GateFailure(names[result.cell.stage], result.partition, result.suite, result.expectation, result.observed)

@@ -1,0 +1,120 @@
+"""The Airflow task of one region."""
+
+from __future__ import annotations
+
+import ctypes
+import signal
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import BaseOperator
+from airflow.sdk.exceptions import AirflowFailException
+
+from stagehold.airflow.intervals import interval_of, ledger_run_id
+from stagehold.errors import Terminal, UnknownName
+from stagehold.model.spec import Pipeline
+from stagehold.plan.regions import Region, stage_regions
+from stagehold.settings import load_settings
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from stagehold.run.region_task import RegionTask
+
+PR_SET_PDEATHSIG = 1
+RESTORE_FROM_STAGE = "restore_from_stage"
+INTERVAL = "interval"
+
+
+class RegionOperator(BaseOperator):
+    """Brings one region's partitions to consumable: reuses what is, computes what is not.
+
+    The whole decision is taken when the task starts, so a first try, a retry, a clear and a backfill do the same thing.
+    It does not keep anything in Airflow: state is in the ledger, and the returned summary is only for people.
+
+    :param pipeline: the validated pipeline.
+    :param region: name of one of its regions; for a stage without pipelined outputs that is the stage's name.
+    """
+
+    # Not templates: fields named here are stored with the serialized DAG, which is how the web page finds the pipeline of a task.
+    template_fields = ("pipeline_name", "region_name")
+    ui_color = "#dcfce7"
+
+    def __init__(self, *, pipeline: Pipeline, region: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.pipeline_name = pipeline.name
+        self.region_name = region
+        self._pipeline = pipeline
+        self._region = _region_named(pipeline, region)
+        self._working_on: RegionTask | None = None
+
+    def execute(self, context: Context) -> dict[str, float]:
+        # Imported here because DAG files import this module, and the runner reaches libraries that are slow to import.
+        from stagehold.run.region import run_region
+
+        die_with_parent()
+        self._working_on = self._region_task(context)
+        try:
+            outcome = run_region(self._working_on, load_settings(), self.log.info)
+        except Terminal as error:
+            raise AirflowFailException(str(error)) from error
+        self.log.info("%s: reused %d, computed %d in %d wave(s)", self.region_name, outcome.reused, outcome.computed, outcome.waves)
+        return {"reused": outcome.reused, "computed": outcome.computed, "waves": outcome.waves, "seconds": round(outcome.seconds, 3)}
+
+    def on_kill(self) -> None:
+        from stagehold.run.region import cancel_region
+
+        if self._working_on is not None:
+            cancel_region(self._working_on, load_settings())
+
+    def _region_task(self, context: Context) -> RegionTask:
+        from stagehold.run.region_task import RegionTask
+
+        dag_run, params = context["dag_run"], context["params"]
+        run_id = ledger_run_id(dag_run.dag_id, dag_run.run_id)
+        return RegionTask(
+            pipeline=self._pipeline,
+            region=self._region,
+            run_id=run_id,
+            interval=run_interval(dag_run, params.get(INTERVAL)),
+            logical_date=dag_run.logical_date,
+            params=pipeline_params(self._pipeline, params),
+            restore_from_stage=params.get(RESTORE_FROM_STAGE),
+            # The same for every try of this task: Airflow starts a try only after it gave up the one before, so the new
+            # try may take the lease at once; a try that lives on unknown to Airflow is fenced by the epoch.
+            owner=f"airflow:{run_id}/{self.task_id}",
+            launcher="airflow",
+        )
+
+
+def run_interval(dag_run: Any, asked: str | None) -> str:
+    """The interval of an Airflow run; works on the task's view of the run and on the metadata row alike."""
+    return interval_of(
+        asked=asked,
+        partition_key=dag_run.partition_key,
+        data_interval_start=dag_run.data_interval_start,
+        logical_date=dag_run.logical_date,
+        run_after=dag_run.run_after,
+    )
+
+
+def pipeline_params(pipeline: Pipeline, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The run's values of the pipeline's own params, without the ones that only steer Stagehold."""
+    return {name: given.get(name, default) for name, default in pipeline.params.items()}
+
+
+def die_with_parent() -> None:
+    """Have the kernel kill this process when Airflow's supervisor of it dies, so that no writer outlives its owner.
+
+    Linux only. A supervisor that died before this call is not noticed; that attempt is stopped by the loss of its lease.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _region_named(pipeline: Pipeline, name: str) -> Region:
+    regions = {region.name: region for region in stage_regions(pipeline)}
+    if name not in regions:
+        raise UnknownName("region", name, tuple(regions))
+    return regions[name]

@@ -1,0 +1,89 @@
+"""Which tasks of an Airflow run a resume clears: the least that brings every partition to consumable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from stagehold.errors import NothingToResume, RunStillActive
+from stagehold.plan.regions import Region
+from stagehold.plan.resume import Action, Decision, ResumePlan
+
+ACTIVE_RUN_STATES = ("queued", "running")
+SUCCESS = "success"
+UNDONE = ("failed", "upstream_failed")
+
+
+@dataclass(frozen=True)
+class DagTask:
+    """A task in one Airflow run. ``region`` is None for a task that is not ours, ``state`` for one never scheduled."""
+
+    task_id: str
+    region: str | None
+    state: str | None
+
+
+@dataclass(frozen=True)
+class TaskToClear:
+    """A task that a resume clears, with the reason that is shown to the user and kept as the task's note."""
+
+    task_id: str
+    region: str | None
+    state: str | None
+    reason: str
+
+
+def tasks_to_clear(
+    run: str, run_state: str, regions: Sequence[Region], tasks: Sequence[DagTask], plan: ResumePlan
+) -> tuple[TaskToClear, ...]:
+    """The tasks to clear. Succeeded tasks stay as they are unless their data has to be made again.
+
+    :raises RunStillActive: Airflow still works on the run, so the plan may be outdated at any moment.
+    :raises NothingToResume: everything is consumable, or all that is not waits for a gate.
+    """
+    if run_state in ACTIVE_RUN_STATES:
+        raise RunStillActive(run, run_state)
+    own = tuple(_own(regions, tasks, plan))
+    others = tuple(_others(tasks))
+    if not own and (plan.count(Action.BLOCKED) or not others):
+        raise NothingToResume(run, _why_nothing(plan))
+    return own + others
+
+
+def _own(regions: Sequence[Region], tasks: Sequence[DagTask], plan: ResumePlan) -> Iterator[TaskToClear]:
+    by_region = {task.region: task for task in tasks}
+    for region in regions:
+        task = by_region.get(region.name)
+        reason = task and _reason(region, task, plan)
+        if task and reason:
+            yield TaskToClear(task.task_id, task.region, task.state, reason)
+
+
+def _others(tasks: Sequence[DagTask]) -> Iterator[TaskToClear]:
+    """Tasks of the same DAG that are not ours and did not get their turn, or failed."""
+    for task in tasks:
+        if task.region is None and task.state in UNDONE:
+            yield TaskToClear(task.task_id, None, task.state, f"was {task.state}")
+
+
+def _reason(region: Region, task: DagTask, plan: ResumePlan) -> str | None:
+    decisions = [decision for stage in region.stages for decision in plan.of(stage)]
+    computing = [decision for decision in decisions if decision.action.computes]
+    if computing:
+        return f"runs {len(computing)} of {len(decisions)} partitions: {', '.join(_reasons(computing))}"
+    if task.state != SUCCESS and not any(decision.action is Action.BLOCKED for decision in decisions):
+        return f"was {task.state or 'not started'}; all {len(decisions)} partitions are reused"
+    return None
+
+
+def _reasons(decisions: Sequence[Decision]) -> Iterator[str]:
+    return iter(dict.fromkeys(decision.reason for decision in decisions))
+
+
+def _why_nothing(plan: ResumePlan) -> str:
+    """Name the partitions that a gate holds, not the many that only wait for them: those have a record of their own."""
+    held = [decision for decision in plan.decisions if decision.action is Action.BLOCKED and decision.key is not None]
+    if not held:
+        return f"all {len(plan.decisions)} partitions are consumable."
+    named = ", ".join(f"{decision.stage}[{decision.partition}]" for decision in held)
+    return f"a gate blocked {named}, and nothing these follow from has changed. Correct the data, the code or the gate, then resume."

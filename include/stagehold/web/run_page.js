@@ -1,0 +1,140 @@
+// The Stagehold tab of a run, loaded by Airflow's UI as a React app. Plain modules, no build step: React and Chakra are
+// the ones Airflow puts on globalThis, so that the page follows its theme.
+
+import { fetchGrid, resume } from "./api.js";
+import { Grid } from "./grid.js";
+import { Attempts, Failures, Preview } from "./preview.js";
+import { plural } from "./words.js";
+
+const { createElement: h, useCallback, useEffect, useState } = globalThis.React;
+const { Box, Button, Code, Flex, Heading, Spinner, Stack, Text } = globalThis.ChakraUI;
+
+const BUSY_SECONDS = 1.5;
+const IDLE_SECONDS = 10;
+// After a resume the scheduler takes a moment to show the run as active again.
+const SETTLE_SECONDS = 20;
+
+function useGrid(dagId, runId) {
+  const [grid, setGrid] = useState(null);
+  const [problem, setProblem] = useState(null);
+  const [eagerUntil, setEagerUntil] = useState(0);
+  const load = useCallback(
+    () => fetchGrid(dagId, runId).then((fresh) => { setGrid(fresh); setProblem(null); }, setProblem),
+    [dagId, runId],
+  );
+  const hurry = useCallback(() => setEagerUntil(Date.now() + SETTLE_SECONDS * 1000), []);
+  useEffect(() => {
+    let timer;
+    let stopped = false;
+    const tick = async () => {
+      if (!document.hidden) await load();
+      if (!stopped) timer = setTimeout(tick, (grid?.active || Date.now() < eagerUntil ? BUSY_SECONDS : IDLE_SECONDS) * 1000);
+    };
+    tick();
+    return () => { stopped = true; clearTimeout(timer); };
+  }, [load, grid?.active, eagerUntil]);
+  return { grid, problem, load, hurry };
+}
+
+function tone(grid) {
+  if (grid.active) return "running";
+  if (grid.state === "success") return "success";
+  return "failed";
+}
+
+function Bar({ grid }) {
+  const share = grid.partitions ? (100 * grid.consumable) / grid.partitions : 0;
+  return h(
+    Box,
+    { "aria-label": "consumable partitions", "aria-valuemax": grid.partitions, "aria-valuemin": 0, "aria-valuenow": grid.consumable, bg: "bg.emphasized", borderRadius: "full", h: "6px", overflow: "hidden", role: "progressbar" },
+    h(Box, { bg: "success.solid", h: "full", transition: "width 0.4s", w: `${share}%` }),
+  );
+}
+
+function ResumeButton({ grid, onDone, onProblem }) {
+  const [busy, setBusy] = useState(false);
+  const { refusal, reuse, run } = grid.resume;
+  const press = async () => {
+    setBusy(true);
+    onProblem(null);
+    await resume(grid.dag_id, grid.run_id).then(onDone, onProblem);
+    setBusy(false);
+  };
+  const explanation = refusal ?? `Reuses ${plural(reuse, "partition")}, runs ${run.toLocaleString()}. In this run, with your rights.`;
+  return h(
+    Stack,
+    { align: { base: "start", md: "end" }, gap: 1.5, maxW: "360px" },
+    h(
+      Button,
+      { "aria-describedby": "stagehold-explanation", colorPalette: "brand", "data-testid": "resume", disabled: refusal !== null || busy, loading: busy, loadingText: "Resuming", onClick: press, size: "lg", type: "button" },
+      grid.state === "success" ? "Bring up to date" : "Resume",
+    ),
+    h(Text, { color: "fg.muted", "data-testid": "explanation", fontSize: "sm", id: "stagehold-explanation", textAlign: { base: "start", md: "end" } }, explanation),
+  );
+}
+
+function Header({ grid, onDone, onProblem }) {
+  const palette = tone(grid);
+  return h(
+    Box,
+    { bg: "bg", borderLeftColor: `${palette}.solid`, borderLeftWidth: "6px", borderRadius: "lg", borderWidth: "1px", "data-state": grid.state, "data-testid": "header", p: 4 },
+    h(
+      Flex,
+      { gap: 6, justify: "space-between", mb: 4, wrap: "wrap" },
+      h(
+        Box,
+        { flex: "1 1 320px" },
+        h(Flex, { align: "center", gap: 3 }, grid.active && h(Spinner, { color: "running.solid", size: "sm" }), h(Heading, { "aria-live": "polite", as: "h2", "data-testid": "headline", size: "lg" }, grid.headline)),
+        h(Text, { color: "fg.muted", mt: 1 }, `${grid.pipeline} for ${grid.interval}`),
+      ),
+      h(ResumeButton, { grid, onDone, onProblem }),
+    ),
+    h(Bar, { grid }),
+  );
+}
+
+function Notice({ palette, children, ...rest }) {
+  return h(Box, { bg: `${palette}.subtle`, borderRadius: "lg", color: `${palette}.fg`, fontSize: "sm", px: 4, py: 3, whiteSpace: "pre-wrap", ...rest }, children);
+}
+
+function Cleared({ answer }) {
+  return h(
+    Notice,
+    { "data-testid": "cleared", palette: "running", role: "status" },
+    h(Text, { fontWeight: "semibold" }, `Resumed: cleared ${plural(answer.cleared.length, "task")} in this run.`),
+    answer.cleared.map((task) => h(Text, { key: task.task_id }, h(Code, { mr: 2, size: "sm" }, task.task_id), task.reason)),
+  );
+}
+
+function Nothing({ problem }) {
+  if (problem === null) return h(Flex, { justify: "center", p: 10 }, h(Spinner, { "aria-label": "Loading" }));
+  const title = problem.status === 404 ? "Nothing of Stagehold here" : "The stages of this run cannot be shown";
+  return h(
+    Box,
+    { "data-testid": "nothing", maxW: "720px", p: 8 },
+    h(Heading, { as: "h2", mb: 2, size: "md" }, title),
+    h(Text, { color: "fg.muted", whiteSpace: "pre-wrap" }, problem.message),
+  );
+}
+
+function RunPage({ dagId, runId }) {
+  const { grid, problem, load, hurry } = useGrid(dagId, runId);
+  const [answer, setAnswer] = useState(null);
+  const [refused, setRefused] = useState(null);
+  if (grid === null) return h(Nothing, { problem });
+  const done = (given) => { setAnswer(given); hurry(); return load(); };
+  return h(
+    Stack,
+    { "data-testid": "stagehold", gap: 4, h: "full", overflowY: "auto", p: 4 },
+    problem && h(Notice, { palette: "warning", role: "alert" }, `Not up to date: ${problem.message}`),
+    h(Header, { grid, onDone: done, onProblem: setRefused }),
+    refused && h(Notice, { "data-testid": "refused", palette: "failed", role: "alert" }, refused.message),
+    answer && (grid.active || grid.state !== "success") && h(Cleared, { answer }),
+    h(Failures, { grid }),
+    h(Grid, { grid }),
+    h(Preview, { grid }),
+    h(Attempts, { grid }),
+  );
+}
+
+globalThis.AirflowPlugin = RunPage;

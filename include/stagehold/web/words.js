@@ -1,0 +1,55 @@
+// How the page says things: colours, marks and short texts. No markup here.
+
+// Marks next to colours, so that nobody needs to tell red from green.
+export const LOOKS = {
+  consumable: { mark: "✓", palette: "success", text: "consumable", solid: true },
+  stale: { mark: "↻", palette: "success", text: "consumable, but will run again", solid: false },
+  blocked: { mark: "✕", palette: "failed", text: "blocked by its gate", solid: true },
+  running: { mark: "▸", palette: "running", text: "running", solid: true },
+  waiting: { mark: "·", palette: "gray", text: "missing", solid: false },
+  lost: { mark: "!", palette: "warning", text: "its data is gone", solid: true },
+  released: { mark: "–", palette: "gray", text: "released", solid: false },
+};
+
+export function lookOf(cell) {
+  if (cell.state === "missing") return cell.action === "heal" ? "lost" : "waiting";
+  if (cell.state === "consumable") return cell.action === "reuse" ? "consumable" : "stale";
+  return cell.state;
+}
+
+export const computes = (action) => action === "run" || action === "heal";
+
+export const plural = (count, noun) => `${count.toLocaleString()} ${noun}${count === 1 ? "" : "s"}`;
+
+export function ranges(partitions) {
+  const parts = [];
+  for (const partition of partitions) {
+    const last = parts[parts.length - 1];
+    if (last && last[1] === partition - 1) last[1] = partition;
+    else parts.push([partition, partition]);
+  }
+  return parts.map(([first, last]) => (first === last ? `${first}` : `${first}–${last}`)).join(", ");
+}
+
+export function bytes(count) {
+  if (count < 1024) return `${count} B`;
+  const power = Math.min(Math.floor(Math.log2(count) / 10), 4);
+  return `${(count / 1024 ** power).toFixed(1)} ${["", "KiB", "MiB", "GiB", "TiB"][power]}`;
+}
+
+export function duration(from, to) {
+  const seconds = (new Date(to) - new Date(from)) / 1000;
+  if (seconds < 60) return `${seconds.toFixed(1)} s`;
+  return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
+}
+
+export const clock = (moment) => new Date(moment).toLocaleString([], { dateStyle: "medium", timeStyle: "medium" });
+
+// One sentence per partition: the square's title, its name for screen readers, and the line under the grid.
+export function cellText(stage, cell, runId) {
+  const facts = [`${stage.name}[${cell.partition}]: ${LOOKS[lookOf(cell)].text}`, cell.reason];
+  if (cell.rows !== null) facts.push(plural(cell.rows, "row"));
+  if (cell.epoch !== null) facts.push(`attempt epoch ${cell.epoch}, wave ${cell.wave}`);
+  if (cell.run_id !== null && !cell.run_id.endsWith(`/${runId}`)) facts.push(`computed by run ${cell.run_id}`);
+  return facts.join(" · ");
+}
