@@ -8,6 +8,7 @@
     |   +-- InvalidTopology       a graph of vertices and partitions says something impossible
     |   +-- ScheduleRefused       a schedule mode cannot run with these slots or exchanges
     |   +-- IllegalTransition     a run or attempt was told to leave a state in a way that does not exist
+    |   +-- ToolMissing           a program that is needed is not installed
     |   +-- UnknownName           a pipeline, stage, run or partition that does not exist
     |   +-- StageContractBroken   a stage function returned something the runner cannot commit
     |   +-- SourceMissing         a source path matches no file
@@ -132,6 +133,14 @@ class IllegalTransition(Terminal):
             f"A {machine} that is {state} cannot become {wanted}; allowed: {', '.join(self.allowed) or 'nothing, it has ended'}. "
             "Its state is unchanged. `stagehold status` shows it."
         )
+
+
+class ToolMissing(Terminal):
+    """A program that is needed is not installed."""
+
+    def __init__(self, tool: str, purpose: str, command: str) -> None:
+        self.tool, self.purpose, self.command = tool, purpose, command
+        super().__init__(f"{tool} is needed to {purpose} and is not installed. Nothing was changed. `{command}` installs it and goes on.")
 
 
 class UnknownName(Terminal):
