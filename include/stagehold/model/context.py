@@ -1,4 +1,21 @@
-"""What a stage function is given besides its input frames."""
+"""What a stage function is, and what it is given besides its frames.
+
+A stage function is called as ``function(ctx, **frames)`` and returns one frame:
+
+* The first parameter is called ``ctx``. A stage with a source has one more, ``source``; a stage with inputs has one
+  per input, each called like the stage it comes from, in any order. The loader refuses a function with others.
+* Frames hold only what the partitions in ``ctx.partitions`` may see: one partition's rows for a source and for
+  ``forward`` inputs, the wave's key groups for ``keyed`` ones, everything for ``broadcast`` and ``gather``.
+* The same frames, context and code must give the same rows, in any order: no clock, no unseeded random source, sums
+  of decimals rather than of doubles, a total order wherever rows are ranked or cut off.
+* It builds the frame and leaves acting on it to the caller: no write, no cache that outlives the call.
+
+    @stage
+    def joined(ctx: StageContext, orders: DataFrame, lineitem: DataFrame) -> DataFrame:
+        return orders.join(lineitem, orders.o_orderkey == lineitem.l_orderkey)
+
+Nothing of this needs Airflow, or Stagehold's runner: a test calls ``joined(ctx, orders=..., lineitem=...)``.
+"""
 
 from __future__ import annotations
 

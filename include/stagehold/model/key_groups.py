@@ -47,6 +47,11 @@ def intersect(left: range, right: range) -> range:
     return range(start, max(start, min(left.stop, right.stop)))
 
 
+def group_column(key: Sequence[str], max_parallelism: int) -> str:
+    """Name of the stored column that holds each row's group for one keyed reader, whatever its key columns are called."""
+    return f"_group_{max_parallelism}_{crc32(SEPARATOR.join(key).encode()):08x}"
+
+
 def _ceil(dividend: int, divisor: int) -> int:
     return -(-dividend // divisor)
 
