@@ -1,0 +1,126 @@
+"""The runner on a small pipeline with every kind of exchange, run by the command line against a real Spark server."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from tests.run.workbench import INTERVAL, Workbench, ended, killed, table_versions
+
+from stagehold.model.records import PartitionState
+from stagehold.run.faults import FaultAction, Point
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def bench(tmp_path, spark_remote):
+    return Workbench.make(tmp_path, spark_remote)
+
+
+def test_a_run_gives_the_right_rows_and_a_second_one_reuses_all_of_them_without_spark(bench):
+    first = bench.run()
+    assert first.counts == (0, 21)
+    assert first.result["waves"] > 4
+    assert bench.published() == bench.expected()
+    again = bench.run(settings=bench.without_spark())
+    assert again.counts == (21, 0)
+
+
+def test_a_killed_run_goes_on_after_the_last_recorded_wave(bench):
+    bench.inject(Point.BEFORE_PUBLISH, "by_wave", 3, FaultAction.KILL)
+    assert killed(bench.run())
+    before = {record.partition: record for record in bench.records("by_wave")}
+    assert sorted(before) == [0, 1, 2, 3]
+    resumed = bench.run()
+    assert resumed.counts == (8 + 4, 4 + 4 + 1)
+    after = {record.partition: record for record in bench.records("by_wave")}
+    assert {partition: after[partition] for partition in before} == before
+    assert bench.published() == bench.expected()
+
+
+def test_a_commit_that_was_not_recorded_is_adopted(bench):
+    bench.inject(Point.AFTER_PUBLISH, "by_colour", 1, FaultAction.KILL)
+    assert killed(bench.run())
+    assert bench.records("by_colour") == ()
+    resumed = bench.run()
+    assert "adopted 2 partitions" in resumed.err
+    assert [record.reason is not None for record in bench.records("by_colour")] == [True, True, False, False]
+    assert bench.published() == bench.expected()
+
+
+def test_a_frozen_attempt_that_wakes_up_changes_nothing_readable(bench):
+    bench.inject(Point.BEFORE_PUBLISH, "by_wave", 2, FaultAction.FREEZE)
+    zombie = bench.command("run", "toy", "--interval", INTERVAL, "--run-id", "r1")
+    os.waitid(os.P_PID, zombie.pid, os.WSTOPPED | os.WNOWAIT)
+    newer = bench.run("--run-id", "r1")
+    assert "taking toy/2026-11-20/doubled__by_wave over" in newer.err
+    records, versions = bench.records("by_wave"), table_versions(bench.records("by_wave")[0].table)
+    zombie.send_signal(signal.SIGCONT)
+    woken = ended(zombie)
+    assert woken.code == 1
+    assert "fenced" in woken.err
+    assert (bench.records("by_wave"), table_versions(records[0].table)) == (records, versions)
+    assert bench.published() == bench.expected()
+
+
+def test_somebody_elses_running_attempt_is_not_disturbed(bench):
+    bench.inject(Point.BEFORE_WRITE, "numbers", 1, FaultAction.FREEZE)
+    running = bench.command("run", "toy", "--interval", INTERVAL, "--run-id", "r1")
+    os.waitid(os.P_PID, running.pid, os.WSTOPPED | os.WNOWAIT)
+    other = bench.run("--run-id", "r2")
+    assert other.code == 1
+    assert "is being worked on by cli/r1" in other.err
+    running.send_signal(signal.SIGCONT)
+    assert ended(running).code == 0
+
+
+def test_a_gate_blocks_one_partition_and_mended_data_runs_only_what_follows_from_it(bench):
+    bench.run()
+    good = bench.published()
+    bench.write_source(3, first=-10_000)
+    failed = bench.run()
+    assert failed.code == 1
+    states = [record.state for record in bench.records("by_colour")]
+    assert PartitionState.BLOCKED in states
+    assert "minimum.total" in failed.err
+    assert bench.published() == good
+    unchanged = bench.run(settings=bench.without_spark())
+    assert unchanged.code == 1
+    bench.write_source(3)
+    mended = bench.run()
+    assert mended.counts == (7 + 7, 1 + 1 + 4 + 1)
+    assert bench.published() == bench.expected()
+
+
+def test_a_changed_function_runs_again_with_its_readers_only(bench):
+    bench.run()
+    jobs = Path(bench.settings.project) / "toy_jobs.py"
+    jobs.write_text(jobs.read_text().replace("F.lit(len(ctx.partitions))", "F.lit(len(ctx.partitions) + 1)"))
+    planned = ended(bench.command("plan", "toy", "--interval", INTERVAL))
+    assert "the code of toy_jobs:by_wave changed" in planned.out.replace("\n", " ")
+    assert bench.run().counts == (8, 13)
+
+
+def test_restore_from_a_stage_takes_the_earlier_ones_as_they_are(bench):
+    bench.run()
+    restored = bench.run("--restore-from-stage", "by_colour", "--run-id", "restore")
+    assert restored.counts == (16, 5)
+    assert bench.run("--restore-from-stage", "by_colour", "--run-id", "restore").counts == (21, 0)
+    assert bench.published() == bench.expected()
+
+
+def test_another_parameter_is_another_result(bench):
+    bench.run()
+    assert bench.run("--param", "factor=4").counts == (0, 21)
+
+
+def test_a_function_sees_just_the_partitions_it_computes(bench, spark):
+    from stagehold.lake.read import read_partitions
+
+    bench.run()
+    rows = read_partitions(spark, bench.records("by_wave")).collect()
+    assert {row["seen"] for row in rows} == {25}
+    assert {row["wave_partitions"] for row in rows} == {2}

@@ -1,0 +1,138 @@
+"""A small pipeline in a home of its own, run by the command a user would type, on the session's Spark server."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake import DeltaTable
+
+from stagehold.ledger.ledger import Ledger
+from stagehold.model.records import PartitionRecord
+from stagehold.run.faults import FaultAction, Point, inject
+from stagehold.settings import Settings
+
+TOY = Path(__file__).parent / "toy"
+INTERVAL = "2026-11-20"
+FILES = 8
+ROWS = 25
+NOWHERE = "sc://127.0.0.1:9/;token=none"  # nothing listens on the discard port
+
+
+@dataclass(frozen=True)
+class Workbench:
+    """The toy pipeline: settings, source files and commands around it."""
+
+    settings: Settings
+
+    @staticmethod
+    def make(folder: Path, spark_remote: str) -> Workbench:
+        project = folder / "project"
+        for name, target in {"toy_jobs.py": ".", "toy.yaml": "pipelines", "by_colour.yaml": "suites"}.items():
+            (project / target).mkdir(parents=True, exist_ok=True)
+            shutil.copy(TOY / name, project / target / name)
+        settings = Settings(
+            home=str(folder / "home"),
+            project=str(project),
+            pipelines=str(project / "pipelines"),
+            suites=str(project / "suites"),
+            spark_remote=spark_remote,
+            spark_cores=1,
+            lease_seconds=5,
+        )
+        bench = Workbench(settings)
+        for number in range(FILES):
+            bench.write_source(number)
+        return bench
+
+    def write_source(self, number: int, first: int | None = None) -> None:
+        start = number * ROWS if first is None else first
+        path = Path(self.settings.lake_uri) / "raw" / "numbers" / f"part-{number}.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table({"number": pa.array(range(start, start + ROWS), pa.int64())}), path)
+
+    def command(self, *words: str, settings: Settings | None = None) -> subprocess.Popen[str]:
+        used = settings or self.settings
+        environment = {**os.environ, **{f"STAGEHOLD_{name.upper()}": str(value) for name, value in vars(used).items() if value != ""}}
+        return subprocess.Popen(
+            [sys.executable, "-m", "stagehold.cli.main", *words],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, *words: str, settings: Settings | None = None) -> Ended:
+        """Run the pipeline to its end, however that ends."""
+        return ended(self.command("run", "toy", "--interval", INTERVAL, "--json", *words, settings=settings))
+
+    def without_spark(self) -> Settings:
+        return replace(self.settings, spark_remote=NOWHERE)
+
+    def inject(self, point: Point, stage: str, wave: int, action: FaultAction) -> None:
+        inject(self.settings.home_path, point, stage, wave, action)
+
+    def records(self, stage: str) -> tuple[PartitionRecord, ...]:
+        with Ledger.open(self.settings.ledger_url) as ledger:
+            return ledger.partitions.newest_of("toy", INTERVAL).get(stage, ())
+
+    def epochs(self, stage: str) -> list[int]:
+        return [record.epoch for record in self.records(stage)]
+
+    def published(self) -> list[tuple[int, int, int]]:
+        """(colour, total, numbers) of the published table as any Delta reader sees it."""
+        (table,) = Path(self.settings.lake_uri).glob("**/summary/_delta_log")
+        rows = DeltaTable(str(table.parent)).to_pyarrow_table().to_pylist()
+        return sorted((row["colour"], row["total"], row["numbers"]) for row in rows)
+
+    def expected(self) -> list[tuple[int, int, int]]:
+        """The same worked out by hand from the source files."""
+        totals, counts = defaultdict(int), defaultdict(int)
+        for path in (Path(self.settings.lake_uri) / "raw" / "numbers").glob("*.parquet"):
+            for number in pq.read_table(path)["number"].to_pylist():
+                colour = number % 7 if number >= 0 else -(-number % 7)
+                totals[colour] += 2 * number
+                counts[colour] += 1
+        return sorted((colour, totals[colour], counts[colour]) for colour in totals)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A command that has ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def result(self) -> dict[str, object]:
+        assert self.code == 0, self.err
+        return json.loads(self.out)
+
+    @property
+    def counts(self) -> tuple[object, object]:
+        """(reused, computed)"""
+        return self.result["reused"], self.result["computed"]
+
+
+def ended(process: subprocess.Popen[str], timeout: float = 120) -> Ended:
+    out, err = process.communicate(timeout=timeout)
+    return Ended(process.returncode, out, err)
+
+
+def killed(ended: Ended) -> bool:
+    return ended.code == -signal.SIGKILL
+
+
+def table_versions(uri: str) -> Sequence[int]:
+    return [entry["version"] for entry in DeltaTable(uri).history()]
