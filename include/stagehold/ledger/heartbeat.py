@@ -8,7 +8,7 @@ import time
 from types import TracebackType
 
 from stagehold.errors import LeaseLost, LedgerUnavailable, StageholdError
-from stagehold.ledger.leases import Leases
+from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Lease
 
 logger = logging.getLogger(__name__)
@@ -23,10 +23,10 @@ class Heartbeat:
     :param seconds: what each renewal asks for; it is asked for three times as often.
     """
 
-    def __init__(self, leases: Leases, lease: Lease, seconds: float) -> None:
+    def __init__(self, ledger: Ledger, lease: Lease, seconds: float) -> None:
         self.lease = lease
         self.lost = threading.Event()
-        self._leases, self._seconds = leases, seconds
+        self._leases, self._seconds = ledger.leases, seconds
         self._ends = time.monotonic() + seconds
         self._reason: StageholdError | None = None
         self._stopping = threading.Event()

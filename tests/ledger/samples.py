@@ -1,0 +1,81 @@
+"""Records to put into a ledger, and real processes to do it with."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from stagehold.model.records import Attempt, AttemptState, Cell, DataFile, Event, GateResult, PartitionRecord, PartitionState, Run, RunState
+
+CELL = Cell("sales", "joined", "2024-01-01")
+START = datetime(2024, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
+
+
+def run(run_id: str = "run-1", *, pipeline: str = "sales", interval: str = "2024-01-01", minutes: int = 0, **facts: Any) -> Run:
+    started = START + timedelta(minutes=minutes)
+    return Run(run_id, pipeline, interval, "cli", RunState.RUNNING, facts.pop("restore_from_stage", None), started, **facts)
+
+
+def attempt(epoch: int = 1, *, run_id: str = "run-1", interval: str = "2024-01-01", region: str = "joined") -> Attempt:
+    name = f"{run_id}.{region}.{interval}.{epoch}"
+    return Attempt(name, run_id, "sales", interval, region, epoch, AttemptState.RUNNING, START + timedelta(minutes=epoch))
+
+
+def record(partition: int, *, cell: Cell = CELL, epoch: int = 1, **facts: Any) -> PartitionRecord:
+    given: dict[str, Any] = {
+        "state": PartitionState.CONSUMABLE,
+        "run_id": "run-1",
+        "attempt_id": f"run-1.joined.{epoch}",
+        "wave": 0,
+        "table": "/lake/sales/joined",
+        "version": epoch,
+        "files": (DataFile(f"_data/{epoch}/0/_partition={partition}/part-0.parquet", 1000, 10),),
+        "rows": 10,
+        "fingerprint": f"fingerprint of {partition}",
+        "compute_key": "key",
+        "recorded_at": START,
+    }
+    return PartitionRecord(cell=cell, partition=partition, epoch=epoch, **(given | facts))
+
+
+def gate_result(partition: int, *, passed: bool, attempt_id: str = "attempt-1", expectation: str = "no nulls", cell: Cell = CELL) -> GateResult:
+    return GateResult(cell, partition, attempt_id, "joined", expectation, passed, "3 nulls", START)
+
+
+def event(text: str, run_id: str = "run-1") -> Event:
+    return Event(run_id, "reuse", "joined", text, START)
+
+
+def in_processes(count: int, work: Callable[[int], Any]) -> list[Any]:
+    """What ``work`` returned in each of ``count`` forked processes that began at the same moment; an exception comes back as itself."""
+    context = multiprocessing.get_context("fork")
+    barrier, answers = context.Barrier(count), context.Queue()
+
+    def child(number: int) -> None:
+        barrier.wait()
+        try:
+            answers.put(work(number))
+        except Exception as error:
+            answers.put(error)
+
+    children = [context.Process(target=child, args=(number,)) for number in range(count)]
+    for process in children:
+        process.start()
+    results = [answers.get(timeout=60) for _ in children]
+    for process in children:
+        process.join()
+    return results
+
+
+def in_process_that_dies(work: Callable[[], Any]) -> None:
+    """Run ``work`` in a forked process that is gone, without any clean-up, the moment it returns."""
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+        finally:
+            os._exit(9)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9

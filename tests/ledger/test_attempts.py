@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import pytest
+
+from stagehold.model.records import AttemptState
+from tests.ledger.samples import attempt
+
+
+def test_an_attempt_comes_back_as_it_was_started(ledger):
+    ledger.attempts.start(attempt())
+    assert ledger.attempts.of_run("run-1") == (attempt(),)
+
+
+def test_starting_an_attempt_again_changes_nothing(ledger):
+    ledger.attempts.start(attempt())
+    ledger.attempts.finish(attempt().attempt_id, AttemptState.FAILED, "killed")
+    ledger.attempts.start(attempt())
+    assert [found.state for found in ledger.attempts.of_run("run-1")] == [AttemptState.FAILED]
+
+
+@pytest.mark.parametrize("ending", [AttemptState.FINISHED, AttemptState.FAILED, AttemptState.CANCELED])
+def test_the_first_end_of_an_attempt_stays(ledger, ending):
+    ledger.attempts.start(attempt())
+    assert ledger.attempts.finish(attempt().attempt_id, ending, "why") is True
+    (ended,) = ledger.attempts.of_run("run-1")
+    assert (ended.state, ended.failure, ended.ended_at is None) == (ending, "why", False)
+    assert ledger.attempts.finish(attempt().attempt_id, AttemptState.FAILED, "too late") is False
+    assert ledger.attempts.of_run("run-1") == (ended,)
+
+
+def test_what_never_began_does_not_end(ledger):
+    assert ledger.attempts.finish("unknown", AttemptState.FAILED, None) is False
+
+
+def test_the_newest_attempt_has_the_highest_epoch_whatever_its_run(ledger):
+    for one in (attempt(1), attempt(3, run_id="run-0"), attempt(2), attempt(9, interval="other"), attempt(9, region="other")):
+        ledger.attempts.start(one)
+    assert ledger.attempts.newest("sales", "2024-01-01", "joined") == attempt(3, run_id="run-0")
+    assert ledger.attempts.newest("sales", "2024-01-01", "unknown") is None
+
+
+def test_attempts_of_a_run_are_in_the_order_they_began(ledger):
+    for epoch in (3, 1, 2):
+        ledger.attempts.start(attempt(epoch))
+    ledger.attempts.start(attempt(4, run_id="run-2"))
+    assert [found.epoch for found in ledger.attempts.of_run("run-1")] == [1, 2, 3]
+
+
+def test_a_failure_text_may_hold_what_a_database_refuses(ledger):
+    ledger.attempts.start(attempt())
+    ledger.attempts.finish(attempt().attempt_id, AttemptState.FAILED, "a\x00b\ud800c 'quoted' %s é")
+    assert ledger.attempts.of_run("run-1")[0].failure == "a\N{REPLACEMENT CHARACTER}b?c 'quoted' %s é"

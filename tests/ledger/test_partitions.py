@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from stagehold.errors import Fenced, UnknownName
+from stagehold.ledger import Ledger
+from stagehold.ledger.engine import Database
+from stagehold.ledger.rows import partition_row
+from stagehold.ledger.schema import partitions
+from stagehold.model.records import Cell, PartitionState
+from tests.ledger.samples import CELL, in_process_that_dies, in_processes, record
+
+NAME = "sales/2024-01-01/joined"
+
+
+@pytest.fixture
+def lease(ledger):
+    return ledger.leases.acquire(NAME, "me", 60)
+
+
+def test_records_come_back_as_they_were_given(ledger, lease):
+    blocked = record(1, state=PartitionState.BLOCKED, version=None, files=(), reason="3 nulls in price")
+    ledger.partitions.record([record(0), blocked], lease)
+    assert ledger.partitions.newest(CELL) == (record(0), blocked)
+    assert ledger.partitions.of_run("run-1") == (record(0), blocked)
+
+
+def test_recording_nothing_is_still_fenced(ledger, lease):
+    ledger.partitions.record([], lease)
+    ledger.leases.seize(NAME, "you", 60)
+    with pytest.raises(Fenced):
+        ledger.partitions.record([], lease)
+
+
+def test_the_newest_record_of_a_partition_counts_and_older_ones_stay(ledger, lease):
+    ledger.partitions.record([record(2), record(0), record(1)], lease)
+    released = record(1, epoch=2, state=PartitionState.RELEASED, run_id="run-2")
+    ledger.partitions.record([released, record(2, epoch=2, run_id="run-2")], lease)
+    assert ledger.partitions.newest(CELL) == (record(0), released, record(2, epoch=2, run_id="run-2"))
+    assert ledger.partitions.of_run("run-1") == (record(2), record(0), record(1))
+
+
+def test_other_stages_intervals_and_pipelines_do_not_mix(ledger, lease):
+    cells = [CELL, Cell("sales", "orders", "2024-01-01"), Cell("sales", "joined", "2024-01-02"), Cell("costs", "joined", "2024-01-01")]
+    ledger.partitions.record([record(0, cell=cell) for cell in cells], lease)
+    assert [ledger.partitions.newest(cell) for cell in cells] == [(record(0, cell=cell),) for cell in cells]
+    assert ledger.partitions.newest_of("sales", "2024-01-01") == {"joined": (record(0),), "orders": (record(0, cell=cells[1]),)}
+    assert ledger.partitions.newest_of("sales", "2024-01-03") == {}
+
+
+def test_a_fenced_attempt_records_nothing(ledger, lease):
+    newer = ledger.leases.seize(NAME, "you", 60)
+    with pytest.raises(Fenced):
+        ledger.partitions.record([record(0)], lease)
+    assert ledger.partitions.newest(CELL) == ()
+    ledger.partitions.record([record(0, epoch=2)], newer)
+    assert ledger.partitions.newest(CELL) == (record(0, epoch=2),)
+
+
+def test_a_lease_that_ended_but_was_not_taken_still_records(ledger):
+    lease = ledger.leases.acquire(NAME, "me", 0.02)
+    time.sleep(0.05)
+    ledger.partitions.record([record(0)], lease)
+    assert ledger.partitions.newest(CELL) == (record(0),)
+
+
+def test_an_unknown_lease_records_nothing(ledger, lease):
+    with pytest.raises(UnknownName):
+        ledger.partitions.record([record(0)], type(lease)("other", "me", 1, lease.expires_at))
+
+
+def test_a_takeover_comes_before_or_after_a_record_but_never_within(ledger):
+    """Half of the processes seize and record, so each of them is fenced by the next; whoever recorded did so before its successor began."""
+
+    def seize_and_record(number: int) -> int | None:
+        mine = ledger.leases.seize(NAME, f"process {number}", 60)
+        try:
+            ledger.partitions.record([record(partition, epoch=mine.epoch) for partition in range(20)], mine)
+        except Fenced:
+            return None
+        return mine.epoch
+
+    recorded = [epoch for epoch in in_processes(8, seize_and_record) if epoch is not None]
+    epochs = [found.epoch for found in ledger.partitions.of_run("run-1")]
+    assert epochs == sorted(epochs)
+    assert {epoch: epochs.count(epoch) for epoch in recorded} == dict.fromkeys(recorded, 20)
+    assert len(epochs) == 20 * len(recorded)
+    assert 8 in recorded
+
+
+def test_a_process_that_dies_inside_a_transaction_leaves_nothing_and_no_lock(ledger, ledger_url):
+    lease = ledger.leases.acquire(NAME, "me", 60)
+
+    def die_half_way() -> None:
+        with Database(ledger_url).writing() as connection:
+            connection.execute(partitions.insert(), [partition_row(record(0)), partition_row(record(1))])
+            assert connection.execute(partitions.select()).rowcount != 0
+            import os
+
+            os._exit(9)
+
+    in_process_that_dies(die_half_way)
+    assert ledger.partitions.newest(CELL) == ()
+    ledger.partitions.record([record(0)], lease)
+    assert Ledger.open(ledger_url).partitions.newest(CELL) == (record(0),)
+
+
+def test_ten_thousand_partitions_with_several_attempts_are_read_quickly(ledger, lease):
+    cells = [Cell("sales", f"stage {number}", "2024-01-01") for number in range(10)]
+    for epoch in (1, 2, 3):
+        ledger.partitions.record([record(partition, cell=cell, epoch=epoch) for cell in cells for partition in range(1000)], lease)
+    started = time.perf_counter()
+    found = ledger.partitions.newest_of("sales", "2024-01-01")
+    taken = time.perf_counter() - started
+    assert {len(records) for records in found.values()} == {1000}
+    assert {one.epoch for records in found.values() for one in records} == {3}
+    assert taken < 2, f"{taken:.2f} s"

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import pytest
+
+from stagehold.errors import IllegalTransition, RunIdTaken, UnknownName
+from stagehold.model.records import RunState
+from tests.ledger.samples import in_processes, run
+
+
+def test_a_run_comes_back_as_it_was_started(ledger):
+    started = run(restore_from_stage="joined")
+    assert ledger.runs.start(started) == started
+    assert ledger.runs.get("run-1") == started
+
+
+@pytest.mark.parametrize("ending", [RunState.FINISHED, RunState.FAILED, RunState.CANCELED, RunState.SUSPENDED])
+def test_an_ended_run_keeps_its_end_until_it_is_started_again(ledger, ending):
+    first = ledger.runs.start(run())
+    assert ledger.runs.finish("run-1", ending) is True
+    ended = ledger.runs.get("run-1")
+    assert (ended.state, ended.ended_at is None) == (ending, False)
+    assert ended.ended_at.utcoffset().total_seconds() == 0
+    assert ledger.runs.finish("run-1", RunState.FAILED) is False
+    assert ledger.runs.get("run-1") == ended
+    assert ledger.runs.start(run(minutes=5)) == first
+
+
+def test_many_tasks_of_a_run_may_start_it_at_once(ledger):
+    results = in_processes(8, lambda number: ledger.runs.start(run(minutes=number)))
+    assert len({str(result) for result in results}) == 1
+    assert ledger.runs.recent(10) == (results[0],)
+
+
+def test_a_run_id_cannot_name_the_run_of_another_pipeline_or_interval(ledger):
+    ledger.runs.start(run())
+    for other in (run(pipeline="costs"), run(interval="2024-01-02")):
+        with pytest.raises(RunIdTaken, match="belongs to sales 2024-01-01"):
+            ledger.runs.start(other)
+    assert ledger.runs.get("run-1") == run()
+
+
+def test_ending_a_run_takes_an_ending(ledger):
+    ledger.runs.start(run())
+    with pytest.raises(IllegalTransition, match="cannot become restarting"):
+        ledger.runs.finish("run-1", RunState.RESTARTING)
+    assert ledger.runs.get("run-1") == run()
+
+
+def test_an_unknown_run_is_named_with_those_that_exist(ledger):
+    ledger.runs.start(run())
+    for ask in (ledger.runs.get, lambda run_id: ledger.runs.finish(run_id, RunState.FAILED)):
+        with pytest.raises(UnknownName, match=r"no run 'run-2'. Known: run-1"):
+            ask("run-2")
+
+
+def test_recent_runs_are_newest_first(ledger):
+    for number, (pipeline, interval) in enumerate([("sales", "1"), ("costs", "1"), ("sales", "2"), ("sales", "1")]):
+        ledger.runs.start(run(f"run-{number}", pipeline=pipeline, interval=interval, minutes=number))
+    assert [found.run_id for found in ledger.runs.recent(2)] == ["run-3", "run-2"]
+    assert [found.run_id for found in ledger.runs.recent(9, "sales")] == ["run-3", "run-2", "run-0"]
+    assert ledger.runs.newest("sales").run_id == "run-3"
+    assert ledger.runs.newest("sales", "2").run_id == "run-2"
+    assert ledger.runs.newest("sales", "3") is None
