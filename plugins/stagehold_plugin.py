@@ -6,7 +6,6 @@ from typing import Any
 
 from airflow.plugins_manager import AirflowPlugin
 
-
 RUN_PAGE = {
     "name": "Stagehold",
     # Relative, so that it follows Airflow when it is served under a path.

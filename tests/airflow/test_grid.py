@@ -1,0 +1,149 @@
+"""What the run page is told, from facts made by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from stagehold.airflow.grid import CellState, RunFacts, run_grid
+from stagehold.airflow.resume import DagTask
+from stagehold.model.compute_key import ComputeKey
+from stagehold.model.records import Attempt, AttemptState, Cell, GateResult, PartitionRecord, PartitionState
+from stagehold.model.spec import Output, OutputType, Pipeline, Stage
+from stagehold.plan.regions import Region
+from stagehold.plan.resume import Action, Decision, ResumePlan
+
+NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
+KEY = ComputeKey("code", "settings", "environment", "params", "inputs")
+RUN = "pipe/manual"
+
+
+def record(partition: int, state: PartitionState = PartitionState.CONSUMABLE, **changes: Any) -> PartitionRecord:
+    made = PartitionRecord(
+        cell=Cell("pipe", "joined-uid", "day"),
+        partition=partition,
+        state=state,
+        run_id=RUN,
+        attempt_id="attempt",
+        epoch=3,
+        wave=1,
+        table="table",
+        version=7,
+        files=(),
+        rows=11,
+        fingerprint="",
+        compute_key=str(KEY),
+        recorded_at=NOW,
+    )
+    return replace(made, **changes)
+
+
+def attempt(epoch: int, state: AttemptState, failure: str | None = None) -> Attempt:
+    return Attempt(f"attempt-{epoch}", RUN, "pipe", "day", "joined", epoch, state, NOW, failure=failure)
+
+
+def facts(actions: list[Action], records: list[PartitionRecord], run_state: str = "failed", **changes: Any) -> RunFacts:
+    stage = Stage(name="joined", uid="joined-uid", job="jobs.x:joined", partitions=len(actions), max_parallelism=128, gate="joined")
+    decisions = tuple(Decision("joined", index, action, f"because {action}", KEY) for index, action in enumerate(actions))
+    dag_run = SimpleNamespace(
+        dag_id="pipe",
+        run_id="manual",
+        state=run_state,
+        tasks=(DagTask("joined", "joined", run_state),),
+        request=SimpleNamespace(pipeline=Pipeline(name="pipe", file="pipe.yaml", stages=(stage,)), interval="day", run_id=RUN),
+    )
+    made = RunFacts(
+        dag_run=dag_run,  # type: ignore[arg-type]
+        regions=(Region("joined", ("joined",), ()),),
+        plan=ResumePlan(decisions, {"joined": decisions}),
+        recorded={"joined-uid": tuple(records)},
+        attempts=(),
+        gate_failures=(),
+        may_resume=True,
+    )
+    return replace(made, **changes)
+
+
+REUSE, RUN_IT, HEAL, BLOCKED = Action.REUSE, Action.RUN, Action.HEAL, Action.BLOCKED
+
+
+@pytest.mark.parametrize(
+    ("action", "recorded", "attempts", "run_state", "expected"),
+    [
+        pytest.param(REUSE, [record(0)], [], "failed", CellState.CONSUMABLE, id="reused"),
+        pytest.param(RUN_IT, [record(0)], [], "failed", CellState.CONSUMABLE, id="stale, still consumable"),
+        pytest.param(RUN_IT, [], [], "failed", CellState.MISSING, id="never computed"),
+        pytest.param(HEAL, [record(0)], [], "failed", CellState.MISSING, id="its data is gone"),
+        pytest.param(BLOCKED, [record(0, PartitionState.BLOCKED)], [], "failed", CellState.BLOCKED, id="blocked"),
+        pytest.param(RUN_IT, [record(0, PartitionState.RELEASED)], [], "failed", CellState.RELEASED, id="released"),
+        pytest.param(RUN_IT, [], [AttemptState.RUNNING], "running", CellState.RUNNING, id="in the hands of an attempt"),
+        pytest.param(REUSE, [record(0)], [AttemptState.RUNNING], "running", CellState.CONSUMABLE, id="done by the running attempt"),
+        pytest.param(RUN_IT, [], [AttemptState.RUNNING], "failed", CellState.MISSING, id="an attempt that died without a word"),
+        pytest.param(RUN_IT, [], [AttemptState.FAILED], "running", CellState.MISSING, id="between two attempts"),
+        pytest.param(RUN_IT, [], [AttemptState.RUNNING, AttemptState.FAILED], "running", CellState.MISSING, id="only the newest counts"),
+    ],
+)
+def test_a_partition_is_shown_as_what_it_is_now(action, recorded, attempts, run_state, expected):
+    made = facts([action], recorded, run_state, attempts=tuple(attempt(epoch, state) for epoch, state in enumerate(attempts)))
+    (cell,) = run_grid(made).stages[0].cells
+    assert (cell.state, cell.action) == (expected, action)
+
+
+def test_counts_and_headline_take_a_partition_that_runs_again_as_not_done():
+    grid = run_grid(facts([REUSE, RUN_IT, RUN_IT], [record(0), record(1)]))
+    assert (grid.consumable, grid.partitions, grid.headline) == (1, 3, "Failed at joined: 1 of 3 partitions are consumable")
+
+
+@pytest.mark.parametrize(("state", "start"), [("running", "Running: "), ("queued", "Running: "), ("success", "Success: ")])
+def test_the_headline_begins_with_what_happened(state, start):
+    assert run_grid(facts([REUSE], [record(0)], state)).headline == f"{start}1 of 1 partitions are consumable"
+
+
+def test_partitions_with_one_reason_are_one_group():
+    groups = run_grid(facts([REUSE, RUN_IT, RUN_IT], [record(0)])).stages[0].groups
+    assert [(group.action, group.partitions) for group in groups] == [(REUSE, (0,)), (RUN_IT, (1, 2))]
+
+
+def test_a_gate_failure_is_shown_while_its_partition_is_blocked():
+    said = tuple(GateResult(Cell("pipe", "joined-uid", "day"), index, "attempt", "joined", "rows > 0", False, "0", NOW) for index in (0, 1))
+    grid = run_grid(facts([BLOCKED, REUSE], [record(0, PartitionState.BLOCKED), record(1)], gate_failures=said))
+    assert [(failure.stage, failure.partition, failure.observed) for failure in grid.gate_failures] == [("joined", 0, "0")]
+
+
+@pytest.mark.parametrize(
+    ("newest", "run_state", "expected"),
+    [
+        (attempt(2, AttemptState.FAILED, "it broke"), "failed", "it broke"),
+        (attempt(2, AttemptState.FAILED, "it broke"), "running", "it broke"),
+        (attempt(2, AttemptState.FINISHED), "success", None),
+        (attempt(2, AttemptState.RUNNING), "running", None),
+        (attempt(2, AttemptState.RUNNING), "failed", "ended without a word"),
+    ],
+)
+def test_the_newest_attempt_of_a_region_says_what_went_wrong(newest, run_state, expected):
+    grid = run_grid(facts([RUN_IT], [], run_state, attempts=(newest, attempt(1, AttemptState.FAILED, "earlier"))))
+    assert [expected in (line.failure or "") for line in grid.failures] == ([True] if expected else [])
+
+
+def test_a_viewer_sees_the_plan_but_is_told_who_may_resume():
+    preview = run_grid(facts([RUN_IT], [], may_resume=False)).resume
+    assert preview.refusal is not None
+    assert "not clear its tasks" in preview.refusal
+    assert [task.task_id for task in preview.tasks] == ["joined"]
+
+
+def test_a_refused_resume_says_why_in_the_preview():
+    assert "still running" in (run_grid(facts([RUN_IT], [], "running")).resume.refusal or "")
+
+
+def test_a_stage_without_stored_output_counts_nothing():
+    made = facts([RUN_IT], [])
+    stage = made.dag_run.request.pipeline.stages[0].model_copy(update={"output": Output(type=OutputType.PIPELINED)})
+    pipeline = made.dag_run.request.pipeline.model_copy(update={"stages": (stage,)})
+    made.dag_run.request.pipeline = pipeline  # type: ignore[misc]
+    grid = run_grid(made)
+    assert (grid.stages[0].stored, grid.partitions) == (False, 0)

@@ -1,0 +1,83 @@
+"""The tasks a resume clears, as a table: what the planner decided, how the tasks stand, what is cleared."""
+
+from __future__ import annotations
+
+import pytest
+
+from stagehold.airflow.resume import DagTask, tasks_to_clear
+from stagehold.errors import NothingToResume, RunStillActive
+from stagehold.model.compute_key import ComputeKey
+from stagehold.plan.regions import Region
+from stagehold.plan.resume import Action, Decision, ResumePlan
+
+KEY = ComputeKey("code", "settings", "environment", "params", "inputs")
+LETTERS = {"=": Action.REUSE, "r": Action.RUN, "h": Action.HEAL, "b": Action.BLOCKED}
+WORDS = {"s": "success", "f": "failed", "u": "upstream_failed", "-": None}
+
+
+def plan(**stages: str) -> ResumePlan:
+    """One letter per partition; ``B`` is a partition that waits for a blocked one and was never judged itself."""
+    by_stage = {
+        stage: tuple(
+            Decision(stage, index, LETTERS[letter.lower()], f"because {letter}", None if letter.isupper() else KEY)
+            for index, letter in enumerate(letters)
+        )
+        for stage, letters in stages.items()
+    }
+    return ResumePlan(tuple(decision for decisions in by_stage.values() for decision in decisions), by_stage)
+
+
+def cleared(states: str, decided: ResumePlan, others: str = "", run_state: str = "failed") -> list[str]:
+    regions = [Region(stage, (stage,), ()) for stage in decided.by_stage]
+    tasks = [DagTask(region.name, region.name, WORDS[letter]) for region, letter in zip(regions, states, strict=True)]
+    tasks += [DagTask(f"other{index}", None, WORDS[letter]) for index, letter in enumerate(others)]
+    return [task.task_id for task in tasks_to_clear("dag run", run_state, regions=regions, tasks=tasks, plan=decided)]
+
+
+@pytest.mark.parametrize(
+    ("states", "decided", "others", "expected"),
+    [
+        pytest.param("sfu", plan(a="==", b="=r", c="rr"), "", ["b", "c"], id="a stage failed half-way"),
+        pytest.param("sff", plan(a="==", b="==", c="=="), "", ["b", "c"], id="died after its last partition was recorded"),
+        pytest.param("sfu", plan(a="=h", b="rr", c="rr"), "", ["a", "b", "c"], id="upstream data is gone"),
+        pytest.param("ssf", plan(a="h=", b="==", c="=r"), "", ["a", "c"], id="a finished task between stays"),
+        pytest.param("sss", plan(a="rr", b="rr", c="rr"), "", ["a", "b", "c"], id="code changed since"),
+        pytest.param("sf-", plan(a="==", b="r=", c="rr"), "", ["b", "c"], id="never scheduled"),
+        pytest.param("sfu", plan(a="==", b="rb", c="BB"), "", ["b"], id="one partition can run, what waits for the gate stays"),
+        pytest.param("fsf", plan(a="=b", b="==", c="rr"), "", ["c"], id="a blocked branch stays, the other goes on"),
+        pytest.param("sfu", plan(a="==", b="=r", c="rr"), "su", ["b", "c", "other1"], id="other people's tasks of the DAG"),
+        pytest.param("sss", plan(a="==", b="==", c="=="), "f", ["other0"], id="only somebody else's task failed"),
+    ],
+)
+def test_a_resume_clears_the_least_that_ends_the_run(states, decided, others, expected):
+    assert cleared(states, decided, others) == expected
+
+
+def test_a_region_of_several_stages_is_one_task():
+    decided = plan(a="==", b="=r")
+    region = Region("a__b", ("a", "b"), ())
+    (task,) = tasks_to_clear("dag run", "failed", regions=[region], tasks=[DagTask("a__b", "a__b", "failed")], plan=decided)
+    assert task.reason == "runs 1 of 4 partitions: because r"
+
+
+def test_tasks_without_a_region_in_the_pipeline_are_left_alone():
+    decided = plan(a="r")
+    regions = [Region("a", ("a",), ())]
+    tasks = [DagTask("old", "a stage that was removed", "failed"), DagTask("a", "a", "failed")]
+    assert [task.task_id for task in tasks_to_clear("dag run", "failed", regions=regions, tasks=tasks, plan=decided)] == ["a"]
+
+
+@pytest.mark.parametrize("state", ["running", "queued"])
+def test_a_run_that_goes_on_is_not_resumed(state):
+    with pytest.raises(RunStillActive, match=f"still {state}"):
+        cleared("s", plan(a="r"), run_state=state)
+
+
+def test_nothing_to_do_is_said_as_such():
+    with pytest.raises(NothingToResume, match="all 2 partitions are consumable"):
+        cleared("s", plan(a="=="), run_state="success")
+
+
+def test_a_gate_that_still_says_no_is_named_and_what_waits_for_it_is_not():
+    with pytest.raises(NothingToResume, match=r"a gate blocked a\[1\], and nothing"):
+        cleared("fu", plan(a="=b", b="BB"), others="u")
