@@ -1,0 +1,105 @@
+"""Child processes that do not outlive the process that started them. Linux only: they rest on prctl and /proc."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+PR_SET_PDEATHSIG = 1
+POLL_SECONDS = 0.05
+
+# Loaded here because a forked child must not load libraries: another thread may have held a lock at the fork.
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+@dataclass(frozen=True)
+class ProcessIdentity:
+    """A process, told apart from a later one that was given the same pid by its start time in clock ticks."""
+
+    pid: int
+    started: int
+
+    @property
+    def alive(self) -> bool:
+        """A process that has ended but was not yet reaped by its parent is not alive."""
+        return identify(self.pid) == self
+
+
+def identify(pid: int) -> ProcessIdentity | None:
+    """Who has this pid now; None when nobody living has."""
+    try:
+        # The command's name may hold spaces and brackets; what follows the last bracket never does.
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    state, started = fields[0], int(fields[19])
+    return None if state in "ZX" else ProcessIdentity(pid, started)
+
+
+def die_with(parent: int) -> None:
+    """Have the kernel kill this process, and only this one, when the thread that forked it ends.
+
+    :param parent: pid of the process that forked this one; if it is gone already, this process ends here.
+    """
+    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def start_process(command: Sequence[str], *, environment: Mapping[str, str], folder: Path, log: Path) -> subprocess.Popen[bytes]:
+    """Start a command in a session and process group of its own; it is killed when the calling thread ends.
+
+    What it prints goes to ``log``; the log of the start before is kept beside it with the suffix ``.1``.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    if log.exists():
+        log.replace(log.with_name(f"{log.name}.1"))
+    with log.open("wb") as output:
+        return subprocess.Popen(
+            command,
+            env=dict(environment),
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=partial(die_with, os.getpid()),
+        )
+
+
+def signal_group(pid: int, number: signal.Signals) -> None:
+    """Signal the process group that ``pid`` leads; says nothing when it is gone."""
+    try:
+        os.killpg(pid, number)
+    except ProcessLookupError:
+        return
+
+
+def stop_group(leader: ProcessIdentity, *, first: signal.Signals = signal.SIGTERM, seconds: float) -> None:
+    """Signal the group that ``leader`` leads, give the leader ``seconds`` to end, then kill what is left of the group.
+
+    Members that moved to a group of their own are not reached.
+    """
+    if leader.alive:
+        signal_group(leader.pid, first)
+        wait_until(lambda: not leader.alive, seconds)
+    if identify(leader.pid) in (leader, None):  # else the pid has a new owner, so the old group is empty
+        signal_group(leader.pid, signal.SIGKILL)
+        wait_until(lambda: not leader.alive, seconds)
+
+
+def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
+    """Poll until the condition holds; False when it does not within ``seconds``."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(POLL_SECONDS)
+    return True

@@ -1,0 +1,195 @@
+"""One local Spark Connect server per STAGEHOLD_HOME: started, found again and stopped by us, never by hand."""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from importlib.util import find_spec
+from pathlib import Path
+
+from stagehold.errors import SparkUnavailable
+from stagehold.run.environment import python_environment
+from stagehold.run.java import java_home
+from stagehold.run.processes import identify, start_process, stop_group, wait_until
+from stagehold.run.server_files import (
+    ADDRESS,
+    ServerState,
+    read_state,
+    remove_state,
+    server_fingerprint,
+    server_folder,
+    server_log,
+    write_configuration,
+    write_state,
+)
+from stagehold.settings import Settings
+
+START_SECONDS = 90.0
+STOP_SECONDS = 10.0
+LOG_LINES = 8
+SERVER_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
+
+log = logging.getLogger(__name__)
+
+# Servers this process started, by pid: their parent has to reap them.
+_children: dict[int, subprocess.Popen[bytes]] = {}
+
+
+def running_server(settings: Settings) -> ServerState | None:
+    """The server of this home, if its process lives and its port answers; it may still be warming up."""
+    state = read_state(settings)
+    return state if state and state.process.alive and port_answers(state.port) else None
+
+
+def start_server(settings: Settings) -> ServerState:
+    """Find or start the server of this home; returns when a query has been answered.
+
+    The server is a child of this process and dies with the calling thread. Of two processes that start one at once,
+    the second finds the first's. One with another configuration is replaced if this process started it.
+
+    :raises SparkUnavailable: it did not start, or another process runs one with another configuration.
+    """
+    with _start_lock(settings):
+        found = _usable(settings)
+        if found:
+            return found
+        state = launch_server(settings)
+        try:
+            await_server(settings, state)
+        except BaseException:
+            stop_server(settings)
+            raise
+        return state
+
+
+def launch_server(settings: Settings) -> ServerState:
+    """Start the server's process and return at once; `await_server` says when it can be used."""
+    if port_answers(settings.spark_port):
+        raise SparkUnavailable(f"port {settings.spark_port} is taken by another program; STAGEHOLD_SPARK_PORT chooses another.")
+    folder = server_folder(settings)
+    shutil.rmtree(folder / "local", ignore_errors=True)  # a killed server leaves its shuffle files behind
+    token = secrets.token_hex(32)
+    child = start_process(_command(), environment=_environment(settings, token), folder=folder, log=server_log(settings))
+    _children[child.pid] = child
+    process = identify(child.pid)
+    state = ServerState(
+        pid=child.pid,
+        started=process.started if process else 0,
+        owner=os.getpid(),
+        port=settings.spark_port,
+        token=token,
+        fingerprint=server_fingerprint(settings),
+        started_at=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+    write_state(settings, state)
+    log.info("spark server started: pid=%d port=%d fingerprint=%s", state.pid, state.port, state.fingerprint)
+    return state
+
+
+def await_server(settings: Settings, state: ServerState) -> None:
+    """Wait until a query has been answered; raises SparkUnavailable with the end of the server's log otherwise."""
+    answered = wait_until(lambda: port_answers(state.port) or not state.process.alive, START_SECONDS)
+    if not answered or not state.process.alive:
+        raise SparkUnavailable("the server did not start; the end of its log:", last_lines(settings))
+    # In a process of its own: the caller may fork later, and must not hold gRPC's threads then.
+    warm_up = [sys.executable, "-m", "stagehold.run.warm_up"]
+    try:
+        answer = subprocess.run(warm_up, env=python_environment(settings), capture_output=True, text=True, timeout=START_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise SparkUnavailable("the server answered no query; the end of its log:", last_lines(settings)) from None
+    if answer.returncode:
+        raise SparkUnavailable("the first query failed:", answer.stderr.splitlines()[-LOG_LINES:])
+
+
+def stop_server(settings: Settings) -> None:
+    """End the server of this home and everything it started; says nothing when there is none."""
+    state = read_state(settings)
+    if state is None:
+        return
+    stop_group(state.process, first=signal.SIGTERM, seconds=STOP_SECONDS)
+    child = _children.pop(state.pid, None)
+    if child:
+        child.wait()
+    remove_state(settings)
+
+
+@contextmanager
+def spark_server(settings: Settings) -> Iterator[None]:
+    """A server for the length of the block: the remote or running one, else one that ends with the block."""
+    if settings.spark_remote:
+        yield
+        return
+    state = start_server(settings)
+    try:
+        yield
+    finally:
+        if state.pid in _children:
+            stop_server(settings)
+
+
+def port_answers(port: int) -> bool:
+    try:
+        with socket.create_connection((ADDRESS, port), timeout=1):
+            return True
+    except OSError:
+        return False
+
+
+def last_lines(settings: Settings) -> list[str]:
+    """The end of the server's log, without the frames of stack traces."""
+    lines = server_log(settings).read_text(errors="replace").splitlines()
+    return [line for line in lines if not line.lstrip().startswith("at ")][-LOG_LINES:]
+
+
+def _usable(settings: Settings) -> ServerState | None:
+    found = running_server(settings)
+    if found is None or found.fingerprint == server_fingerprint(settings):
+        return found
+    if found.pid not in _children:
+        raise SparkUnavailable(f"the running server (pid {found.pid}) was started with other settings or JARs; `stagehold down` ends it.")
+    stop_server(settings)
+    return None
+
+
+def _command() -> list[str]:
+    return [str(_spark_home() / "bin" / "spark-submit"), "--class", SERVER_CLASS, "spark-internal"]
+
+
+def _environment(settings: Settings, token: str) -> Mapping[str, str]:
+    """Nothing that this process or the machine says about Spark reaches the server, and the token is on no command line."""
+    inherited = {name: text for name, text in python_environment(settings).items() if not name.startswith(("SPARK_", "PYSPARK_"))}
+    return {
+        **inherited,
+        "JAVA_HOME": str(java_home(settings)),
+        "SPARK_HOME": str(_spark_home()),
+        "SPARK_CONF_DIR": str(write_configuration(settings)),
+        "SPARK_LOCAL_IP": ADDRESS,
+        "SPARK_CONNECT_AUTHENTICATE_TOKEN": token,
+        "PYSPARK_PYTHON": sys.executable,
+    }
+
+
+def _spark_home() -> Path:
+    pyspark = find_spec("pyspark")
+    if pyspark is None or pyspark.origin is None:
+        raise SparkUnavailable("the pyspark wheel is not installed; `make setup` installs it.")
+    return Path(pyspark.origin).parent
+
+
+@contextmanager
+def _start_lock(settings: Settings) -> Iterator[None]:
+    folder = server_folder(settings)
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "start.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,130 @@
+"""What the local Spark Connect server reads and leaves under STAGEHOLD_HOME: its configuration and its record."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from stagehold.run.jars import jar_paths, pinned_jars
+from stagehold.run.processes import ProcessIdentity
+from stagehold.settings import Settings
+
+ADDRESS = "127.0.0.1"  # never another: whoever has the token can run any code
+
+LOGGING = """\
+rootLogger.level = warn
+rootLogger.appenderRef.console.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{yyyy-MM-dd HH:mm:ss.SSS} %p %c{1}: %m%n%ex
+"""
+
+
+@dataclass(frozen=True)
+class ServerState:
+    """A server that was started; ``started`` is its start time in clock ticks, which tells it from a later owner of its pid.
+
+    ``owner`` is the process that started it and with which it dies.
+    """
+
+    pid: int
+    started: int
+    owner: int
+    port: int
+    token: str
+    fingerprint: str
+    started_at: str
+
+    @property
+    def process(self) -> ProcessIdentity:
+        return ProcessIdentity(self.pid, self.started)
+
+
+def server_folder(settings: Settings) -> Path:
+    """The server's working directory, so that nothing it writes by default lands elsewhere."""
+    return settings.home_path / "spark"
+
+
+def server_log(settings: Settings) -> Path:
+    return settings.home_path / "logs" / "spark.log"
+
+
+def read_state(settings: Settings) -> ServerState | None:
+    try:
+        return ServerState(**json.loads(_state_file(settings).read_text()))
+    except (FileNotFoundError, ValueError, TypeError):  # none, torn, or written by another version: as good as none
+        return None
+
+
+def write_state(settings: Settings, state: ServerState) -> None:
+    """Whole or not at all, and readable by its owner only: the token is in it."""
+    write_secret(_state_file(settings), json.dumps(asdict(state), indent=2))
+
+
+def remove_state(settings: Settings) -> None:
+    _state_file(settings).unlink(missing_ok=True)
+
+
+def write_secret(file: Path, text: str) -> None:
+    """Replace ``file`` in one step by one that only its owner can read."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    draft = file.with_name(f".{file.name}.{os.getpid()}")
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as output:
+        output.write(text)
+    draft.replace(file)
+
+
+def write_configuration(settings: Settings) -> Path:
+    """Write the folder for SPARK_CONF_DIR; with it, no configuration of the machine's own Spark has a say."""
+    folder = server_folder(settings) / "conf"
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = (f"{name} {value}\n" for name, value in server_configuration(settings).items())
+    (folder / "spark-defaults.conf").write_text("".join(lines))
+    (folder / "log4j2.properties").write_text(LOGGING)
+    return folder
+
+
+def server_fingerprint(settings: Settings) -> str:
+    """Changes when a running server would have to be started anew to be what these settings ask for."""
+    facts = {**server_configuration(settings), **pinned_jars()}
+    return sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def server_configuration(settings: Settings) -> Mapping[str, str]:
+    folder = server_folder(settings)
+    return {
+        "spark.master": f"local[{settings.spark_cores}]",
+        "spark.app.name": "stagehold",
+        "spark.driver.memory": settings.spark_memory,
+        # A server that ran out of heap answers, but nothing it says can be trusted: end it, so that it is started anew.
+        "spark.driver.extraJavaOptions": "-XX:+ExitOnOutOfMemoryError -Duser.timezone=UTC",
+        "spark.driver.host": ADDRESS,
+        "spark.driver.bindAddress": ADDRESS,
+        "spark.connect.grpc.binding.address": ADDRESS,
+        "spark.connect.grpc.binding.port": str(settings.spark_port),
+        # A released id is refused for as long as it is remembered, so remember more attempts than a server ever sees.
+        "spark.connect.session.manager.closedSessionsTombstonesSize": "100000",
+        "spark.jars": ",".join(map(str, jar_paths(settings))),
+        "spark.local.dir": str(folder / "local"),
+        "spark.ui.enabled": "false",
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.sql.shuffle.partitions": str(settings.spark_cores * 2),
+        # The next two default to sizes for thousands of files, and cost seconds per commit and per VACUUM on small tables.
+        "spark.databricks.delta.snapshotPartitions": "1",
+        "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
+        "spark.databricks.delta.commit.idempotencyCheck.enabled": "true",
+    }
+
+
+def _state_file(settings: Settings) -> Path:
+    return server_folder(settings) / "server.json"

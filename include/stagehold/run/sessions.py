@@ -1,0 +1,180 @@
+"""Spark sessions of attempts. An attempt's session id follows from what it is an attempt of, so the next one can release it."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import time
+import warnings
+from contextlib import closing
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+from uuid import NAMESPACE_URL, uuid5
+
+from stagehold.errors import SessionClosed, SparkUnavailable, StageholdError
+from stagehold.run.server import running_server
+from stagehold.settings import Settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.connect.client import SparkConnectClient
+
+WAIT_SECONDS = 60.0  # a supervisor that restarts a killed server needs about 10
+POLL_SECONDS = 0.5
+USER = "stagehold"  # a session is known by user and id: with one user for all, any process can release any session
+DEFAULT_PORT = 15002
+
+CLOSED_CONDITIONS = (
+    "INVALID_HANDLE.SESSION_CLOSED",
+    "INVALID_HANDLE.SESSION_CHANGED",
+    "INVALID_HANDLE.SESSION_NOT_FOUND",
+    "INVALID_HANDLE.OPERATION_ABANDONED",
+    "RESPONSE_ALREADY_RECEIVED",  # the session was lost between two parts of an answer
+    "OPERATION_CANCELED",
+    "NO_ACTIVE_SESSION",  # this process closed the client
+)
+LOST_REASONS = {
+    "UNAVAILABLE": "the server stopped answering.",
+    "UNAUTHENTICATED": "the server does not know the token; it was started anew.",
+}
+
+log = logging.getLogger(__name__)
+
+# Sessions this process holds open: releasing one has to close its client too, or the interpreter waits for it at exit.
+_held: dict[str, SparkSession] = {}
+
+
+def session_id(pipeline: str, interval: str, region: str, epoch: int) -> str:
+    return str(uuid5(NAMESPACE_URL, f"stagehold/{pipeline}/{interval}/{region}/{epoch}"))
+
+
+def open_session(settings: Settings, session_id: str, *, wait_seconds: float = WAIT_SECONDS) -> SparkSession:
+    """A session under this id on the remote or the running server; it has answered once.
+
+    Waits up to ``wait_seconds`` for a server, because the supervisor may be starting it anew. Calls through the session
+    fail within seconds once the server is gone, not minutes. End it with `release_session`.
+
+    :raises SparkUnavailable: no server answered in time.
+    :raises SessionClosed: the id was released before.
+    """
+    deadline = time.monotonic() + wait_seconds
+    announced = False
+    while True:
+        try:
+            return _open(settings, session_id)
+        except SparkUnavailable as error:
+            if time.monotonic() > deadline:
+                raise
+            if not announced:
+                log.info("waiting up to %.0f s for a Spark server: %s", wait_seconds, error.reason)
+                announced = True
+        time.sleep(POLL_SECONDS)
+
+
+def release_session(settings: Settings, session_id: str) -> bool:
+    """Cancel what runs in the session and have the server refuse the id from now on, whether it was ever used or not.
+
+    False when no server answers: the session ended with its server, and the next server has another token. A Delta
+    commit that is under way at this moment may still land. Never raises for a server that is gone.
+    """
+    held = _held.pop(session_id, None)
+    try:
+        with closing(held.client if held else _client(settings, session_id)) as client:
+            _release(client)
+            return True
+    except SparkUnavailable as error:
+        log.info("session=%s not released: %s", session_id, error.reason)
+        return False
+    finally:
+        if held:
+            held.stop()  # on a closed client this only takes it out of pyspark's list of active sessions
+
+
+def translate(error: BaseException) -> StageholdError | None:
+    """What an error of the Spark client says about the server or the session; None when it is about the query."""
+    from pyspark.errors import PySparkException
+    from pyspark.errors.exceptions.connect import SparkConnectGrpcException
+
+    if isinstance(error, StageholdError):
+        return error
+    if not isinstance(error, PySparkException):
+        return None
+    closed = next((condition for condition in CLOSED_CONDITIONS if condition in (error.getCondition() or str(error))), None)
+    if closed:
+        return SessionClosed(closed)
+    reason = LOST_REASONS.get(error.getGrpcStatusCode().name) if isinstance(error, SparkConnectGrpcException) else None
+    return SparkUnavailable(reason) if reason else None
+
+
+def _open(settings: Settings, session_id: str) -> SparkSession:
+    from pyspark.sql import SparkSession
+
+    url = _url(settings, session_id)
+    spark = SparkSession.builder.remote(url).create()
+    _limit_retries(spark.client)
+    try:
+        _greet(spark.client)
+    except StageholdError:
+        spark.client.close()
+        spark.stop()
+        raise
+    _held[session_id] = spark
+    return spark
+
+
+def _client(settings: Settings, session_id: str) -> SparkConnectClient:
+    from pyspark.sql.connect.client import SparkConnectClient
+
+    client = SparkConnectClient(_url(settings, session_id))
+    _limit_retries(client)
+    return client
+
+
+def _release(client: SparkConnectClient) -> None:
+    try:
+        _greet(client)  # the server cannot close an id that it has never seen, so make it known first
+        client.release_session()
+    except SessionClosed:
+        return
+    except Exception as error:
+        raise translate(error) or error from error
+
+
+def _greet(client: SparkConnectClient) -> None:
+    """The cheapest call that makes the server create the session."""
+    try:
+        client.get_configs("spark.app.name")
+    except Exception as error:
+        raise translate(error) or error from error
+
+
+def _limit_retries(client: SparkConnectClient) -> None:
+    """By default the client tries for over ten minutes to reach a server that is gone, and says so in several voices."""
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+
+    client.set_retry_policies([DefaultPolicy(max_retries=4, max_backoff=2000)])
+    warnings.filterwarnings("ignore", message=r"\[RETRIES_EXCEEDED\]")
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):  # the same error is raised, with the same text
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
+def _url(settings: Settings, session_id: str) -> str:
+    """Where to connect; raises SparkUnavailable at once when nothing listens there, which the client would take seconds to see."""
+    if settings.spark_remote:
+        return _remote_url(settings.spark_remote, session_id)
+    server = running_server(settings)
+    if server is None:
+        raise SparkUnavailable(f"no server runs for {settings.home_path}.")
+    # pyspark sends a token without TLS only to this host name.
+    return f"sc://localhost:{server.port}/;token={server.token};user_id={USER};session_id={session_id}"
+
+
+def _remote_url(remote: str, session_id: str) -> str:
+    parts = urlsplit(remote)
+    address = (parts.hostname or "", parts.port or DEFAULT_PORT)
+    try:
+        socket.create_connection(address, timeout=5).close()
+    except OSError as error:
+        raise SparkUnavailable(f"{address[0]}:{address[1]} (STAGEHOLD_SPARK_REMOTE) does not answer: {error}.") from None
+    base = remote if "/;" in remote else f"{remote.rstrip('/')}/;user_id={USER}"
+    return f"{base.rstrip(';')};session_id={session_id}"

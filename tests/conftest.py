@@ -1,0 +1,47 @@
+"""Fixtures that cost seconds are made once: one Spark server and one session for all Spark tests."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import pytest
+
+from stagehold.settings import Settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture(scope="session")
+def spark_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
+    """Settings of a home whose Spark server runs; tests that need a home of their own take `dataclasses.replace(..., lake=...)`."""
+    from stagehold.run.server import spark_server
+
+    settings = Settings(home=str(tmp_path_factory.mktemp("home")), spark_port=free_port())
+    with spark_server(settings):
+        yield settings
+
+
+@pytest.fixture(scope="session")
+def spark(spark_settings: Settings) -> Iterator[SparkSession]:
+    from stagehold.run.sessions import open_session, release_session
+
+    session_id = str(uuid4())
+    yield open_session(spark_settings, session_id)
+    release_session(spark_settings, session_id)
+
+
+@pytest.fixture
+def own_settings(tmp_path: Path) -> Settings:
+    """A home and ports that no other test uses, for tests that start or kill services."""
+    return Settings(home=str(tmp_path / "home"), spark_port=free_port(), airflow_port=free_port(), spark_memory="1g")

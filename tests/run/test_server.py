@@ -1,0 +1,238 @@
+"""The local Spark Connect server and the sessions on it: who gets in, what ends, and what is left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from stagehold.errors import SessionClosed, SparkUnavailable
+from stagehold.run.environment import python_environment
+from stagehold.run.processes import identify
+from stagehold.run.server import port_answers, running_server, start_server, stop_server
+from stagehold.run.server_files import read_state, server_folder, write_state
+from stagehold.run.sessions import open_session, release_session, translate
+from stagehold.settings import Settings
+
+pytestmark = pytest.mark.spark
+
+ENDLESS = "sum(id % 7)"  # over a range too long to finish
+
+
+@pytest.fixture
+def own_server(own_settings: Settings) -> Iterator[Settings]:
+    start_server(own_settings)
+    yield own_settings
+    stop_server(own_settings)
+
+
+def processes_of(settings: Settings) -> list[int]:
+    """Every living process that was started for this home, wherever it is in the process tree."""
+    mark = f"STAGEHOLD_HOME={settings.home_path}".encode()
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            variables = (folder / "environ").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if mark in variables and identify(int(folder.name)):
+            found.append(int(folder.name))
+    return found
+
+
+@pytest.mark.parametrize("token", ["", ";token=wrong"])
+def test_a_client_without_the_token_is_refused(spark_settings: Settings, token: str) -> None:
+    remote = f"sc://localhost:{spark_settings.spark_port}/;user_id=stranger{token}"
+    with pytest.raises(SparkUnavailable, match="token"):
+        open_session(replace(spark_settings, spark_remote=remote), str(uuid4()), wait_seconds=0)
+
+
+def test_the_token_is_readable_by_its_owner_only_and_on_no_command_line(spark_settings: Settings) -> None:
+    file = server_folder(spark_settings) / "server.json"
+    state = json.loads(file.read_text())
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert state["token"] not in Path(f"/proc/{state['pid']}/cmdline").read_text()
+
+
+def test_the_server_listens_on_the_loopback_address_only(spark_settings: Settings) -> None:
+    state = running_server(spark_settings)
+    assert state is not None
+    inodes = {str(link.readlink()) for link in Path(f"/proc/{state.pid}/fd").iterdir() if link.is_symlink()}
+    rows = [line.split() for table in ("tcp", "tcp6") for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]]
+    listening = {row[1].rpartition(":")[0] for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in inodes}
+    assert listening == {"0000000000000000FFFF00000100007F"}
+
+
+def test_starting_finds_the_server_that_runs(spark_settings: Settings) -> None:
+    assert start_server(spark_settings) == running_server(spark_settings)
+
+
+def test_sessions_do_not_see_each_others_views_and_settings(spark_settings: Settings) -> None:
+    names = [str(uuid4()), str(uuid4())]
+    one, other = (open_session(spark_settings, name) for name in names)
+    one.range(3).createOrReplaceTempView("mine")
+    one.conf.set("spark.sql.shuffle.partitions", "77")
+    assert not other.catalog.tableExists("mine")
+    assert other.conf.get("spark.sql.shuffle.partitions") != "77"
+    for name in names:
+        release_session(spark_settings, name)
+
+
+def test_releasing_cancels_a_running_write_and_the_old_id_is_refused(spark_settings: Settings, tmp_path: Path) -> None:
+    name, failures = str(uuid4()), []
+    zombie = open_session(spark_settings, name)
+
+    def write() -> None:
+        try:
+            zombie.range(0, 10**12, 1, 4).write.parquet(str(tmp_path / "output"))
+        except Exception as error:
+            failures.append(error)
+
+    writer = threading.Thread(target=write, daemon=True)
+    writer.start()
+    while not any(tmp_path.rglob("part-*")):
+        time.sleep(0.1)
+    assert released_elsewhere(spark_settings, name) == "True"
+    writer.join(timeout=10)
+    assert not writer.is_alive()
+    assert [type(translate(failure)) for failure in failures] == [SessionClosed]
+    assert not (tmp_path / "output" / "_SUCCESS").exists()
+    with pytest.raises(SessionClosed):
+        open_session(spark_settings, name)
+    release_session(spark_settings, name)
+
+
+def released_elsewhere(settings: Settings, name: str) -> str:
+    """Release a session from another process, as the next attempt does, and say whether that process then ended by itself."""
+    code = (
+        "import sys; from stagehold.run.sessions import release_session; from stagehold.settings import load_settings; "
+        "print(release_session(load_settings(), sys.argv[1]))"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code, name], env=python_environment(settings), capture_output=True, text=True, timeout=30, check=True
+    )
+    assert run.stderr == ""
+    return run.stdout.strip()
+
+
+def test_an_id_that_was_released_before_it_was_used_is_refused(spark_settings: Settings) -> None:
+    name = str(uuid4())
+    assert release_session(spark_settings, name)
+    assert release_session(spark_settings, name)
+    with pytest.raises(SessionClosed):
+        open_session(spark_settings, name)
+
+
+def test_an_error_in_a_query_says_nothing_about_the_server(spark_settings: Settings) -> None:
+    from pyspark.errors import AnalysisException
+
+    name = str(uuid4())
+    with pytest.raises(AnalysisException) as raised:
+        open_session(spark_settings, name).sql("select nothing_like_it").collect()
+    assert translate(raised.value) is None
+    release_session(spark_settings, name)
+
+
+def test_a_server_killed_under_a_query_fails_it_soon_and_a_new_one_can_be_started(own_server: Settings) -> None:
+    old = running_server(own_server)
+    assert old is not None
+    name = str(uuid4())
+    spark = open_session(own_server, name)
+    threading.Timer(2, os.kill, (old.pid, signal.SIGKILL)).start()
+    begun = time.monotonic()
+    with pytest.raises(Exception, match="UNAVAILABLE") as raised:
+        spark.range(0, 10**12).selectExpr(ENDLESS).collect()
+    assert time.monotonic() - begun < 15
+    assert isinstance(translate(raised.value), SparkUnavailable)
+    assert not release_session(own_server, name)
+
+    assert start_server(own_server).pid != old.pid
+    again = open_session(own_server, name)
+    assert again.range(5).count() == 5
+    release_session(own_server, name)
+
+
+def test_a_session_waits_for_a_server_that_is_being_started(own_settings: Settings) -> None:
+    starter = threading.Thread(target=lambda: (start_server(own_settings), time.sleep(20)), daemon=True)
+    starter.start()
+    name = str(uuid4())
+    assert open_session(own_settings, name).range(5).count() == 5
+    release_session(own_settings, name)
+    stop_server(own_settings)
+
+
+def test_nothing_is_left_after_a_stop(own_settings: Settings) -> None:
+    start_server(own_settings)
+    assert processes_of(own_settings)
+    stop_server(own_settings)
+    assert processes_of(own_settings) == []
+    assert running_server(own_settings) is None
+    assert not port_answers(own_settings.spark_port)
+
+
+def test_a_server_ends_with_the_process_that_started_it(own_settings: Settings) -> None:
+    code = (
+        "import os, signal; from stagehold.run.server import start_server; from stagehold.settings import load_settings; "
+        "start_server(load_settings()); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    subprocess.run([sys.executable, "-c", code], env=python_environment(own_settings), timeout=120, check=False)
+    time.sleep(1)
+    assert read_state(own_settings) is not None
+    assert processes_of(own_settings) == []
+    assert running_server(own_settings) is None
+
+
+def test_two_processes_that_start_one_at_once_share_it(own_settings: Settings) -> None:
+    code = (
+        "import time; from stagehold.run.server import start_server; from stagehold.settings import load_settings; "
+        "print(start_server(load_settings()).pid, flush=True); time.sleep(60)"
+    )
+    starters = [
+        subprocess.Popen([sys.executable, "-c", code], env=python_environment(own_settings), stdout=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    pids = {starter.stdout.readline().strip() for starter in starters if starter.stdout}
+    for starter in starters:
+        starter.kill()
+        starter.communicate()
+    assert len(pids) == 1
+
+
+def test_a_server_with_other_settings_is_replaced_by_its_own_starter(own_server: Settings) -> None:
+    old = running_server(own_server)
+    assert old is not None
+    changed = replace(own_server, spark_memory="900m")
+    assert start_server(changed).pid != old.pid
+
+
+def test_a_server_with_other_settings_of_another_process_is_left_alone(own_server: Settings) -> None:
+    code = "from stagehold.run.server import start_server; from stagehold.settings import load_settings; start_server(load_settings())"
+    changed = python_environment(replace(own_server, spark_memory="900m"))
+    run = subprocess.run([sys.executable, "-c", code], env=changed, capture_output=True, text=True, timeout=60, check=False)
+    assert "stagehold down" in run.stderr
+    assert running_server(own_server)
+
+
+def test_a_start_that_fails_shows_why(own_settings: Settings) -> None:
+    with pytest.raises(SparkUnavailable, match="Invalid maximum heap size"):
+        start_server(replace(own_settings, spark_memory="many"))
+    assert processes_of(own_settings) == []
+
+
+def test_a_stale_record_of_a_pid_that_now_is_another_process_is_not_believed(own_settings: Settings, own_server: Settings) -> None:
+    state = running_server(own_server)
+    assert state is not None
+    write_state(own_server, replace(state, started=state.started - 1))
+    assert running_server(own_server) is None
+    write_state(own_server, state)
