@@ -33,6 +33,16 @@ def spark_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Setting
 
 
 @pytest.fixture(scope="session")
+def spark_remote(spark_settings: Settings) -> str:
+    """Address of the session's server, for homes that have none of their own."""
+    from stagehold.run.server import running_server
+
+    state = running_server(spark_settings)
+    assert state is not None
+    return f"sc://localhost:{state.port}/;token={state.token};user_id=stagehold"
+
+
+@pytest.fixture(scope="session")
 def spark(spark_settings: Settings) -> Iterator[SparkSession]:
     from stagehold.run.sessions import open_session, release_session
 
