@@ -25,15 +25,16 @@ class Module:
 
 
 def find_module(name: str, project: Path) -> Path | None:
-    """The file or, for a package without ``__init__.py``, the folder that ``import name`` would take from ``project``.
+    """The file or, for a package without ``__init__.py``, the folder with code that ``import name`` would take from ``project``.
 
     None means that the name is not the project's: the standard library or an installed package.
     """
     if not all(part.isidentifier() for part in name.split(".")):
         return None
     place = project.joinpath(*name.split("."))
-    candidates = (place / "__init__.py", place.with_suffix(".py"), place)
-    return next((path for path in candidates if path.is_file() or (path == place and path.is_dir())), None)
+    files = (place / "__init__.py", place.with_suffix(".py"))
+    found = next((path for path in files if path.is_file()), None)
+    return found or (place if any(place.rglob("*.py")) else None)
 
 
 def load_module(name: str, project: Path) -> Module | None:

@@ -23,7 +23,7 @@ def job_problem(job: str, frames: Sequence[str] | None, project: Path) -> tuple[
     name, _, wanted = job.partition(":")
     try:
         module = load_module(name, project)
-    except (SyntaxError, ValueError) as error:
+    except (SyntaxError, ValueError, OSError) as error:
         return f"{show(job)}, whose module cannot be parsed ({error})", "a module that Python can read"
     if module is None:
         return f"{show(job)}, but there is no {name.replace('.', '/')}.py", f"a module under {project}"
