@@ -1,0 +1,194 @@
+"""Which vertices restart after a failure.
+
+Breadth first from the failed region, for every region taken: climb to the producers of inputs that are not available
+now, and go down to all consumers of its outputs, also to finished ones, since a producer that runs again may produce
+other data. Vertices that were never started are left alone.
+
+Optionally finished consumers are held instead: they restart only if `determinism` finds that the new output differs.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from stagehold.model.output_types import properties_of
+from stagehold.model.records import AttemptState
+from stagehold.model.topology import Topology
+from stagehold.plan.partition_regions import PartitionRegions
+
+
+class Availability(Protocol):
+    """Asked at failure time and never remembered: can this partition be read now?"""
+
+    def __call__(self, partition: str, /) -> bool: ...
+
+
+class RestartCause(StrEnum):
+    """Why a vertex restarts."""
+
+    FAILED = "failed"
+    INPUT_LOST = "input_lost"  # its output is needed and not available
+    UPSTREAM_RESTARTS = "upstream_restarts"  # it reads what will be produced again
+    INPUT_CHANGED = "input_changed"  # it was held, and what it read was produced again with other content
+    FULL = "full"  # everything restarts
+
+
+@dataclass(frozen=True)
+class Restart:
+    """One vertex to restart. ``through`` is the partition that led to its region, None for the failed and for full."""
+
+    vertex: str
+    cause: RestartCause
+    through: str | None = None
+
+    @property
+    def reason(self) -> str:
+        texts = {
+            RestartCause.FAILED: "it failed, or runs together with what failed",
+            RestartCause.INPUT_LOST: f"{self.through} is needed and is not available",
+            RestartCause.UPSTREAM_RESTARTS: f"{self.through}, which its region reads, will be produced again",
+            RestartCause.INPUT_CHANGED: f"{self.through}, which its region read, was produced again and differs",
+            RestartCause.FULL: "failover is full",
+        }
+        return texts[self.cause]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What failed. ``missing`` is the partition that the cause names as unreadable; it counts for this failure only."""
+
+    vertices: tuple[str, ...]
+    missing: str | None = None
+
+
+@dataclass(frozen=True)
+class FailoverPlan:
+    """Vertices to restart, and finished ones held until the outputs they read are produced again; both in topology order."""
+
+    restarts: tuple[Restart, ...]
+    held: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What is known at the moment of a failure. A vertex that ``states`` does not name was never started.
+
+    :param hold_finished: hold regions that have finished instead of restarting them with their producer. Safe only when
+        outputs carry a content fingerprint and `determinism.after_rerun` is asked before any of them is read again.
+    """
+
+    regions: PartitionRegions
+    states: Mapping[str, AttemptState]
+    available: Availability
+    hold_finished: bool = False
+
+    def state(self, vertex: str) -> AttemptState:
+        return self.states.get(vertex, AttemptState.CREATED)
+
+    def finished(self, region: int) -> bool:
+        return all(self.state(vertex) is AttemptState.FINISHED for vertex in self.regions.regions[region])
+
+
+def region_failover(situation: Situation, failure: Failure) -> FailoverPlan:
+    """What a failure of single vertices restarts.
+
+    ``available`` is asked at most once for every partition, and only for inputs of regions that restart.
+    """
+    topology = situation.regions.topology
+    missing = None if failure.missing is None else topology.partition(failure.missing).id
+    first = [situation.regions.region_of[topology.vertex(vertex).id] for vertex in failure.vertices]
+    return spread(situation, {region: Reached(RestartCause.FAILED) for region in first}, missing=missing)
+
+
+def full_failover(topology: Topology) -> FailoverPlan:
+    """Everything restarts, also what was never started: the answer to a failure of no vertex in particular."""
+    return FailoverPlan(tuple(Restart(vertex.id, RestartCause.FULL) for vertex in topology.vertices))
+
+
+@dataclass(frozen=True)
+class Reached:
+    """Why a region restarts."""
+
+    cause: RestartCause
+    through: str | None = None
+
+
+def spread(situation: Situation, first: Mapping[int, Reached], *, missing: str | None = None) -> FailoverPlan:
+    """All that has to restart because the regions ``first`` do."""
+    search = _Search(situation, _Readable(situation.regions.topology, situation.available, missing))
+    for region, reached in first.items():
+        search.take(region, reached)
+    search.spread()
+    region_of, vertices = situation.regions.region_of, situation.regions.topology.position
+    started = (vertex for vertex in vertices if situation.state(vertex) is not AttemptState.CREATED)
+    restarts = ((vertex, search.taken.get(region_of[vertex])) for vertex in started)
+    return FailoverPlan(
+        tuple(Restart(vertex, reached.cause, reached.through) for vertex, reached in restarts if reached is not None),
+        tuple(vertex for vertex in vertices if region_of[vertex] in search.held - search.taken.keys()),
+    )
+
+
+class _Readable:
+    """Whether a partition can be read again: asked anew, for a type that allows it, and not named as missing."""
+
+    def __init__(self, topology: Topology, available: Availability, missing: str | None) -> None:
+        self._topology, self._available, self._missing = topology, available, missing
+
+    def __call__(self, partition: str) -> bool:
+        kind = self._topology.partition_by_id[partition].type
+        return partition != self._missing and properties_of(kind).reconsumable and self._available(partition)
+
+
+class _Search:
+    """Every region is taken once and every exchange group looked at once in each direction, so the cost is linear."""
+
+    def __init__(self, situation: Situation, readable: Availability) -> None:
+        self._situation, self._readable = situation, readable
+        self._regions, self._topology = situation.regions, situation.regions.topology
+        self._queue: deque[int] = deque()
+        self._climbed: set[int] = set()
+        self._descended: set[int] = set()
+        self.taken: dict[int, Reached] = {}
+        self.held: set[int] = set()
+
+    def take(self, region: int, reached: Reached) -> None:
+        if region not in self.taken:
+            self.taken[region] = reached
+            self._queue.append(region)
+
+    def spread(self) -> None:
+        while self._queue:
+            region = self._queue.popleft()
+            for group in _unseen(self._regions.groups_read[region], self._climbed):
+                self._climb(group)
+            for group in _unseen(self._regions.groups_produced[region], self._descended):
+                self._descend(region, group)
+
+    def _climb(self, group: int) -> None:
+        for partition in self._topology.groups[group].partitions:
+            if not self._readable(partition):
+                self.take(self._producer(partition), Reached(RestartCause.INPUT_LOST, partition))
+
+    def _descend(self, region: int, group: int) -> None:
+        through = next(name for name in self._topology.groups[group].partitions if self._producer(name) == region)
+        for consumer in self._regions.reading[group]:
+            if consumer in self.taken or consumer in self.held:
+                continue
+            if self._situation.hold_finished and self._situation.finished(consumer):
+                self.held.add(consumer)
+            else:
+                self.take(consumer, Reached(RestartCause.UPSTREAM_RESTARTS, through))
+
+    def _producer(self, partition: str) -> int:
+        return self._regions.region_of[self._topology.partition_by_id[partition].producer]
+
+
+def _unseen(groups: Iterable[int], seen: set[int]) -> Iterator[int]:
+    for group in groups:
+        if group not in seen:
+            seen.add(group)
+            yield group
