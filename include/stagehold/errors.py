@@ -9,6 +9,11 @@
     |   +-- ScheduleRefused       a schedule mode cannot run with these slots or exchanges
     |   +-- IllegalTransition     a run or attempt was told to leave a state in a way that does not exist
     |   +-- ToolMissing           a program that is needed is not installed
+    |   +-- DuplicateStageId      two stages cannot be told apart when a run is restored
+    |   +-- RestoreRefused        a checkpoint does not fit the pipeline it should be restored into
+    |   +-- RestoreSourceUnusable the checkpoint or savepoint that was asked for cannot be read
+    |   +-- CheckpointCorrupt     a stored checkpoint cannot be read
+    |   +-- CheckpointStoreClosed a checkpoint came after its run had ended
     |   +-- UnknownName           a pipeline, stage, run or partition that does not exist
     |   +-- StageContractBroken   a stage function returned something the runner cannot commit
     |   +-- SourceMissing         a source path matches no file
@@ -19,6 +24,7 @@
     |   +-- JavaMissing           no Java that can run Spark
     |   +-- JarsUnusable          JARs that Spark needs are not there or not the pinned ones
     |   +-- PortTaken             something else listens where a service wants to
+    |   +-- ForeignDag            a DAG that has no Stagehold regions
     |   +-- NothingToResume       a resume was asked for, and there is nothing it could run
     +-- Transient                 trying again may succeed
         +-- LeaseHeld             another attempt is working on the same region now
@@ -143,6 +149,63 @@ class ToolMissing(Terminal):
         super().__init__(f"{tool} is needed to {purpose} and is not installed. Nothing was changed. `{command}` installs it and goes on.")
 
 
+class DuplicateStageId(Terminal):
+    """Two stages of a pipeline have one id, so state could go to either."""
+
+    def __init__(self, pipeline: str, stage_id: str, stages: Sequence[str], *, explicit: bool) -> None:
+        self.pipeline, self.stage_id, self.stages, self.explicit = pipeline, stage_id, tuple(stages), explicit
+        cause = "have the same uid" if explicit else "run the same function on the same inputs and neither has a uid"
+        super().__init__(
+            f"Stages {' and '.join(self.stages)} of pipeline {pipeline} {cause}, so both have the id {stage_id}. Nothing was restored. "
+            "Give each of them its own uid and run the command again."
+        )
+
+
+class RestoreRefused(Terminal):
+    """A checkpoint does not fit the pipeline; lists every problem found, not only the first."""
+
+    def __init__(self, *, snapshot: str, pipeline: str, problems: Sequence[str], hints: Sequence[str], flag: str | None) -> None:
+        self.snapshot, self.pipeline, self.problems, self.hints, self.flag = snapshot, pipeline, tuple(problems), tuple(hints), flag
+        lines = "\n".join(f"  {line}" for line in (*self.problems, *self.hints))
+        way_out = f" or, to leave behind what no stage takes, add {flag}," if flag else ""
+        super().__init__(
+            f"{snapshot} does not fit pipeline {pipeline}: {len(self.problems)} problem(s). Nothing was restored and nothing was changed."
+            f"\n{lines}\nMend the pipeline{way_out} and run the command again."
+        )
+
+
+class RestoreSourceUnusable(Terminal):
+    """The checkpoint or savepoint that the user named cannot be restored from."""
+
+    def __init__(self, source: str, reason: str) -> None:
+        self.source, self.reason = source, reason
+        super().__init__(
+            f"The run cannot be restored from {source}: {reason}. Nothing was started, and no other checkpoint was taken instead. "
+            "Name another one and run the command again."
+        )
+
+
+class CheckpointCorrupt(Terminal):
+    """A stored checkpoint cannot be read; going on with an older one could lose what was committed since."""
+
+    def __init__(self, checkpoint: int, reason: str) -> None:
+        self.checkpoint, self.reason = checkpoint, reason
+        super().__init__(
+            f"Checkpoint {checkpoint} cannot be read: {reason}. Nothing was restored and nothing was deleted. "
+            "Mend or delete it, then run `stagehold resume`."
+        )
+
+
+class CheckpointStoreClosed(Terminal):
+    """A checkpoint was completed after the run had ended and its checkpoints were cleaned up."""
+
+    def __init__(self, checkpoint: int) -> None:
+        self.checkpoint = checkpoint
+        super().__init__(
+            f"Checkpoint {checkpoint} came after its run had ended, so it was not kept. Nothing is lost. `stagehold status` shows the run."
+        )
+
+
 class UnknownName(Terminal):
     """A name that was asked for does not exist."""
 
@@ -264,6 +327,14 @@ class PartitionDataMissing(Transient):
             f"Data of {stage} is gone for partition(s) {named}. Everything else is still safe to read. "
             f"`stagehold plan` shows what runs again; `stagehold resume` runs it."
         )
+
+
+class ForeignDag(Terminal):
+    """An Airflow DAG was asked about that is not a Stagehold pipeline."""
+
+    def __init__(self, dag_id: str) -> None:
+        self.dag_id = dag_id
+        super().__init__(f"{dag_id} is not a Stagehold pipeline: none of its tasks is a region. Use Airflow's own Grid and Graph for it.")
 
 
 class NothingToResume(Terminal):

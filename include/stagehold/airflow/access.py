@@ -51,5 +51,8 @@ SAME_ORIGIN_JSON = Depends(same_origin_json)
 def _own_origin(request: Request) -> bool:
     """Behind a proxy the public name is the one in Airflow's base_url; a client that is no browser sends no Origin."""
     origin = request.headers.get("origin")
+    if origin is None:
+        return True
     own = {request.headers.get("host"), urlsplit(conf.get("api", "base_url", fallback="")).netloc}
-    return origin is None or urlsplit(origin).netloc in own
+    # A sandboxed page sends the origin "null", which has no name and must not equal an unset base_url.
+    return bool(name := urlsplit(origin).netloc) and name in own

@@ -22,7 +22,7 @@ from stagehold.airflow.access import MAY_RESUME, MAY_SEE_PIPELINES, MAY_SEE_RUN,
 from stagehold.airflow.dag_runs import read_dag_run
 from stagehold.airflow.grid import ResumePreview, RunFacts, RunGrid, clear_set, resume_preview, run_grid
 from stagehold.airflow.resume import TaskToClear
-from stagehold.errors import StageholdError, UnknownName
+from stagehold.errors import ForeignDag, StageholdError, UnknownName
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, GateResult
 from stagehold.model.spec import Pipeline
@@ -78,7 +78,7 @@ def run_facts(dag_id: str, run_id: str, session: SessionDep, user: GetUserDep) -
             gate_failures=_gate_failures(request, ledger),
             may_resume=may_resume(dag_id, user),
         )
-    except UnknownName as error:
+    except (UnknownName, ForeignDag) as error:
         raise HTTPException(status.HTTP_404_NOT_FOUND, str(error)) from error
     except StageholdError as error:
         raise HTTPException(status.HTTP_409_CONFLICT, str(error)) from error

@@ -13,7 +13,7 @@ from sqlalchemy import select
 from stagehold.airflow.intervals import ledger_run_id
 from stagehold.airflow.region_operator import INTERVAL, RESTORE_FROM_STAGE, RegionOperator, pipeline_params, run_interval
 from stagehold.airflow.resume import DagTask
-from stagehold.errors import UnknownName
+from stagehold.errors import ForeignDag, UnknownName
 from stagehold.model.spec_file import find_pipeline
 from stagehold.run.planning import RunRequest
 from stagehold.settings import Settings
@@ -39,7 +39,8 @@ def read_dag_run(dag_id: str, run_id: str, session: Session, settings: Settings)
 
     The regions are those of the newest DAG: a run that is cleared executes that one, too.
 
-    :raises UnknownName: no such run, its DAG has no region tasks, or its pipeline has no file any more.
+    :raises UnknownName: no such run, or its pipeline has no file any more.
+    :raises ForeignDag: the DAG has no region tasks.
     """
     dag_run = session.scalar(select(DagRun).where(DagRun.dag_id == dag_id, DagRun.run_id == run_id))
     if dag_run is None:
@@ -47,7 +48,7 @@ def read_dag_run(dag_id: str, run_id: str, session: Session, settings: Settings)
     dag = SerializedDagModel.get_dag(dag_id, session=session)
     region_tasks: list[Any] = [task for task in dag.tasks if task.task_type == RegionOperator.__name__] if dag else []
     if dag is None or not region_tasks:
-        raise UnknownName("Stagehold pipeline in DAG", dag_id, ())
+        raise ForeignDag(dag_id)
     # The operator stores both fields with the serialized DAG.
     regions = {task.task_id: task.region_name for task in region_tasks}
     states = {instance.task_id: instance.state for instance in dag_run.get_task_instances(session=session)}

@@ -1,0 +1,174 @@
+"""The web API inside Airflow's own app: who may call it, what it says, and that a resume really clears tasks."""
+
+from __future__ import annotations
+
+import pytest
+
+pytestmark = pytest.mark.airflow
+
+
+@pytest.mark.parametrize("path", ["/grid", "/plan"])
+@pytest.mark.parametrize(("role", "expected"), [("admin", 200), ("op", 200), ("user", 200), ("viewer", 200), (None, 403)])
+def test_reading_a_run_needs_the_right_to_see_it(api, bearer, half_done, path, role, expected):
+    assert api.get(half_done.url + path, headers=bearer(role)).status_code == expected
+
+
+@pytest.mark.parametrize("path", ["/grid", "/plan"])
+def test_nobody_reads_a_run_without_logging_in(api, half_done, path):
+    assert api.get(half_done.url + path).status_code == 401
+
+
+@pytest.mark.parametrize(("role", "expected"), [("admin", 200), ("op", 200), ("user", 200), ("viewer", 403), (None, 403)])
+def test_resuming_needs_the_right_to_clear_tasks(api, bearer, half_done, role, expected):
+    assert api.post(half_done.url + "/resume", headers=bearer(role), json={"dry_run": True}).status_code == expected
+
+
+def test_nobody_resumes_without_logging_in(api, half_done):
+    assert api.post(half_done.url + "/resume", json={}).status_code == 401
+
+
+@pytest.mark.parametrize(("role", "expected"), [("admin", 200), ("viewer", 200), (None, 403)])
+def test_pipelines_are_listed_for_those_who_may_see_dags(api, bearer, role, expected):
+    assert api.get("/stagehold/api/pipelines", headers=bearer(role)).status_code == expected
+
+
+def test_the_list_of_pipelines_names_their_stages(api, bearer):
+    (line,) = [one for one in api.get("/stagehold/api/pipelines", headers=bearer("viewer")).json() if one["name"] == "shipping_priority"]
+    assert line["stages"][0] == "customer"
+
+
+def test_pipelines_are_not_listed_without_logging_in(api):
+    assert api.get("/stagehold/api/pipelines").status_code == 401
+
+
+@pytest.mark.parametrize("path", ["docs", "redoc", "openapi.json"])
+def test_no_page_about_the_api_is_public(api, path):
+    assert api.get(f"/stagehold/{path}").status_code == 404
+
+
+def test_the_scripts_are_public_and_asked_for_again_each_time(api):
+    answer = api.get("/stagehold/static/run_page.js")
+    assert (answer.status_code, answer.headers["cache-control"]) == (200, "no-cache")
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        pytest.param({"Origin": "http://testserver", "Sec-Fetch-Site": "same-origin"}, 200, id="our own page"),
+        pytest.param({}, 200, id="a script"),
+        pytest.param({"Origin": "https://evil.example"}, 403, id="another site"),
+        pytest.param({"Origin": "null"}, 403, id="a sandboxed page"),
+        pytest.param({"Sec-Fetch-Site": "same-site"}, 403, id="a sister domain"),
+        pytest.param({"Sec-Fetch-Site": "cross-site"}, 403, id="a foreign page without origin"),
+        pytest.param({"Content-Type": "text/plain"}, 415, id="what a form can send"),
+        pytest.param({"Content-Type": "application/json; charset=utf-8"}, 200, id="JSON with its character set"),
+    ],
+)
+def test_only_our_own_page_may_use_the_users_cookie(api, bearer, half_done, headers, expected):
+    content = b'{"dry_run": true}'
+    sent = {"Content-Type": "application/json", **bearer("admin"), **headers}
+    assert api.post(half_done.url + "/resume", headers=sent, content=content).status_code == expected
+
+
+@pytest.mark.parametrize("half_done", ["manual__2026-11-21T02:00:00+00:00", "a/b+c:d 100%?#"], indirect=True)
+def test_any_run_id_is_found(api, bearer, half_done):
+    assert api.get(half_done.url + "/grid", headers=bearer("viewer")).json()["run_id"] == half_done.run_id
+
+
+def test_the_grid_tells_what_is_done_and_what_is_not(api, bearer, half_done):
+    grid = api.get(half_done.url + "/grid", headers=bearer("viewer")).json()
+    assert grid["headline"] == "Failed at orders_by_customer: 53 of 81 partitions are consumable"
+    (stage,) = [one for one in grid["stages"] if one["name"] == "orders_by_customer"]
+    assert [cell["state"] for cell in stage["cells"]] == ["consumable"] * 5 + ["missing"] * 11
+    assert stage["cells"][0]["rows"] == 100
+    assert stage["cells"][5]["reason"] == "never computed for this interval"
+    assert grid["failures"][0]["failure"] == "Spark lost its server in the middle of orders_by_customer."
+    assert "you cannot resume it" in grid["resume"]["refusal"]
+
+
+def test_the_preview_counts_what_is_reused(api, bearer, half_done):
+    preview = api.get(half_done.url + "/plan", headers=bearer("admin")).json()
+    assert (preview["refusal"], preview["reuse"], preview["run"]) == (None, 53, 28)
+    assert [task["task_id"] for task in preview["tasks"]] == ["orders_by_customer", "shipping_priority", "top_orders"]
+
+
+def states(half_done) -> dict[str, str | None]:
+    from airflow.models.dagrun import DagRun
+    from airflow.utils.session import create_session
+    from sqlalchemy import select
+
+    with create_session() as session:
+        dag_run = session.scalar(select(DagRun).where(DagRun.dag_id == half_done.dag_id, DagRun.run_id == half_done.run_id))
+        return {"run": dag_run.state} | {instance.task_id: instance.state for instance in dag_run.get_task_instances(session=session)}
+
+
+def notes(half_done) -> set[str | None]:
+    from airflow.models.taskinstance import TaskInstance
+    from airflow.utils.session import create_session
+    from sqlalchemy import select
+
+    with create_session() as session:
+        found = session.scalars(select(TaskInstance).where(TaskInstance.run_id == half_done.run_id, TaskInstance.state.is_(None)))
+        return {instance.note for instance in found}
+
+
+def test_a_dry_run_changes_nothing(api, bearer, half_done):
+    before = states(half_done)
+    answer = api.post(half_done.url + "/resume", headers=bearer("admin"), json={"dry_run": True}).json()
+    assert len(answer["cleared"]) == 3
+    assert states(half_done) == before
+
+
+def test_a_resume_clears_exactly_what_it_says_in_the_same_run(api, bearer, half_done):
+    answer = api.post(half_done.url + "/resume", headers=bearer("user"), json={}).json()
+    assert [task["task_id"] for task in answer["cleared"]] == ["orders_by_customer", "shipping_priority", "top_orders"]
+    assert states(half_done) == {
+        "run": "queued",
+        "customer": "success",
+        "orders": "success",
+        "lineitem": "success",
+        "orders_by_customer": None,
+        "shipping_priority": None,
+        "top_orders": None,
+    }
+    (note,) = notes(half_done)
+    assert note.startswith("Resumed by Stagehold: reuses 53 partitions, runs 28.")
+
+
+def test_airflows_audit_log_names_who_resumed(api, bearer, half_done):
+    from airflow.models.log import Log
+    from airflow.utils.session import create_session
+    from sqlalchemy import select
+
+    api.post(half_done.url + "/resume", headers=bearer("user"), json={})
+    with create_session() as session:
+        entry = session.scalars(select(Log).where(Log.event == "post_clear_task_instances").order_by(Log.id.desc())).first()
+        assert entry.owner == "user user"
+
+
+def test_a_second_resume_is_refused_while_the_first_goes_on(api, bearer, half_done):
+    api.post(half_done.url + "/resume", headers=bearer("admin"), json={})
+    again = api.post(half_done.url + "/resume", headers=bearer("admin"), json={})
+    assert again.status_code == 409
+    assert "is still queued" in again.json()["detail"]
+
+
+def test_a_cookie_is_as_good_as_a_token(api, bearer, half_done):
+    token = bearer("admin")["Authorization"].removeprefix("Bearer ")
+    sent = {"Cookie": f"_token={token}", "Origin": "http://testserver", "Sec-Fetch-Site": "same-origin"}
+    assert api.post(half_done.url + "/resume", headers=sent, json={}).status_code == 200
+
+
+def test_a_field_that_is_not_known_is_refused(api, bearer, half_done):
+    assert api.post(half_done.url + "/resume", headers=bearer("admin"), json={"dryrun": True}).status_code == 422
+
+
+def test_a_run_that_does_not_exist_is_not_found(api, bearer):
+    answer = api.get("/stagehold/api/dags/shipping_priority/runs/never/grid", headers=bearer("admin"))
+    assert (answer.status_code, "There is no run" in answer.json()["detail"]) == (404, True)
+
+
+def test_a_dag_without_regions_is_told_apart_politely(api, bearer, monkeypatch, half_done):
+    monkeypatch.setattr("stagehold.airflow.dag_runs.RegionOperator", type("OtherOperator", (), {}))
+    answer = api.get(half_done.url + "/grid", headers=bearer("admin"))
+    assert (answer.status_code, "is not a Stagehold pipeline" in answer.json()["detail"]) == (404, True)
