@@ -41,7 +41,9 @@ def record(partition: int, *, cell: Cell = CELL, epoch: int = 1, **facts: Any) -
     return PartitionRecord(cell=cell, partition=partition, epoch=epoch, **(given | facts))
 
 
-def gate_result(partition: int, *, passed: bool, attempt_id: str = "attempt-1", expectation: str = "no nulls", cell: Cell = CELL) -> GateResult:
+def gate_result(
+    partition: int, *, passed: bool, attempt_id: str = "attempt-1", expectation: str = "no nulls", cell: Cell = CELL
+) -> GateResult:
     return GateResult(cell, partition, attempt_id, "joined", expectation, passed, "3 nulls", START)
 
 

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import pytest
+from tests.ledger.samples import attempt
 
 from stagehold.model.records import AttemptState
-from tests.ledger.samples import attempt
 
 
 def test_an_attempt_comes_back_as_it_was_started(ledger):

@@ -4,9 +4,9 @@ import time
 from datetime import UTC, datetime
 
 import pytest
+from tests.ledger.samples import in_processes
 
 from stagehold.errors import Fenced, LeaseHeld, UnknownName
-from tests.ledger.samples import in_processes
 
 NAME = "sales/2024-01-01/joined"
 

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import pytest
+from tests.ledger.samples import in_processes, run
 
 from stagehold.errors import IllegalTransition, RunIdTaken, UnknownName
 from stagehold.model.records import RunState
-from tests.ledger.samples import in_processes, run
 
 
 def test_a_run_comes_back_as_it_was_started(ledger):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, make_url
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import ArgumentError, DatabaseError, InterfaceError, NoSuchModuleError, OperationalError
+from sqlalchemy.exc import ArgumentError, DatabaseError, InterfaceError, OperationalError
 from sqlalchemy.pool import NullPool
 
 from stagehold.errors import InvalidSetting, LedgerUnavailable
@@ -76,13 +77,23 @@ class Database:
 
 def _parse(text: str) -> URL:
     try:
-        url = make_url(text)
+        url = _with_our_driver(make_url(text))
         url.get_dialect().import_dbapi()
-    except (ArgumentError, NoSuchModuleError, ImportError) as error:
-        raise InvalidSetting("STAGEHOLD_LEDGER", text, _ALLOWED) from error
+    except (ArgumentError, ValueError, ImportError) as error:
+        raise _refused(text) from error
     if not _names_a_shared_database(url):
-        raise InvalidSetting("STAGEHOLD_LEDGER", url.render_as_string(hide_password=True), _ALLOWED)
+        raise _refused(text)
     return url
+
+
+def _with_our_driver(url: URL) -> URL:
+    """Without a driver's name SQLAlchemy 2.0 means psycopg2 and 2.1 psycopg 3; the first is the one that Stagehold installs."""
+    return url.set(drivername="postgresql+psycopg2") if url.drivername == "postgresql" else url
+
+
+def _refused(text: str) -> InvalidSetting:
+    # What cannot be parsed may hold a password all the same.
+    return InvalidSetting("STAGEHOLD_LEDGER", re.sub(r":[^:/@]*@", ":***@", text), _ALLOWED)
 
 
 def _names_a_shared_database(url: URL) -> bool:

@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import sqlite3
+import threading
+
+import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import IntegrityError
+from tests.ledger.samples import in_processes, run
+
+from stagehold.errors import InvalidSetting, LedgerUnavailable
+from stagehold.ledger import Ledger, engine
+from stagehold.ledger.engine import Database
+from stagehold.ledger.schema import runs
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "no url",
+        "sqlite://",
+        "sqlite:///",
+        "sqlite:///:memory:",
+        "sqlite:///file:x.db?uri=true",
+        "mysql://u:secret@h/d",
+        "postgresql+nothing://u:secret@h/d",
+        "postgresql://u:secret@h:port/d",
+        "unknown://x",
+        "oracle://x",
+    ],
+)
+def test_a_url_that_cannot_be_shared_by_processes_is_refused(url):
+    with pytest.raises(InvalidSetting, match="STAGEHOLD_LEDGER") as refused:
+        Ledger.open(url)
+    assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("url", ["postgresql://me:secret@127.0.0.1:1/ledger", "postgresql+psycopg2://me:secret@127.0.0.1:1/ledger"])
+def test_an_unreachable_server_is_named_without_its_password(url):
+    with pytest.raises(LedgerUnavailable, match=r"me:\*\*\*@127.0.0.1:1/ledger.*refused") as unavailable:
+        Ledger.open(url)
+    assert "secret" not in str(unavailable.value)
+    assert "stagehold status" in str(unavailable.value)
+
+
+def test_a_file_that_is_no_database_is_an_outage_with_its_reason(tmp_path):
+    (tmp_path / "ledger.db").write_text("no database " * 100)
+    with pytest.raises(LedgerUnavailable, match="not a database"):
+        Ledger.open(f"sqlite:///{tmp_path / 'ledger.db'}")
+
+
+def test_a_folder_that_cannot_be_made_is_an_outage_with_its_reason(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(LedgerUnavailable, match="file"):
+        Ledger.open(f"sqlite:///{tmp_path / 'file' / 'ledger.db'}")
+    with pytest.raises(LedgerUnavailable, match="unable to open"):
+        Ledger.open(f"sqlite:///{tmp_path}")
+
+
+def test_a_lock_that_lasts_too_long_is_an_outage_and_readers_do_not_wait_for_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(engine, "LOCK_SECONDS", 0.1)
+    ledger = Ledger.open(f"sqlite:///{tmp_path / 'ledger.db'}")
+    other = sqlite3.connect(tmp_path / "ledger.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(LedgerUnavailable, match="locked"):
+        ledger.runs.start(run())
+    assert ledger.runs.recent(1) == ()
+    other.execute("ROLLBACK")
+    other.close()
+    ledger.runs.start(run())
+
+
+def test_a_row_lock_on_a_server_is_waited_for_only_so_long(ledger, ledger_url, monkeypatch):
+    monkeypatch.setattr(engine, "LOCK_SECONDS", 1)
+    lease = ledger.leases.acquire("name", "me", 60)
+    with Ledger.open(ledger_url) as patient, Database(ledger_url).writing() as connection:
+        connection.execute(text("UPDATE leases SET holder = 'you'"))
+        with pytest.raises(LedgerUnavailable, match=r"lock"):
+            patient.leases.renew(lease, 60)
+
+
+def test_a_mistake_of_ours_is_not_called_an_outage(ledger, ledger_url):
+    ledger.runs.start(run())
+    with pytest.raises(IntegrityError), Database(ledger_url).writing() as connection:
+        connection.execute(text("INSERT INTO runs SELECT * FROM runs"))
+
+
+def test_an_exception_inside_a_transaction_leaves_nothing(ledger, ledger_url):
+    def write_and_fail() -> None:
+        with Database(ledger_url).writing() as connection:
+            connection.execute(runs.insert().values(vars(run())))
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        write_and_fail()
+    assert ledger.runs.recent(1) == ()
+
+
+def test_forked_children_and_their_parent_share_a_ledger_but_no_connection(ledger):
+    ledger.runs.start(run("parent"))
+
+    def write_and_read(number: int) -> list[str]:
+        for turn in range(5):
+            ledger.runs.start(run(f"child-{number}-{turn}"))
+        ledger.close()
+        return [found.run_id for found in ledger.runs.recent(100) if found.run_id.startswith(f"child-{number}")]
+
+    assert [len(result) for result in in_processes(4, write_and_read)] == [5] * 4
+    assert len(ledger.runs.recent(100)) == 21
+
+
+def test_threads_share_a_ledger(ledger):
+    def write(number: int) -> None:
+        for turn in range(5):
+            ledger.runs.start(run(f"thread-{number}-{turn}"))
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(ledger.runs.recent(100)) == 20
+
+
+def test_a_closed_ledger_connects_anew(ledger):
+    ledger.runs.start(run())
+    ledger.close()
+    assert ledger.runs.get("run-1") == run()

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import threading
+import time
+
+import pytest
+
+from stagehold.errors import Fenced, LeaseHeld, LeaseLost
+from stagehold.ledger import Ledger, engine
+from stagehold.ledger.heartbeat import Heartbeat
+
+NAME = "sales/2024-01-01/joined"
+
+
+@pytest.fixture
+def quick(tmp_path, monkeypatch):
+    """A ledger on SQLite whose transactions give up a lock quickly, and a way to lock it."""
+    monkeypatch.setattr(engine, "LOCK_SECONDS", 0.02)
+    ledger = Ledger.open(f"sqlite:///{tmp_path / 'ledger.db'}")
+    locker = sqlite3.connect(tmp_path / "ledger.db", isolation_level=None, check_same_thread=False, timeout=5)
+    yield ledger, locker
+    locker.close()
+
+
+def test_a_lease_outlives_its_seconds_while_the_heart_beats_and_not_longer(ledger):
+    lease = ledger.leases.acquire(NAME, "me", 0.3)
+    with Heartbeat(ledger, lease, 0.3) as heartbeat:
+        time.sleep(0.7)
+        heartbeat.check()
+        with pytest.raises(LeaseHeld):
+            ledger.leases.acquire(NAME, "you", 1)
+    time.sleep(0.35)
+    assert ledger.leases.acquire(NAME, "you", 1).epoch == 2
+
+
+def test_a_seized_lease_is_noticed(ledger):
+    with Heartbeat(ledger, ledger.leases.acquire(NAME, "me", 0.3), 0.3) as heartbeat:
+        ledger.leases.seize(NAME, "you", 60)
+        assert heartbeat.lost.wait(5)
+        with pytest.raises(Fenced, match="fenced by epoch 2"):
+            heartbeat.check()
+
+
+def test_no_beat_comes_after_the_context(ledger):
+    lease = ledger.leases.acquire(NAME, "me", 0.1)
+    with Heartbeat(ledger, lease, 0.1):
+        time.sleep(0.15)
+    ledger.leases.release(lease)
+    released = ledger.leases.get(NAME)
+    time.sleep(0.15)
+    assert ledger.leases.get(NAME) == released
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("heartbeat")]
+
+
+def test_an_outage_shorter_than_the_lease_is_survived(quick, caplog):
+    ledger, locker = quick
+    with Heartbeat(ledger, ledger.leases.acquire(NAME, "me", 0.9), 0.9) as heartbeat:
+        locker.execute("BEGIN IMMEDIATE")
+        time.sleep(0.45)
+        locker.execute("ROLLBACK")
+        heartbeat.check()
+        time.sleep(0.9)
+        heartbeat.check()
+    assert "Could not renew the lease" in caplog.text
+
+
+def test_an_outage_longer_than_the_lease_loses_it_without_a_successor(quick):
+    ledger, locker = quick
+    with Heartbeat(ledger, ledger.leases.acquire(NAME, "me", 0.3), 0.3) as heartbeat:
+        locker.execute("BEGIN IMMEDIATE")
+        assert heartbeat.lost.wait(5)
+        locker.execute("ROLLBACK")
+        with pytest.raises(LeaseLost, match="database is locked"):
+            heartbeat.check()
+
+
+def test_who_overslept_and_has_a_successor_learns_it_at_the_next_check(ledger):
+    """Without the thread, as in a process that was frozen: the check itself asks."""
+    heartbeat = Heartbeat(ledger, ledger.leases.acquire(NAME, "me", 0.1), 0.1)
+    time.sleep(0.15)
+    ledger.leases.acquire(NAME, "you", 60)
+    with pytest.raises(Fenced):
+        heartbeat.check()
+
+
+def test_who_overslept_and_has_no_successor_goes_on(ledger):
+    heartbeat = Heartbeat(ledger, ledger.leases.acquire(NAME, "me", 0.1), 0.1)
+    time.sleep(0.15)
+    heartbeat.check()
+    assert not heartbeat.lost.is_set()
+
+
+def test_a_frozen_process_finds_itself_fenced_when_it_is_thawed(ledger):
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        with Heartbeat(ledger, ledger.leases.acquire(NAME, "child", 0.3), 0.3) as heartbeat:
+            os.write(writing, b"holds ")
+            time.sleep(0.2)
+            try:
+                deadline = time.monotonic() + 10
+                while time.monotonic() < deadline:
+                    heartbeat.check()
+                    time.sleep(0.01)
+            except Fenced:
+                os.write(writing, b"fenced")
+            finally:
+                os._exit(0)
+    assert os.read(reading, 6) == b"holds "
+    os.kill(child, signal.SIGSTOP)
+    time.sleep(0.5)
+    ledger.leases.acquire(NAME, "parent", 60)
+    os.kill(child, signal.SIGCONT)
+    assert os.read(reading, 6) == b"fenced"
+    os.waitpid(child, 0)

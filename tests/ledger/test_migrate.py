@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import text
+from tests.ledger.samples import in_processes, run
+
+from stagehold.errors import LedgerTooNew
+from stagehold.ledger import Ledger, migrate
+from stagehold.ledger.engine import Database
+from stagehold.ledger.schema import SCHEMA_VERSION, VERSION_TABLE, metadata
+
+VERSIONS = Path(migrate.__file__).parent / "migrations" / "versions"
+
+
+def test_migrations_are_numbered_without_gaps_and_the_last_one_is_the_codes_schema():
+    numbers = sorted(file.name[:4] for file in VERSIONS.glob("*.py"))
+    assert numbers == [f"{number:04}" for number in range(1, len(numbers) + 1)]
+    assert numbers[-1] == SCHEMA_VERSION
+
+
+def test_every_table_says_scope_lifetime_and_what_null_means():
+    for table in metadata.sorted_tables:
+        assert all(word in table.comment for word in ("Scope: ", "Lifetime: ", "NULL")), table.name
+        for column in table.columns:
+            assert not column.nullable or f"{column.name}, " in table.comment.partition("NULL: ")[2], f"{table.name}.{column.name}"
+
+
+def test_a_migrated_ledger_has_exactly_the_codes_schema(ledger, ledger_url):
+    with Database(ledger_url).reading() as connection:
+        options = {"version_table": VERSION_TABLE, "compare_type": True}
+        differences = compare_metadata(MigrationContext.configure(connection, opts=options), metadata)
+        columns = {table.name: [column.name for column in table.columns] for table in metadata.sorted_tables}
+        stored = {name: list(connection.execute(text(f"SELECT * FROM {name}")).keys()) for name in columns}
+    assert [found for found in differences if "comment" not in str(found[0])] == []
+    assert {name: sorted(names) for name, names in stored.items()} == {name: sorted(names) for name, names in columns.items()}
+
+
+def test_processes_that_open_a_new_ledger_at_once_all_get_it(ledger_url):
+    def open_and_write(number: int) -> str:
+        with Ledger.open(ledger_url) as ledger:
+            return ledger.runs.start(run(f"run-{number}")).run_id
+
+    assert sorted(map(str, in_processes(8, open_and_write))) == [f"run-{number}" for number in range(8)]
+    assert len(Ledger.open(ledger_url).runs.recent(10)) == 8
+
+
+def test_programs_that_open_a_new_ledger_at_once_all_get_it(ledger_url):
+    code = "import sys; from stagehold.ledger import Ledger; Ledger.open(sys.argv[1]); print('alembic' in sys.modules)"
+    programs = [subprocess.Popen([sys.executable, "-c", code, ledger_url], stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    assert {program.communicate(timeout=60)[0].strip() in ("True", "False") and program.returncode for program in programs} == {0}
+
+
+def test_a_migration_that_dies_leaves_nothing(ledger_url, monkeypatch):
+    def die_half_way(connection) -> None:
+        connection.execute(text("CREATE TABLE runs (x INTEGER)"))
+        raise RuntimeError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(migrate, "_run_alembic", die_half_way)
+        with pytest.raises(RuntimeError):
+            Ledger.open(ledger_url)
+    assert Ledger.open(ledger_url).runs.start(run()) == run()
+
+
+def test_a_ledger_of_a_newer_stagehold_is_refused_and_left_alone(ledger, ledger_url):
+    with Database(ledger_url).writing() as connection:
+        connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '9999'"))
+    with pytest.raises(LedgerTooNew, match="schema 9999; this Stagehold knows schemas up to"):
+        Ledger.open(ledger_url)
+
+
+def test_a_migrated_ledger_opens_quickly_and_without_alembic(ledger, ledger_url):
+    started = time.perf_counter()
+    Ledger.open(ledger_url)
+    assert time.perf_counter() - started < 0.05
+    code = "import sys; from stagehold.ledger import Ledger; Ledger.open(sys.argv[1]); print('alembic' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code, ledger_url], capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+def test_a_sqlite_ledger_is_readable_while_it_is_written(tmp_path):
+    Ledger.open(f"sqlite:///{tmp_path / 'ledger.db'}")
+    with Database(f"sqlite:///{tmp_path / 'ledger.db'}").reading() as connection:
+        assert connection.execute(text("PRAGMA journal_mode")).scalar() == "wal"
