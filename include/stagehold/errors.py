@@ -17,7 +17,9 @@
     |   +-- UnknownName           a pipeline, stage, run or partition that does not exist
     |   +-- StageContractBroken   a stage function returned something the runner cannot commit
     |   +-- SourceMissing         a source path matches no file
+    |   +-- TableSchemaConflict   a published table cannot take the columns a stage now has
     |   +-- GateBlocked           a gate said no; the data has to change first
+    |   +-- GateErrored           a gate could not be judged, so it said neither yes nor no
     |   +-- Fenced                a newer attempt owns this work
     |   +-- RunIdTaken            a run id names the run of another pipeline or interval
     |   +-- LedgerTooNew          a newer Stagehold has migrated the ledger
@@ -32,6 +34,7 @@
         +-- LedgerUnavailable     the ledger's database does not answer, or is locked for too long
         +-- RunStillActive        a resume was asked for while the run goes on
         +-- SparkUnavailable      no Spark Connect server answers
+        +-- CommitContested       other commits to a table kept getting in first
         +-- SessionClosed         the server closed this attempt's Spark session
         +-- PartitionDataMissing  recorded data is gone from the lake
 
@@ -41,7 +44,7 @@ what happens next, and last the command to run.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 
@@ -225,6 +228,58 @@ class SourceMissing(Terminal):
         )
 
 
+class StageContractBroken(Terminal):
+    """A stage function did not keep its contract; ``reason`` begins with what broke it, as in "its output has ..."."""
+
+    def __init__(self, stage: str, reason: str) -> None:
+        self.stage, self.reason = stage, reason
+        super().__init__(
+            f"Stage {stage} cannot be committed: {reason}. Nothing of it was published, and what was recorded before stays safe to read. "
+            "Mend the stage function, then run `stagehold resume`."
+        )
+
+
+class TableSchemaConflict(Terminal):
+    """Earlier intervals of a published table hold columns that the stage's output no longer has, or has with another type."""
+
+    def __init__(self, stage: str, table: str, *, missing: Sequence[str], changed: Sequence[str]) -> None:
+        self.stage, self.table, self.missing, self.changed = stage, table, tuple(missing), tuple(changed)
+        facts = (
+            f"no longer in the output: {', '.join(self.missing)}" if missing else "",
+            f"of another type: {', '.join(self.changed)}" if changed else "",
+        )
+        super().__init__(
+            f"Stage {stage} cannot publish to {table}, which may gain columns but not lose or change them; "
+            f"{'; '.join(fact for fact in facts if fact)}. The table is unchanged. "
+            "Keep those columns as they were, or name another table under the stage's output, then run `stagehold resume`."
+        )
+
+
+class GateBlocked(Terminal):
+    """A gate refused partitions; ``reasons`` says for each which expectation it failed and with which value."""
+
+    def __init__(self, stage: str, reasons: Mapping[int, str]) -> None:
+        self.stage, self.reasons = stage, dict(reasons)
+        lines = "\n".join(f"  {stage}[{partition}] {reason}" for partition, reason in sorted(self.reasons.items()))
+        super().__init__(
+            f"The gate of {stage} blocked {len(self.reasons)} partition(s):\n{lines}\n"
+            "Their data was not published and no stage can read it. All other partitions stay consumable and are not computed again. "
+            "Mend the data or the stage (or the gate, if it is wrong), then run `stagehold resume`: it runs these partitions and their readers."
+        )
+
+
+class GateErrored(Terminal):
+    """An expectation could not be judged: that is neither a pass nor a fail, so nothing of the wave was published."""
+
+    def __init__(self, suite: str, expectation: str, reason: str, allowed: Sequence[str] = ()) -> None:
+        self.suite, self.expectation, self.reason, self.allowed = suite, expectation, reason, tuple(allowed)
+        offered = f" Allowed: {', '.join(self.allowed)}." if allowed else ""
+        super().__init__(
+            f"Suite {suite} could not judge {expectation}: {reason}.{offered} "
+            "Nothing of this wave was published; what was recorded before stays safe to read. Mend the suite, then run `stagehold resume`."
+        )
+
+
 class Fenced(Terminal):
     """A newer attempt took this region over, so this attempt must not publish or record anything."""
 
@@ -302,6 +357,17 @@ class SparkUnavailable(Transient):
             f"Spark cannot be used: {reason}{log}\n"
             "What was recorded stays safe to read, and a next attempt goes on from there. "
             "`stagehold status` shows whether the server runs; `stagehold up` starts it."
+        )
+
+
+class CommitContested(Transient):
+    """Each time a commit was tried, another had just landed in the same table."""
+
+    def __init__(self, table: str, tries: int, reason: str) -> None:
+        self.table, self.tries, self.reason = table, tries, reason
+        super().__init__(
+            f"A commit to {table} failed {tries} times because others landed first: {reason} "
+            "Nothing of it is readable, and what was recorded stays safe. Run the task again, or `stagehold resume`."
         )
 
 
