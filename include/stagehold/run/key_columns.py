@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from stagehold.model.key_groups import NULL, SEPARATOR
+
 if TYPE_CHECKING:
     from pyspark.sql import Column
-
-SEPARATOR = "\x1f"
-NULL = "\x00"
 
 
 def key_group(columns: Sequence[str], max_parallelism: int) -> Column:
