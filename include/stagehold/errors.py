@@ -27,6 +27,8 @@
     |   +-- JarsUnusable          JARs that Spark needs are not there or not the pinned ones
     |   +-- PortTaken             something else listens where a service wants to
     |   +-- ForeignDag            a DAG that has no Stagehold regions
+    |   +-- AlreadyUp             another supervisor runs the services of this home
+    |   +-- ServicesFailed        a local service cannot be started, or ends again and again
     |   +-- NothingToResume       a resume was asked for, and there is nothing it could run
     +-- Transient                 trying again may succeed
         +-- LeaseHeld             another attempt is working on the same region now
@@ -264,7 +266,7 @@ class GateBlocked(Terminal):
         super().__init__(
             f"The gate of {stage} blocked {len(self.reasons)} partition(s):\n{lines}\n"
             "Their data was not published and no stage can read it. All other partitions stay consumable and are not computed again. "
-            "Mend the data or the stage (or the gate, if it is wrong), then run `stagehold resume`: it runs these partitions and their readers."
+            "Mend the data or the stage (or the gate, if it is wrong), then run `stagehold resume`: it runs only these and their readers."
         )
 
 
@@ -333,6 +335,26 @@ class PortTaken(Terminal):
         super().__init__(
             f"Port {port}, which {service} wants, is taken by another program. Nothing was started. "
             f"Stop that program, or choose another port, for example {setting}={free}, and run the command again."
+        )
+
+
+class AlreadyUp(Terminal):
+    """Another supervisor runs the services of this home."""
+
+    def __init__(self, home: str) -> None:
+        self.home = home
+        super().__init__(f"The services of {home} are already up; a second set was not started. `stagehold status` shows them.")
+
+
+class ServicesFailed(Terminal):
+    """A local service cannot be started, or ended so often that it was not started again."""
+
+    def __init__(self, service: str, what: str, log_lines: Sequence[str] = ()) -> None:
+        self.service, self.what, self.log_lines = service, what, tuple(log_lines)
+        log = "".join(f"\n  {line}" for line in self.log_lines)
+        super().__init__(
+            f"{service} {what}; the other services were stopped. The end of its log:{log}\n"
+            "What was recorded stays safe. Mend the cause, then run `stagehold up`."
         )
 
 
@@ -408,7 +430,7 @@ class NothingToResume(Terminal):
 
     def __init__(self, run: str, why: str) -> None:
         self.run, self.why = run, why
-        super().__init__(f"There is nothing to resume in {run}: {why} Nothing was changed.")
+        super().__init__(f"There is nothing to resume in {run}: {why}")
 
 
 class RunStillActive(Transient):
@@ -416,7 +438,7 @@ class RunStillActive(Transient):
 
     def __init__(self, run: str, state: str) -> None:
         self.run, self.state = run, state
-        super().__init__(f"{run} is still {state}. Nothing was changed. Wait for it to end, or mark it failed, then resume it.")
+        super().__init__(f"{run} is still {state}. Wait for it to end, or mark it failed, then resume it.")
 
 
 class RunIdTaken(Terminal):

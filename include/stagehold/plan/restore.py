@@ -1,0 +1,161 @@
+"""How a checkpoint's state is matched to the stages of a pipeline, and everything that speaks against it.
+
+The plan never raises: a dry run shows it as it is, with the stages that would start empty, and `require_restorable`
+turns its problems into one error before anything is restored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from stagehold.errors import RestoreRefused
+from stagehold.model.checkpoint import Checkpoint, Finished, StageSnapshot
+from stagehold.model.key_groups import HASH_NAME, default_max_parallelism
+from stagehold.model.spec import Exchange, Pipeline, Stage
+from stagehold.model.stage_ids import Rename, StageShape, find_renames, stage_shapes
+from stagehold.plan.regions import stage_regions
+
+ALLOW_FLAG = "--allow-non-restored-state"
+
+
+@dataclass(frozen=True)
+class RestoreProblem:
+    """One thing that speaks against a restore. ``allowable`` problems go away with the flag."""
+
+    stage: str
+    text: str
+    allowable: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.stage}: {self.text}"
+
+
+@dataclass(frozen=True)
+class StageRestore:
+    """Where one stage's state comes from. ``max_parallelism`` is the state's, which the stage takes over."""
+
+    stage: str
+    snapshot: StageSnapshot
+    partitions: int
+    max_parallelism: int
+
+    @property
+    def rescaled(self) -> bool:
+        return self.snapshot.parallelism != self.partitions
+
+
+@dataclass(frozen=True)
+class RestorePlan:
+    """What a restore would do. ``left_behind`` is state that no stage takes; the flag was given if that is no problem."""
+
+    checkpoint: Checkpoint
+    pipeline: str
+    stages: tuple[StageRestore, ...]
+    starts_empty: tuple[str, ...]
+    left_behind: tuple[StageSnapshot, ...]
+    renames: tuple[Rename, ...]
+    problems: tuple[RestoreProblem, ...]
+
+    @property
+    def next_checkpoint_id(self) -> int:
+        """Ids go on after the restored one, so that they stay ascending over all runs that follow from it."""
+        return self.checkpoint.id + 1
+
+    def only(self, restarting: frozenset[str]) -> tuple[StageRestore, ...]:
+        """After the failure of a region only its stages are restored. Source positions go on unless all restart."""
+        chosen = [restore for restore in self.stages if restore.stage in restarting]
+        everything = len(chosen) == len(self.stages)
+        return tuple(chosen) if everything else tuple(_without_positions(restore) for restore in chosen)
+
+
+def restore_plan(checkpoint: Checkpoint, pipeline: Pipeline, *, allow_non_restored: bool = False) -> RestorePlan:
+    """Match state to stages by id and check that what is matched fits.
+
+    State under an explicit ``uid`` is preferred to state under the derived id. A stage without state starts empty.
+
+    :param allow_non_restored: state that no stage takes is left behind instead of being a problem.
+    """
+    shapes = {shape.name: shape for shape in stage_shapes(pipeline)}
+    matched = _match(shapes.values(), checkpoint.stages)
+    known = {name for shape in shapes.values() for name in shape.known_ids}
+    strangers = tuple(snapshot for snapshot in checkpoint.stages if snapshot.shape.id not in known and not snapshot.empty)
+    renames = find_renames([snapshot.shape for snapshot in checkpoint.stages], list(shapes.values()))
+    problems = [] if allow_non_restored else [_unmatched(snapshot) for snapshot in strangers]
+    for stage in pipeline.stages:
+        if stage.name in matched:
+            problems += [RestoreProblem(stage.name, text) for text in _misfits(stage, matched[stage.name])]
+    problems += _finished_problems(pipeline, matched)
+    restores = tuple(_restore(stage, matched[stage.name]) for stage in pipeline.stages if stage.name in matched)
+    empty = tuple(stage.name for stage in pipeline.stages if stage.name not in matched)
+    return RestorePlan(checkpoint, pipeline.name, restores, empty, strangers, renames, tuple(problems))
+
+
+def require_restorable(plan: RestorePlan) -> RestorePlan:
+    """The plan itself, or RestoreRefused with all of its problems."""
+    if not plan.problems:
+        return plan
+    raise RestoreRefused(
+        snapshot=str(plan.checkpoint),
+        pipeline=plan.pipeline,
+        problems=[str(problem) for problem in plan.problems],
+        hints=[f"{rename}; give the new one uid: {rename.old.id} to keep its state" for rename in plan.renames],
+        flag=ALLOW_FLAG if all(problem.allowable for problem in plan.problems) else None,
+    )
+
+
+def _match(shapes: Iterable[StageShape], snapshots: Sequence[StageSnapshot]) -> Mapping[str, StageSnapshot]:
+    by_id = {snapshot.shape.id: snapshot for snapshot in snapshots}
+    found = ((shape.name, next((by_id[name] for name in shape.known_ids if name in by_id), None)) for shape in shapes)
+    return {name: snapshot for name, snapshot in found if snapshot is not None}
+
+
+def _unmatched(snapshot: StageSnapshot) -> RestoreProblem:
+    text = f"its state is kept under {snapshot.shape.id}, which no stage of the pipeline has"
+    return RestoreProblem(snapshot.shape.name, text, allowable=True)
+
+
+def _misfits(stage: Stage, snapshot: StageSnapshot) -> Iterator[str]:
+    """Why matched state does not fit its stage."""
+    if stage.partitions > snapshot.max_parallelism:
+        yield f"{stage.partitions} partitions are more than the max_parallelism {snapshot.max_parallelism} of its state"
+    elif stage.max_parallelism != snapshot.max_parallelism and _configured(stage):
+        yield f"max_parallelism {stage.max_parallelism} differs from {snapshot.max_parallelism}, which its state has for ever"
+    for name in sorted({state.hash_name for state in snapshot.keyed} - {HASH_NAME}):
+        yield f"its keyed state was written with the hash {name}; this version finds keys by {HASH_NAME}"
+
+
+def _configured(stage: Stage) -> bool:
+    """A default is given up for the state's value; one that the author chose is not."""
+    return stage.max_parallelism != default_max_parallelism(stage.partitions)
+
+
+def _restore(stage: Stage, snapshot: StageSnapshot) -> StageRestore:
+    return StageRestore(stage.name, snapshot, stage.partitions, snapshot.max_parallelism)
+
+
+def _finished_problems(pipeline: Pipeline, matched: Mapping[str, StageSnapshot]) -> Iterator[RestoreProblem]:
+    """What is finished must still follow only what could have finished before it, in the pipeline as it is now."""
+    finished = {stage.name: matched[stage.name].finished if stage.name in matched else Finished.NONE for stage in pipeline.stages}
+    for stage in pipeline.stages:
+        for edge in stage.inputs:
+            if finished[edge.stage] not in _finished_before(finished[stage.name], edge.exchange):
+                text = f"it is {finished[stage.name]}, but its input {edge.stage}, read {edge.exchange}, is {finished[edge.stage]}"
+                yield RestoreProblem(stage.name, text)
+    for region in stage_regions(pipeline):
+        if len({finished[stage] for stage in region.stages}) > 1:
+            each = ", ".join(f"{stage} is {finished[stage]}" for stage in region.stages)
+            yield RestoreProblem(region.name, f"its stages run together and must be finished alike, but {each}")
+
+
+def _finished_before(finished: Finished, exchange: Exchange) -> frozenset[Finished]:
+    """What an input may be for its reader to be as far as it is."""
+    if finished is Finished.NONE:
+        return frozenset(Finished)
+    if finished is Finished.SOME and exchange is Exchange.FORWARD:
+        return frozenset({Finished.SOME, Finished.ALL})
+    return frozenset({Finished.ALL})
+
+
+def _without_positions(restore: StageRestore) -> StageRestore:
+    return replace(restore, snapshot=replace(restore.snapshot, positions=()))
