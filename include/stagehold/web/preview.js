@@ -20,7 +20,7 @@ function Columns({ names, rows }) {
     null,
     h(
       Table.Root,
-      { size: "sm" },
+      { css: { "& th:first-of-type, & td:first-of-type": { paddingInlineStart: 4 }, "& tr:last-of-type td": { borderBottomWidth: 0 } }, size: "sm" },
       h(Table.Header, null, h(Table.Row, null, names.map((name) => h(Table.ColumnHeader, { key: name }, name)))),
       h(Table.Body, null, rows.map((cells, index) => h(Table.Row, { key: index }, cells.map((cell, column) => h(Table.Cell, { key: column, verticalAlign: "top" }, cell))))),
     ),

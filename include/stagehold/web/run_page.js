@@ -60,16 +60,18 @@ function ResumeButton({ grid, onDone, onProblem }) {
     await resume(grid.dag_id, grid.run_id).then(onDone, onProblem);
     setBusy(false);
   };
-  const explanation = refusal ?? `Reuses ${plural(reuse, "partition")}, runs ${run.toLocaleString()}. In this run, with your rights.`;
+  const held = grid.stages.flatMap((stage) => stage.cells).filter((cell) => cell.action === "blocked").length;
+  const explanation = refusal ?? `Reuses ${plural(reuse, "partition")}, runs ${run.toLocaleString()}${held ? `; ${held.toLocaleString()} stay blocked by a gate` : ""}.`;
   return h(
     Stack,
-    { align: { base: "start", md: "end" }, gap: 1.5, maxW: "360px" },
-    h(
+    { align: "end", gap: 1.5, maxW: "360px", ml: "auto" },
+    // A run that succeeded and is up to date needs no button.
+    (grid.state !== "success" || refusal === null) && h(
       Button,
       { "aria-describedby": "stagehold-explanation", colorPalette: "brand", "data-testid": "resume", disabled: refusal !== null || busy, loading: busy, loadingText: "Resuming", onClick: press, size: "lg", type: "button" },
       grid.state === "success" ? "Bring up to date" : "Resume",
     ),
-    h(Text, { color: "fg.muted", "data-testid": "explanation", fontSize: "sm", id: "stagehold-explanation", textAlign: { base: "start", md: "end" } }, explanation),
+    h(Text, { color: "fg.muted", "data-testid": "explanation", fontSize: "sm", id: "stagehold-explanation", textAlign: "end" }, explanation),
   );
 }
 
@@ -77,7 +79,7 @@ function Header({ grid, onDone, onProblem }) {
   const palette = tone(grid);
   return h(
     Box,
-    { bg: "bg", borderLeftColor: `${palette}.solid`, borderLeftWidth: "6px", borderRadius: "lg", borderWidth: "1px", "data-state": grid.state, "data-testid": "header", p: 4 },
+    { bg: "bg", borderRadius: "lg", borderWidth: "1px", css: { "&&": { borderLeftColor: `${palette}.solid`, borderLeftWidth: "6px" } }, "data-state": grid.state, "data-testid": "header", p: 4 },
     h(
       Flex,
       { gap: 6, justify: "space-between", mb: 4, wrap: "wrap" },
@@ -125,7 +127,7 @@ function RunPage({ dagId, runId }) {
   const done = (given) => { setAnswer(given); hurry(); return load(); };
   return h(
     Stack,
-    { "data-testid": "stagehold", gap: 4, h: "full", overflowY: "auto", p: 4 },
+    { "data-testid": "stagehold", css: { "& > *": { flexShrink: 0 } }, gap: 4, h: "full", overflowY: "auto", p: 4 },
     problem && h(Notice, { palette: "warning", role: "alert" }, `Not up to date: ${problem.message}`),
     h(Header, { grid, onDone: done, onProblem: setRefused }),
     refused && h(Notice, { "data-testid": "refused", palette: "failed", role: "alert" }, refused.message),
