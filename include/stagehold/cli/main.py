@@ -1,0 +1,61 @@
+"""The `stagehold` command. Each command is a file of its own, which imports what is slow when it is called."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from stagehold.cli.partitions import partitions
+from stagehold.cli.plan import plan
+from stagehold.cli.run import run
+from stagehold.cli.status import status
+from stagehold.errors import StageholdError
+
+
+class Commands(TyperGroup):
+    """Shows an error that was raised on purpose as its text, since that says what to do; only others get a traceback."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except StageholdError as error:
+            typer.secho(str(error), fg="red", err=True)
+            raise typer.Exit(1) from None
+
+
+app = typer.Typer(
+    cls=Commands,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # importing Rich takes longer than all of --help
+    context_settings={"max_content_width": 140},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    from importlib.metadata import PackageNotFoundError, version
+
+    if not wanted:
+        return
+    try:
+        typer.echo(f"stagehold {version('stagehold')}")
+    except PackageNotFoundError:
+        typer.echo("stagehold, from a source tree that is not installed")
+    raise typer.Exit
+
+
+Version = Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")]
+
+
+@app.callback()
+def stagehold(version: Version = False) -> None:
+    """Run batch pipelines of PySpark stages that go on from the last consumable partition."""
+
+
+app.command()(run)
+app.command()(plan)
+app.command()(status)
+app.command()(partitions)

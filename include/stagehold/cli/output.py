@@ -1,0 +1,55 @@
+"""How commands print: tables for people, one JSON document for programs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import typer
+
+WIDTH_OF_A_PIPE = 200  # Rich takes 80 for what is no terminal and folds the cells that grep looks for
+
+COLOURS = {
+    "consumable": "green",
+    "finished": "green",
+    "running": "yellow",
+    "restarting": "yellow",
+    "blocked": "red",
+    "failed": "red",
+    "canceled": "magenta",
+    "released": "dim",
+}
+
+
+def print_document(document: Mapping[str, Any]) -> None:
+    """Print JSON; moments as ISO text in UTC."""
+    typer.echo(json.dumps(document, indent=2, default=_json_value))
+
+
+def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table whose cells are taken as they are, so `[brackets]` in them are no markup."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text(title, "bold"), title_justify="left", box=box.SIMPLE_HEAD)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for cells in rows:
+        table.add_row(*(Text(cell, COLOURS.get(cell, "")) for cell in cells))
+    Console(width=None if sys.stdout.isatty() else WIDTH_OF_A_PIPE).print(table)
+
+
+def moment(time: datetime | None) -> str:
+    """A time for people, in UTC; nothing for one that has not come."""
+    return f"{time:%Y-%m-%d %H:%M:%S}" if time else ""
+
+
+def _json_value(value: object) -> str:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    raise TypeError(f"{type(value).__name__} has no place in a document")

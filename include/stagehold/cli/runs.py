@@ -1,0 +1,149 @@
+"""The runs part of `stagehold status`. It reads the ledger alone, so it works for pipelines whose file is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import typer
+
+from stagehold.cli.output import moment, print_document, print_table
+from stagehold.ledger.ledger import Ledger
+from stagehold.model.records import Attempt, Event, GateResult, PartitionRecord, PartitionState, Run
+
+SHOWN_RUNS = 20
+SHOWN_EVENTS = 10
+
+
+@dataclass(frozen=True)
+class StageCount:
+    """What is known of one stage's partitions now, for the run's interval, whichever run made them."""
+
+    stage: str
+    consumable: int
+    blocked: int
+    released: int
+    made_by_run: int
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """Everything the ledger knows of one run."""
+
+    run: Run
+    stages: tuple[StageCount, ...]
+    attempts: tuple[Attempt, ...]
+    failures: tuple[GateResult, ...]
+    events: tuple[Event, ...]
+
+
+def show_recent_runs(ledger: Ledger, *, as_json: bool) -> None:
+    runs = ledger.runs.recent(SHOWN_RUNS)
+    if as_json:
+        print_document({"runs": [asdict(run) for run in runs]})
+    elif runs:
+        print_table(
+            "Newest runs (times in UTC)", ("run", "pipeline", "interval", "state", "launcher", "started", "ended"), map(_run_cells, runs)
+        )
+    else:
+        typer.echo("There are no runs yet. `stagehold run PIPELINE` makes one here; `stagehold up` starts Airflow to make them there.")
+
+
+def show_run(run_id: str, ledger: Ledger, *, as_json: bool) -> None:
+    report = report_of(run_id, ledger)
+    if as_json:
+        print_document(_document(report))
+    else:
+        _print_report(report)
+
+
+def report_of(run_id: str, ledger: Ledger) -> RunReport:
+    run = ledger.runs.get(run_id)
+    newest = ledger.partitions.newest_of(run.pipeline, run.interval)
+    return RunReport(
+        run=run,
+        stages=tuple(_count(stage, records, run_id) for stage, records in newest.items()),
+        attempts=ledger.attempts.of_run(run_id),
+        failures=tuple(_failures(newest, ledger)),
+        events=ledger.events.of_run(run_id),
+    )
+
+
+def _count(stage: str, records: Sequence[PartitionRecord], run_id: str) -> StageCount:
+    readable = [record for record in records if record.state is PartitionState.CONSUMABLE]
+    return StageCount(
+        stage=stage,
+        consumable=len(readable),
+        blocked=sum(record.state is PartitionState.BLOCKED for record in records),
+        released=sum(record.state is PartitionState.RELEASED for record in records),
+        made_by_run=sum(record.run_id == run_id for record in readable),
+        rows=sum(record.rows for record in readable),
+        bytes=sum(record.bytes for record in readable),
+    )
+
+
+def _failures(newest: Mapping[str, Sequence[PartitionRecord]], ledger: Ledger) -> Iterator[GateResult]:
+    """Only stages with a blocked partition are asked for: what was blocked once and passed since is history."""
+    for records in newest.values():
+        if any(record.state is PartitionState.BLOCKED for record in records):
+            yield from ledger.gates.failures(records[0].cell)
+
+
+def _document(report: RunReport) -> dict[str, Any]:
+    return {
+        "run": asdict(report.run),
+        "stages": [asdict(stage) for stage in report.stages],
+        "attempts": [asdict(attempt) for attempt in report.attempts],
+        "gate_failures": [_failure_document(failure) for failure in report.failures],
+        "events": [asdict(event) for event in report.events],
+    }
+
+
+def _failure_document(failure: GateResult) -> dict[str, Any]:
+    facts = asdict(failure)
+    return {"stage": facts.pop("cell")["stage"], **facts}
+
+
+def _print_report(report: RunReport) -> None:
+    run = report.run
+    ended = f", ended {moment(run.ended_at)}" if run.ended_at else ""
+    typer.echo(
+        f"{run.run_id}: {run.pipeline} for {run.interval}, {run.state}, by {run.launcher}, started {moment(run.started_at)}{ended} (UTC)"
+    )
+    if report.stages:
+        print_table(
+            "Stages", ("stage", "consumable", "of this run", "blocked", "released", "rows", "size"), map(_stage_cells, report.stages)
+        )
+    if report.attempts:
+        print_table("Attempts", ("region", "epoch", "state", "started", "ended", "failure"), map(_attempt_cells, report.attempts))
+    if report.failures:
+        print_table("Failed gates", ("stage", "partition", "suite", "expectation", "observed"), map(_failure_cells, report.failures))
+    if report.events:
+        print_table(f"Last {SHOWN_EVENTS} events", ("time", "what", "where", "text"), map(_event_cells, report.events[-SHOWN_EVENTS:]))
+    typer.echo(f"`stagehold plan {run.pipeline} --interval {run.interval}` shows what a run would reuse now, and what it would run.")
+
+
+def _run_cells(run: Run) -> tuple[str, ...]:
+    return run.run_id, run.pipeline, run.interval, run.state, run.launcher, moment(run.started_at), moment(run.ended_at)
+
+
+def _stage_cells(stage: StageCount) -> tuple[str, ...]:
+    from rich.filesize import decimal
+
+    counts = (stage.consumable, stage.made_by_run, stage.blocked, stage.released, stage.rows)
+    return stage.stage, *map(str, counts), decimal(stage.bytes)
+
+
+def _attempt_cells(attempt: Attempt) -> tuple[str, ...]:
+    return attempt.region, str(attempt.epoch), attempt.state, moment(attempt.started_at), moment(attempt.ended_at), attempt.failure or ""
+
+
+def _failure_cells(failure: GateResult) -> tuple[str, ...]:
+    return failure.cell.stage, str(failure.partition), failure.suite, failure.expectation, failure.observed
+
+
+def _event_cells(event: Event) -> tuple[str, ...]:
+    return moment(event.recorded_at), event.kind, event.subject, event.text

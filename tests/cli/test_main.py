@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+import pytest
+from typer.testing import CliRunner
+
+from stagehold.cli.main import app
+
+COMMANDS = [command.name or command.callback.__name__ for command in app.registered_commands]
+
+
+def python(code: str) -> str:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+
+def test_help_lists_every_command_with_a_line_of_help():
+    result = CliRunner().invoke(app, ["--help"], terminal_width=200)
+    assert result.exit_code == 0
+    for command in app.registered_commands:
+        first_line = command.callback.__doc__.splitlines()[0]
+        assert any(line.split()[:1] == [command.callback.__name__] and first_line in line for line in result.stdout.splitlines())
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_option_and_argument_of_a_command_has_help(command):
+    from typer.main import get_command
+
+    for parameter in get_command(app).commands[command].params:
+        assert parameter.help, f"{command} {parameter.name}"
+
+
+def test_help_starts_quickly_and_imports_neither_spark_nor_airflow():
+    code = """
+import sys
+from typer.testing import CliRunner
+from stagehold.cli.main import app
+assert CliRunner().invoke(app, ["--help"]).exit_code == 0
+print(sorted({"pyspark", "airflow", "deltalake", "great_expectations", "pandas", "sqlalchemy", "rich"} & set(sys.modules)))
+"""
+    assert python(code) == "[]\n"
+    taken = []
+    for _ in range(3):
+        started = time.perf_counter()
+        subprocess.run([sys.executable, "-m", "stagehold", "--help"], check=True, capture_output=True)
+        taken.append(time.perf_counter() - started)
+    assert min(taken) < 0.5
+
+
+def test_version_is_printed():
+    result = CliRunner().invoke(app, ["--version"])
+    assert (result.exit_code, result.stdout.startswith("stagehold")) == (0, True)
+
+
+def test_an_error_raised_on_purpose_is_its_text_on_stderr_without_a_traceback(monkeypatch):
+    monkeypatch.setenv("STAGEHOLD_LEDGER", "mysql://u:secret@h/d")
+    result = CliRunner().invoke(app, ["status"])
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("Setting STAGEHOLD_LEDGER is 'mysql://u:***@h/d'; allowed: ")
+    assert "Traceback" not in result.stderr
+
+
+def test_an_unreachable_ledger_fails_with_what_to_do(monkeypatch):
+    monkeypatch.setenv("STAGEHOLD_LEDGER", "postgresql://u:secret@127.0.0.1:1/d")
+    result = CliRunner().invoke(app, ["status"])
+    assert result.exit_code == 1
+    assert "Make the database reachable" in result.stderr
+    assert "secret" not in result.stderr

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from tests.ledger.samples import CELL, attempt, event, gate_result, record, run
+from typer.testing import CliRunner
+
+from stagehold.cli.main import app
+from stagehold.ledger import Ledger
+from stagehold.model.records import AttemptState, Cell, PartitionState, RunState
+
+
+@pytest.fixture
+def ledger(tmp_path, monkeypatch):
+    monkeypatch.setenv("STAGEHOLD_HOME", str(tmp_path))
+    with Ledger.open(f"sqlite:///{tmp_path / 'ledger.db'}") as opened:
+        yield opened
+
+
+@pytest.fixture
+def failed_run(ledger):
+    """Run 1 failed: of `joined` it made partition 1, run 0 made partition 0, and the gate blocked partition 2."""
+    ledger.runs.start(run("run-0"))
+    ledger.runs.start(run("run-1", minutes=1))
+    ledger.attempts.start(attempt(1))
+    lease = ledger.leases.acquire("lease", "me", 60)
+    blocked = record(2, state=PartitionState.BLOCKED, version=None, files=(), rows=0, reason="[3 nulls] in price")
+    orders = record(0, cell=Cell("sales", "orders", CELL.interval), state=PartitionState.RELEASED)
+    ledger.partitions.record([record(0, run_id="run-0"), record(1), blocked, orders], lease)
+    ledger.gates.record([gate_result(2, passed=False), gate_result(1, passed=True)])
+    ledger.events.append(event("took over from [red]nobody"))
+    ledger.attempts.finish(attempt(1).attempt_id, AttemptState.FAILED, "GateBlocked: 3 nulls")
+    ledger.runs.finish("run-1", RunState.FAILED)
+
+
+def invoke(*arguments: str) -> str:
+    result = CliRunner().invoke(app, ["status", *arguments])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_without_runs_it_says_how_to_make_one(ledger):
+    assert "`stagehold run PIPELINE`" in invoke()
+    assert json.loads(invoke("--json")) == {"runs": []}
+
+
+def test_without_a_run_it_lists_the_newest_runs_first(failed_run):
+    text = invoke()
+    assert text.index("run-1") < text.index("run-0")
+    assert [(one["run_id"], one["state"]) for one in json.loads(invoke("--json"))["runs"]] == [("run-1", "failed"), ("run-0", "running")]
+
+
+def test_a_run_is_shown_with_its_stages_attempts_failures_and_events(failed_run):
+    text = invoke("run-1")
+    assert text.startswith("run-1: sales for 2024-01-01, failed, by cli, started 2024-01-02 03:05:05, ended ")
+    for part in ("Stages", "Attempts", "GateBlocked: 3 nulls", "Failed gates", "3 nulls", "took over from [red]nobody"):
+        assert part in text
+    assert text.endswith("`stagehold plan sales --interval 2024-01-01` shows what a run would reuse now, and what it would run.\n")
+
+
+def test_a_runs_document_counts_what_is_readable_and_whose_it_is(failed_run):
+    document = json.loads(invoke("run-1", "--json"))
+    assert list(document) == ["run", "stages", "attempts", "gate_failures", "events"]
+    assert document["run"]["started_at"] == "2024-01-02T03:05:05.678901+00:00"
+    assert document["stages"] == [
+        {"stage": "joined", "consumable": 2, "blocked": 1, "released": 0, "made_by_run": 1, "rows": 20, "bytes": 2000},
+        {"stage": "orders", "consumable": 0, "blocked": 0, "released": 1, "made_by_run": 0, "rows": 0, "bytes": 0},
+    ]
+    assert [(one["region"], one["epoch"], one["state"]) for one in document["attempts"]] == [("joined", 1, "failed")]
+    assert [(one["stage"], one["partition"], one["expectation"]) for one in document["gate_failures"]] == [("joined", 2, "no nulls")]
+    assert [one["text"] for one in document["events"]] == ["took over from [red]nobody"]
+
+
+def test_a_run_that_did_nothing_yet_is_one_line_and_a_hint(ledger):
+    ledger.runs.start(run())
+    assert len(invoke("run-1").splitlines()) == 2
+    assert json.loads(invoke("run-1", "--json"))["stages"] == []
+
+
+def test_an_unknown_run_fails_with_those_that_exist(failed_run):
+    result = CliRunner().invoke(app, ["status", "run-9"])
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "There is no run 'run-9'. Known: run-1, run-0." in result.stderr
