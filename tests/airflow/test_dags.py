@@ -1,0 +1,202 @@
+"""The DAG files as Airflow loads them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from stagehold.settings import PROJECT
+
+pytestmark = pytest.mark.airflow
+
+DAGS = PROJECT / "dags"
+BROKEN = "pipeline: broken\nstages:\n  first:\n    job: jobs.tpch:no_such_function\n    source: {kind: parquet, path: x, splits: 0}\n"
+PARSE_SECONDS = 1.0
+# Parses in a process of its own, because this one may have imported anything by now.
+PROBE = """
+import json, sys, time
+from airflow.dag_processing.dagbag import DagBag
+import airflow.sdk
+started = time.monotonic()
+bag = DagBag(sys.argv[1])
+seconds = time.monotonic() - started
+heavy = [name for name in ("pyspark", "delta", "deltalake", "great_expectations", "pandas", "pyarrow") if name in sys.modules]
+print(json.dumps({"seconds": seconds, "heavy": heavy, "errors": bag.import_errors, "dags": sorted(bag.dags)}))
+"""
+
+
+@pytest.fixture(scope="module")
+def bag(synced_airflow):
+    from airflow.dag_processing.dagbag import DagBag
+
+    return DagBag(DAGS)
+
+
+def edges(dag) -> dict[str, set[str]]:
+    return {task.task_id: set(task.upstream_task_ids) for task in dag.tasks}
+
+
+CHAIN = {
+    "customer": set(),
+    "orders": set(),
+    "lineitem": set(),
+    "orders_by_customer": {"customer", "orders"},
+    "shipping_priority": {"orders_by_customer", "lineitem"},
+    "top_orders": {"shipping_priority"},
+}
+
+
+def test_every_dag_file_loads(bag):
+    assert bag.import_errors == {}
+    assert set(bag.dags) >= {"shipping_priority", "handwritten_example"}
+
+
+def test_a_pipeline_is_one_task_per_region_with_the_edges_of_its_inputs(bag):
+    assert edges(bag.dags["shipping_priority"]) == CHAIN
+
+
+def test_the_handwritten_dag_runs_the_same_regions_and_a_task_of_its_own(bag):
+    assert edges(bag.dags["handwritten_example"]) == {**CHAIN, "announce": {"top_orders"}}
+
+
+def test_the_dag_follows_the_declared_schedule_and_does_not_catch_up(bag):
+    dag = bag.dags["shipping_priority"]
+    assert (dag.schedule, dag.catchup, dag.tags) == ("0 2 * * *", False, {"stagehold"})
+    assert bag.dags["handwritten_example"].schedule is None
+
+
+def test_the_form_offers_every_stage_to_restore_from(bag):
+    param = bag.dags["shipping_priority"].params.get_param("restore_from_stage")
+    assert param.schema["enum"] == [None, *CHAIN]
+    assert (param.resolve(), param.resolve("orders")) == (None, "orders")
+
+
+def test_a_stage_that_does_not_exist_is_refused_by_the_form(bag):
+    from airflow.sdk.exceptions import ParamValidationError
+
+    with pytest.raises(ParamValidationError):
+        bag.dags["shipping_priority"].params.get_param("restore_from_stage").resolve("no_such_stage")
+
+
+def test_the_documentation_lists_the_stages(bag):
+    assert "| top_orders | `jobs.tpch:top_orders` | 1 | shipping_priority (gather) | marts.top_orders | top_orders |" in str(
+        bag.dags["shipping_priority"].doc_md
+    )
+
+
+def test_dags_survive_being_stored_and_read_back(bag):
+    from airflow.serialization.serialized_objects import DagSerialization
+
+    stored = DagSerialization.from_dict(json.loads(json.dumps(DagSerialization.to_dict(bag.dags["shipping_priority"]))))
+    assert [(task.pipeline_name, task.region_name) for task in stored.tasks] == [("shipping_priority", stage) for stage in CHAIN]
+
+
+def test_parsing_is_quick_and_imports_neither_spark_nor_what_comes_with_it():
+    answer = probe(DAGS)
+    assert (answer["errors"], answer["heavy"]) == ({}, [])
+    assert answer["seconds"] < PARSE_SECONDS
+
+
+@pytest.fixture
+def with_bad_file(tmp_path, monkeypatch):
+    folder = tmp_path / "pipelines"
+    shutil.copytree(PROJECT / "include" / "pipelines", folder)
+    (folder / "broken.yaml").write_text(BROKEN)
+    (folder / "unreadable.yaml").write_text("pipeline: [unclosed\n")
+    copy = (folder / "shipping_priority.yaml").read_text()
+    (folder / "zz_twin.yaml").write_text(copy)
+    monkeypatch.setenv("STAGEHOLD_PIPELINES", str(folder))
+
+
+@pytest.mark.usefixtures("with_bad_file")
+def test_bad_files_are_import_errors_with_file_and_line_and_the_good_ones_stay():
+    answer = probe(DAGS)
+    assert "shipping_priority" in answer["dags"]
+    (error,) = answer["errors"].values()
+    assert "3 pipeline file(s) cannot be used" in error
+    assert "broken.yaml:4" in error
+    assert "broken.yaml:5" in error
+    assert "unreadable.yaml" in error
+    assert "zz_twin.yaml:2: pipeline: got 'shipping_priority'" in error
+
+
+def probe(dags: Path) -> dict:
+    done = subprocess.run([sys.executable, "-c", PROBE, str(dags)], capture_output=True, text=True, check=True, timeout=120)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize(
+    ("restart", "expected"),
+    [
+        ({"strategy": "none"}, {"retries": 0}),
+        ({"strategy": "fixed-delay", "attempts": 5, "delay": "7s"}, {"retries": 5, "retry_delay": timedelta(seconds=7)}),
+        ({"strategy": "fixed-delay", "attempts": 0}, {"retries": 0, "retry_delay": timedelta(seconds=1)}),
+        ({"strategy": "failure-rate", "failures": 3, "interval": "1min"}, {"retries": 4, "retry_delay": timedelta(seconds=1)}),
+        (
+            {"strategy": "exponential-delay", "initial": "2s", "max": "10s", "multiplier": 3},
+            {
+                "retries": 4,
+                "retry_delay": timedelta(seconds=2),
+                "retry_exponential_backoff": 3,
+                "max_retry_delay": timedelta(seconds=10),
+            },
+        ),
+        (
+            {},
+            {
+                "retries": 4,
+                "retry_delay": timedelta(seconds=1),
+                "retry_exponential_backoff": 1.5,
+                "max_retry_delay": timedelta(minutes=1),
+            },
+        ),
+    ],
+)
+def test_the_restart_strategy_becomes_airflows_retries(built, restart, expected):
+    from stagehold.airflow.compile import retry_args
+    from stagehold.settings import Settings
+
+    pipeline = built({"restart": restart} if restart else {})
+    assert retry_args(pipeline.restart, Settings(attempt_retries=4)) == expected
+
+
+def test_stages_fused_by_a_pipelined_output_are_one_task(built):
+    from stagehold.airflow.compile import compile_pipeline
+    from stagehold.settings import Settings
+
+    dag = compile_pipeline(built({}, output={"type": "pipelined"}), Settings())
+    assert edges(dag) == {"first__second": set()}
+
+
+def test_the_pipelines_own_params_are_in_the_form_with_their_type(built):
+    from stagehold.airflow.compile import compile_pipeline
+    from stagehold.settings import Settings
+
+    params = compile_pipeline(built({"params": {"segment": "BUILDING", "limit": 10, "strict": True}}), Settings()).params
+    assert {name: (params.get_param(name).schema["type"], params[name]) for name in ("segment", "limit", "strict")} == {
+        "segment": ("string", "BUILDING"),
+        "limit": ("integer", 10),
+        "strict": ("boolean", True),
+    }
+
+
+@pytest.fixture
+def built(tmp_path):
+    """Makes a pipeline of two stages from Python, with the given declarations added."""
+    from stagehold.model.spec_file import build_pipeline
+
+    (tmp_path / "work.py").write_text("def first(ctx, source): ...\n\n\ndef second(ctx, first): ...\n")
+
+    def build(extra: dict, output: dict | None = None):
+        source = {"kind": "parquet", "path": "x", "splits": 2}
+        first = {"job": "work:first", "source": source, **({"output": output} if output else {})}
+        stages = {"first": first, "second": {"job": "work:second", "inputs": {"first": "forward"}}}
+        return build_pipeline({"pipeline": "small", **extra, "stages": stages}, project=tmp_path, suites=tmp_path)
+
+    return build

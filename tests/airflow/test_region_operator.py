@@ -1,0 +1,157 @@
+"""The operator against a runner that only notes what it was asked."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from datetime import UTC, datetime
+from types import SimpleNamespace
+
+import pytest
+
+from stagehold.errors import Fenced, SparkUnavailable, Terminal, Transient, UnknownName
+from stagehold.run.region_task import RegionOutcome
+
+pytestmark = pytest.mark.airflow
+
+DUE = datetime(2026, 11, 21, 2, tzinfo=UTC)
+
+
+@pytest.fixture
+def operator(airflow_home):
+    from stagehold.airflow.region_operator import RegionOperator
+    from stagehold.model.spec_file import find_pipeline
+    from stagehold.settings import load_settings
+
+    pipeline = find_pipeline("shipping_priority", load_settings()).model_copy(update={"params": {"segment": "BUILDING", "limit": 10}})
+    return RegionOperator(task_id="orders", pipeline=pipeline, region="orders")
+
+
+@pytest.fixture
+def runner(monkeypatch):
+    """Replaces the region runner; ``runner.error`` is what it raises."""
+    made = SimpleNamespace(ran=[], cancelled=[], error=None)
+
+    def run(task, settings, progress):
+        made.ran.append(task)
+        progress("orders: run 3 of 16 partitions: never computed for this interval")
+        if made.error:
+            raise made.error
+        return RegionOutcome(reused=13, computed=3, waves=1, seconds=1.23456)
+
+    monkeypatch.setattr("stagehold.run.region.run_region", run)
+    monkeypatch.setattr("stagehold.run.region.cancel_region", lambda task, settings: made.cancelled.append(task))
+    monkeypatch.setattr("stagehold.airflow.region_operator.die_with_parent", lambda: None)
+    return made
+
+
+def context(**params):
+    dag_run = SimpleNamespace(
+        dag_id="shipping_priority", run_id="scheduled__1", partition_key=None, data_interval_start=None, logical_date=DUE, run_after=DUE
+    )
+    return {"dag_run": dag_run, "params": {"restore_from_stage": None, "interval": None, **params}}
+
+
+def test_the_task_is_told_everything_about_the_run(operator, runner):
+    operator.execute(context(restore_from_stage="customer", segment="MACHINERY"))
+    (task,) = runner.ran
+    assert task.region.name == "orders"
+    assert (task.run_id, task.interval, task.logical_date) == ("shipping_priority/scheduled__1", "2026-11-21T02:00:00Z", DUE)
+    assert (task.restore_from_stage, task.launcher) == ("customer", "airflow")
+    assert task.params == {"segment": "MACHINERY", "limit": 10}
+
+
+def test_an_interval_in_the_form_overrides_the_runs_own(operator, runner):
+    operator.execute(context(interval="2026-11-01T02:00:00Z"))
+    assert runner.ran[0].interval == "2026-11-01T02:00:00Z"
+
+
+def test_every_try_of_a_task_has_the_same_owner(operator, runner):
+    operator.execute(context())
+    operator.execute(context())
+    assert runner.ran[0].owner == runner.ran[1].owner == "airflow:shipping_priority/scheduled__1/orders"
+
+
+def test_the_summary_is_small_and_for_people(operator, runner):
+    assert operator.execute(context()) == {"reused": 13, "computed": 3, "waves": 1, "seconds": 1.235}
+
+
+def test_progress_goes_to_the_task_log(operator, runner, monkeypatch):
+    lines = []
+    monkeypatch.setattr(type(operator), "log", SimpleNamespace(info=lambda text, *args: lines.append(text % args)))
+    operator.execute(context())
+    assert lines == [
+        "orders: run 3 of 16 partitions: never computed for this interval",
+        "orders: reused 13, computed 3 in 1 wave(s)",
+    ]
+
+
+def test_an_error_that_another_try_cannot_help_fails_the_task_at_once(operator, runner):
+    from airflow.sdk.exceptions import AirflowFailException
+
+    runner.error = Fenced("orders", 1, 2)
+    assert isinstance(runner.error, Terminal)
+    with pytest.raises(AirflowFailException, match="was fenced by epoch 2"):
+        operator.execute(context())
+
+
+def test_an_error_that_may_pass_is_left_to_airflows_retries(operator, runner):
+    from airflow.sdk.exceptions import AirflowFailException
+
+    runner.error = SparkUnavailable("nobody answers")
+    assert isinstance(runner.error, Transient)
+    with pytest.raises(SparkUnavailable) as caught:
+        operator.execute(context())
+    assert not isinstance(caught.value, AirflowFailException)
+
+
+def test_a_kill_cancels_the_spark_work_of_this_task(operator, runner):
+    operator.execute(context())
+    operator.on_kill()
+    assert runner.cancelled == runner.ran
+
+
+def test_a_kill_before_the_start_has_nothing_to_cancel(operator, runner):
+    operator.on_kill()
+    assert runner.cancelled == []
+
+
+def test_a_region_that_does_not_exist_is_refused_when_the_dag_is_parsed(operator):
+    from stagehold.airflow.region_operator import RegionOperator
+
+    with pytest.raises(UnknownName, match="no region 'order'"):
+        RegionOperator(task_id="x", pipeline=operator._pipeline, region="order")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can kill a process with its parent")
+def test_the_process_dies_with_its_supervisor(airflow_home):
+    arm = "from stagehold.airflow.region_operator import die_with_parent; die_with_parent(); print('armed', flush=True)"
+    child = f"{arm}; import time; time.sleep(60)"
+    supervisor = textwrap.dedent(
+        f"""
+        import subprocess, sys
+        child = subprocess.Popen([sys.executable, "-c", {child!r}], stdout=subprocess.PIPE, text=True)
+        child.stdout.readline()
+        print(child.pid, flush=True)
+        child.wait()
+        """
+    )
+    with subprocess.Popen([sys.executable, "-c", supervisor], stdout=subprocess.PIPE, text=True) as parent:
+        pid = int(parent.stdout.readline())
+        parent.send_signal(signal.SIGKILL)
+        assert _gone(pid)
+
+
+def _gone(pid: int, seconds: float = 10.0) -> bool:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.05)
+    return False
