@@ -28,6 +28,8 @@
     |   +-- PortTaken             something else listens where a service wants to
     |   +-- ForeignDag            a DAG that has no Stagehold regions
     |   +-- AlreadyUp             another supervisor runs the services of this home
+    |   +-- AirflowRefused        Airflow's API answered a call with an error
+    |   +-- NotInTime             something that was waited for did not happen
     |   +-- ServicesFailed        a local service cannot be started, or ends again and again
     |   +-- NothingToResume       a resume was asked for, and there is nothing it could run
     +-- Transient                 trying again may succeed
@@ -344,6 +346,25 @@ class AlreadyUp(Terminal):
     def __init__(self, home: str) -> None:
         self.home = home
         super().__init__(f"The services of {home} are already up; a second set was not started. `stagehold status` shows them.")
+
+
+class AirflowRefused(Terminal):
+    """Airflow's REST API answered with an error."""
+
+    def __init__(self, method: str, path: str, status: int, answer: str) -> None:
+        self.method, self.path, self.status, self.answer = method, path, status, answer
+        super().__init__(
+            f"Airflow answered {method} {path} with {status}: {answer[:500]}. This call changed nothing. "
+            "`stagehold status` shows whether Airflow is well."
+        )
+
+
+class NotInTime(Terminal):
+    """Something that was waited for did not happen within its time."""
+
+    def __init__(self, what: str, seconds: float) -> None:
+        self.what, self.seconds = what, seconds
+        super().__init__(f"Waited {seconds:.0f} s for {what}. Nothing was stopped. `stagehold status` shows how far things are.")
 
 
 class ServicesFailed(Terminal):

@@ -14,6 +14,7 @@ from pathlib import Path
 
 PR_SET_PDEATHSIG = 1
 POLL_SECONDS = 0.05
+DEAD = ("Z", "X")  # ended, but not yet reaped by its parent
 
 # Loaded here because a forked child must not load libraries: another thread may have held a lock at the fork.
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -34,13 +35,8 @@ class ProcessIdentity:
 
 def identify(pid: int) -> ProcessIdentity | None:
     """Who has this pid now; None when nobody living has."""
-    try:
-        # The command's name may hold spaces and brackets; what follows the last bracket never does.
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-    state, started = fields[0], int(fields[19])
-    return None if state in "ZX" else ProcessIdentity(pid, started)
+    fields = _stat(pid)
+    return ProcessIdentity(pid, int(fields[19])) if fields and fields[0] not in DEAD else None
 
 
 def die_with(parent: int) -> None:
@@ -82,17 +78,28 @@ def signal_group(pid: int, number: signal.Signals) -> None:
         return
 
 
-def stop_group(leader: ProcessIdentity, *, first: signal.Signals = signal.SIGTERM, seconds: float) -> None:
-    """Signal the group that ``leader`` leads, give the leader ``seconds`` to end, then kill what is left of the group.
-
-    Members that moved to a group of their own are not reached.
-    """
+def stop_session(leader: ProcessIdentity, *, first: signal.Signals = signal.SIGTERM, seconds: float) -> None:
+    """Signal the group that ``leader`` leads, give the leader ``seconds`` to end, then kill what is left of its session."""
     if leader.alive:
         signal_group(leader.pid, first)
         wait_until(lambda: not leader.alive, seconds)
-    if identify(leader.pid) in (leader, None):  # else the pid has a new owner, so the old group is empty
-        signal_group(leader.pid, signal.SIGKILL)
-        wait_until(lambda: not leader.alive, seconds)
+    kill_session(leader)
+
+
+def kill_session(leader: ProcessIdentity) -> None:
+    """Kill whoever is in the session that ``leader`` started, alive or not; only a process that made a session of its own escapes."""
+    if identify(leader.pid) not in (leader, None):
+        return  # the pid has a new owner, which it can have only when the old session is empty
+    while members := session_members(leader.pid):
+        for member in members:
+            _kill(member)
+        time.sleep(POLL_SECONDS)
+
+
+def session_members(session: int) -> tuple[int, ...]:
+    """Pids of the living processes of a session."""
+    pids = (int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdigit())
+    return tuple(pid for pid in pids if (fields := _stat(pid)) and fields[0] not in DEAD and int(fields[3]) == session)
 
 
 def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
@@ -103,3 +110,19 @@ def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
             return False
         time.sleep(POLL_SECONDS)
     return True
+
+
+def _stat(pid: int) -> list[str]:
+    """The fields of /proc/<pid>/stat from the state on; empty when there is no such process."""
+    try:
+        # The command's name may hold spaces and brackets; what follows the last bracket never does.
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return

@@ -7,12 +7,12 @@ import logging
 import os
 import secrets
 import shutil
-import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,7 +20,7 @@ from pathlib import Path
 from stagehold.errors import SparkUnavailable
 from stagehold.run.environment import python_environment
 from stagehold.run.java import java_home
-from stagehold.run.processes import identify, start_process, stop_group, wait_until
+from stagehold.run.processes import identify, start_process, stop_session, wait_until
 from stagehold.run.server_files import (
     ADDRESS,
     ServerState,
@@ -45,6 +45,14 @@ log = logging.getLogger(__name__)
 _children: dict[int, subprocess.Popen[bytes]] = {}
 
 
+@dataclass(frozen=True)
+class LaunchedServer:
+    """A server's process, which whoever launched it has to reap, and what is recorded about it."""
+
+    child: subprocess.Popen[bytes]
+    state: ServerState
+
+
 def running_server(settings: Settings) -> ServerState | None:
     """The server of this home, if its process lives and its port answers; it may still be warming up."""
     state = read_state(settings)
@@ -63,24 +71,24 @@ def start_server(settings: Settings) -> ServerState:
         found = _usable(settings)
         if found:
             return found
-        state = launch_server(settings)
+        server = launch_server(settings)
+        _children[server.state.pid] = server.child
         try:
-            await_server(settings, state)
+            await_server(settings, server.state)
         except BaseException:
             stop_server(settings)
             raise
-        return state
+        return server.state
 
 
-def launch_server(settings: Settings) -> ServerState:
-    """Start the server's process and return at once; `await_server` says when it can be used."""
+def launch_server(settings: Settings) -> LaunchedServer:
+    """Start the server's process and return at once; it can be used some seconds later."""
     if port_answers(settings.spark_port):
         raise SparkUnavailable(f"port {settings.spark_port} is taken by another program; STAGEHOLD_SPARK_PORT chooses another.")
     folder = server_folder(settings)
     shutil.rmtree(folder / "local", ignore_errors=True)  # a killed server leaves its shuffle files behind
     token = secrets.token_hex(32)
     child = start_process(_command(), environment=_environment(settings, token), folder=folder, log=server_log(settings))
-    _children[child.pid] = child
     process = identify(child.pid)
     state = ServerState(
         pid=child.pid,
@@ -93,7 +101,7 @@ def launch_server(settings: Settings) -> ServerState:
     )
     write_state(settings, state)
     log.info("spark server started: pid=%d port=%d fingerprint=%s", state.pid, state.port, state.fingerprint)
-    return state
+    return LaunchedServer(child, state)
 
 
 def await_server(settings: Settings, state: ServerState) -> None:
@@ -116,7 +124,7 @@ def stop_server(settings: Settings) -> None:
     state = read_state(settings)
     if state is None:
         return
-    stop_group(state.process, first=signal.SIGTERM, seconds=STOP_SECONDS)
+    stop_session(state.process, seconds=STOP_SECONDS)
     child = _children.pop(state.pid, None)
     if child:
         child.wait()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 
 from stagehold.run.jars import jar_paths, pinned_jars
+from stagehold.run.private_files import write_private
 from stagehold.run.processes import ProcessIdentity
 from stagehold.settings import Settings
 
@@ -64,20 +64,11 @@ def read_state(settings: Settings) -> ServerState | None:
 
 def write_state(settings: Settings, state: ServerState) -> None:
     """Whole or not at all, and readable by its owner only: the token is in it."""
-    write_secret(_state_file(settings), json.dumps(asdict(state), indent=2))
+    write_private(_state_file(settings), json.dumps(asdict(state), indent=2))
 
 
 def remove_state(settings: Settings) -> None:
     _state_file(settings).unlink(missing_ok=True)
-
-
-def write_secret(file: Path, text: str) -> None:
-    """Replace ``file`` in one step by one that only its owner can read."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    draft = file.with_name(f".{file.name}.{os.getpid()}")
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as output:
-        output.write(text)
-    draft.replace(file)
 
 
 def write_configuration(settings: Settings) -> Path:

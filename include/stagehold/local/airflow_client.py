@@ -1,0 +1,148 @@
+"""A small client of Airflow's public REST API, for the demo and the tests on a real Airflow."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import quote
+
+import httpx
+
+from stagehold.errors import AirflowRefused, NotInTime
+from stagehold.local.airflow_settings import USER, admin_password, airflow_url
+from stagehold.settings import Settings
+
+ENDED = ("success", "failed")
+POLL_SECONDS = 0.25
+
+
+@dataclass(frozen=True)
+class DagRun:
+    dag_id: str
+    run_id: str
+    state: str
+
+    @property
+    def ended(self) -> bool:
+        return self.state in ENDED
+
+
+@dataclass(frozen=True)
+class TaskTry:
+    """The newest try of a task in a run; ``state`` is empty before it is scheduled."""
+
+    task_id: str
+    state: str
+    number: int
+    started_at: datetime | None
+    ended_at: datetime | None
+
+
+class AirflowClient:
+    """Calls as one user; a token is asked for once."""
+
+    def __init__(self, url: str, user: str, password: str) -> None:
+        self._http = httpx.Client(base_url=url, timeout=30)
+        answer = self._send("POST", "/auth/token", {"username": user, "password": password})
+        self._http.headers["Authorization"] = f"Bearer {answer['access_token']}"
+
+    @classmethod
+    def local(cls, settings: Settings) -> Self:
+        """A client of the Airflow that `stagehold up` runs, as its admin."""
+        return cls(airflow_url(settings), USER, admin_password(settings))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._http.close()
+
+    def await_dag(self, dag_id: str, seconds: float = 60) -> None:
+        """Wait until Airflow has parsed the DAG and can run it, then unpause it."""
+        _wait(f"DAG {dag_id} to be parsed", seconds, lambda: self._http.get(_dag(dag_id)).status_code == httpx.codes.OK)
+        self._send("PATCH", _dag(dag_id), {"is_paused": False})
+
+    def trigger(self, dag_id: str, *, conf: Mapping[str, Any] | None = None, logical_date: datetime | None = None) -> DagRun:
+        body = {"conf": dict(conf or {}), "logical_date": logical_date.isoformat() if logical_date else None}
+        return _run(self._send("POST", f"{_dag(dag_id)}/dagRuns", body))
+
+    def run(self, dag_id: str, run_id: str) -> DagRun:
+        return _run(self._send("GET", _dag_run(dag_id, run_id)))
+
+    def tasks(self, dag_id: str, run_id: str) -> Mapping[str, TaskTry]:
+        """The newest try of each task, by task id."""
+        found = self._send("GET", f"{_dag_run(dag_id, run_id)}/taskInstances")["task_instances"]
+        return {task["task_id"]: _task_try(task) for task in found}
+
+    def wait(self, run: DagRun, seconds: float) -> DagRun:
+        """Wait until the run has succeeded or failed; raises NotInTime when it does neither within ``seconds``."""
+        _wait(f"run {run.run_id} to end", seconds, lambda: self.run(run.dag_id, run.run_id).ended)
+        return self.run(run.dag_id, run.run_id)
+
+    def log_text(self, run: DagRun, task_id: str, number: int) -> str:
+        """The log of one try, one event per line."""
+        path = f"{_dag_run(run.dag_id, run.run_id)}/taskInstances/{quote(task_id, safe='')}/logs/{number}"
+        content = self._send("GET", f"{path}?full_content=true")["content"]
+        return "\n".join(str(line.get("event", line)) if isinstance(line, dict) else str(line) for line in content)
+
+    def clear(self, run: DagRun, task_ids: Sequence[str] = (), *, downstream: bool = True, only_failed: bool = False) -> tuple[str, ...]:
+        """Have tasks of the run run again, all of them when none are named; gives the ids of those that were cleared."""
+        body: dict[str, Any] = {
+            "dag_run_id": run.run_id,
+            "dry_run": False,
+            "only_failed": only_failed,
+            "include_downstream": downstream,
+            "reset_dag_runs": True,
+        }
+        if task_ids:
+            body["task_ids"] = list(task_ids)
+        cleared = self._send("POST", f"{_dag(run.dag_id)}/clearTaskInstances", body)["task_instances"]
+        return tuple(task["task_id"] for task in cleared)
+
+    def plugin(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
+        """Call a route of our own pages' API."""
+        return self._send(method, path, body)
+
+    def _send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
+        answer = self._http.request(method, path, json=body)
+        if answer.is_error:
+            raise AirflowRefused(method, path, answer.status_code, answer.text)
+        return answer.json()
+
+
+def _wait(what: str, seconds: float, condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            raise NotInTime(what, seconds)
+        time.sleep(POLL_SECONDS)
+
+
+def _dag(dag_id: str) -> str:
+    return f"/api/v2/dags/{quote(dag_id, safe='')}"
+
+
+def _dag_run(dag_id: str, run_id: str) -> str:
+    return f"{_dag(dag_id)}/dagRuns/{quote(run_id, safe='')}"
+
+
+def _run(answer: Mapping[str, Any]) -> DagRun:
+    return DagRun(dag_id=answer["dag_id"], run_id=answer["dag_run_id"], state=answer["state"])
+
+
+def _task_try(answer: Mapping[str, Any]) -> TaskTry:
+    return TaskTry(
+        task_id=answer["task_id"],
+        state=answer["state"] or "",
+        number=answer["try_number"],
+        started_at=_moment(answer["start_date"]),
+        ended_at=_moment(answer["end_date"]),
+    )
+
+
+def _moment(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None

@@ -1,0 +1,100 @@
+"""Start, find and stop the supervisor from another process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+from stagehold.errors import ServicesFailed
+from stagehold.local.guard import end_leftovers
+from stagehold.local.ports import require_free
+from stagehold.local.state import ServicePhase, SupervisorState, read_state, remove_state
+from stagehold.run.environment import python_environment
+from stagehold.run.processes import wait_until
+from stagehold.settings import Settings
+
+READY_SECONDS = 120.0
+STOP_SECONDS = 30.0
+POLL_SECONDS = 0.1
+
+
+def living_supervisor(settings: Settings) -> SupervisorState | None:
+    state = read_state(settings)
+    return state if state and state.process.alive else None
+
+
+def known_state(settings: Settings) -> SupervisorState | None:
+    """What was last written, with the services of a supervisor that is gone shown as ended."""
+    state = read_state(settings)
+    if state is None or state.process.alive:
+        return state
+    return replace(state, services=tuple(replace(service, phase=ServicePhase.ENDED) for service in state.services))
+
+
+def require_free_ports(settings: Settings) -> None:
+    """Refuse before anything is started; raises PortTaken, which names the setting."""
+    if not settings.spark_remote:
+        require_free(settings.spark_port, service="the Spark Connect server", setting="STAGEHOLD_SPARK_PORT")
+    require_free(settings.airflow_port, service="Airflow's api-server", setting="STAGEHOLD_AIRFLOW_PORT")
+
+
+def start_supervisor(settings: Settings) -> SupervisorState:
+    """Start a supervisor that outlives this process; returns when every service is ready.
+
+    :raises PortTaken: nothing was started.
+    :raises ServicesFailed: what was started is stopped again.
+    """
+    require_free_ports(settings)
+    remove_state(settings)
+    log = settings.home_path / "logs" / "supervisor.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "stagehold.local.supervisor"],
+            env=dict(python_environment(settings)),
+            cwd=settings.home_path,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        return await_ready(settings, process)
+    except BaseException:
+        stop_supervisor(settings)
+        raise
+
+
+def await_ready(settings: Settings, process: subprocess.Popen[bytes]) -> SupervisorState:
+    deadline = time.monotonic() + READY_SECONDS
+    while time.monotonic() < deadline:
+        state = read_state(settings)
+        if state and state.ready:
+            return state
+        if process.poll() is not None:
+            raise _failed(settings, process.returncode)
+        time.sleep(POLL_SECONDS)
+    raise ServicesFailed("supervisor", f"was not ready within {READY_SECONDS:.0f} s; HOME/logs tells why")
+
+
+def stop_supervisor(settings: Settings) -> bool:
+    """Stop the supervisor and everything it runs; False when none was there. Either way nothing is left afterwards."""
+    state = living_supervisor(settings)
+    if state:
+        os.kill(state.pid, signal.SIGTERM)
+        if not wait_until(lambda: not state.process.alive, STOP_SECONDS):
+            os.kill(state.pid, signal.SIGKILL)
+    end_leftovers(settings)
+    remove_state(settings)
+    return state is not None
+
+
+def _failed(settings: Settings, code: int) -> ServicesFailed:
+    state = read_state(settings)
+    if state and state.failure:
+        return ServicesFailed(state.failure.service, state.failure.what, state.failure.log_lines)
+    return ServicesFailed("supervisor", f"ended with code {code}; HOME/logs/supervisor.log tells why")

@@ -1,0 +1,123 @@
+"""The processes that `stagehold up` runs: how each is started, when it is ready, and how it likes to be stopped."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+import httpx
+
+from stagehold.local.airflow_settings import airflow_home, airflow_url, service_environment
+from stagehold.run.environment import python_environment
+from stagehold.run.processes import start_process
+from stagehold.run.server import launch_server, port_answers
+from stagehold.run.server_files import ADDRESS, server_log
+from stagehold.settings import Settings
+
+PROBE_SECONDS = 2.0
+
+
+class Service(Protocol):
+    """One process of the embedded default. Every start is a new process; `ready` is asked only about the newest."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def address(self) -> str: ...
+    @property
+    def log(self) -> Path: ...
+    @property
+    def stop_signal(self) -> signal.Signals: ...
+
+    def start(self) -> subprocess.Popen[bytes]: ...
+    def ready(self, since: datetime) -> bool:
+        """Whether the process that was started at ``since`` can be used; does not wait."""
+
+
+@dataclass
+class SparkService:
+    """The Spark Connect server; ready when a child process has had its first queries answered."""
+
+    settings: Settings
+    name: str = "spark"
+    stop_signal: signal.Signals = signal.SIGTERM
+    _warm_up: subprocess.Popen[bytes] | None = field(default=None, init=False)
+
+    @property
+    def address(self) -> str:
+        return f"sc://{ADDRESS}:{self.settings.spark_port}"
+
+    @property
+    def log(self) -> Path:
+        return server_log(self.settings)
+
+    def start(self) -> subprocess.Popen[bytes]:
+        self._warm_up = None
+        return launch_server(self.settings).child
+
+    def ready(self, since: datetime) -> bool:  # noqa: ARG002 - a new start forgets the old warm-up
+        """The queries run in a process of their own: this one forks, and must not hold gRPC's threads when it does."""
+        if not port_answers(self.settings.spark_port):
+            return False
+        if self._warm_up is None or self._warm_up.poll():
+            self._warm_up = start_process(
+                [sys.executable, "-m", "stagehold.run.warm_up"],
+                environment=python_environment(self.settings),
+                folder=self.settings.home_path,
+                log=self.log.with_name("spark-warm-up.log"),
+            )
+        return self._warm_up.poll() == 0
+
+
+@dataclass(frozen=True)
+class AirflowService:
+    """A service of Airflow's; ready when Airflow's own health page has heard from it since it was started."""
+
+    settings: Settings
+    name: str
+    arguments: tuple[str, ...]
+    stop_signal: signal.Signals = signal.SIGTERM
+    address: str = ""
+
+    @property
+    def log(self) -> Path:
+        return self.settings.home_path / "logs" / f"{self.name}.log"
+
+    def start(self) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "airflow", *self.arguments]
+        folder = airflow_home(self.settings)
+        return start_process(command, environment=service_environment(self.settings), folder=folder, log=self.log)
+
+    def ready(self, since: datetime) -> bool:
+        health = airflow_health(self.settings)
+        if self.name == "api-server":
+            return bool(health)
+        component = self.name.replace("-", "_")
+        heartbeat = health.get(component, {}).get(f"latest_{component}_heartbeat")
+        return heartbeat is not None and datetime.fromisoformat(heartbeat) >= since
+
+
+def local_services(settings: Settings) -> tuple[Service, ...]:
+    """In the order of their start. No triggerer: nothing of ours defers. A remote Spark is somebody else's to run."""
+    spark = () if settings.spark_remote else (SparkService(settings),)
+    return (
+        *spark,
+        AirflowService(settings, "api-server", ("api-server",), address=airflow_url(settings)),
+        # Logs are read from the folder they are in, so its log server, which listens on every address, is not needed.
+        AirflowService(settings, "scheduler", ("scheduler", "--skip-serve-logs"), stop_signal=signal.SIGINT),
+        AirflowService(settings, "dag-processor", ("dag-processor",)),
+    )
+
+
+def airflow_health(settings: Settings) -> Mapping[str, Any]:
+    """What Airflow says about its own parts; empty while its api-server does not answer."""
+    try:
+        return dict(httpx.get(f"{airflow_url(settings)}/api/v2/monitor/health", timeout=PROBE_SECONDS).raise_for_status().json())
+    except (httpx.HTTPError, ValueError):
+        return {}
