@@ -65,7 +65,7 @@ class Workbench:
         used = settings or self.settings
         environment = {**os.environ, **{f"STAGEHOLD_{name.upper()}": str(value) for name, value in vars(used).items() if value != ""}}
         return subprocess.Popen(
-            [sys.executable, "-m", "stagehold.cli.main", *words],
+            [sys.executable, "-m", "stagehold", *words],
             env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

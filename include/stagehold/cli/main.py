@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 
 from stagehold.cli.partitions import partitions
 from stagehold.cli.plan import plan
+from stagehold.cli.resume import resume
 from stagehold.cli.run import run
 from stagehold.cli.status import status
 from stagehold.errors import StageholdError
@@ -57,5 +58,6 @@ def stagehold(version: Version = False) -> None:
 
 app.command()(run)
 app.command()(plan)
+app.command()(resume)
 app.command()(status)
 app.command()(partitions)

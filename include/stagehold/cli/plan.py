@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from stagehold.cli.output import print_document, print_table
 from stagehold.cli.request import AsJson, Interval, Params, PipelineName, RestoreFrom, interval_or_today, parse_params
-from stagehold.settings import load_settings
+from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from stagehold.plan.resume import ResumePlan
+    from stagehold.run.planning import RunRequest
 
-COLOURS = {"reuse": "green", "run": "yellow", "heal": "magenta", "blocked": "red", "release": "dim"}
 RunId = Annotated[str, typer.Option("--run-id", help="Plan for this run; matters after --restore-from-stage, where its own work counts.")]
 
 
@@ -29,47 +28,41 @@ def plan(
 ) -> None:
     """Show what would be reused and what would run, with the reason for each partition."""
     from stagehold.model.spec_file import find_pipeline
-    from stagehold.run.local_run import current_plan
     from stagehold.run.planning import RunRequest
 
     settings = load_settings()
     declared = find_pipeline(pipeline, settings)
-    wanted = interval_or_today(interval)
-    found = current_plan(RunRequest(declared, run_id, wanted, parse_params(param, declared.params), restore_from_stage), settings)
+    params = parse_params(param, declared.params)
+    show_plan(RunRequest(declared, run_id, interval_or_today(interval), params, restore_from_stage), settings, as_json=as_json)
+
+
+def show_plan(request: RunRequest, settings: Settings, *, as_json: bool) -> None:
+    from stagehold.run.local_run import current_plan
+
+    found = current_plan(request, settings)
     if as_json:
-        typer.echo(plan_json(pipeline, wanted, found))
-        return
-    from rich.console import Console
-
-    Console().print(plan_table(f"{pipeline} for {wanted}", found))
+        _print_json(request, found)
+    else:
+        _print_table(request, found)
 
 
-def plan_json(pipeline: str, interval: str, plan: ResumePlan) -> str:
-    import json
-
+def _print_json(request: RunRequest, plan: ResumePlan) -> None:
     from stagehold.plan.explanation import explain
 
-    decisions = [
-        {"stage": one.stage, "partition": one.partition, "action": one.action.value, "reason": one.reason} for one in plan.decisions
-    ]
+    decisions = [{"stage": one.stage, "partition": one.partition, "action": one.action, "reason": one.reason} for one in plan.decisions]
     summary = [asdict(line) for line in explain(plan)]
-    return json.dumps({"pipeline": pipeline, "interval": interval, "summary": summary, "decisions": decisions}, indent=2)
+    print_document({"pipeline": request.pipeline.name, "interval": request.interval, "summary": summary, "decisions": decisions})
 
 
-def plan_table(title: str, plan: ResumePlan) -> Table:
-    """One row per stage, action and reason, with a last line that says how much is saved."""
-    from rich.table import Table
-
+def _print_table(request: RunRequest, plan: ResumePlan) -> None:
+    """One row per stage, action and reason, and a line that says how much is saved."""
     from stagehold.plan.explanation import explain, partition_ranges
     from stagehold.plan.resume import Action
 
+    rows = [
+        (line.stage, line.action.value, f"{len(line.partitions)} of {line.total}", partition_ranges(line.partitions), line.reason)
+        for line in explain(plan)
+    ]
+    print_table(f"{request.pipeline.name} for {request.interval}", ("stage", "action", "count", "partitions", "why"), rows)
     computing = sum(decision.action.computes for decision in plan.decisions)
-    caption = f"{plan.count(Action.REUSE)} partitions reused, {computing} run, {plan.count(Action.BLOCKED)} blocked"
-    table = Table(title=title, caption=caption, title_justify="left", caption_justify="left")
-    for column in ("stage", "action", "count", "partitions", "why"):
-        table.add_column(column, overflow="fold")
-    for line in explain(plan):
-        colour = COLOURS[line.action]
-        count = f"{len(line.partitions)} of {line.total}"
-        table.add_row(line.stage, f"[{colour}]{line.action}[/]", count, partition_ranges(line.partitions), line.reason)
-    return table
+    typer.echo(f"{plan.count(Action.REUSE)} partitions reused, {computing} run, {plan.count(Action.BLOCKED)} blocked")

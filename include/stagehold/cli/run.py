@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from stagehold.cli.output import print_document
 from stagehold.cli.request import AsJson, Interval, Params, PipelineName, RestoreFrom, interval_or_today, parse_params
 from stagehold.settings import Settings, load_settings
 
@@ -44,7 +44,7 @@ def run_here(request: RunRequest, settings: Settings, *, as_json: bool) -> None:
     typer.echo(f"run {request.run_id} of {request.pipeline.name} for {request.interval}", err=True)
     outcome = run_locally(request, settings, lambda line: typer.echo(line, err=True))
     if as_json:
-        typer.echo(json.dumps({"run_id": request.run_id, "interval": request.interval, **asdict(outcome)}, indent=2))
+        print_document({"run_id": request.run_id, "interval": request.interval, **asdict(outcome)})
     else:
         typer.echo(
             f"done: reused {outcome.reused} partitions, computed {outcome.computed} in {outcome.waves} waves, {outcome.seconds:.1f} s"

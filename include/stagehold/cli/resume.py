@@ -1,0 +1,69 @@
+"""`stagehold resume`: bring a run that failed or was stopped to its end, in the same run."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from stagehold.cli.output import print_document
+from stagehold.cli.request import AsJson
+from stagehold.model.records import Run, RunState
+from stagehold.settings import Settings, load_settings
+
+RunId = Annotated[
+    str | None, typer.Argument(help="The run, as `stagehold status` lists it. Default: the newest that failed or was stopped.")
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would run.")]
+
+
+def resume(run_id: RunId = None, dry_run: DryRun = False, as_json: AsJson = False) -> None:
+    """Resume a run: reuse what is consumable, run the rest."""
+    settings = load_settings()
+    run = _run(run_id, settings)
+    if run.launcher == "airflow":
+        _through_airflow(run, settings, dry_run=dry_run, as_json=as_json)
+    else:
+        _here(run, settings, dry_run=dry_run, as_json=as_json)
+
+
+def _run(run_id: str | None, settings: Settings) -> Run:
+    from stagehold.errors import UnknownName
+    from stagehold.ledger.ledger import Ledger
+
+    with Ledger.open(settings.ledger_url) as ledger:
+        if run_id is not None:
+            return ledger.runs.get(run_id)
+        recent = ledger.runs.recent(limit=100)
+    stopped = [run for run in recent if run.state in (RunState.FAILED, RunState.CANCELED)]
+    if not stopped:
+        raise UnknownName("run that failed or was stopped", "newest", [run.run_id for run in recent[:5]])
+    return stopped[0]
+
+
+def _here(run: Run, settings: Settings, *, dry_run: bool, as_json: bool) -> None:
+    from stagehold.cli.plan import show_plan
+    from stagehold.cli.run import run_here
+    from stagehold.model.spec_file import find_pipeline
+    from stagehold.run.planning import RunRequest
+
+    request = RunRequest(find_pipeline(run.pipeline, settings), run.run_id, run.interval, run.params, run.restore_from_stage)
+    if dry_run:
+        show_plan(request, settings, as_json=as_json)
+    else:
+        run_here(request, settings, as_json=as_json)
+
+
+def _through_airflow(run: Run, settings: Settings, *, dry_run: bool, as_json: bool) -> None:
+    """Ask the plugin of the local Airflow, which clears the least that is needed, as the button on the page does."""
+    from stagehold.local.airflow_client import AirflowClient
+
+    dag_id, _, airflow_run_id = run.run_id.partition("/")
+    with AirflowClient.local(settings) as airflow:
+        answer = airflow.resume(dag_id, airflow_run_id, dry_run=dry_run)
+    if as_json:
+        print_document({"run_id": run.run_id, **answer})
+        return
+    typer.echo(f"{'would resume' if dry_run else 'resumed'} {run.run_id}: {answer['reuse']} partitions are reused, {answer['run']} run")
+    for task in answer["cleared"]:
+        typer.echo(f"  {task['task_id']}: {task['reason']}")
