@@ -103,9 +103,13 @@ class AirflowClient:
         cleared = self._send("POST", f"{_dag(run.dag_id)}/clearTaskInstances", body)["task_instances"]
         return tuple(task["task_id"] for task in cleared)
 
-    def plugin(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
-        """Call a route of our own pages' API."""
-        return self._send(method, path, body)
+    def grid(self, dag_id: str, run_id: str) -> dict[str, Any]:
+        """What the run's Stagehold page shows."""
+        return dict(self._send("GET", f"{_stagehold_run(dag_id, run_id)}/grid"))
+
+    def resume(self, dag_id: str, run_id: str, *, dry_run: bool = False) -> dict[str, Any]:
+        """What the page's Resume button does: clear the least that brings the run to its end, and say what that was."""
+        return dict(self._send("POST", f"{_stagehold_run(dag_id, run_id)}/resume", {"dry_run": dry_run}))
 
     def _send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         answer = self._http.request(method, path, json=body)
@@ -128,6 +132,10 @@ def _dag(dag_id: str) -> str:
 
 def _dag_run(dag_id: str, run_id: str) -> str:
     return f"{_dag(dag_id)}/dagRuns/{quote(run_id, safe='')}"
+
+
+def _stagehold_run(dag_id: str, run_id: str) -> str:
+    return f"/stagehold/api/dags/{quote(dag_id, safe='')}/runs/{quote(run_id, safe='')}"
 
 
 def _run(answer: Mapping[str, Any]) -> DagRun:
