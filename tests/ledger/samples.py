@@ -8,6 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from stagehold.errors import StageholdError
 from stagehold.model.records import Attempt, AttemptState, Cell, DataFile, Event, GateResult, PartitionRecord, PartitionState, Run, RunState
 
 CELL = Cell("sales", "joined", "2024-01-01")
@@ -52,7 +53,7 @@ def event(text: str, run_id: str = "run-1") -> Event:
 
 
 def in_processes(count: int, work: Callable[[int], Any]) -> list[Any]:
-    """What ``work`` returned in each of ``count`` forked processes that began at the same moment; an exception comes back as itself."""
+    """What ``work`` returned in each of ``count`` forked processes that began at the same moment; an error of ours comes back as itself."""
     context = multiprocessing.get_context("fork")
     barrier, answers = context.Barrier(count), context.Queue()
 
@@ -60,7 +61,7 @@ def in_processes(count: int, work: Callable[[int], Any]) -> list[Any]:
         barrier.wait()
         try:
             answers.put(work(number))
-        except Exception as error:
+        except StageholdError as error:
             answers.put(error)
 
     children = [context.Process(target=child, args=(number,)) for number in range(count)]

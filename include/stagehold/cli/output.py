@@ -30,7 +30,10 @@ def print_document(document: Mapping[str, Any]) -> None:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table whose cells are taken as they are, so `[brackets]` in them are no markup."""
+    """Print a table whose cells are taken as they are, so `[brackets]` in them are no markup.
+
+    Only the last column is folded where the terminal is narrow: put the one there that is long, or that people copy.
+    """
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -38,7 +41,7 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
 
     table = Table(title=Text(title, "bold"), title_justify="left", box=box.SIMPLE_HEAD)
     for column in columns:
-        table.add_column(column, overflow="fold")
+        table.add_column(column, overflow="fold", no_wrap=column != columns[-1])
     for cells in rows:
         table.add_row(*(Text(cell, COLOURS.get(cell, "")) for cell in cells))
     Console(width=None if sys.stdout.isatty() else WIDTH_OF_A_PIPE).print(table)

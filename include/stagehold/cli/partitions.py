@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stagehold.cli.output import moment, print_document, print_table
+from stagehold.cli.output import print_document, print_table
 from stagehold.cli.request import AsJson, PipelineName
 from stagehold.errors import UnknownName
 from stagehold.settings import Settings, load_settings
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
     Recorded = Mapping[str, tuple[PartitionRecord, ...]]
 
-COLUMNS = ("stage", "partition", "state", "rows", "size", "version", "epoch", "recorded (UTC)", "run", "why")
+COLUMNS = ("stage", "partition", "state", "rows", "size", "version", "epoch", "why")
 Interval = Annotated[str | None, typer.Option("--interval", help="Which interval. Default: that of the pipeline's newest run.")]
 StageName = Annotated[str | None, typer.Option("--stage", help="Only this stage, by name or uid.")]
 
 
 def partitions(pipeline: PipelineName, interval: Interval = None, stage: StageName = None, as_json: AsJson = False) -> None:
-    """Show each partition's state, size, version and the run that made it."""
+    """Show every partition of an interval."""
     from stagehold.ledger.ledger import Ledger
 
     settings = load_settings()
@@ -85,4 +85,4 @@ def _cells(record: PartitionRecord) -> tuple[str, ...]:
     version = "" if record.version is None else str(record.version)
     numbers = (str(record.rows), decimal(record.bytes), version, str(record.epoch))
     place = (record.cell.stage, str(record.partition), record.state)
-    return *place, *numbers, moment(record.recorded_at), record.run_id, record.reason or ""
+    return *place, *numbers, record.reason or ""

@@ -46,7 +46,7 @@ def show_recent_runs(ledger: Ledger, *, as_json: bool) -> None:
         print_document({"runs": [asdict(run) for run in runs]})
     elif runs:
         print_table(
-            "Newest runs (times in UTC)", ("run", "pipeline", "interval", "state", "launcher", "started", "ended"), map(_run_cells, runs)
+            "Newest runs (times in UTC)", ("pipeline", "interval", "state", "launcher", "started", "ended", "run"), map(_run_cells, runs)
         )
     else:
         typer.echo("There are no runs yet. `stagehold run PIPELINE` makes one here; `stagehold up` starts Airflow to make them there.")
@@ -127,7 +127,7 @@ def _print_report(report: RunReport) -> None:
 
 
 def _run_cells(run: Run) -> tuple[str, ...]:
-    return run.run_id, run.pipeline, run.interval, run.state, run.launcher, moment(run.started_at), moment(run.ended_at)
+    return run.pipeline, run.interval, run.state, run.launcher, moment(run.started_at), moment(run.ended_at), run.run_id
 
 
 def _stage_cells(stage: StageCount) -> tuple[str, ...]:

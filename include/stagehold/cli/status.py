@@ -13,7 +13,7 @@ RunName = Annotated[str | None, typer.Argument(metavar="[RUN]", help="Id of a ru
 
 
 def status(run: RunName = None, as_json: AsJson = False) -> None:
-    """Show the newest runs, or one run's stages, attempts and failures."""
+    """Show the newest runs, or one run in detail."""
     from stagehold.cli.runs import show_recent_runs, show_run
     from stagehold.ledger.ledger import Ledger
 
