@@ -10,7 +10,8 @@ from pathlib import Path
 from stagehold.model.code_references import called_at_once, is_bare_constant, nested_imports, stored_names
 from stagehold.model.project_code import Module, find_module
 
-NEVER_TRUE = ("TYPE_CHECKING", "typing.TYPE_CHECKING", "__name__ == '__main__'")  # while a job is imported
+FOR_TYPE_CHECKERS = ("TYPE_CHECKING", "typing.TYPE_CHECKING")
+FOR_SCRIPTS = "__name__ == '__main__'"  # neither branch runs while a job is imported
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 Assignment = ast.Assign | ast.AnnAssign | ast.AugAssign
 
@@ -70,10 +71,16 @@ def imports_of(statements: Iterable[ast.Import | ast.ImportFrom], module: Module
 
 def _scan(body: list[ast.stmt], module: Module, bindings: Bindings) -> None:
     for statement in body:
-        if isinstance(statement, ast.If) and ast.unparse(statement.test) in NEVER_TRUE:
-            _scan([*_for_annotations(statement), *statement.orelse], module, bindings)
+        test = ast.unparse(statement.test) if isinstance(statement, ast.If) else ""
+        if isinstance(statement, ast.If) and (test == FOR_SCRIPTS or test in FOR_TYPE_CHECKERS):
+            _scan([*(_imports_in(statement) if test in FOR_TYPE_CHECKERS else []), *statement.orelse], module, bindings)
         elif not is_bare_constant(statement):
             _bind(statement, module, bindings)
+
+
+def _imports_in(statement: ast.If) -> list[ast.stmt]:
+    """What is imported for type checkers: annotations may name it."""
+    return [inner for inner in statement.body if isinstance(inner, ast.Import | ast.ImportFrom)]
 
 
 def _bind(statement: ast.stmt, module: Module, bindings: Bindings) -> None:
@@ -95,11 +102,6 @@ def _runs_own_code(statement: ast.stmt, own: set[str]) -> bool:
     elif not isinstance(statement, Definition):
         return True
     return not own.isdisjoint(called_at_once(statement))
-
-
-def _for_annotations(statement: ast.If) -> list[ast.stmt]:
-    """What a branch that never runs imports for type checkers: annotations may name it."""
-    return [inner for inner in statement.body if isinstance(inner, ast.Import | ast.ImportFrom) and "TYPE" in ast.unparse(statement.test)]
 
 
 def _imported(statement: ast.Import | ast.ImportFrom, alias: ast.alias, module: Module) -> tuple[str, Imported]:

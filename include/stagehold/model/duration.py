@@ -17,7 +17,7 @@ UNITS = {
     "ms": timedelta(milliseconds=1),
 }
 ALLOWED = "a whole number with a unit: 500ms, 30s, 10min, 1h, 1d"
-SHAPE = re.compile(r"([0-9]{1,9})\s*(" + "|".join(UNITS) + ")")
+SHAPE = re.compile(r"([0-9]{1,15})\s*(" + "|".join(UNITS) + ")")
 
 
 def read_duration(given: object) -> timedelta:

@@ -49,7 +49,7 @@ def check(draft: Draft) -> Iterator[Problem]:
 
 def _check_pipeline(draft: Draft) -> Iterator[Problem]:
     form = draft.form
-    if not draft.is_broken() and not draft.is_broken("pipeline") and not _is_name(form.pipeline or ""):
+    if not draft.is_broken("pipeline") and not _is_name(form.pipeline or ""):
         yield Problem(("pipeline",), show(form.pipeline), NAME_ALLOWED)
     if not draft.declared and not draft.is_broken("stages"):
         yield Problem(("stages",), show(draft.data.get("stages")), "one stage or more")
@@ -107,7 +107,7 @@ def _check_name(name: str) -> Iterator[Problem]:
 
 def _check_work(draft: Draft, name: str) -> Iterator[Problem]:
     stage, path = draft.stages[name], ("stages", name)
-    if draft.is_broken(*path, "source") or draft.is_broken(*path, "inputs"):
+    if draft.is_broken(*path, "source") or draft.is_doubtful(*path, "inputs"):
         return
     if (stage.source is None) == (not stage.inputs):
         given = "neither source nor inputs" if stage.source is None else "both source and inputs"
@@ -131,8 +131,8 @@ def _check_job(draft: Draft, name: str) -> Iterator[Problem]:
     if draft.is_broken(*path, "job"):
         return
     frames = ("source",) if stage.source else tuple(stage.inputs)
-    doubtful = draft.is_broken(*path, "source") or any(broken[:3] == (*path, "inputs") and len(broken) < 5 for broken in draft.broken)
-    problem = job_problem(stage.job or "", None if doubtful or not frames else frames, draft.project)
+    certain = not draft.is_broken(*path, "source") and not draft.is_doubtful(*path, "inputs") and set(stage.inputs) <= set(draft.declared)
+    problem = job_problem(stage.job or "", frames if frames and certain else None, draft.project)
     if problem is not None:
         yield Problem((*path, "job"), *problem)
 

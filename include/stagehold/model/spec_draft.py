@@ -44,13 +44,16 @@ class Draft:
     @cached_property
     def counts(self) -> Mapping[str, int | None]:
         """Partitions by stage, where they follow from readable fields."""
-        doubtful = {path[1] for path in self.broken if path[2:3] in (("inputs",), ("source",), ("partitions",))}
-        known = partition_counts((name for name in self.order if name not in doubtful), self.stages)
-        return {name: known.get(name) for name in self.declared}
+        doubtful = frozenset(path[1] for path in self.broken if path[2:3] in (("inputs",), ("source",), ("partitions",)))
+        return partition_counts(self.order, self.stages, doubtful)
 
     def is_broken(self, *path: str) -> bool:
         """Whether ``path`` or something around it could not be read."""
-        return any(path[:length] in self.broken for length in range(1, len(path) + 1))
+        return any(path[:length] in self.broken for length in range(len(path) + 1))
+
+    def is_doubtful(self, *path: str) -> bool:
+        """Whether ``path`` or something in it could not be read."""
+        return self.is_broken(*path) or any(broken[: len(path)] == path for broken in self.broken)
 
     def edges(self, stage: str) -> Mapping[str, InputForm]:
         """Readable inputs of a stage."""

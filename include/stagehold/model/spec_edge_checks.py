@@ -42,11 +42,10 @@ def _check_edge(draft: Draft, name: str, producer: str, edge: InputForm) -> Iter
 
 def _check_key(draft: Draft, name: str) -> Iterator[Problem]:
     stage, path = draft.stages[name], ("stages", name, "key")
-    edges = draft.edges(name)
-    if draft.is_broken(*path) or len(edges) < len(stage.inputs):
+    keys = {producer: edge.key for producer, edge in stage.inputs.items() if edge.exchange is Exchange.KEYED}
+    if draft.is_doubtful(*path) or draft.is_doubtful("stages", name, "inputs") or not all(keys.values()):
         return
-    keys = {producer: edge.key for producer, edge in edges.items() if edge.exchange is Exchange.KEYED and edge.key}
-    if stage.key and not any(edge.exchange is Exchange.KEYED for edge in edges.values()):
+    if stage.key and not keys:
         yield Problem(path, show(stage.key), "a key only where an input is keyed")
     wanted = len(key_of(stage))
     for producer, key in keys.items():
@@ -64,7 +63,8 @@ def _check_partitions(draft: Draft, name: str) -> Iterator[Problem]:
         yield Problem(path, show(stage.partitions), f"source.splits, {splits}; or leave it out")
     keyed = [producer for producer, edge in draft.edges(name).items() if edge.exchange is Exchange.KEYED]
     count = draft.counts[name]
-    if keyed and count is None and not any(edge.exchange is Exchange.FORWARD for edge in stage.inputs.values()):
+    settled = any(edge.exchange is Exchange.FORWARD for edge in stage.inputs.values()) or draft.is_doubtful("stages", name, "inputs")
+    if keyed and count is None and not settled:
         yield Problem(path, "nothing", f"a whole number, 1 or more, because {keyed[0]} is read keyed")
     most = stage.max_parallelism or default_max_parallelism(count or 1)
     if count and count > most and not draft.is_broken("stages", name, "max_parallelism"):

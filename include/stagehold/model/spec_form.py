@@ -94,9 +94,7 @@ def show(given: object) -> str:
         return "nothing"
     if isinstance(given, Mapping):
         return "a mapping"
-    if isinstance(given, list | tuple):
-        return "a list"
-    text = repr(given)
+    text = repr(list(given) if isinstance(given, tuple) else given)
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
@@ -160,7 +158,7 @@ def _fields_at(path: FieldPath) -> tuple[str, ...]:
 
 TEXTS = {
     "model_type": MAPPING,
-    "mapping_type": MAPPING,
+    "dict_type": MAPPING,
     "string_type": "text",
     "bool_type": "true or false",
     "int_type": "a whole number",
@@ -179,8 +177,8 @@ def _allowed(details: ErrorDetails, path: FieldPath) -> str:
             known = tuple(word.strip("' ") for word in facts["expected"].replace(" or ", ", ").split(","))
             return suggest(str(details["input"]), known)
         case "greater_than_equal":
-            return f"{facts['ge']} or more"
+            return f"{facts['ge']:g} or more"
         case "less_than_equal":
-            return f"{facts['le']} or less"
+            return f"{facts['le']:g} or less"
         case kind:
             return TEXTS.get(kind, details["msg"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from graphlib import CycleError, TopologicalSorter
 
 from stagehold.model.spec import Exchange
@@ -27,11 +27,11 @@ def order_and_cycles(producers: Producers) -> tuple[tuple[str, ...], tuple[tuple
             kept[cycle[-1]].remove(cycle[-2])
 
 
-def partition_counts(order: Iterable[str], stages: Mapping[str, StageForm]) -> dict[str, int | None]:
-    """Output partitions by stage; None where the file does not tell."""
+def partition_counts(order: Iterable[str], stages: Mapping[str, StageForm], doubtful: Collection[str] = ()) -> dict[str, int | None]:
+    """Output partitions by stage; None where the file does not tell, or tells wrongly (``doubtful``)."""
     counts: dict[str, int | None] = {}
     for name in order:
-        counts[name] = stages[name].partitions or _implied(stages[name], counts)
+        counts[name] = stages[name].partitions or (None if name in doubtful else _implied(stages[name], counts))
     return counts
 
 

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+from itertools import pairwise
+from zlib import crc32
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stagehold.model.key_groups import KeyColumn, default_max_parallelism, group_column, index_of_group, intersect, key_group, range_of
+
+
+@st.composite
+def parallelisms(draw: st.DrawFn) -> tuple[int, int]:
+    """Partitions and the max parallelism they are under."""
+    most = draw(st.integers(1, 32768))
+    return draw(st.integers(1, min(most, 300))), most
+
+
+@given(parallelisms())
+def test_ranges_cover_every_group_once_and_differ_by_at_most_one(sizes: tuple[int, int]) -> None:
+    partitions, most = sizes
+    ranges = [range_of(index, partitions, most) for index in range(partitions)]
+    assert ranges[0].start == 0
+    assert ranges[-1].stop == most
+    assert all(left.stop == right.start for left, right in pairwise(ranges))
+    assert max(map(len, ranges)) - min(map(len, ranges)) <= 1
+
+
+@given(parallelisms(), st.data())
+def test_a_group_is_in_the_range_of_its_index(sizes: tuple[int, int], data: st.DataObject) -> None:
+    partitions, most = sizes
+    group = data.draw(st.integers(0, most - 1))
+    assert group in range_of(index_of_group(group, partitions, most), partitions, most)
+
+
+@given(parallelisms(), parallelisms(), st.data())
+def test_an_intersection_is_what_both_ranges_have(left: tuple[int, int], right: tuple[int, int], data: st.DataObject) -> None:
+    one = range_of(data.draw(st.integers(0, left[0] - 1)), *left)
+    other = range_of(data.draw(st.integers(0, right[0] - 1)), *right)
+    assert set(intersect(one, other)) == set(one) & set(other)
+    assert len(intersect(one, other)) >= 0
+
+
+@pytest.mark.parametrize(
+    ("partitions", "most"),
+    [
+        (1, 128),
+        (16, 128),
+        (85, 128),
+        (86, 256),
+        (128, 256),
+        (170, 256),
+        (171, 256),
+        (172, 512),
+        (21845, 32768),
+        (21846, 32768),
+        (32768, 32768),
+    ],
+)
+def test_the_default_max_parallelism_is_flinks(partitions: int, most: int) -> None:
+    assert default_max_parallelism(partitions) == most
+
+
+@pytest.mark.parametrize(
+    ("key", "hashed"),
+    [
+        (("123456789",), b"123456789"),
+        ((123456789,), b"123456789"),
+        ((-7,), b"-7"),
+        (("",), b""),
+        ((None,), b"\x00"),
+        (("\u00e4",), b"\xc3\xa4"),
+        ((True,), b"true"),
+        ((False,), b"false"),
+        ((date(1995, 3, 15),), b"1995-03-15"),
+        ((Decimal("1E+2"),), b"100"),
+        ((Decimal("0.10"),), b"0.10"),
+        ((Decimal("1E-9"),), b"0.000000001"),
+        (("a", 1), b"a\x1f1"),
+        (("a", None, 1), b"a\x1f\x00\x1f1"),
+    ],
+)
+def test_a_key_is_hashed_as_the_text_that_spark_makes_of_it(key: tuple[KeyColumn, ...], hashed: bytes) -> None:
+    assert key_group(key, 1 << 32) == crc32(hashed)
+    assert key_group(key, 128) == crc32(hashed) % 128
+
+
+def test_the_hash_is_the_crc_with_the_well_known_check_value() -> None:
+    assert key_group(("123456789",), 1 << 32) == 0xCBF43926
+
+
+def test_columns_of_a_key_do_not_run_into_each_other() -> None:
+    assert key_group(("ab", "c"), 1 << 32) != key_group(("a", "bc"), 1 << 32)
+    assert key_group(("a", None), 1 << 32) != key_group(("a", ""), 1 << 32)
+
+
+def test_group_columns_of_different_readers_have_different_names() -> None:
+    names = {group_column(key, most) for key in (("a",), ("a", "b"), ("ab",), ("a b",)) for most in (64, 128)}
+    assert len(names) == 8
+    assert all(name.isidentifier() for name in names)
