@@ -14,6 +14,7 @@ from functools import cached_property, reduce
 from typing import TYPE_CHECKING
 
 from stagehold.errors import StageContractBroken
+from stagehold.lake.columns import PARTITION, is_reserved
 from stagehold.lake.read import read_partitions
 from stagehold.model.context import StageContext
 from stagehold.model.key_groups import group_column, range_of
@@ -25,8 +26,6 @@ from stagehold.run.sources import Split
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
-
-PARTITION = "_partition"
 
 
 @dataclass(frozen=True)
@@ -75,7 +74,7 @@ class FrameBuilder:
 
         def one(partition: int) -> DataFrame:
             frame = self._call(stage, (partition,), self._arguments(stage, (partition,)))
-            return frame.withColumn(PARTITION, F.lit(partition)).coalesce(1)
+            return frame.withColumn(PARTITION, F.lit(partition))
 
         return _union([one(partition) for partition in partitions])
 
@@ -103,7 +102,7 @@ class FrameBuilder:
         frame = self._function(stage)(self.context(stage, partitions), **frames)
         if not hasattr(frame, "toArrow"):
             raise StageContractBroken(stage.name, f"its function returned {type(frame).__name__}, not a DataFrame")
-        taken = [column for column in frame.columns if column.startswith("_") and column not in reserved and _is_reserved(column)]
+        taken = [column for column in frame.columns if column not in reserved and is_reserved(column)]
         if taken:
             raise StageContractBroken(stage.name, f"its output has the reserved column {', '.join(taken)}; rename it")
         return frame
@@ -143,7 +142,7 @@ class FrameBuilder:
         frame = self._stored(producer, wanted) if producer.output.type.stored else self._computed(producer, wanted)
         if edge.exchange is Exchange.KEYED:
             frame = self._only_groups(frame, stage, edge, partitions)
-        hidden = [column for column in frame.columns if _is_reserved(column) and not (keep_partition and column == PARTITION)]
+        hidden = [column for column in frame.columns if is_reserved(column) and not (keep_partition and column == PARTITION)]
         return frame.drop(*hidden)
 
     def _stored(self, producer: Stage, partitions: Sequence[int]) -> DataFrame:
@@ -158,10 +157,6 @@ class FrameBuilder:
         group = F.col(stored) if stored in frame.columns else key_group(self._keys(stage, frame, edge.key), stage.max_parallelism)
         ranges = [range_of(partition, stage.partitions, stage.max_parallelism) for partition in partitions]
         return frame.where(reduce(lambda left, right: left | right, (group.between(*bounds) for bounds in _merged(ranges))))
-
-
-def _is_reserved(column: str) -> bool:
-    return column == PARTITION or column.startswith("_group_")
 
 
 def _merged(ranges: Sequence[range]) -> list[tuple[int, int]]:
