@@ -32,6 +32,7 @@
     |   +-- NotInTime             something that was waited for did not happen
     |   +-- ServicesFailed        a local service cannot be started, or ends again and again
     |   +-- NothingToResume       a resume was asked for, and there is nothing it could run
+    |   +-- DemoFailed            the demo's run did not end as it should
     +-- Transient                 trying again may succeed
         +-- LeaseHeld             another attempt is working on the same region now
         +-- LeaseLost             the lease ended before it could be renewed
@@ -503,4 +504,15 @@ class LedgerUnavailable(Transient):
         super().__init__(
             f"The ledger {ledger} cannot be used now: {reason}. Nothing is half written, and repeating the call is safe. "
             "Make the database reachable, or name another in STAGEHOLD_LEDGER; `stagehold status` tells when it answers."
+        )
+
+
+class DemoFailed(Terminal):
+    """The demo's run ended otherwise than it should, or not at all."""
+
+    def __init__(self, run_id: str, state: str, expected: str) -> None:
+        self.run_id, self.state, self.expected = run_id, state, expected
+        super().__init__(
+            f"The demo's run {run_id} is {state}, not {expected}. Airflow is still up; its task logs say why. "
+            "`stagehold status` shows services and runs; `make clean` and `make demo` start afresh."
         )

@@ -7,10 +7,12 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from stagehold.cli.demo import demo
 from stagehold.cli.partitions import partitions
 from stagehold.cli.plan import plan
 from stagehold.cli.resume import resume
 from stagehold.cli.run import run
+from stagehold.cli.services import down, up
 from stagehold.cli.status import status
 from stagehold.errors import StageholdError
 
@@ -56,8 +58,11 @@ def stagehold(version: Version = False) -> None:
     """Run batch pipelines of PySpark stages that go on from the last consumable partition."""
 
 
+app.command()(up)
+app.command()(down)
 app.command()(run)
 app.command()(plan)
 app.command()(resume)
 app.command()(status)
 app.command()(partitions)
+app.command()(demo)
