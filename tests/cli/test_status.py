@@ -42,7 +42,7 @@ def invoke(*arguments: str) -> str:
 
 def test_without_runs_it_says_how_to_make_one(ledger):
     assert "`stagehold run PIPELINE`" in invoke()
-    assert json.loads(invoke("--json")) == {"runs": []}
+    assert json.loads(invoke("--json")) == {"services": [], "failure": None, "runs": []}
 
 
 def test_without_a_run_it_lists_the_newest_runs_first(failed_run):

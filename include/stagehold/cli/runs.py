@@ -40,11 +40,13 @@ class RunReport:
     events: tuple[Event, ...]
 
 
-def show_recent_runs(ledger: Ledger, *, as_json: bool) -> None:
+def recent_runs_document(ledger: Ledger) -> dict[str, Any]:
+    return {"runs": [asdict(run) for run in ledger.runs.recent(SHOWN_RUNS)]}
+
+
+def show_recent_runs(ledger: Ledger) -> None:
     runs = ledger.runs.recent(SHOWN_RUNS)
-    if as_json:
-        print_document({"runs": [asdict(run) for run in runs]})
-    elif runs:
+    if runs:
         print_table(
             "Newest runs (times in UTC)", ("pipeline", "interval", "state", "launcher", "started", "ended", "run"), map(_run_cells, runs)
         )

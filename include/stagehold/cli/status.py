@@ -1,4 +1,4 @@
-"""`stagehold status`: what happened last, or in one run."""
+"""`stagehold status`: what is up and what happened last, or what happened in one run."""
 
 from __future__ import annotations
 
@@ -9,17 +9,24 @@ import typer
 from stagehold.cli.request import AsJson
 from stagehold.settings import load_settings
 
-RunName = Annotated[str | None, typer.Argument(metavar="[RUN]", help="Id of a run. Default: the newest runs of all pipelines.")]
+RunName = Annotated[
+    str | None, typer.Argument(metavar="[RUN]", help="Id of a run. Default: the services and the newest runs of all pipelines.")
+]
 
 
 def status(run: RunName = None, as_json: AsJson = False) -> None:
-    """Show the newest runs, or one run in detail."""
-    from stagehold.cli.runs import show_recent_runs, show_run
+    """Show what is up and the newest runs, or one run in detail."""
+    from stagehold.cli.output import print_document
+    from stagehold.cli.runs import recent_runs_document, show_recent_runs, show_run
+    from stagehold.cli.services import services_document, show_services
     from stagehold.ledger.ledger import Ledger
 
     settings = load_settings()
     with Ledger.open(settings.ledger_url) as ledger:
-        if run is None:
-            show_recent_runs(ledger, as_json=as_json)
-        else:
+        if run is not None:
             show_run(run, ledger, as_json=as_json)
+        elif as_json:
+            print_document({**services_document(settings), **recent_runs_document(ledger)})
+        else:
+            show_services(settings)
+            show_recent_runs(ledger)

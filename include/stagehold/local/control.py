@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 
 from stagehold.errors import ServicesFailed
@@ -42,8 +43,10 @@ def require_free_ports(settings: Settings) -> None:
     require_free(settings.airflow_port, service="Airflow's api-server", setting="STAGEHOLD_AIRFLOW_PORT")
 
 
-def start_supervisor(settings: Settings) -> SupervisorState:
+def start_supervisor(settings: Settings, progress: Callable[[str], None]) -> SupervisorState:
     """Start a supervisor that outlives this process; returns when every service is ready.
+
+    :param progress: is told of each service that became ready.
 
     :raises PortTaken: nothing was started.
     :raises ServicesFailed: what was started is stopped again.
@@ -63,22 +66,10 @@ def start_supervisor(settings: Settings) -> SupervisorState:
             start_new_session=True,
         )
     try:
-        return await_ready(settings, process)
+        return _await_ready(settings, process, progress)
     except BaseException:
         stop_supervisor(settings)
         raise
-
-
-def await_ready(settings: Settings, process: subprocess.Popen[bytes]) -> SupervisorState:
-    deadline = time.monotonic() + READY_SECONDS
-    while time.monotonic() < deadline:
-        state = read_state(settings)
-        if state and state.ready:
-            return state
-        if process.poll() is not None:
-            raise _failed(settings, process.returncode)
-        time.sleep(POLL_SECONDS)
-    raise ServicesFailed("supervisor", f"was not ready within {READY_SECONDS:.0f} s; HOME/logs tells why")
 
 
 def stop_supervisor(settings: Settings) -> bool:
@@ -91,6 +82,22 @@ def stop_supervisor(settings: Settings) -> bool:
     end_leftovers(settings)
     remove_state(settings)
     return state is not None
+
+
+def _await_ready(settings: Settings, process: subprocess.Popen[bytes], progress: Callable[[str], None]) -> SupervisorState:
+    begun, told = time.monotonic(), set[str]()
+    while (passed := time.monotonic() - begun) < READY_SECONDS:
+        state = read_state(settings)
+        for service in state.services if state else ():
+            if service.phase is ServicePhase.RUNNING and service.name not in told:
+                told.add(service.name)
+                progress(f"{service.name} is ready after {passed:.0f} s")
+        if state and state.ready:
+            return state
+        if process.poll() is not None:
+            raise _failed(settings, process.returncode)
+        time.sleep(POLL_SECONDS)
+    raise ServicesFailed("supervisor", f"was not ready within {READY_SECONDS:.0f} s; HOME/logs tells why")
 
 
 def _failed(settings: Settings, code: int) -> ServicesFailed:
