@@ -1,0 +1,105 @@
+"""Columns of a stage's output: which are ours, which types a table can hold."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from stagehold.errors import StageContractBroken
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import DataType, StructField, StructType
+
+PARTITION = "_partition"
+INTERVAL = "_interval"
+GROUP_PREFIX = "_group_"
+
+FORBIDDEN_CHARACTERS = " ,;{}()\n\t="  # Parquet and Delta without column mapping refuse them
+USABLE_TYPES = (
+    "boolean",
+    "byte",
+    "short",
+    "integer",
+    "long",
+    "float",
+    "double",
+    "decimal",
+    "string",
+    "binary",
+    "date",
+    "timestamp",
+    "timestamp_ntz",
+)
+
+
+def is_reserved(column: str) -> bool:
+    """Columns that Stagehold adds: they are no part of the content, so they have no fingerprint and no metrics."""
+    return column in (PARTITION, INTERVAL) or column.startswith(GROUP_PREFIX)
+
+
+def data_fields(schema: StructType) -> list[StructField]:
+    """The columns that the stage function made."""
+    return [field for field in schema.fields if not is_reserved(field.name)]
+
+
+def refuse_unusable_columns(stage: str, schema: StructType) -> None:
+    """Refuse, before anything is written, columns that cannot be stored, read by others or fingerprinted.
+
+    :raises StageContractBroken: names every such column.
+    """
+    problems = list(_problems(schema))
+    if problems:
+        raise StageContractBroken(stage, f"its output has {'; '.join(problems)}")
+
+
+def quoted(name: str) -> str:
+    """``name`` as SQL and column expressions take it, whatever is in it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def column_definitions(schema: StructType) -> str:
+    """The columns as in CREATE TABLE, all nullable: a later wave may have nulls where this one has none."""
+    return ", ".join(f"{quoted(field.name)} {_definition(field.dataType)}" for field in schema.fields)
+
+
+def _problems(schema: StructType) -> Iterator[str]:
+    fields = data_fields(schema)
+    if not fields:
+        yield "no column of its own"
+    for name, count in Counter(field.name.lower() for field in fields).items():
+        if count > 1:
+            yield f"{count} columns called {name!r} (case does not count)"
+    for field in fields:
+        if set(field.name) & set(FORBIDDEN_CHARACTERS):
+            yield f"a column called {field.name!r}; space and any of {FORBIDDEN_CHARACTERS.strip()!r} cannot be in a name"
+        for kind in _leaf_types(field.dataType):
+            if kind.typeName() not in USABLE_TYPES:
+                yield f"column {field.name!r} of type {kind.simpleString()}, which not every reader of the table can read; cast it"
+
+
+def _leaf_types(kind: DataType) -> Iterator[DataType]:
+    from pyspark.sql.types import ArrayType, MapType, StructType
+
+    if isinstance(kind, StructType):
+        for field in kind.fields:
+            yield from _leaf_types(field.dataType)
+    elif isinstance(kind, ArrayType):
+        yield from _leaf_types(kind.elementType)
+    elif isinstance(kind, MapType):
+        yield from _leaf_types(kind.keyType)
+        yield from _leaf_types(kind.valueType)
+    else:
+        yield kind
+
+
+def _definition(kind: DataType) -> str:
+    from pyspark.sql.types import ArrayType, MapType, StructType
+
+    if isinstance(kind, StructType):
+        return f"STRUCT<{', '.join(f'{quoted(field.name)}: {_definition(field.dataType)}' for field in kind.fields)}>"
+    if isinstance(kind, ArrayType):
+        return f"ARRAY<{_definition(kind.elementType)}>"
+    if isinstance(kind, MapType):
+        return f"MAP<{_definition(kind.keyType)}, {_definition(kind.valueType)}>"
+    return kind.simpleString()

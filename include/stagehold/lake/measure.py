@@ -1,0 +1,127 @@
+"""Measures a staged wave: one pass over its files gives each partition's fingerprint and metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from stagehold.lake.columns import GROUP_PREFIX, PARTITION, data_fields, quoted
+from stagehold.lake.content_hash import content_hash
+from stagehold.lake.footers import read_footer
+from stagehold.lake.location import spark_uri
+from stagehold.lake.staging import StagedWave
+from stagehold.model.compute_key import digest
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, Row, SparkSession
+    from pyspark.sql.types import StructField, StructType
+
+Scalar = int | float | Decimal | str | date | datetime
+
+LOW_BITS = 0xFFFFFFFF  # sums of whole hashes overflow, which is an error under ANSI; these do not below 2**31 rows
+HASH = f"{GROUP_PREFIX}hash"  # a reserved name, so that no column of the stage is hidden by it
+HASH_BITS = 0xFFFFFFFFFFFFFFFF
+
+
+@dataclass(frozen=True)
+class ColumnMetrics:
+    """What a gate can judge of one column in one partition; None where the type has no such thing, or all is null.
+
+    ``minimum`` and ``maximum`` are for numbers, texts, dates and timestamps, ``total`` is for numbers.
+    """
+
+    name: str
+    nulls: int
+    minimum: Scalar | None = None
+    maximum: Scalar | None = None
+    total: Scalar | None = None
+
+
+@dataclass(frozen=True)
+class PartitionMetrics:
+    """Equal fingerprints mean equal columns and equal rows, in any order and however cut into files."""
+
+    partition: int
+    rows: int
+    fingerprint: str
+    columns: tuple[ColumnMetrics, ...]
+
+
+def measure(spark: SparkSession, staged: StagedWave, schema: StructType, partitions: Sequence[int]) -> tuple[PartitionMetrics, ...]:
+    """Metrics of each of ``partitions``, in that order; one without rows has them too.
+
+    ``schema`` is that of the frame that was staged. Columns that Stagehold added do not count.
+    """
+    fields = data_fields(schema)
+    measured = {row[0]: row for row in _measuring(spark, staged, fields).collect()} if staged.files else {}
+    columns = digest(f"{field.name} {field.dataType.simpleString()}" for field in fields)
+    return tuple(
+        _metrics(partition, measured.get(partition), fields, columns, _texts(staged, partition, fields)) for partition in partitions
+    )
+
+
+def _measuring(spark: SparkSession, staged: StagedWave, fields: Sequence[StructField]) -> DataFrame:
+    """One row per partition; values are found by position, since column names may hold anything."""
+    from pyspark.sql import functions as F
+    from pyspark.sql.types import IntegerType, StructType
+
+    written = StructType([*fields]).add(PARTITION, IntegerType())
+    frame = spark.read.schema(written).parquet(f"{spark_uri(staged.uri)}/{staged.folder}")
+    hashed = F.col(HASH)
+    aggregates = [F.count(F.lit(1)), F.bit_xor(hashed), F.sum(hashed.bitwiseAND(F.lit(LOW_BITS)))]
+    for field in fields:
+        aggregates += _aggregates(field)
+    return frame.withColumn(HASH, content_hash(fields)).groupBy(PARTITION).agg(*aggregates)
+
+
+def _aggregates(field: StructField) -> list[Column]:
+    """Nulls, minimum, maximum and total, of which the last three are null where the type has no such thing."""
+    from pyspark.sql import functions as F
+
+    column, none = F.col(quoted(field.name)), F.lit(None)
+    number = _is_number(field)
+    ordered = number or field.dataType.typeName() in ("date", "timestamp", "timestamp_ntz")
+    return [
+        F.count_if(column.isNull()),
+        F.min(column if ordered else none),
+        F.max(column if ordered else none),
+        F.try_sum(column if number else none.cast("bigint")),
+    ]
+
+
+def _is_number(field: StructField) -> bool:
+    from pyspark.sql.types import NumericType
+
+    return isinstance(field.dataType, NumericType)
+
+
+def _metrics(
+    partition: int, row: Row | None, fields: Sequence[StructField], columns: str, texts: Mapping[str, tuple[str, str]]
+) -> PartitionMetrics:
+    rows, mixed, low = row[1:4] if row else (0, 0, 0)
+    fingerprint = f"{columns}-{rows}-{mixed & HASH_BITS:016x}-{low:x}"
+    values = [row[start : start + 4] if row else (0, None, None, None) for start in range(4, 4 + 4 * len(fields), 4)]
+    return PartitionMetrics(
+        partition, rows, fingerprint, tuple(_column(field.name, found, texts) for field, found in zip(fields, values, strict=True))
+    )
+
+
+def _column(name: str, values: Sequence[Any], texts: Mapping[str, tuple[str, str]]) -> ColumnMetrics:
+    nulls, minimum, maximum, total = values
+    if name in texts:
+        minimum, maximum = texts[name]
+    return ColumnMetrics(name, nulls, minimum, maximum, total)
+
+
+def _texts(staged: StagedWave, partition: int, fields: Sequence[StructField]) -> dict[str, tuple[str, str]]:
+    """Least and greatest text per column, from the footers: aggregating text would double the cost of the pass."""
+    footers = [read_footer(staged.uri, file.path) for file in staged.files.get(partition, ())]
+    found = {}
+    for name in (field.name for field in fields if field.dataType.typeName() == "string"):
+        ranges = [footer.columns[name] for footer in footers if footer.columns[name].nulls != footer.rows]
+        if ranges and all(isinstance(one.minimum, str) for one in ranges):
+            found[name] = (min(one.minimum for one in ranges), max(one.maximum for one in ranges))
+    return found

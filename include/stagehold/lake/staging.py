@@ -1,0 +1,86 @@
+"""Writes a wave where no reader looks: plain Parquet below the table's `_data`, one folder per attempt.
+
+A folder whose name begins with an underscore is never touched by VACUUM, Spark's or another's. So files that were
+recorded stay until we delete them, and an attempt that dies leaves nothing but files nobody reads.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from stagehold.errors import StageContractBroken
+from stagehold.lake.columns import PARTITION
+from stagehold.lake.files import files_at
+from stagehold.lake.footers import read_footer
+from stagehold.lake.location import TableLocation, spark_uri
+from stagehold.model.records import DataFile
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+DATA_FOLDER = "_data"
+DATA_FILE = re.compile(r"_partition=(?P<partition>[^/]+)/[^/._][^/]*\.parquet")
+
+
+@dataclass(frozen=True)
+class StagedWave:
+    """Files written but not published. ``folder`` is relative to the table at ``uri``, as are the files' paths."""
+
+    uri: str
+    folder: str
+    files: Mapping[int, tuple[DataFile, ...]]
+
+
+def stage_frame(
+    frame: DataFrame, location: TableLocation, attempt_id: str, wave: int, partitions: Sequence[int], sort_by: Sequence[str] = ()
+) -> StagedWave:
+    """Write ``frame``, cut by its column `_partition`, as one file per partition, sorted by ``sort_by``.
+
+    A partition without rows has no file. The same attempt and wave cannot be written twice.
+
+    :raises StageContractBroken: when rows belong to none of ``partitions``; what was written is deleted.
+    """
+    folder = f"{DATA_FOLDER}/{attempt_id}/{wave}"
+    cut = frame.repartitionById(len(partitions), _index_within(partitions)).sortWithinPartitions(PARTITION, *sort_by)
+    # The marker file would be one more object to list and to delete; the commit is what says that a wave is whole.
+    writer = cut.write.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
+    writer.partitionBy(PARTITION).parquet(f"{spark_uri(location.uri)}/{folder}")
+    written = _written(location.uri, folder)
+    strangers = {name: files for name, files in written.items() if name not in map(str, partitions)}
+    if strangers:
+        files_at(location.uri).delete(folder)
+        raise StageContractBroken(location.stage, _describe(strangers, partitions))
+    return StagedWave(location.uri, folder, {int(name): files for name, files in written.items()})
+
+
+def discard(staged: StagedWave) -> None:
+    """Delete the files of a wave that was not published."""
+    files_at(staged.uri).delete(staged.folder)
+
+
+def _index_within(partitions: Sequence[int]) -> Column:
+    """Position of a row's partition in ``partitions``; rows of no such partition may go anywhere, the listing shows them."""
+    from pyspark.sql import functions as F
+
+    known = F.array(*map(F.lit, partitions))
+    return F.coalesce(F.array_position(known, F.col(PARTITION)) - 1, F.lit(0)).cast("int")
+
+
+def _written(uri: str, folder: str) -> Mapping[str, tuple[DataFile, ...]]:
+    """Files by the partition in their path, as text: it may be the one for null, or no number."""
+    found: dict[str, tuple[DataFile, ...]] = {}
+    for path, size in sorted(files_at(uri).sizes(folder).items()):
+        match = DATA_FILE.fullmatch(path.removeprefix(f"{folder}/"))
+        if match:
+            file = DataFile(path, size, read_footer(uri, path).rows)
+            found[match["partition"]] = (*found.get(match["partition"], ()), file)
+    return found
+
+
+def _describe(strangers: Mapping[str, Sequence[DataFile]], partitions: Sequence[int]) -> str:
+    rows = ", ".join(f"{sum(file.rows for file in files)} of {name}" for name, files in strangers.items())
+    wanted = ", ".join(map(str, sorted(partitions)))
+    return f"its output has rows of partitions it was not asked for ({rows}); it was asked for {wanted}"

@@ -1,0 +1,79 @@
+"""Creates a stage's table and keeps its columns those of the stage's output."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from stagehold.errors import TableSchemaConflict
+from stagehold.lake.columns import INTERVAL, PARTITION, column_definitions, quoted, refuse_unusable_columns
+from stagehold.lake.delta_log import open_table, schema_fields, table_exists
+from stagehold.lake.location import TableLocation, spark_uri
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
+
+# Recorded versions stay readable for as long as their records: Spark refuses to read what is older than the first.
+PROPERTIES = {
+    "delta.deletedFileRetentionDuration": "interval 3650 days",
+    "delta.logRetentionDuration": "interval 3650 days",
+}
+
+
+def ensure_table(spark: SparkSession, location: TableLocation, schema: StructType) -> None:
+    """Create the table, or give it the columns of ``schema``, which has `_partition`.
+
+    A stage's own table takes any schema; its earlier versions stay readable as they were. A published one only gains
+    columns. Two attempts may do this at once: the later one finds the table made. What remains on an object store,
+    where Spark's log store does not detect it, is two first creations with different schemas within one second.
+
+    :raises StageContractBroken: when a column cannot be stored.
+    :raises TableSchemaConflict: when a published table would lose or change columns; nothing is changed.
+    """
+    refuse_unusable_columns(location.stage, schema)
+    wanted = _table_schema(location, schema)
+    if not table_exists(location.uri):
+        spark.sql(_create("CREATE TABLE IF NOT EXISTS", location, wanted))
+    present, types = schema_fields(open_table(location.uri)), _types(wanted)
+    if list(present.items()) == list(types.items()):
+        return
+    if location.interval is None:
+        spark.sql(_create("CREATE OR REPLACE TABLE", location, wanted))
+    else:
+        _add_columns(spark, location, wanted, present)
+
+
+def _table_schema(location: TableLocation, schema: StructType) -> StructType:
+    from pyspark.sql.types import StringType, StructType
+
+    nullable = StructType(schema.fields).toNullable()
+    return nullable if location.interval is None else nullable.add(INTERVAL, StringType())
+
+
+def _types(schema: StructType) -> dict[str, Any]:
+    return {field["name"]: field["type"] for field in schema.jsonValue()["fields"]}
+
+
+def _create(words: str, location: TableLocation, schema: StructType) -> str:
+    partitioning = PARTITION if location.interval is None else f"{INTERVAL}, {PARTITION}"
+    properties = ", ".join(f"'{name}' = '{text}'" for name, text in PROPERTIES.items())
+    return (
+        f"{words} {_name(location)} ({column_definitions(schema)}) USING delta PARTITIONED BY ({partitioning}) TBLPROPERTIES ({properties})"
+    )
+
+
+def _add_columns(spark: SparkSession, location: TableLocation, wanted: StructType, present: dict[str, Any]) -> None:
+    types = _types(wanted)
+    missing = [name for name in present if name not in types]
+    changed = [name for name, kind in types.items() if name in present and present[name] != kind]
+    if missing or changed:
+        raise TableSchemaConflict(location.stage, location.uri, missing=missing, changed=changed)
+    from pyspark.sql.types import StructType
+
+    added = StructType([field for field in wanted.fields if field.name not in present])
+    if added.fields:
+        spark.sql(f"ALTER TABLE {_name(location)} ADD COLUMNS ({column_definitions(added)})")
+
+
+def _name(location: TableLocation) -> str:
+    return f"delta.{quoted(spark_uri(location.uri))}"

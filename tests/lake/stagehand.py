@@ -1,0 +1,109 @@
+"""Does to one table what the region runner does, with rows a test can write down."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from deltalake import DeltaTable
+
+from stagehold.lake.commit import CommittedPartition, WaveCommit, fence, publish
+from stagehold.lake.location import TableLocation
+from stagehold.lake.measure import PartitionMetrics, measure
+from stagehold.lake.read import read_partitions
+from stagehold.lake.staging import StagedWave, stage_frame
+from stagehold.lake.tables import ensure_table
+from stagehold.model.records import Cell, PartitionRecord, PartitionState
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+COLUMNS = "name string, amount bigint"
+Rows = Sequence[tuple[Any, ...]]
+
+
+@dataclass(frozen=True)
+class Stagehand:
+    """``columns`` are the stage's own; rows are given by partition."""
+
+    spark: SparkSession
+    location: TableLocation
+    columns: str = COLUMNS
+    epoch: int = 1
+
+    def at(self, **changes: Any) -> Stagehand:
+        return replace(self, **changes)
+
+    def on(self, interval: str) -> Stagehand:
+        token = f"{self.location.token.rpartition('/')[0]}/{interval}"
+        return self.at(location=replace(self.location, token=token, interval=interval))
+
+    @property
+    def attempt_id(self) -> str:
+        return f"run.region.{self.epoch}"
+
+    def frame(self, rows: Mapping[int, Rows]) -> DataFrame:
+        flat = [(*row, partition) for partition, some in rows.items() for row in some]
+        return self.spark.createDataFrame(flat, f"{self.columns}, _partition int")
+
+    def prepare(self) -> Stagehand:
+        ensure_table(self.spark, self.location, self.frame({}).schema)
+        fence(self.location, self.epoch)
+        return self
+
+    def stage(self, rows: Mapping[int, Rows], wave: int = 1) -> StagedWave:
+        return stage_frame(self.frame(rows), self.location, self.attempt_id, wave, sorted(rows))
+
+    def measure(self, staged: StagedWave, partitions: Sequence[int]) -> tuple[PartitionMetrics, ...]:
+        return measure(self.spark, staged, self.frame({}).schema, partitions)
+
+    def wave(self, rows: Mapping[int, Rows], wave: int = 1) -> WaveCommit:
+        """Write and measure; what is left is to publish."""
+        staged = self.stage(rows, wave)
+        partitions = tuple(
+            CommittedPartition(one.partition, one.rows, one.fingerprint, "key", staged.files.get(one.partition, ()))
+            for one in self.measure(staged, sorted(rows))
+        )
+        return WaveCommit("run", self.location.stage, self.attempt_id, self.epoch, wave, partitions)
+
+    def publish(self, rows: Mapping[int, Rows], wave: int = 1) -> list[PartitionRecord]:
+        commit = self.wave(rows, wave)
+        return self.records(commit, publish(self.location, commit))
+
+    def records(self, commit: WaveCommit, version: int) -> list[PartitionRecord]:
+        return [
+            PartitionRecord(
+                cell=Cell("p", commit.stage, self.location.interval or "2026-11-20"),
+                partition=one.partition,
+                state=PartitionState.CONSUMABLE,
+                run_id=commit.run_id,
+                attempt_id=commit.attempt_id,
+                epoch=commit.epoch,
+                wave=commit.wave,
+                table=self.location.uri,
+                version=version,
+                files=one.files,
+                rows=one.rows,
+                fingerprint=one.fingerprint,
+                compute_key=one.compute_key,
+                recorded_at=datetime(2026, 11, 20, tzinfo=UTC),
+            )
+            for one in commit.partitions
+        ]
+
+    def read(self, records: Sequence[PartitionRecord]) -> list[tuple[Any, ...]]:
+        """(partition, the stage's own columns), sorted."""
+        frame = read_partitions(self.spark, records)
+        names = [name for name in frame.columns if not name.startswith("_")]
+        return sorted(tuple(row) for row in frame.select("_partition", *names).collect())
+
+    def seen_by_anybody(self) -> list[tuple[Any, ...]]:
+        """(partition, the stage's own columns) of the table's newest version, read without Spark."""
+        rows = DeltaTable(self.location.uri).to_pyarrow_table().to_pylist()
+        return sorted((row["_partition"], *(value for name, value in row.items() if not name.startswith("_"))) for row in rows)
+
+    @property
+    def version(self) -> int:
+        return DeltaTable(self.location.uri).version()
