@@ -28,8 +28,11 @@ def run_region(task: RegionTask, settings: Settings, progress: Progress) -> Regi
     with Ledger.open(settings.ledger_url) as ledger:
         book.start_run(task, ledger)
         lease = _lease(task, ledger, settings, progress)
-        with Heartbeat(ledger, lease, settings.lease_seconds) as heartbeat:
-            return RegionAttempt.begin(task, ledger, heartbeat, settings, progress).run()
+        try:
+            with Heartbeat(ledger, lease, settings.lease_seconds) as heartbeat:
+                return RegionAttempt.begin(task, ledger, heartbeat, settings, progress).run()
+        finally:
+            ledger.leases.release(lease)
 
 
 def cancel_region(task: RegionTask, settings: Settings) -> None:
