@@ -1,0 +1,143 @@
+"""Runs made by hand, in Airflow's metadata database and in the ledger, as a scheduler and attempts would have left them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from stagehold.ledger.ledger import Ledger
+from stagehold.model.records import Attempt, AttemptState, Cell, Lease, PartitionRecord, PartitionState, Run, RunState
+from stagehold.model.spec_file import find_pipeline
+from stagehold.run.planning import RunRequest, plan_run
+from stagehold.settings import load_settings
+
+if TYPE_CHECKING:
+    from airflow.models.dagrun import DagRun
+    from sqlalchemy.orm import Session
+
+DUE = datetime(2026, 11, 20, 2, tzinfo=UTC)
+SPLITS = 16
+SOURCES = ("customer", "orders", "lineitem")
+FAILURE = "Spark lost its server in the middle of orders_by_customer."
+
+
+@dataclass(frozen=True)
+class HalfDone:
+    """A failed run whose first stages are consumable and whose fourth stopped half-way, written by hand."""
+
+    dag_id: str
+    run_id: str
+
+    @property
+    def url(self) -> str:
+        return f"/stagehold/api/dags/{self.dag_id}/runs/{quote(self.run_id, safe='')}"
+
+
+def make_half_done(dag_id: str, run_id: str) -> HalfDone:
+    """Fails the fourth of six stages after 5 of its 16 partitions."""
+    make_sources(Path(load_settings().lake_uri))
+    make_dag_run(dag_id, run_id, {"orders_by_customer": "failed", "shipping_priority": "upstream_failed", "top_orders": "upstream_failed"})
+    fill_ledger(dag_id, run_id, {**dict.fromkeys(SOURCES, SPLITS), "orders_by_customer": 5})
+    return HalfDone(dag_id, run_id)
+
+
+def make_sources(lake: Path) -> None:
+    for table in SOURCES:
+        folder = lake / "raw" / table
+        folder.mkdir(parents=True, exist_ok=True)
+        for index in range(SPLITS):
+            (folder / f"{index:02}.parquet").touch()
+
+
+def make_dag_run(dag_id: str, run_id: str, states: dict[str, str], state: str = "failed") -> None:
+    """Tasks that are not named succeeded. The interval is the run id, so that every run has a ledger of its own."""
+    from airflow.models.serialized_dag import SerializedDagModel
+    from airflow.utils.session import create_session
+    from airflow.utils.state import DagRunState
+    from airflow.utils.types import DagRunTriggeredByType, DagRunType
+
+    with create_session() as session:
+        dag = SerializedDagModel.get_dag(dag_id, session=session)
+        assert dag is not None
+        made = dag.create_dagrun(
+            run_id=run_id,
+            run_after=DUE,
+            conf={"interval": run_id},
+            run_type=DagRunType.MANUAL,
+            triggered_by=DagRunTriggeredByType.TEST,
+            state=DagRunState.QUEUED,
+            session=session,
+        )
+        _set_states(made, states, state, session)
+
+
+def end_dag_run(dag_id: str, run_id: str) -> None:
+    """What the scheduler does when every task of a run has succeeded."""
+    from airflow.models.dagrun import DagRun
+    from airflow.utils.session import create_session
+    from sqlalchemy import select
+
+    with create_session() as session:
+        found = session.scalar(select(DagRun).where(DagRun.dag_id == dag_id, DagRun.run_id == run_id))
+        assert found is not None
+        _set_states(found, {}, "success", session)
+
+
+def _set_states(dag_run: DagRun, states: dict[str, str], state: str, session: Session) -> None:
+    from airflow.utils.state import DagRunState
+
+    for instance in dag_run.get_task_instances(session=session):
+        instance.state = states.get(instance.task_id, "success")
+    dag_run.state = DagRunState(state)
+
+
+def fill_ledger(dag_id: str, run_id: str, done: dict[str, int]) -> None:
+    """Record the first so many partitions of each stage as consumable, with the keys the planner wants now."""
+    settings = load_settings()
+    pipeline = find_pipeline(dag_id, settings)
+    request = RunRequest(pipeline, f"{dag_id}/{run_id}", run_id, {})
+    run = Run(request.run_id, pipeline.name, request.interval, "airflow", RunState.RUNNING, None, datetime.now(UTC))
+    with Ledger.open(settings.ledger_url) as ledger:
+        ledger.runs.start(run)
+        for stage, count in done.items():
+            keys = [str(decision.key) for decision in plan_run(request, ledger, settings).of(stage)]
+            _attempt(ledger, request, stage, keys[:count], finished=count == len(keys))
+
+
+def _attempt(ledger: Ledger, request: RunRequest, stage: str, keys: list[str], *, finished: bool) -> None:
+    pipeline, interval = request.pipeline.name, request.interval
+    lease = ledger.leases.acquire(f"{pipeline}/{interval}/{stage}", "the test", 60)
+    attempt_id = f"{request.run_id}.{stage}.{lease.epoch}"
+    ledger.attempts.start(
+        Attempt(attempt_id, request.run_id, pipeline, interval, stage, lease.epoch, AttemptState.RUNNING, datetime.now(UTC))
+    )
+    cell = Cell(pipeline, request.pipeline.stage(stage).id, interval)
+    records = [_record(cell, partition, key, request.run_id, attempt_id, lease) for partition, key in enumerate(keys)]
+    ledger.partitions.record(records, lease)
+    if finished:
+        ledger.attempts.finish(attempt_id, AttemptState.FINISHED, None)
+    else:
+        ledger.attempts.finish(attempt_id, AttemptState.FAILED, FAILURE)
+    ledger.leases.release(lease)
+
+
+def _record(cell: Cell, partition: int, key: str, run_id: str, attempt_id: str, lease: Lease) -> PartitionRecord:
+    return PartitionRecord(
+        cell=cell,
+        partition=partition,
+        state=PartitionState.CONSUMABLE,
+        run_id=run_id,
+        attempt_id=attempt_id,
+        epoch=lease.epoch,
+        wave=partition // 4,
+        table=f"lake/{cell.stage}",
+        version=1 + partition // 4,
+        files=(),
+        rows=100 + partition,
+        fingerprint=f"{partition}",
+        compute_key=key,
+        recorded_at=datetime.now(UTC),
+    )
