@@ -14,7 +14,6 @@ from stagehold.model.spec_file import load_pipeline
 
 JOBS = """
 def orders(ctx, source): ...
-def lineitem(ctx, source): ...
 def joined(ctx, orders, lineitem): ...
 def cleaned(ctx, *, joined, depth=3): ...
 def top(ctx, cleaned): ...
@@ -23,6 +22,13 @@ def swapped(orders, ctx): ...
 def greedy(ctx, source, more): ...
 def only_positional(ctx, source, /): ...
 async def later(ctx, source): ...
+class Holder:
+    def inside(ctx, source): ...
+try:
+    import quick
+except ImportError:
+    if True:
+        def lineitem(ctx, source): ...
 """
 
 VALID = """\
@@ -161,7 +167,7 @@ MISTAKES: list[tuple[str, int, str, str]] = [
     ("gate: joined => per_wave: yep", 28, f"{STAGE}.per_wave", "'yep' | true or false"),
     ("uid: cleaned_orders => uid: orders", 32, "stages.cleaned.uid", "'orders' | a uid of its own; this one is that of the stage orders"),
     ("uid: cleaned_orders => uid: A-1", 32, "stages.cleaned.uid", "'A-1' | lower-case"),
-    ("job: work.jobs:top => job: work.jobs:tip", 35, "stages.top.job", "a function defined in work.jobs: orders, lineitem"),
+    ("job: work.jobs:top => job: work.jobs:tip", 35, "stages.top.job", "a function defined in work.jobs: orders, joined"),
     ("job: work.jobs:top => job: work.jbs:top", 35, "stages.top.job", "but there is no work/jbs.py | a module under"),
     ("job: work.jobs:top => job: work.jobs.top", 35, "stages.top.job", "'work.jobs.top' | module:function"),
     ("job: work.jobs:top => job: work.broken:orders", 35, "stages.top.job", "whose module cannot be parsed (invalid syntax"),
@@ -169,12 +175,14 @@ MISTAKES: list[tuple[str, int, str, str]] = [
     ("job: work.jobs:top => job: [work]", 35, "stages.top.job", "['work'] | text"),
     ("job: work.jobs:top => job: work.jobs:joined", 35, "stages.top.job", "def joined(ctx, orders, lineitem) | def joined(ctx, cleaned)"),
     ("work.jobs:lineitem => work.jobs:swapped", 19, "stages.lineitem.job", "def swapped(orders, ctx) | def swapped(ctx, source)"),
+    ("work.jobs:lineitem => work.jobs:inside", 19, "stages.lineitem.job", "'work.jobs:inside' | a function defined in work.jobs"),
     ("work.jobs:lineitem => work.jobs:greedy", 19, "stages.lineitem.job", "def greedy(ctx, source, more) | def greedy(ctx, source)"),
     ("work.jobs:lineitem => work.jobs:only_positional", 19, "stages.lineitem.job", "def only_positional(ctx, source, /) | def"),
     ("work.jobs:lineitem => work.jobs:later", 19, "stages.lineitem.job", "async def later(ctx, source) | def later(ctx, source)"),
     ("    params: {limits: [1, 2]} =>     inputs: {lineitem: broadcast}", 14, "stages.orders", "both source and inputs | either a source or inputs"),
     ("    inputs: {cleaned: gather}\\n => ", 34, "stages.top", "neither source nor inputs | either"),
     ("splits: 4} => splits: 0}", 20, "stages.lineitem.source.splits", "0 | 1 or more"),
+    ("splits: 4} => split: 4, splits: 4}", 20, "stages.lineitem.source.split", "4 | kind, path, splits (did you mean splits?)"),
     (", splits: 4} => }", 20, "stages.lineitem.source.splits", "nothing | a whole number, 1 or more"),
     ("raw/lineitem => raw/${table}", 20, "stages.lineitem.source.path", "${table} | ${lake} is the only variable"),
     ("marts.top => marts/top", 37, "stages.top.output.table", "'marts/top' | schema.table or table, in lower case"),

@@ -283,6 +283,7 @@ def test_a_job_that_is_not_there_has_no_hash(code: Code, job: str) -> None:
         ("def filler(a, *, b, c=register({})): pass\n", True),
         ("def filler():\n    return register({})\n", False),
         ("filler = F.lit({})\n", False),
+        ("filler = ''.join(['{}'])\n", False),
         ("F.lit({})\n", True),
         ("for one in [{}]: pass\n", True),
         ("REGISTRY.extra = {}\n", True),

@@ -64,14 +64,12 @@ def _parse(version: FileVersion) -> ast.Module:
 
 def functions(module: Module) -> dict[str, Function]:
     """Functions by name that importing the module would define, the last one of a name."""
-    return {node.name: node for node in top_level(module.tree.body) if isinstance(node, Function)}
+    return {node.name: node for node in _top_level(module.tree) if isinstance(node, Function)}
 
 
-def top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Statements of a module, those inside ``if`` and ``try`` included, in the order of the file."""
-    for statement in body:
-        yield statement
-        if isinstance(statement, ast.If | ast.Try | ast.With):
-            for block in ("body", "handlers", "orelse", "finalbody"):
-                for part in getattr(statement, block, []):
-                    yield from top_level(part.body if isinstance(part, ast.ExceptHandler) else [part])
+def _top_level(node: ast.AST) -> Iterator[ast.AST]:
+    """What stands at module level, also inside ``if`` and ``try``, in the order of the file."""
+    for child in ast.iter_child_nodes(node):
+        yield child
+        if not isinstance(child, Function | ast.ClassDef | ast.expr):
+            yield from _top_level(child)

@@ -31,9 +31,6 @@ class Document:
     lines: Mapping[FieldPath, int]
     problems: tuple[Problem, ...] = ()
 
-    def has(self, *path: str) -> bool:
-        return path in self.lines
-
     def line(self, path: FieldPath) -> int:
         """Line of ``path``, or of the nearest field around it that was written down."""
         while path not in self.lines:
