@@ -1,0 +1,236 @@
+"""docker-compose.yaml is what it says, without a container engine: fields, paths, variables, images, health checks and addresses."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from importlib.util import find_spec
+from typing import Annotated, Any, Literal
+
+import pytest
+import yaml
+from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy import make_url
+
+from stagehold.settings import PROJECT, Settings
+
+COMPOSE_FILE = PROJECT / "docker-compose.yaml"
+VARIABLE = re.compile(r"\$\{(?P<name>[A-Z_]+):-(?P<default>[^}]*)\}")
+PINNED_IMAGE = re.compile(r"[a-z0-9./-]+:(?!latest)[A-Za-z0-9][\w.-]*\d[\w.-]*")
+PUBLISHED_PORT = re.compile(r"127\.0\.0\.1:\d+:\d+")
+Duration = Annotated[str, Field(pattern=r"^\d+(s|m)$")]
+
+
+class Strict(BaseModel):
+    """A field that Compose does not know, or that this project has no use for, is a mistake."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Build(Strict):
+    context: str
+    dockerfile: str
+
+
+class HealthCheck(Strict):
+    test: list[str] = Field(min_length=2)
+    interval: Duration
+    timeout: Duration
+    retries: int = Field(gt=0)
+    start_period: Duration = "0s"
+
+
+class Dependency(Strict):
+    condition: Literal["service_started", "service_healthy", "service_completed_successfully"]
+
+
+class Service(Strict):
+    image: str
+    build: Build | None = None
+    command: list[str] | None = None
+    working_dir: str | None = None
+    init: bool = False
+    restart: Literal["unless-stopped", "on-failure"]
+    environment: dict[str, str] = {}
+    ports: list[str] = []
+    volumes: list[str] = []
+    depends_on: dict[str, Dependency] = {}
+    healthcheck: HealthCheck | None = None
+
+    @property
+    def ends(self) -> bool:
+        """Does one thing and exits, unlike a service that stays."""
+        return self.restart == "on-failure"
+
+
+class Compose(Strict):
+    name: str
+    services: dict[str, Service]
+    volumes: dict[str, None]
+
+
+def substituted(text: str) -> str:
+    """What Compose makes of the file when nobody sets a variable."""
+    return VARIABLE.sub(lambda match: match["default"], text)
+
+
+def read(text: str) -> Compose:
+    document: dict[str, Any] = yaml.safe_load(text)
+    return Compose.model_validate({key: value for key, value in document.items() if not key.startswith("x-")})
+
+
+def example_variables() -> Mapping[str, str]:
+    lines = (line for line in (PROJECT / ".env.example").read_text().splitlines() if line and not line.startswith("#"))
+    return dict(line.split("=", 1) for line in lines)
+
+
+TEXT = COMPOSE_FILE.read_text()
+COMPOSE = read(substituted(TEXT))
+SERVICES = [pytest.param(service, id=name) for name, service in COMPOSE.services.items()]
+
+
+def test_every_service_that_a_run_needs_is_there() -> None:
+    assert set(COMPOSE.services) == {
+        "postgres",
+        "object-store",
+        "object-store-bucket",
+        "spark-connect",
+        "airflow-init",
+        "airflow-api-server",
+        "airflow-scheduler",
+        "airflow-dag-processor",
+    }
+
+
+def test_every_variable_has_one_default_and_the_example_names_it() -> None:
+    used = {(match["name"], match["default"]) for match in VARIABLE.finditer(TEXT)}
+    assert used == set(example_variables().items())
+
+
+def test_no_variable_is_used_in_a_form_without_a_default() -> None:
+    assert re.findall(r"(?<!\$)\$(?!\$)[^{\s]|\$\{[A-Z_]+\}", VARIABLE.sub("", TEXT).replace("$$", "")) == []
+
+
+def test_settings_that_containers_are_given_exist() -> None:
+    known = {f"STAGEHOLD_{field.name.upper()}" for field in fields(Settings)}
+    given = {name for service in COMPOSE.services.values() for name in service.environment if name.startswith("STAGEHOLD_")}
+    assert given
+    assert given <= known
+    image = set(re.findall(r"STAGEHOLD_[A-Z_]+", (PROJECT / "docker" / "Dockerfile").read_text()))
+    assert image <= known
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_image_is_pinned(service: Service) -> None:
+    assert PINNED_IMAGE.fullmatch(service.image), service.image
+
+
+def test_the_image_that_is_built_is_based_on_a_pinned_one() -> None:
+    bases = re.findall(r"^FROM (\S+)", (PROJECT / "docker" / "Dockerfile").read_text(), re.MULTILINE)
+    assert bases
+    assert all(re.fullmatch(r"python:3\.\d+\.\d+-[a-z-]+", base) for base in bases)
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_mounted_paths_and_volumes_exist(service: Service) -> None:
+    for mount in service.volumes:
+        source, target = mount.split(":")[:2]
+        assert target.startswith("/")
+        assert (PROJECT / source).exists() if source.startswith("./") else source in COMPOSE.volumes, mount
+
+
+def test_every_volume_is_used() -> None:
+    mounted = {mount.split(":")[0] for service in COMPOSE.services.values() for mount in service.volumes}
+    assert set(COMPOSE.volumes) <= mounted
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_what_is_built_and_copied_exists(service: Service) -> None:
+    if service.build:
+        dockerfile = PROJECT / service.build.context / service.build.dockerfile
+        copied = re.findall(r"^COPY (\S+)", dockerfile.read_text(), re.MULTILINE)
+        assert copied
+        assert [path for path in copied if not (PROJECT / service.build.context / path).exists()] == []
+
+
+def test_what_is_copied_into_the_image_is_not_ignored() -> None:
+    admitted = {line[1:] for line in (PROJECT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
+    copied = re.findall(r"^COPY (\S+)", (PROJECT / "docker" / "Dockerfile").read_text(), re.MULTILINE)
+    assert {path.split("/")[0] for path in copied} == admitted
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_service_that_stays_has_a_health_check_and_one_that_ends_has_none(service: Service) -> None:
+    assert (service.healthcheck is None) == service.ends
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_only_this_machine_can_reach_a_published_port(service: Service) -> None:
+    assert [port for port in service.ports if not PUBLISHED_PORT.fullmatch(port)] == []
+
+
+def test_no_port_of_this_machine_is_published_twice() -> None:
+    ports = [port.split(":")[1] for service in COMPOSE.services.values() for port in service.ports]
+    assert len(ports) == len(set(ports))
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_what_a_service_waits_for_can_happen(service: Service) -> None:
+    for name, dependency in service.depends_on.items():
+        awaited = COMPOSE.services[name]
+        assert dependency.condition == ("service_completed_successfully" if awaited.ends else "service_healthy")
+
+
+def test_no_service_waits_for_itself_in_a_circle() -> None:
+    def awaited(name: str, seen: tuple[str, ...] = ()) -> Iterator[str]:
+        assert name not in seen, (*seen, name)
+        for other in COMPOSE.services[name].depends_on:
+            yield other
+            yield from awaited(other, (*seen, name))
+
+    for name in COMPOSE.services:
+        list(awaited(name))
+
+
+def test_databases_are_reached_by_drivers_that_the_lock_installs() -> None:
+    environment = COMPOSE.services["airflow-scheduler"].environment
+    for variable, database in (("STAGEHOLD_LEDGER", "ledger"), ("AIRFLOW__DATABASE__SQL_ALCHEMY_CONN", "airflow")):
+        url = make_url(environment[variable])
+        assert (url.host, url.database, url.get_driver_name()) == ("postgres", database, "psycopg2")
+    assert find_spec("psycopg2")
+    assert find_spec("asyncpg"), "Airflow's async sessions on PostgreSQL"
+
+
+def test_seeded_connections_name_services_that_are_there() -> None:
+    environment = COMPOSE.services["airflow-scheduler"].environment
+    connections = {name: json.loads(text) for name, text in environment.items() if name.startswith("AIRFLOW_CONN_")}
+    assert connections["AIRFLOW_CONN_STAGEHOLD_LEDGER"]["host"] in COMPOSE.services
+    assert connections["AIRFLOW_CONN_STAGEHOLD_SPARK"]["host"].removeprefix("sc://") in COMPOSE.services
+    assert connections["AIRFLOW_CONN_STAGEHOLD_LAKE"]["extra"]["endpoint_url"] == environment["AWS_ENDPOINT_URL"]
+
+
+def test_spark_has_the_delta_confs_of_the_local_server() -> None:
+    from stagehold.run.server_files import server_configuration
+
+    lines = (PROJECT / "docker" / "spark" / "spark-defaults.conf").read_text().splitlines()
+    given = dict(line.split(maxsplit=1) for line in lines if line and not line.startswith("#"))
+    of_one_machine = {"spark.master", "spark.jars", "spark.local.dir", "spark.sql.warehouse.dir", "spark.sql.shuffle.partitions"}
+    local = server_configuration(Settings())
+    kept = {name for name in local if "address" not in name.lower() and name not in {"spark.driver.host", "spark.driver.memory"}}
+    assert {name: given.get(name) for name in kept - of_one_machine} == {name: local[name] for name in kept - of_one_machine}
+
+
+@pytest.mark.parametrize(
+    ("mistake", "replacement"),
+    [
+        ("restart: unless-stopped", "restart: always"),
+        ("healthcheck:", "health_check:"),
+        ("interval: 5s", "interval: 5"),
+        ("ports:", "port:"),
+    ],
+)
+def test_a_mistake_in_the_file_is_found(mistake: str, replacement: str) -> None:
+    with pytest.raises(ValueError, match="validation error"):
+        read(substituted(TEXT.replace(mistake, replacement)))
