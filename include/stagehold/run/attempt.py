@@ -163,7 +163,9 @@ class RegionAttempt:
             release_session(self.settings, self.task.session(self.previous.epoch))
         name = self.task.session(self.attempt.epoch)
         try:
-            yield open_session(self.settings, name)
+            spark = open_session(self.settings, name)
+            self.progress(f"opened Spark session {name}")
+            yield spark
         except StageholdError:
             raise
         except Exception as error:

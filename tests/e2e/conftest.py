@@ -1,0 +1,28 @@
+"""One stack for all end-to-end tests: starting it costs more than any test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.conftest import free_port
+from tests.e2e.stack import PIPELINE, Stack
+
+from stagehold.local.airflow_client import AirflowClient
+from stagehold.local.control import start_supervisor, stop_supervisor
+from stagehold.local.sample import make_sample
+from stagehold.settings import Settings
+
+
+@pytest.fixture(scope="session")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    settings = Settings(home=str(tmp_path_factory.mktemp("stack")), spark_port=free_port(), airflow_port=free_port())
+    make_sample(Path(settings.lake_uri), 0.01)
+    start_supervisor(settings)
+    try:
+        with AirflowClient.local(settings) as airflow:
+            airflow.await_dag(PIPELINE)
+            yield Stack(settings, airflow)
+    finally:
+        stop_supervisor(settings)

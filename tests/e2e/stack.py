@@ -1,0 +1,121 @@
+"""A whole Stagehold on this machine for end-to-end tests: its own home, ports, data, Airflow and Spark."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from deltalake import DeltaTable
+
+from stagehold.ledger.ledger import Ledger
+from stagehold.local.airflow_client import AirflowClient, DagRun
+from stagehold.local.demo import published_top_orders
+from stagehold.local.oracle import expected_top_orders
+from stagehold.model.records import Attempt, PartitionRecord
+from stagehold.run.faults import FaultAction, Point, inject
+from stagehold.settings import Settings
+
+PIPELINE = "shipping_priority"
+PARTITIONS = 5 * 16 + 1
+RUN_SECONDS = 180
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Commands and looks at a running stack. Each test uses an interval of its own, so tests do not meet."""
+
+    settings: Settings
+    airflow: AirflowClient
+
+    def start(self, interval: str, **conf: object) -> DagRun:
+        return self.airflow.trigger(PIPELINE, conf={"interval": interval, **conf})
+
+    def finish(self, run: DagRun, expected: str = "success") -> DagRun:
+        ended = self.airflow.wait(run, RUN_SECONDS)
+        assert ended.state == expected, self.failures(run)
+        return ended
+
+    def run(self, interval: str, expected: str = "success", **conf: object) -> DagRun:
+        return self.finish(self.start(interval, **conf), expected)
+
+    def resume(self, run: DagRun, expected: str = "success") -> dict[str, object]:
+        answer = self.airflow.resume(run.dag_id, run.run_id)
+        self.finish(run, expected)
+        return answer
+
+    def inject(self, point: Point, stage: str, wave: int, action: FaultAction) -> Path:
+        return inject(self.settings.home_path, point, stage, wave, action)
+
+    def records(self, interval: str) -> Mapping[str, tuple[PartitionRecord, ...]]:
+        with Ledger.open(self.settings.ledger_url) as ledger:
+            return ledger.partitions.newest_of(PIPELINE, interval)
+
+    def attempts(self, run: DagRun) -> tuple[Attempt, ...]:
+        with Ledger.open(self.settings.ledger_url) as ledger:
+            return ledger.attempts.of_run(f"{run.dag_id}/{run.run_id}")
+
+    def failures(self, run: DagRun) -> list[str]:
+        return [f"{attempt.region} {attempt.epoch}: {attempt.failure}" for attempt in self.attempts(run) if attempt.failure]
+
+    def log(self, run: DagRun, task_id: str, number: int) -> str:
+        return self.airflow.log_text(run, task_id, number)
+
+    def assert_answer_is_right(self, interval: str) -> None:
+        """As DuckDB computes it from the source files, row for row, so none is lost or there twice."""
+        assert published_top_orders(self.settings, interval) == expected_top_orders(Path(self.settings.lake_uri))
+
+    def await_frozen_task(self) -> int:
+        """The pid of the task process that a `freeze` fault has stopped."""
+        until(self._frozen, "a task process is frozen")
+        return self._frozen()[0]
+
+    def _frozen(self) -> list[int]:
+        pids = (int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdigit())
+        return [pid for pid in pids if _is_frozen_in(self.settings.home, pid)]
+
+    def command(self, *words: str) -> subprocess.CompletedProcess[str]:
+        environment = {
+            **os.environ,
+            **{f"STAGEHOLD_{name.upper()}": str(value) for name, value in vars(self.settings).items() if value != ""},
+        }
+        return subprocess.run(["stagehold", *words], env=environment, capture_output=True, text=True, timeout=120)
+
+
+def until(condition: Callable[[], object], what: str, seconds: float = 90) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
+        time.sleep(0.1)
+
+
+def table_versions(uri: str) -> list[int]:
+    return [entry["version"] for entry in DeltaTable(uri).history()]
+
+
+def thaw(pid: int) -> None:
+    os.kill(pid, signal.SIGCONT)
+
+
+def freeze(pid: int) -> None:
+    os.kill(pid, signal.SIGSTOP)
+
+
+def parent_of(pid: int) -> int:
+    return int(_status(pid)[1])
+
+
+def _status(pid: int) -> list[str]:
+    """Fields of /proc/PID/stat after the name: state, parent, ..."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+
+
+def _is_frozen_in(home: str, pid: int) -> bool:
+    try:
+        return _status(pid)[0] == "T" and f"STAGEHOLD_HOME={home}" in Path(f"/proc/{pid}/environ").read_text().split("\0")
+    except OSError:
+        return False

@@ -1,0 +1,139 @@
+"""Real runs that really die, on a real Airflow with a real Spark, judged by DuckDB."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+from tests.e2e.stack import PARTITIONS, Stack, freeze, parent_of, table_versions, thaw, until
+
+from stagehold.model.records import AttemptState, PartitionState
+from stagehold.run.faults import FaultAction, Point
+from stagehold.run.server import running_server
+
+pytestmark = pytest.mark.e2e
+
+STAGE = "shipping_priority"
+
+
+def test_a_run_succeeds_and_a_second_one_of_its_interval_reuses_everything_without_a_session(stack: Stack):
+    run = stack.run("plain")
+    stack.assert_answer_is_right("plain")
+    records = stack.records("plain")
+    assert sum(len(found) for found in records.values()) == PARTITIONS
+    assert all(len({record.wave for record in found}) > 1 for stage, found in records.items() if stage != "top_orders")
+    again = stack.run("plain")
+    assert stack.records("plain") == records
+    assert {attempt.state for attempt in stack.attempts(again)} == {AttemptState.FINISHED}
+    for task_id, task in stack.airflow.tasks(again.dag_id, again.run_id).items():
+        log = stack.log(again, task_id, task.number)
+        assert "computed 0 in 0 wave(s)" in log
+        assert "Spark session" not in log
+    assert "opened Spark session" in stack.log(run, STAGE, 1)
+
+
+def test_a_killed_task_goes_on_after_its_last_recorded_wave(stack: Stack):
+    stack.inject(Point.BEFORE_PUBLISH, STAGE, 3, FaultAction.KILL)
+    run = stack.start("killed")
+    until(lambda: len(stack.records("killed").get(STAGE, ())) == 8, "two waves of the stage are recorded")
+    before = stack.records("killed")
+    stack.finish(run)
+    after = stack.records("killed")
+    kept = {record.partition: record for record in before[STAGE]}
+    assert {record.partition: record for record in after[STAGE] if record.partition in kept} == kept
+    assert {record.epoch for record in after[STAGE]} == {1, 2}
+    assert all(after[stage] == before[stage] for stage in ("customer", "orders", "lineitem", "orders_by_customer"))
+    stack.assert_answer_is_right("killed")
+
+
+def test_a_killed_spark_server_comes_back_and_the_stage_goes_on(stack: Stack):
+    stack.inject(Point.AFTER_RECORD, STAGE, 1, FaultAction.FREEZE)
+    run = stack.start("server")
+    task = stack.await_frozen_task()
+    server = running_server(stack.settings)
+    assert server is not None
+    os.kill(server.pid, signal.SIGKILL)
+    thaw(task)
+    stack.finish(run)
+    tries = {attempt.epoch: attempt.state for attempt in stack.attempts(run) if attempt.region == STAGE}
+    assert tries == {1: AttemptState.FAILED, 2: AttemptState.FINISHED}
+    assert {record.epoch for record in stack.records("server")[STAGE]} == {1, 2}
+    stack.assert_answer_is_right("server")
+
+
+def test_a_zombie_that_wakes_up_after_its_successor_changes_nothing_readable(stack: Stack):
+    stack.inject(Point.BEFORE_PUBLISH, STAGE, 2, FaultAction.FREEZE)
+    run = stack.start("zombie")
+    zombie = stack.await_frozen_task()
+    supervisor = parent_of(zombie)
+    freeze(supervisor)  # or it would report for the zombie that all is well
+    stack.finish(run)
+    finished = stack.records("zombie")
+    versions = table_versions(finished[STAGE][0].table)
+    thaw(zombie)
+    until(lambda: any("Fenced" in failure for failure in stack.failures(run)), "the zombie finds out that it was fenced")
+    thaw(supervisor)
+    until(lambda: "was fenced by epoch 2" in stack.log(run, STAGE, 1), "the zombie's log says so")
+    assert stack.records("zombie") == finished
+    assert table_versions(finished[STAGE][0].table) == versions
+    assert stack.airflow.run(run.dag_id, run.run_id).state == "success"
+    stack.assert_answer_is_right("zombie")
+
+
+def test_a_commit_that_could_not_be_recorded_is_adopted(stack: Stack):
+    stack.inject(Point.AFTER_PUBLISH, STAGE, 2, FaultAction.KILL)
+    run = stack.run("adopted")
+    adopted = [record.partition for record in stack.records("adopted")[STAGE] if record.reason and "adopted" in record.reason]
+    assert adopted == [4, 5, 6, 7]
+    assert "adopted 4 partitions" in stack.log(run, STAGE, 2)
+    stack.assert_answer_is_right("adopted")
+
+
+def test_a_failed_gate_blocks_its_partition_and_mended_data_runs_only_what_follows(stack: Stack, tmp_path: Path):
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    stack.run("gated")
+    published = stack.records("gated")["top_orders"]
+    lines = sorted((Path(stack.settings.lake_uri) / "raw" / "lineitem").glob("*.parquet"))[5]
+    good = shutil.copy2(lines, tmp_path / "good.parquet")
+    table = pq.read_table(lines)
+    negative = pc.multiply(table["l_extendedprice"], pa.scalar(-1)).cast(table.schema.field("l_extendedprice").type)
+    pq.write_table(table.set_column(table.schema.get_field_index("l_extendedprice"), "l_extendedprice", negative), lines)
+    try:
+        run = stack.run("gated", expected="failed")
+    finally:
+        shutil.copy2(good, lines)
+    states = {record.partition: record.state for record in stack.records("gated")[STAGE]}
+    assert PartitionState.BLOCKED in states.values()
+    assert stack.records("gated")["top_orders"] == published
+    text = "\n".join(stack.failures(run))
+    assert "minimum.revenue" in text
+    assert "stagehold resume" in text
+    answer = stack.resume(run)
+    assert [task["task_id"] for task in answer["cleared"]] == ["lineitem", STAGE, "top_orders"]
+    assert answer["reuse"] >= 16 + 16 + 15
+    stack.assert_answer_is_right("gated")
+
+
+def test_restore_from_a_stage_in_a_new_run(stack: Stack):
+    stack.run("restored")
+    before = stack.records("restored")
+    stack.run("restored", restore_from_stage="orders_by_customer")
+    after = stack.records("restored")
+    unchanged = [stage for stage in before if before[stage] == after[stage]]
+    assert sorted(unchanged) == ["customer", "lineitem", "orders"]
+    stack.assert_answer_is_right("restored")
+
+
+def test_a_run_that_failed_for_good_is_resumed_by_the_command(stack: Stack):
+    stack.inject(Point.AFTER_RECORD, STAGE, 1, FaultAction.FAIL)
+    run = stack.run("command", expected="failed")
+    resumed = stack.command("resume", f"{run.dag_id}/{run.run_id}")
+    assert resumed.returncode == 0, resumed.stderr
+    stack.finish(run)
+    stack.assert_answer_is_right("command")
