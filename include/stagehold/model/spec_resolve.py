@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
+from stagehold.model.execution_mode import StageExchange, output_types
 from stagehold.model.key_groups import default_max_parallelism
-from stagehold.model.spec import Exchange, ExecutionMode, Input, Output, OutputType, Pipeline, Source, Stage
+from stagehold.model.spec import Exchange, Input, Output, OutputType, Pipeline, Source, Stage
 from stagehold.model.spec_form import PipelineForm, StageForm
 from stagehold.model.spec_graph import partition_counts
 
@@ -18,20 +19,21 @@ def resolve(form: PipelineForm, order: tuple[str, ...], file: str) -> Pipeline:
     return Pipeline(name=form.pipeline or "", file=file, stages=stages, **rest)
 
 
-def default_output(mode: ExecutionMode, gated: bool, read_by: Sequence[Exchange]) -> OutputType:
-    """The type of an output that names none. Only what every reader takes partition by partition can flow unstored."""
-    flows = mode not in (ExecutionMode.BATCH, ExecutionMode.BATCH_FORCED)
-    one_to_one = bool(read_by) and set(read_by) == {Exchange.FORWARD}
-    return OutputType.PIPELINED if flows and one_to_one and not gated else OutputType.BLOCKING
-
-
 def output_of(name: str, form: PipelineForm) -> Output:
-    """A stage's output with its type chosen."""
-    stage = form.stages[name]
-    if "type" in stage.output.model_fields_set:
-        return stage.output
-    read_by = [reader.inputs[name].exchange for reader in form.stages.values() if name in reader.inputs]
-    return stage.output.model_copy(update={"type": default_output(form.execution_mode, stage.gate is not None, read_by)})
+    """A stage's output with its type chosen; one that nobody reads is stored."""
+    output = form.stages[name].output
+    if "type" in output.model_fields_set:
+        return output
+    return output.model_copy(update={"type": _chosen_types(form).get(name, OutputType.BLOCKING)})
+
+
+def _chosen_types(form: PipelineForm) -> Mapping[str, OutputType]:
+    exchanges = [
+        StageExchange(producer, reader, edge.exchange) for reader, stage in form.stages.items() for producer, edge in stage.inputs.items()
+    ]
+    given = {name: stage.output.type for name, stage in form.stages.items() if "type" in stage.output.model_fields_set}
+    gated = [name for name, stage in form.stages.items() if stage.gate is not None]
+    return output_types(exchanges, form.execution_mode, given=given, stored=gated)
 
 
 def key_of(stage: StageForm) -> tuple[str, ...]:
