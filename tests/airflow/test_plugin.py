@@ -1,0 +1,59 @@
+"""What loading the plugin costs, and that it registers what it should."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from stagehold.settings import PROJECT
+
+pytestmark = pytest.mark.airflow
+
+ENTRY = PROJECT / "plugins" / "stagehold_plugin.py"
+HEAVY = ("fastapi", "pyspark", "delta", "deltalake", "great_expectations", "stagehold")
+LOAD = f"""
+import json, runpy, sys
+from airflow.plugins_manager import AirflowPlugin
+before = set(sys.modules)
+plugin = runpy.run_path({str(ENTRY)!r})["StageholdPlugin"]
+print(json.dumps(sorted({{name.partition(".")[0] for name in set(sys.modules) - before}})))
+"""
+
+
+def loaded_by(code: str) -> set[str]:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+def test_a_task_process_that_loads_the_plugin_imports_nothing_of_it(airflow_home):
+    assert loaded_by(LOAD).isdisjoint(HEAVY)
+
+
+def test_the_web_api_imports_neither_spark_nor_what_comes_with_it(airflow_home):
+    code = "import json, sys; import stagehold.airflow.api; print(json.dumps(sorted(sys.modules)))"
+    assert loaded_by(code).isdisjoint({"pyspark", "delta", "deltalake", "great_expectations", "pandas"})
+
+
+def test_airflow_finds_the_plugin_and_nothing_else_in_the_folder(synced_airflow):
+    from airflow.plugins_manager import get_plugin_info
+
+    (plugin,) = [info for info in get_plugin_info() if info["name"] == "stagehold"]
+    assert plugin["react_apps"][0]["destination"] == "dag_run"
+    assert [app["url_prefix"] for app in plugin["fastapi_apps"]] == ["/stagehold"]
+
+
+def test_airflow_reports_no_problem_with_plugins(api, bearer):
+    assert api.get("/api/v2/plugins/importErrors", headers=bearer("admin")).json()["total_entries"] == 0
+
+
+def test_every_route_of_the_api_asks_who_is_there(airflow_home):
+    from fastapi.routing import APIRoute
+
+    from stagehold.airflow.api import create_api
+
+    routes = [route for route in create_api().routes if isinstance(route, APIRoute)]
+    assert len(routes) == 4
+    assert all(route.dependencies for route in routes)
