@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import subprocess
@@ -21,6 +22,10 @@ from stagehold.settings import Settings
 READY_SECONDS = 120.0
 STOP_SECONDS = 30.0
 POLL_SECONDS = 0.1
+
+Progress = Callable[[str], None]
+
+log = logging.getLogger(__name__)
 
 
 def living_supervisor(settings: Settings) -> SupervisorState | None:
@@ -43,7 +48,7 @@ def require_free_ports(settings: Settings) -> None:
     require_free(settings.airflow_port, service="Airflow's api-server", setting="STAGEHOLD_AIRFLOW_PORT")
 
 
-def start_supervisor(settings: Settings, progress: Callable[[str], None]) -> SupervisorState:
+def start_supervisor(settings: Settings, progress: Progress = log.info) -> SupervisorState:
     """Start a supervisor that outlives this process; returns when every service is ready.
 
     :param progress: is told of each service that became ready.
@@ -84,7 +89,7 @@ def stop_supervisor(settings: Settings) -> bool:
     return state is not None
 
 
-def _await_ready(settings: Settings, process: subprocess.Popen[bytes], progress: Callable[[str], None]) -> SupervisorState:
+def _await_ready(settings: Settings, process: subprocess.Popen[bytes], progress: Progress) -> SupervisorState:
     begun, told = time.monotonic(), set[str]()
     while (passed := time.monotonic() - begun) < READY_SECONDS:
         state = read_state(settings)

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import json
+import os
+import socket
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from stagehold.cli.main import app
+from stagehold.local.state import Failure, ServicePhase, ServiceState, SupervisorState, write_state
+from stagehold.run.processes import identify
+from stagehold.settings import Settings
+
+SERVICE = ServiceState("scheduler", ServicePhase.RUNNING, "http://127.0.0.1:1", 2, "2026-01-02T03:04:05+00:00", 77, 88)
+
+
+@pytest.fixture
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    monkeypatch.setenv("STAGEHOLD_HOME", str(tmp_path))
+    return Settings(home=str(tmp_path))
+
+
+@pytest.fixture
+def living(settings: Settings) -> SupervisorState:
+    """The record of a supervisor that lives: this process."""
+    own = identify(os.getpid())
+    assert own is not None
+    state = SupervisorState(own.pid, own.started, None, (SERVICE,))
+    write_state(settings, state)
+    return state
+
+
+def invoke(*arguments: str) -> Result:
+    return CliRunner().invoke(app, list(arguments))
+
+
+def test_status_says_how_to_start_what_is_not_up(settings: Settings) -> None:
+    assert "`stagehold up` starts them" in invoke("status").stdout
+
+
+def test_status_shows_each_service(living: SupervisorState) -> None:
+    line = next(line for line in invoke("status").stdout.splitlines() if "scheduler" in line)
+    assert line.split() == ["scheduler", "running", "77", "2", "2026-01-02", "03:04:05", "http://127.0.0.1:1"]
+    service = json.loads(invoke("status", "--json").stdout)["services"][0]
+    assert service == {
+        "name": "scheduler",
+        "state": "running",
+        "pid": 77,
+        "restarts": 2,
+        "since": "2026-01-02T03:04:05+00:00",
+        "address": "http://127.0.0.1:1",
+    }
+
+
+def test_status_says_why_a_supervisor_gave_up(settings: Settings, living: SupervisorState) -> None:
+    write_state(settings, replace(living, started=0, failure=Failure("scheduler", "ended 7 times", ("line",))))
+    text = invoke("status").stdout
+    assert "ended" in text
+    assert "They were stopped: scheduler ended 7 times. `stagehold up` starts them again." in text
+
+
+def test_up_says_at_once_that_it_is_up_already(living: SupervisorState) -> None:
+    result = invoke("up")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("Already up.\nAirflow: http://127.0.0.1:8080  user admin  password ")
+
+
+def test_down_says_that_nothing_was_up(settings: Settings) -> None:
+    assert invoke("down").stdout == "Nothing was up.\n"
+
+
+@pytest.mark.parametrize(
+    ("variable", "other"), [("STAGEHOLD_AIRFLOW_PORT", "STAGEHOLD_SPARK_PORT"), ("STAGEHOLD_SPARK_PORT", "STAGEHOLD_AIRFLOW_PORT")]
+)
+def test_up_names_a_port_that_is_taken_and_its_setting(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, variable: str, other: str
+) -> None:
+    with socket.socket() as taken, socket.socket() as free:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        free.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        monkeypatch.setenv(variable, str(port))
+        monkeypatch.setenv(other, str(free.getsockname()[1]))
+        free.close()
+        result = invoke("up")
+    assert result.exit_code == 1
+    assert f"Port {port}" in result.stderr
+    assert variable in result.stderr
+    assert not (settings.home_path / "supervisor.json").exists()
