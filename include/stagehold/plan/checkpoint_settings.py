@@ -1,0 +1,50 @@
+"""How often checkpoints are taken, how long they may take, and how many may fail. Times are in seconds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stagehold.model.spec import CheckpointSettings
+from stagehold.plan.checkpoint_store import Retention
+
+LONGEST_PAUSE = 365 * 24 * 3600.0
+
+
+@dataclass(frozen=True)
+class CoordinatorSettings:
+    """Defaults are Flink's, but for the last two.
+
+    :param tolerable_failures: so many may fail in a row; None for any number.
+    :param blocking_output_gate: Flink takes no checkpoint while a task writes a blocking output. Off: an attempt can
+        acknowledge at every wave boundary.
+    :param every_task: Flink demands that every task runs or is finished. Off: in a staged schedule some have not begun,
+        and those have nothing to save.
+    """
+
+    interval: float
+    min_pause: float = 0.0
+    timeout: float = 600.0
+    max_concurrent: int = 1
+    tolerable_failures: int | None = 0
+    retention: Retention = Retention.NEVER
+    blocking_output_gate: bool = False
+    every_task: bool = False
+
+    @staticmethod
+    def of(spec: CheckpointSettings) -> CoordinatorSettings:
+        """What a pipeline declares."""
+        return CoordinatorSettings(
+            interval=spec.interval.total_seconds(),
+            min_pause=spec.min_pause.total_seconds(),
+            timeout=spec.timeout.total_seconds(),
+            tolerable_failures=spec.tolerable_failures,
+        )
+
+    @property
+    def pause(self) -> float:
+        return min(self.min_pause, LONGEST_PAUSE)
+
+    @property
+    def period(self) -> float:
+        """Periodic checkpoints are never closer than the pause would let them be."""
+        return max(self.interval, self.pause)
