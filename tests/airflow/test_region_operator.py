@@ -10,6 +10,7 @@ import textwrap
 import time
 from datetime import UTC, datetime
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
@@ -81,10 +82,10 @@ def test_the_summary_is_small_and_for_people(operator, runner):
 
 
 def test_progress_goes_to_the_task_log(operator, runner, monkeypatch):
-    lines = []
-    monkeypatch.setattr(type(operator), "log", SimpleNamespace(info=lambda text, *args: lines.append(text % args)))
+    log = Mock()
+    monkeypatch.setattr(type(operator), "log", log)
     operator.execute(context())
-    assert lines == [
+    assert [call.args[0] % call.args[1:] for call in log.info.call_args_list] == [
         "orders: run 3 of 16 partitions: never computed for this interval",
         "orders: reused 13, computed 3 in 1 wave(s)",
     ]

@@ -1,0 +1,62 @@
+"""What a person does at night: log in, look at the failed run, press Resume, see it turn green."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import Page, expect, sync_playwright
+from tests.e2e.stack import PARTITIONS, RUN_SECONDS, Stack
+
+from stagehold.local.airflow_settings import USER, admin_password, airflow_url
+from stagehold.run.faults import FaultAction, Point
+
+pytestmark = [pytest.mark.e2e, pytest.mark.browser]
+
+CHROMIUM = Path("/usr/bin/chromium")
+STAGE = "shipping_priority"
+PATIENCE = 30_000  # ms: Airflow's page is large, and Spark has the other core
+
+
+@pytest.fixture
+def page(stack: Stack) -> Iterator[Page]:
+    with sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-background-networking"])
+        made = chromium.new_page(base_url=airflow_url(stack.settings), viewport={"width": 1440, "height": 1100})
+        made.set_default_timeout(PATIENCE)
+        yield made
+        chromium.close()
+
+
+def log_in(page: Page, stack: Stack) -> None:
+    page.goto("/auth/login")
+    page.locator("input[name=username]").fill(USER)
+    page.locator("input[name=password]").fill(admin_password(stack.settings))
+    page.keyboard.press("Enter")
+    page.wait_for_url(lambda url: "/login" not in url)
+
+
+def test_a_failed_run_is_seen_resumed_and_turns_green(stack: Stack, page: Page) -> None:
+    stack.inject(Point.AFTER_RECORD, STAGE, 1, FaultAction.FAIL)
+    run = stack.run("browser", expected="failed")
+    consumable = sum(len(records) for records in stack.records("browser").values())
+    log_in(page, stack)
+    page.goto(f"/dags/{run.dag_id}/runs/{quote(run.run_id, safe='')}")
+    page.get_by_role("link", name="Stagehold").click()
+
+    expect(page.get_by_test_id("headline")).to_have_text(
+        f"Failed at {STAGE}: {consumable} of {PARTITIONS} partitions are consumable", timeout=PATIENCE
+    )
+    expect(page.locator("[data-testid^=cell-][data-state=consumable]")).to_have_count(consumable)
+    expect(page.get_by_test_id(f"failure-{STAGE}")).to_contain_text("A fault was switched on")
+    expect(page.get_by_test_id("preview")).to_contain_text(f"reuses {consumable} partitions, runs {PARTITIONS - consumable}")
+
+    page.get_by_role("button", name="Resume").click()
+    expect(page.get_by_test_id("cleared")).to_contain_text("cleared 2 tasks in this run", timeout=PATIENCE)
+    expect(page.get_by_test_id("header")).to_have_attribute("data-state", "success", timeout=RUN_SECONDS * 1000)
+    expect(page.locator("[data-testid^=cell-][data-state=consumable]")).to_have_count(PARTITIONS)
+    expect(page.get_by_test_id("failures")).to_have_count(0)
+    assert stack.airflow.run(run.dag_id, run.run_id).state == "success"
+    stack.assert_answer_is_right("browser")
