@@ -65,7 +65,7 @@ clean: ## stop everything and remove the state folder (.stagehold, or STAGEHOLD_
 	@rm -rf "$${STAGEHOLD_HOME:-.stagehold}"
 
 bench: setup ## run the benchmarks in tests/bench
-	@for script in tests/bench/*.py; do $(BIN)/python "$$script" || exit 1; done
+	@for script in $(sort $(wildcard tests/bench/*.py)); do $(BIN)/python "$$script" || exit 1; done
 
 lock: ## pin the newest packages that requirements*.in allow (needs uv)
 	@test -n "$(UV)" || { echo "make lock needs uv: pip install uv" >&2; exit 1; }
