@@ -13,6 +13,7 @@
     |   +-- RestoreRefused        a checkpoint does not fit the pipeline it should be restored into
     |   +-- RestoreSourceUnusable the checkpoint or savepoint that was asked for cannot be read
     |   +-- CheckpointCorrupt     a stored checkpoint cannot be read
+    |   +-- RunLogCorrupt         the event log of a run contradicts itself or its pipeline
     |   +-- CheckpointStoreClosed a checkpoint came after its run had ended
     |   +-- UnknownName           a pipeline, stage, run or partition that does not exist
     |   +-- StageContractBroken   a stage function returned something the runner cannot commit
@@ -201,6 +202,17 @@ class CheckpointCorrupt(Terminal):
         super().__init__(
             f"Checkpoint {checkpoint} cannot be read: {reason}. Nothing was restored and nothing was deleted. "
             "Mend or delete it, then run `stagehold resume`."
+        )
+
+
+class RunLogCorrupt(Terminal):
+    """What a lost coordinator wrote down cannot be true, so nothing of it is used."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(
+            f"The run's event log cannot be used: {reason}. Recorded partitions are still safe. "
+            "The log is cleared; `stagehold plan` shows what runs again."
         )
 
 
