@@ -10,7 +10,7 @@ Optionally finished consumers are held instead: they restart only if `determinis
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -59,10 +59,10 @@ class Restart:
 
 @dataclass(frozen=True)
 class Failure:
-    """What failed. ``missing`` is the partition that the cause names as unreadable; it counts for this failure only."""
+    """What failed. ``missing`` are the partitions that the cause names as unreadable; they count for this failure only."""
 
     vertices: tuple[str, ...]
-    missing: str | None = None
+    missing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def region_failover(situation: Situation, failure: Failure) -> FailoverPlan:
     ``available`` is asked at most once for every partition, and only for inputs of regions that restart.
     """
     topology = situation.regions.topology
-    missing = None if failure.missing is None else topology.partition(failure.missing).id
+    missing = frozenset(topology.partition(name).id for name in failure.missing)
     first = [situation.regions.region_of[topology.vertex(vertex).id] for vertex in failure.vertices]
     return spread(situation, {region: Reached(RestartCause.FAILED) for region in first}, missing=missing)
 
@@ -117,7 +117,7 @@ class Reached:
     through: str | None = None
 
 
-def spread(situation: Situation, first: Mapping[int, Reached], *, missing: str | None = None) -> FailoverPlan:
+def spread(situation: Situation, first: Mapping[int, Reached], *, missing: Collection[str] = ()) -> FailoverPlan:
     """All that has to restart because the regions ``first`` do."""
     search = _Search(situation, _Readable(situation.regions.topology, situation.available, missing))
     for region, reached in first.items():
@@ -135,12 +135,12 @@ def spread(situation: Situation, first: Mapping[int, Reached], *, missing: str |
 class _Readable:
     """Whether a partition can be read again: asked anew, for a type that allows it, and not named as missing."""
 
-    def __init__(self, topology: Topology, available: Availability, missing: str | None) -> None:
+    def __init__(self, topology: Topology, available: Availability, missing: Collection[str]) -> None:
         self._topology, self._available, self._missing = topology, available, missing
 
     def __call__(self, partition: str) -> bool:
         kind = self._topology.partition_by_id[partition].type
-        return partition != self._missing and properties_of(kind).reconsumable and self._available(partition)
+        return partition not in self._missing and properties_of(kind).reconsumable and self._available(partition)
 
 
 class _Search:

@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from random import Random
+
+import pytest
+
+from stagehold import errors
+from stagehold.errors import Fenced, GateBlocked, LeaseHeld, PartitionDataMissing, Terminal
+from stagehold.plan.failure import FailureClass, causes, diagnose
+from stagehold.plan.failure_handling import RestartHistory, RootCause, handle_failure
+from stagehold.plan.restart_strategy import ExponentialDelay, FixedDelay, NoRestart
+
+FENCED = Fenced("a", 1, 2)
+MISSING = PartitionDataMissing("orders", [3, 4])
+HELD = LeaseHeld("a", "somebody", 3)
+
+
+def caused(*chain):
+    """The first error, caused by the second, caused by the third."""
+    for error, cause in pairwise(chain):
+        error.__cause__ = cause
+    return chain[0]
+
+
+def while_handling(error, handled):
+    error.__context__ = handled
+    return error
+
+
+# error -> class
+TABLE = [
+    ("anything", ValueError("x"), FailureClass.RECOVERABLE),
+    ("a file that does not open", FileNotFoundError("x"), FailureClass.ENVIRONMENT),
+    ("a network that does not answer", TimeoutError("x"), FailureClass.ENVIRONMENT),
+    ("too little memory", MemoryError(), FailureClass.ENVIRONMENT),
+    ("another attempt", HELD, FailureClass.ENVIRONMENT),
+    ("data that is gone", MISSING, FailureClass.PARTITION_DATA_MISSING),
+    ("an error that trying again cannot help", FENCED, FailureClass.NON_RECOVERABLE),
+    ("the same deep in the chain", caused(ValueError("x"), OSError("y"), Fenced("a", 1, 2)), FailureClass.NON_RECOVERABLE),
+    ("the same in a context", while_handling(OSError("x"), Fenced("a", 1, 2)), FailureClass.NON_RECOVERABLE),
+    ("the same in a group", ExceptionGroup("x", [ValueError("y"), Fenced("a", 1, 2)]), FailureClass.NON_RECOVERABLE),
+    ("missing data behind something", caused(RuntimeError("x"), PartitionDataMissing("a", [1])), FailureClass.PARTITION_DATA_MISSING),
+    ("missing data before the network", caused(OSError("x"), PartitionDataMissing("a", [1])), FailureClass.PARTITION_DATA_MISSING),
+]
+
+
+@pytest.mark.parametrize(("error", "kind"), [row[1:] for row in TABLE], ids=[row[0] for row in TABLE])
+def test_the_weightiest_class_in_the_chain_counts(error, kind):
+    found = diagnose(error)
+    assert found.kind is kind
+    assert found.kind.may_restart is (kind is not FailureClass.NON_RECOVERABLE)
+
+
+def test_a_suppressed_context_is_no_cause():
+    error = while_handling(ValueError("x"), Fenced("a", 1, 2))
+    error.__suppress_context__ = True
+    assert diagnose(error).kind is FailureClass.RECOVERABLE
+
+
+def test_a_chain_that_bites_its_tail_ends():
+    first, second = ValueError("x"), ValueError("y")
+    first.__cause__, second.__cause__ = second, first
+    assert list(causes(first)) == [first, second]
+
+
+def test_the_first_missing_data_of_the_chain_is_named():
+    found = diagnose(caused(RuntimeError("x"), PartitionDataMissing("orders", [3]), PartitionDataMissing("a", [1])))
+    assert (found.missing.stage, found.missing.partitions) == ("orders", (3,))
+    assert diagnose(ValueError("x")).missing is None
+
+
+def test_every_terminal_error_ends_the_run():
+    terminal = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Terminal)]
+    assert GateBlocked in terminal
+    assert all(diagnose(Exception.__new__(kind)).kind is FailureClass.NON_RECOVERABLE for kind in terminal)
+
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def story(strategy, *failures):
+    """Failures as (second, error); the handlings and the history they leave."""
+    history, handlings = RestartHistory(strategy), []
+    for second, error in failures:
+        handlings.append(handle_failure(error, subject=f"v{second}", history=history, now=START + timedelta(seconds=second)))
+        history = handlings[-1].history
+    return handlings, history
+
+
+def test_a_failure_before_the_planned_restart_is_filed_under_the_last_root_cause():
+    strategy = ExponentialDelay(random=Random(0), jitter=0, initial=timedelta(seconds=5))
+    handlings, history = story(strategy, (0, ValueError("x")), (3, ValueError("y")), (9, ValueError("z")))
+    assert [handling.root_cause for handling in handlings] == [True, False, True]
+    assert [handling.delay.total_seconds() for handling in handlings] == [5, 2, 7.5]
+    assert [(root.failure.subject, [entry.subject for entry in root.follow_ups]) for root in history.root_causes] == [
+        ("v0", ["v3"]),
+        ("v9", []),
+    ]
+    assert history.restarts == 2
+    assert history.root_causes[0].failure.text == "ValueError: x"
+
+
+def test_a_failure_that_cannot_be_recovered_from_is_a_root_cause_and_not_told_to_the_strategy():
+    strategy = ExponentialDelay(random=Random(0), jitter=0, initial=timedelta(seconds=5))
+    handlings, history = story(strategy, (0, ValueError("x")), (3, FENCED))
+    assert [(handling.restart, handling.root_cause) for handling in handlings] == [(True, True), (False, True)]
+    assert history.strategy == handlings[0].history.strategy
+    assert history.restarts == 1
+    assert history.root_causes[1] == RootCause(history.root_causes[1].failure)
+
+
+@pytest.mark.parametrize(("strategy", "restarts"), [(NoRestart(), 0), (FixedDelay(attempts=1), 1), (FixedDelay(attempts=2), 2)])
+def test_what_the_strategy_refuses_is_filed_but_no_restart(strategy, restarts):
+    handlings, history = story(strategy, (0, ValueError("x")), (5, MISSING))
+    assert [handling.restart for handling in handlings] == [restarts > 0, restarts > 1]
+    assert len(history.root_causes) == 2
+    assert history.restarts == restarts
+    assert handlings[1].diagnosis.missing is MISSING
