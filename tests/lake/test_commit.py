@@ -30,3 +30,14 @@ def test_a_wave_replaces_just_its_own_partitions(hand):
     assert hand.seen_by_anybody() == [(0, *A), (1, *C)]
     assert hand.read([first[0], second[0]]) == [(0, *A), (1, *C)]
     assert hand.read(first) == [(0, *A), (1, *B)]
+
+
+def test_an_attempt_that_was_fenced_cannot_publish(hand):
+    late = hand.prepare().wave({0: [A]})
+    fence(hand.location, 2)
+    version = hand.version
+    with pytest.raises(Fenced, match=r"epoch 1 .* fenced by epoch 2"):
+        publish(hand.location, late)
+    with pytest.raises(Fenced):
+        fence(hand.location, 1)
+    assert (hand.version, hand.seen_by_anybody()) == (version, [])

@@ -16,7 +16,7 @@ from stagehold.lake.staging import StagedWave
 from stagehold.model.compute_key import digest
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, Row, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import StructField, StructType
 
 Scalar = int | float | Decimal | str | date | datetime
@@ -56,7 +56,7 @@ def measure(spark: SparkSession, staged: StagedWave, schema: StructType, partiti
     ``schema`` is that of the frame that was staged. Columns that Stagehold added do not count.
     """
     fields = data_fields(schema)
-    measured = {row[0]: row for row in _measuring(spark, staged, fields).collect()} if staged.files else {}
+    measured = _rows(_measuring(spark, staged, fields)) if staged.files else {}
     columns = digest(f"{field.name} {field.dataType.simpleString()}" for field in fields)
     return tuple(
         _metrics(partition, measured.get(partition), fields, columns, _texts(staged, partition, fields)) for partition in partitions
@@ -74,7 +74,14 @@ def _measuring(spark: SparkSession, staged: StagedWave, fields: Sequence[StructF
     aggregates = [F.count(F.lit(1)), F.bit_xor(hashed), F.sum(hashed.bitwiseAND(F.lit(LOW_BITS)))]
     for field in fields:
         aggregates += _aggregates(field)
-    return frame.withColumn(HASH, content_hash(fields)).groupBy(PARTITION).agg(*aggregates)
+    named = [aggregate.alias(str(position)) for position, aggregate in enumerate(aggregates)]
+    return frame.withColumn(HASH, content_hash(fields)).groupBy(PARTITION).agg(*named)
+
+
+def _rows(frame: DataFrame) -> Mapping[int, Sequence[Any]]:
+    """Aggregates by partition. By Arrow, since rows lose the zone of their timestamps."""
+    columns = [column.to_pylist() for column in frame.toArrow().columns]
+    return {partition: values for partition, *values in zip(*columns, strict=True)}
 
 
 def _aggregates(field: StructField) -> list[Column]:
@@ -99,11 +106,11 @@ def _is_number(field: StructField) -> bool:
 
 
 def _metrics(
-    partition: int, row: Row | None, fields: Sequence[StructField], columns: str, texts: Mapping[str, tuple[str, str]]
+    partition: int, row: Sequence[Any] | None, fields: Sequence[StructField], columns: str, texts: Mapping[str, tuple[str, str]]
 ) -> PartitionMetrics:
-    rows, mixed, low = row[1:4] if row else (0, 0, 0)
+    rows, mixed, low = row[:3] if row else (0, 0, 0)
     fingerprint = f"{columns}-{rows}-{mixed & HASH_BITS:016x}-{low:x}"
-    values = [row[start : start + 4] if row else (0, None, None, None) for start in range(4, 4 + 4 * len(fields), 4)]
+    values = [row[start : start + 4] if row else (0, None, None, None) for start in range(3, 3 + 4 * len(fields), 4)]
     return PartitionMetrics(
         partition, rows, fingerprint, tuple(_column(field.name, found, texts) for field, found in zip(fields, values, strict=True))
     )

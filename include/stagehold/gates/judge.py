@@ -1,0 +1,184 @@
+"""Judges a wave's metrics: one frame with a row per partition, one validation by Great Expectations for all of them."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from stagehold.errors import GateErrored
+from stagehold.gates.suite import Expectation, Severity, Suite
+from stagehold.lake.measure import PartitionMetrics, Scalar
+
+if TYPE_CHECKING:
+    import pandas as pd  # type: ignore[import-untyped]
+    from great_expectations.core import ExpectationSuite, ExpectationSuiteValidationResult, ExpectationValidationResult
+    from great_expectations.expectations.expectation_configuration import ExpectationConfiguration
+
+PARTITION = "partition"
+COLUMN_ARGUMENTS = ("column", "column_A", "column_B", "column_list")
+ASKS_FOR_THE_COLUMN = "expect_column_to_exist"  # the one expectation that may name a metric which is not there
+POSITION = "position"  # results come back in another order once one of them has failed to compute
+RESULT_FORMAT = {"result_format": "COMPLETE", "unexpected_index_column_names": [PARTITION]}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What one expectation says about one partition; ``observed`` is the value it looked at."""
+
+    partition: int
+    expectation: str
+    passed: bool
+    observed: str
+    severity: Severity
+
+
+def preload() -> threading.Thread:
+    """Import Great Expectations in the background, which takes seconds, while Spark works."""
+    thread = threading.Thread(target=_great_expectations, name="import-great-expectations", daemon=True)
+    thread.start()
+    return thread
+
+
+def judge(metrics: Sequence[PartitionMetrics], suite: Suite) -> tuple[Verdict, ...]:
+    """A verdict for every partition and expectation.
+
+    The frame has the columns partition, rows, and per column nulls.<c>, minimum.<c>, maximum.<c> and total.<c>. Where
+    a partition has no such value (no rows, or only nulls) most expectations pass over it: state rows or nulls as well.
+    An expectation of the whole frame, such as a sum, that fails fails for every partition of the wave.
+
+    :raises GateErrored: when an expectation cannot be judged: an unknown metric or argument, or values it cannot compare.
+    """
+    if not metrics:
+        return ()
+    rows = [_row(one) for one in metrics]
+    for expectation in suite.expectations:
+        _refuse_unknown_metric(suite, expectation, list(rows[0]))
+    results = _validate(rows, suite)
+    return tuple(
+        verdict
+        for position, expectation in enumerate(suite.expectations)
+        for verdict in _verdicts(suite, expectation, results[position], rows)
+    )
+
+
+def _row(metrics: PartitionMetrics) -> dict[str, Scalar | None]:
+    row: dict[str, Scalar | None] = {PARTITION: metrics.partition, "rows": metrics.rows}
+    for column in metrics.columns:
+        row[f"nulls.{column.name}"] = column.nulls
+        row[f"minimum.{column.name}"] = column.minimum
+        row[f"maximum.{column.name}"] = column.maximum
+        row[f"total.{column.name}"] = column.total
+    return row
+
+
+def _refuse_unknown_metric(suite: Suite, expectation: Expectation, known: Sequence[str]) -> None:
+    unknown = [column for column in _columns(expectation) if column not in known]
+    if unknown and expectation.type != ASKS_FOR_THE_COLUMN:
+        raise GateErrored(suite.name, str(expectation), f"there is no metric {', '.join(unknown)}", known)
+
+
+def _columns(expectation: Expectation) -> list[str]:
+    named = (expectation.kwargs.get(argument, ()) for argument in COLUMN_ARGUMENTS)
+    return [column for columns in named for column in ((columns,) if isinstance(columns, str) else columns)]
+
+
+def _validate(rows: Sequence[Mapping[str, Any]], suite: Suite) -> Mapping[int, ExpectationValidationResult]:
+    """Results by position of their expectation in the suite."""
+    gx = _great_expectations()
+    context = gx.get_context(mode="ephemeral")
+    context.variables.progress_bars = _no_progress_bars()
+    asset = context.data_sources.add_pandas("metrics").add_dataframe_asset("wave")
+    batch = asset.add_batch_definition_whole_dataframe("wave").get_batch({"dataframe": _frame(rows)})
+    found: ExpectationSuiteValidationResult = batch.validate(_suite(suite), result_format=RESULT_FORMAT)
+    return {_position(result.expectation_config): result for result in found.results}
+
+
+def _frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """Values as Python objects: pandas would make floats of whole numbers, and lose digits, wherever one is missing."""
+    import pandas as pd
+
+    frame = pd.DataFrame([{name: _comparable(value) for name, value in row.items()} for row in rows], dtype=object)
+    return frame.astype({PARTITION: int, "rows": int})
+
+
+def _comparable(value: Any) -> Any:
+    """A value in the form in which YAML gives the limits it is compared with: float for decimals, times without zone."""
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    return value.astimezone(UTC).replace(tzinfo=None) if isinstance(value, datetime) and value.tzinfo else value
+
+
+def _suite(suite: Suite) -> ExpectationSuite:
+    from great_expectations.core import ExpectationSuite
+
+    built = ExpectationSuite(name=suite.name)
+    for position, expectation in enumerate(suite.expectations):
+        built.add_expectation_configuration(_configuration(suite, expectation, position))
+    return built
+
+
+def _configuration(suite: Suite, expectation: Expectation, position: int) -> ExpectationConfiguration:
+    from great_expectations.compatibility.pydantic import ValidationError
+    from great_expectations.expectations.expectation_configuration import ExpectationConfiguration
+
+    kwargs = {name: _comparable(value) for name, value in expectation.kwargs.items()}
+    configuration = ExpectationConfiguration(type=expectation.type, kwargs=kwargs, meta={POSITION: position})
+    try:
+        configuration.to_domain_obj()
+    except ValidationError as error:
+        wrong = "; ".join(f"{'.'.join(map(str, one['loc'])).replace('__root__', 'arguments')}: {one['msg']}" for one in error.errors())
+        raise GateErrored(suite.name, str(expectation), wrong) from error
+    return configuration
+
+
+def _position(configuration: ExpectationConfiguration | None) -> int:
+    assert configuration is not None
+    assert configuration.meta is not None
+    return int(configuration.meta[POSITION])
+
+
+def _verdicts(
+    suite: Suite, expectation: Expectation, result: ExpectationValidationResult, rows: Sequence[Mapping[str, Any]]
+) -> Iterator[Verdict]:
+    raised = next(_exceptions(result.exception_info), None)
+    if raised:
+        raise GateErrored(suite.name, str(expectation), raised.splitlines()[0])
+    failed = _failed_partitions(result, rows)
+    for row in rows:
+        observed = ", ".join(str(row.get(column)) for column in _columns(expectation)) or str(result.result.get("observed_value"))
+        yield Verdict(row[PARTITION], str(expectation), row[PARTITION] not in failed, observed, expectation.severity)
+
+
+def _failed_partitions(result: ExpectationValidationResult, rows: Sequence[Mapping[str, Any]]) -> set[int]:
+    if result.success:
+        return set()
+    if "unexpected_index_list" not in result.result:
+        return {row[PARTITION] for row in rows}
+    return {int(entry[PARTITION]) for entry in result.result["unexpected_index_list"]}
+
+
+def _exceptions(info: Any) -> Iterator[str]:
+    """Messages of what was raised: Great Expectations gives one entry, or one per metric it could not compute."""
+    if isinstance(info, Mapping):
+        if info.get("raised_exception"):
+            yield str(info.get("exception_message") or "it raised an error without a message")
+        for inner in info.values():
+            yield from _exceptions(inner)
+
+
+def _great_expectations() -> Any:
+    os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
+    import great_expectations
+
+    return great_expectations
+
+
+def _no_progress_bars() -> Any:
+    from great_expectations.data_context.types.base import ProgressBarsConfig
+
+    return ProgressBarsConfig(globally=False)
