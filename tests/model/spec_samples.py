@@ -185,6 +185,7 @@ MISTAKES: list[tuple[str, int, str, str]] = [
     ("splits: 4} => split: 4, splits: 4}", 20, "stages.lineitem.source.split", "4 | kind, path, splits (did you mean splits?)"),
     (", splits: 4} => }", 20, "stages.lineitem.source.splits", "nothing | a whole number, 1 or more"),
     ("raw/lineitem => raw/${table}", 20, "stages.lineitem.source.path", "${table} | ${lake} is the only variable"),
+    ("marts.top => marts.top, tables: x", 37, "stages.top.output.tables", "'x' | type, table (did you mean table?)"),
     ("marts.top => marts/top", 37, "stages.top.output.table", "'marts/top' | schema.table or table, in lower case"),
     (", table: marts.top => ", 37, "stages.top.output.table", "nothing | schema.table for an output of type blocking_persistent, and only there"),
     ("type: blocking_persistent,  => ", 37, "stages.top.output.table", "'marts.top' | schema.table for an output of type blocking_persistent"),

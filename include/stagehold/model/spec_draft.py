@@ -8,8 +8,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from stagehold.model.spec import OutputType
 from stagehold.model.spec_form import InputForm, PipelineForm, StageForm
-from stagehold.model.spec_graph import order_and_cycles, partition_counts
+from stagehold.model.spec_graph import chosen_types, order_and_cycles, partition_counts
 from stagehold.model.spec_yaml import FieldPath
 
 
@@ -46,6 +47,11 @@ class Draft:
         """Partitions by stage, where they follow from readable fields."""
         doubtful = frozenset(path[1] for path in self.broken if path[2:3] in (("inputs",), ("source",), ("partitions",)))
         return partition_counts(self.order, self.stages, doubtful)
+
+    @cached_property
+    def types(self) -> Mapping[str, OutputType]:
+        """The type of every output, given or chosen."""
+        return chosen_types(self.form)
 
     def is_broken(self, *path: str) -> bool:
         """Whether ``path`` or something around it could not be read."""

@@ -8,7 +8,7 @@ from stagehold.model.key_groups import default_max_parallelism
 from stagehold.model.spec import Exchange, OutputType
 from stagehold.model.spec_draft import Draft
 from stagehold.model.spec_form import InputForm, show, suggest
-from stagehold.model.spec_resolve import key_of, output_of
+from stagehold.model.spec_graph import key_of
 from stagehold.model.spec_yaml import Problem
 
 
@@ -85,7 +85,7 @@ def _check_per_wave(draft: Draft, name: str) -> Iterator[Problem]:
 def _check_output(draft: Draft, name: str) -> Iterator[Problem]:
     """A pipelined output is never stored, so nobody may need it later, whole, or judged."""
     path = ("stages", name, "output", "type")
-    if draft.is_broken(*path) or output_of(name, draft.form).type not in (OutputType.PIPELINED, OutputType.PIPELINED_BOUNDED):
+    if draft.is_broken(*path) or draft.types[name] not in (OutputType.PIPELINED, OutputType.PIPELINED_BOUNDED):
         return
     readers = {reader: draft.edges(reader)[name].exchange for reader in draft.stages if name in draft.edges(reader)}
     others = [f"{reader} ({exchange})" for reader, exchange in readers.items() if exchange is not Exchange.FORWARD]

@@ -92,6 +92,6 @@ def _pipeline(document: Document, *, project: Path, suites: Path) -> Pipeline:
     draft = Draft(form, document.data, frozenset(problem.path for problem in broken), project, suites)
     found = [*broken, *check(draft)]
     if not found:
-        return resolve(form, draft.order, document.file)
+        return resolve(draft, document.file)
     placed = {SpecProblem(document.line(one.path), ".".join(one.path) or "file", one.given, one.allowed): None for one in found}
     raise InvalidSpec(document.file, sorted(placed, key=lambda problem: problem.line))

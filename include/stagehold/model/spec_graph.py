@@ -1,12 +1,13 @@
-"""The shape of the graph while it is still being checked: order, cycles, partition counts."""
+"""What follows from the shape of the graph, also while it is still being checked: order, cycles, counts, types, keys."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from graphlib import CycleError, TopologicalSorter
 
-from stagehold.model.spec import Exchange
-from stagehold.model.spec_form import StageForm
+from stagehold.model.execution_mode import StageExchange, output_types
+from stagehold.model.spec import Exchange, OutputType
+from stagehold.model.spec_form import PipelineForm, StageForm
 
 Producers = Mapping[str, tuple[str, ...]]
 
@@ -33,6 +34,22 @@ def partition_counts(order: Iterable[str], stages: Mapping[str, StageForm], doub
     for name in order:
         counts[name] = stages[name].partitions or (None if name in doubtful else _implied(stages[name], counts))
     return counts
+
+
+def chosen_types(form: PipelineForm) -> Mapping[str, OutputType]:
+    """The type of every stage's output; one that nobody reads is stored."""
+    exchanges = [
+        StageExchange(producer, reader, edge.exchange) for reader, stage in form.stages.items() for producer, edge in stage.inputs.items()
+    ]
+    given = {name: stage.output.type for name, stage in form.stages.items() if "type" in stage.output.model_fields_set}
+    gated = [name for name, stage in form.stages.items() if stage.gate is not None]
+    read = output_types(exchanges, form.execution_mode, given=given, stored=gated)
+    return {name: read.get(name, OutputType.BLOCKING) for name in form.stages}
+
+
+def key_of(stage: StageForm) -> tuple[str, ...]:
+    """Output columns that tell a row's partition; by default the columns of the first keyed input."""
+    return stage.key or next((edge.key for edge in stage.inputs.values() if edge.exchange is Exchange.KEYED), ())
 
 
 def _implied(stage: StageForm, counts: Mapping[str, int | None]) -> int | None:
