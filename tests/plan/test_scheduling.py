@@ -44,6 +44,7 @@ LAZY = [
     ("a producer restarts first, then its consumer", "a-b", [("start", "a"), ("a", "b"), ("!ab", "a"), ("a", "b")]),
     ("a restart of one vertex restarts its region", "a>b b-c", [("start", "ab"), ("b", "c"), ("!ac", "ab"), ("b", "c")]),
     ("an output that was not yet produced is not lost", "a-b", [("start", "a"), ("!a", "a"), ("a", "b")]),
+    ("both lost inputs are waited for again", "ab-c", [("start", "a b"), ("a", ""), ("b", "c"), ("!abc", "a b"), ("a", ""), ("b", "c")]),
     ("one of two lost inputs is waited for again", "ab-c", [("start", "a b"), ("a", ""), ("b", "c"), ("!bc", "b"), ("b", "c")]),
 ]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from random import Random
 
@@ -12,6 +12,13 @@ from stagehold.model.spec_checks import PARAMETERS
 from stagehold.plan.restart_strategy import ExponentialDelay, FailureRate, FixedDelay, NoRestart, RestartDecider
 
 OTHER_NAMES = {"off": RestartStrategy.NONE, "disable": RestartStrategy.NONE}
+
+
+_STEADY: Mapping[RestartStrategy, Callable[..., RestartDecider]] = {
+    RestartStrategy.NONE: NoRestart,
+    RestartStrategy.FIXED_DELAY: FixedDelay,
+    RestartStrategy.FAILURE_RATE: FailureRate,
+}
 
 
 def strategy_named(text: str) -> RestartStrategy:
@@ -42,15 +49,9 @@ def restart_strategy(settings: RestartSettings, *, random: Random) -> RestartDec
     given = settings.model_dump(exclude_none=True, exclude={"strategy"})
     if "delay" in given:
         given["wait"] = given.pop("delay")
-    match settings.strategy:
-        case RestartStrategy.NONE:
-            return NoRestart()
-        case RestartStrategy.FIXED_DELAY:
-            return FixedDelay(**given)
-        case RestartStrategy.FAILURE_RATE:
-            return FailureRate(**given)
-        case RestartStrategy.EXPONENTIAL_DELAY:
-            return ExponentialDelay(random=random, **given)
+    if settings.strategy is RestartStrategy.EXPONENTIAL_DELAY:
+        return ExponentialDelay(random=random, **given)
+    return _STEADY[settings.strategy](**given)
 
 
 def _problems(settings: RestartSettings) -> Iterator[tuple[str, str, str]]:
