@@ -172,3 +172,16 @@ def test_a_dag_without_regions_is_told_apart_politely(api, bearer, monkeypatch, 
     monkeypatch.setattr("stagehold.airflow.dag_runs.RegionOperator", type("OtherOperator", (), {}))
     answer = api.get(half_done.url + "/grid", headers=bearer("admin"))
     assert (answer.status_code, "is not a Stagehold pipeline" in answer.json()["detail"]) == (404, True)
+
+
+@pytest.mark.parametrize(("stage", "expected"), [("orders", 200), (None, 200), ("no_such_stage", 422)])
+def test_a_backfill_may_restore_from_a_stage(api, bearer, stage, expected):
+    asked = {
+        "dag_id": "shipping_priority",
+        "from_date": "2026-10-01T00:00:00Z",
+        "to_date": "2026-10-03T23:00:00Z",
+        "dag_run_conf": {"restore_from_stage": stage},
+    }
+    answer = api.post("/api/v2/backfills/dry_run", headers=bearer("admin"), json=asked)
+    assert answer.status_code == expected
+    assert expected != 200 or len(answer.json()["backfills"]) == 3

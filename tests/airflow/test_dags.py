@@ -6,7 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -69,6 +69,15 @@ def test_the_dag_follows_the_declared_schedule_and_does_not_catch_up(bag):
     dag = bag.dags["shipping_priority"]
     assert (dag.schedule, dag.catchup, dag.tags) == ("0 2 * * *", False, {"stagehold"})
     assert bag.dags["handwritten_example"].schedule is None
+
+
+def test_switching_the_dag_on_starts_nothing_before_its_next_time(synced_airflow):
+    from airflow.models.dag import DagModel
+    from airflow.utils.session import create_session
+
+    with create_session() as session:
+        stored = session.get(DagModel, "shipping_priority")
+        assert stored.next_dagrun_create_after > datetime.now(UTC)
 
 
 def test_the_form_offers_every_stage_to_restore_from(bag):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,6 @@ from stagehold.model.spec_file import load_each_pipeline
 from stagehold.plan.regions import stage_regions
 from stagehold.settings import Settings
 
-# Static, so that the DAG does not change with every parse; early, so that a backfill may go back far.
-START_DATE = datetime(2020, 1, 1, tzinfo=UTC)
 # More than one, so that a resumed run need not wait behind tonight's; few, because they share one Spark server.
 MAX_ACTIVE_RUNS = 4
 JSON_TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
@@ -46,7 +44,7 @@ def compile_pipeline(pipeline: Pipeline, settings: Settings) -> DAG:
     dag = DAG(
         dag_id=pipeline.name,
         schedule=pipeline.schedule,
-        start_date=START_DATE,
+        # No start date: with one, switching the DAG on would at once start a run for the schedule's last time.
         catchup=False,
         max_active_runs=MAX_ACTIVE_RUNS,
         tags=["stagehold"],
