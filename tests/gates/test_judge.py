@@ -97,6 +97,18 @@ def test_mostly_lets_some_partitions_differ():
     assert failed(*metrics, by=between("rows", min_value=1, mostly=0.8)) == [0]
 
 
+def test_not_a_number_is_within_no_limits():
+    assert failed(partition(0, amount=1.0), partition(1, amount=float("nan")), by=between("maximum.amount", min_value=0)) == [1]
+
+
+def test_a_metric_that_was_not_measured_is_an_error_unless_there_was_nothing_to_measure():
+    flag = PartitionMetrics(0, 3, "", (ColumnMetrics("flag", 1),))
+    with pytest.raises(GateErrored, match=r"minimum\.flag of partition 0 was not measured"):
+        judge([flag], suite(between("minimum.flag", min_value=0)))
+    nulls = PartitionMetrics(1, 3, "", (ColumnMetrics("flag", 3),))
+    assert failed(nulls, by=between("minimum.flag", min_value=0)) == []
+
+
 def test_an_unknown_metric_is_no_verdict_but_an_error_that_lists_the_known_ones():
     with pytest.raises(GateErrored, match=r"there is no metric minimum\.amont\. Allowed: partition, rows, nulls\.amount, minimum\.amount"):
         judge([partition(0, amount=1)], suite(between("rows", min_value=1), between("minimum.amont", min_value=0)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -48,7 +49,8 @@ def judge(metrics: Sequence[PartitionMetrics], suite: Suite) -> tuple[Verdict, .
     """A verdict for every partition and expectation.
 
     The frame has the columns partition, rows, and per column nulls.<c>, minimum.<c>, maximum.<c> and total.<c>. Where
-    a partition has no such value (no rows, or only nulls) most expectations pass over it: state rows or nulls as well.
+    a partition has no such value, because it has no rows or only nulls, most expectations pass over it: state rows or
+    nulls as well.
     An expectation of the whole frame, such as a sum, that fails fails for every partition of the wave.
 
     :raises GateErrored: when an expectation cannot be judged: an unknown metric or argument, or values it cannot compare.
@@ -58,6 +60,7 @@ def judge(metrics: Sequence[PartitionMetrics], suite: Suite) -> tuple[Verdict, .
     rows = [_row(one) for one in metrics]
     for expectation in suite.expectations:
         _refuse_unknown_metric(suite, expectation, list(rows[0]))
+        _refuse_unmeasured(suite, expectation, metrics, rows)
     results = _validate(rows, suite)
     return tuple(
         verdict
@@ -80,6 +83,19 @@ def _refuse_unknown_metric(suite: Suite, expectation: Expectation, known: Sequen
     unknown = [column for column in _columns(expectation) if column not in known]
     if unknown and expectation.type != ASKS_FOR_THE_COLUMN:
         raise GateErrored(suite.name, str(expectation), f"there is no metric {', '.join(unknown)}", known)
+
+
+def _refuse_unmeasured(
+    suite: Suite, expectation: Expectation, metrics: Sequence[PartitionMetrics], rows: Sequence[Mapping[str, Any]]
+) -> None:
+    """Great Expectations passes over a missing value. That is right only where the partition has nothing to measure."""
+    empty = {(one.partition, column.name) for one in metrics for column in one.columns if column.nulls == one.rows}
+    for name in _columns(expectation):
+        column = name.partition(".")[2]
+        for row in rows:
+            if name in row and row[name] is None and (row[PARTITION], column) not in empty:
+                why = "its type has none, its texts are too long, or its sum is too large"
+                raise GateErrored(suite.name, str(expectation), f"{name} of partition {row[PARTITION]} was not measured: {why}")
 
 
 def _columns(expectation: Expectation) -> list[str]:
@@ -150,8 +166,14 @@ def _verdicts(
         raise GateErrored(suite.name, str(expectation), raised.splitlines()[0])
     failed = _failed_partitions(result, rows)
     for row in rows:
+        # Great Expectations passes over NaN as well; it is the greatest of all numbers to Spark, and within no limits.
+        passed = row[PARTITION] not in failed and not any(_is_nan(row.get(column)) for column in _columns(expectation))
         observed = ", ".join(str(row.get(column)) for column in _columns(expectation)) or str(result.result.get("observed_value"))
-        yield Verdict(row[PARTITION], str(expectation), row[PARTITION] not in failed, observed, expectation.severity)
+        yield Verdict(row[PARTITION], str(expectation), passed, observed, expectation.severity)
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)
 
 
 def _failed_partitions(result: ExpectationValidationResult, rows: Sequence[Mapping[str, Any]]) -> set[int]:

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from stagehold.lake.delta_log import LOG_FOLDER
 from stagehold.lake.files import files_at
-from stagehold.lake.staging import DATA_FOLDER
 from stagehold.model.records import PartitionRecord
 
 COMMIT = re.compile(r"_delta_log/(\d{20})\.json")
@@ -51,4 +50,5 @@ def _present(table: str, folders: Collection[str]) -> Mapping[str, int]:
 
 
 def _attempt_folder(path: str) -> str:
-    return "/".join(path.split("/")[: len(DATA_FOLDER.split("/")) + 1])
+    data, attempt, *_ = path.split("/")
+    return f"{data}/{attempt}"

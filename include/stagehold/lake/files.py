@@ -7,7 +7,11 @@ import shutil
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
+
+from stagehold.lake.location import OBJECT_STORE
+
+KEYS_PER_DELETE = 1000  # S3's limit
 
 
 class Files(Protocol):
@@ -45,7 +49,39 @@ class FolderFiles:
         shutil.rmtree(self._root / folder, ignore_errors=True)
 
 
-@lru_cache(maxsize=64)
+class ObjectFiles:
+    """Files under a prefix of an S3 bucket; address and keys come from the AWS_ variables, as for every AWS client."""
+
+    def __init__(self, uri: str) -> None:
+        self._bucket, _, prefix = uri.removeprefix(OBJECT_STORE).partition("/")
+        self._root = f"{prefix.rstrip('/')}/" if prefix else ""
+
+    def sizes(self, folder: str) -> Mapping[str, int]:
+        pages = _s3(os.getpid()).get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=f"{self._root}{folder}/")
+        found = (entry for page in pages for entry in page.get("Contents", ()))
+        return {entry["Key"].removeprefix(self._root): entry["Size"] for entry in found}
+
+    def tail(self, path: str, length: int) -> bytes:
+        answer = _s3(os.getpid()).get_object(Bucket=self._bucket, Key=self._root + path, Range=f"bytes=-{length}")
+        return bytes(answer["Body"].read())
+
+    def delete(self, folder: str) -> None:
+        keys = [{"Key": self._root + path} for path in self.sizes(folder)]
+        for start in range(0, len(keys), KEYS_PER_DELETE):
+            answer = _s3(os.getpid()).delete_objects(Bucket=self._bucket, Delete={"Objects": keys[start : start + KEYS_PER_DELETE]})
+            for error in answer.get("Errors", ()):
+                raise OSError(f"{OBJECT_STORE}{self._bucket}/{error['Key']} cannot be deleted: {error['Message']}")
+
+
 def files_at(uri: str) -> Files:
     """Files below ``uri``."""
-    return FolderFiles(uri)
+    return ObjectFiles(uri) if uri.startswith(OBJECT_STORE) else FolderFiles(uri)
+
+
+@lru_cache(maxsize=1)
+def _s3(process: int) -> Any:  # noqa: ARG001
+    """One client per process: a fork must not use its parent's connections."""
+    import boto3  # type: ignore[import-untyped]
+    from botocore.config import Config  # type: ignore[import-untyped]
+
+    return boto3.client("s3", config=Config(retries={"mode": "standard"}))

@@ -30,17 +30,25 @@ def ensure_table(spark: SparkSession, location: TableLocation, schema: StructTyp
     :raises StageContractBroken: when a column cannot be stored.
     :raises TableSchemaConflict: when a published table would lose or change columns; nothing is changed.
     """
+    from pyspark.errors import PySparkException
+
     refuse_unusable_columns(location.stage, schema)
     wanted = _table_schema(location, schema)
+    try:
+        _bring_about(spark, location, wanted)
+    except PySparkException:
+        # If that was because another interval made or changed the table just now, there is less to do, or nothing.
+        _bring_about(spark, location, wanted)
+
+
+def _bring_about(spark: SparkSession, location: TableLocation, wanted: StructType) -> None:
     if not table_exists(location.uri):
         spark.sql(_create("CREATE TABLE IF NOT EXISTS", location, wanted))
-    present, types = schema_fields(open_table(location.uri)), _types(wanted)
-    if list(present.items()) == list(types.items()):
-        return
-    if location.interval is None:
-        spark.sql(_create("CREATE OR REPLACE TABLE", location, wanted))
-    else:
+    present = schema_fields(open_table(location.uri))
+    if location.interval is not None:
         _add_columns(spark, location, wanted, present)
+    elif list(present.items()) != list(_types(wanted).items()):
+        spark.sql(_create("CREATE OR REPLACE TABLE", location, wanted))
 
 
 def _table_schema(location: TableLocation, schema: StructType) -> StructType:
