@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from stagehold.errors import GateBlocked, PartitionDataMissing, StageholdError
 from stagehold.gates.judge import preload
 from stagehold.gates.suite import load_suite
-from stagehold.lake.commit import fence
 from stagehold.lake.location import TableLocation, table_location
 from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.ledger.ledger import Ledger
@@ -124,10 +123,7 @@ class RegionAttempt:
         decisions = [decision for decision in plan.of(stage.name) if decision.action.computes]
         if not decisions:
             return 0
-        runner = self._runner(stage, plan, spark)
-        runner.prepare(decisions[0].partition)
-        fence(runner.location, self.attempt.epoch)
-        return runner.run(decisions)
+        return self._runner(stage, plan, spark).run(decisions)
 
     def _runner(self, stage: Stage, plan: ResumePlan, spark: SparkSession) -> StageRunner:
         sources = (self.task.pipeline.stage(name) for name in self.task.region.stages)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import logging
-import os
 import secrets
 import shutil
 import socket
@@ -34,7 +33,7 @@ from stagehold.run.server_files import (
 )
 from stagehold.settings import Settings
 
-START_SECONDS = 90.0
+START_SECONDS = 180.0  # a start that fails is noticed at once; this is for machines that are busy with other work
 STOP_SECONDS = 10.0
 LOG_LINES = 8
 SERVER_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
@@ -47,10 +46,21 @@ _children: dict[int, subprocess.Popen[bytes]] = {}
 
 @dataclass(frozen=True)
 class LaunchedServer:
-    """A server's process, which whoever launched it has to reap, and what is recorded about it."""
+    """A server's process and the one that sends it the first queries; whoever launched them has to reap them."""
 
     child: subprocess.Popen[bytes]
+    warm_up: subprocess.Popen[bytes]
     state: ServerState
+
+    def ready(self) -> bool:
+        """Whether the first queries were answered; a server that fails them is killed. Does not wait."""
+        if self.warm_up.poll():
+            self.child.kill()
+        return self.warm_up.returncode == 0 and self.child.poll() is None
+
+    def stop_warm_up(self) -> None:
+        self.warm_up.kill()
+        self.warm_up.wait()
 
 
 def running_server(settings: Settings) -> ServerState | None:
@@ -74,15 +84,16 @@ def start_server(settings: Settings) -> ServerState:
         server = launch_server(settings)
         _children[server.state.pid] = server.child
         try:
-            await_server(settings, server.state)
+            _await_ready(settings, server)
         except BaseException:
+            server.stop_warm_up()
             stop_server(settings)
             raise
         return server.state
 
 
 def launch_server(settings: Settings) -> LaunchedServer:
-    """Start the server's process and return at once; it can be used some seconds later."""
+    """Start the server's process and return at once; it can be used when it is `ready`, some seconds later."""
     if port_answers(settings.spark_port):
         raise SparkUnavailable(f"port {settings.spark_port} is taken by another program; STAGEHOLD_SPARK_PORT chooses another.")
     folder = server_folder(settings)
@@ -93,7 +104,6 @@ def launch_server(settings: Settings) -> LaunchedServer:
     state = ServerState(
         pid=child.pid,
         started=process.started if process else 0,
-        owner=os.getpid(),
         port=settings.spark_port,
         token=token,
         fingerprint=server_fingerprint(settings),
@@ -101,22 +111,7 @@ def launch_server(settings: Settings) -> LaunchedServer:
     )
     write_state(settings, state)
     log.info("spark server started: pid=%d port=%d fingerprint=%s", state.pid, state.port, state.fingerprint)
-    return LaunchedServer(child, state)
-
-
-def await_server(settings: Settings, state: ServerState) -> None:
-    """Wait until a query has been answered; raises SparkUnavailable with the end of the server's log otherwise."""
-    answered = wait_until(lambda: port_answers(state.port) or not state.process.alive, START_SECONDS)
-    if not answered or not state.process.alive:
-        raise SparkUnavailable("the server did not start; the end of its log:", last_lines(settings))
-    # In a process of its own: the caller may fork later, and must not hold gRPC's threads then.
-    warm_up = [sys.executable, "-m", "stagehold.run.warm_up"]
-    try:
-        answer = subprocess.run(warm_up, env=python_environment(settings), capture_output=True, text=True, timeout=START_SECONDS)
-    except subprocess.TimeoutExpired:
-        raise SparkUnavailable("the server answered no query; the end of its log:", last_lines(settings)) from None
-    if answer.returncode:
-        raise SparkUnavailable("the first query failed:", answer.stderr.splitlines()[-LOG_LINES:])
+    return LaunchedServer(child, _start_warm_up(settings), state)
 
 
 def stop_server(settings: Settings) -> None:
@@ -153,9 +148,30 @@ def port_answers(port: int) -> bool:
         return False
 
 
-def last_lines(settings: Settings) -> list[str]:
-    """The end of the server's log, without the frames of stack traces."""
-    lines = server_log(settings).read_text(errors="replace").splitlines()
+def _await_ready(settings: Settings, server: LaunchedServer) -> None:
+    if wait_until(lambda: server.ready() or server.child.poll() is not None, START_SECONDS) and server.child.poll() is None:
+        return
+    if server.warm_up.returncode:
+        raise SparkUnavailable("the first query failed:", _last_lines(_warm_up_log(settings)))
+    raise SparkUnavailable("the server did not start; the end of its log:", _last_lines(server_log(settings)))
+
+
+def _start_warm_up(settings: Settings) -> subprocess.Popen[bytes]:
+    """It loads its libraries while the server starts.
+
+    It is a process of its own because the caller may fork later, and must not hold gRPC's threads when it does.
+    """
+    command, folder = [sys.executable, "-m", "stagehold.run.warm_up"], server_folder(settings)
+    return start_process(command, environment=python_environment(settings), folder=folder, log=_warm_up_log(settings))
+
+
+def _warm_up_log(settings: Settings) -> Path:
+    return server_log(settings).with_name("spark-warm-up.log")
+
+
+def _last_lines(log_file: Path) -> list[str]:
+    """The end of a log, without the frames of Java's stack traces."""
+    lines = log_file.read_text(errors="replace").splitlines()
     return [line for line in lines if not line.lstrip().startswith("at ")][-LOG_LINES:]
 
 

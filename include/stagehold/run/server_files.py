@@ -28,14 +28,10 @@ appender.console.layout.pattern = %d{yyyy-MM-dd HH:mm:ss.SSS} %p %c{1}: %m%n%ex
 
 @dataclass(frozen=True)
 class ServerState:
-    """A server that was started; ``started`` is its start time in clock ticks, which tells it from a later owner of its pid.
-
-    ``owner`` is the process that started it and with which it dies.
-    """
+    """A server that was started; ``started`` is its start time in clock ticks, which tells it from a later owner of its pid."""
 
     pid: int
     started: int
-    owner: int
     port: int
     token: str
     fingerprint: str

@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from stagehold.errors import GateBlocked
 from stagehold.gates.judge import Verdict, judge
 from stagehold.gates.suite import Severity, Suite
-from stagehold.lake.commit import CommittedPartition, WaveCommit, publish
+from stagehold.lake.commit import CommittedPartition, WaveCommit, fence, publish
 from stagehold.lake.location import TableLocation
 from stagehold.lake.measure import PartitionMetrics, measure
 from stagehold.lake.staging import StagedWave, stage_frame
@@ -28,6 +29,9 @@ from stagehold.plan.resume import Decision
 from stagehold.plan.waves import WaveSizer
 from stagehold.run.faults import Point, reach
 from stagehold.run.frames import FrameBuilder
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
 
 
 @dataclass(frozen=True)
@@ -46,34 +50,36 @@ class StageRunner:
     home: Path
     progress: Callable[[str], None]
 
-    def prepare(self, partition: int) -> None:
-        """Create the table, so that the fence has a log to go to before anything is written."""
-        ensure_table(self.frames.spark, self.location, self.frames.output(self.stage, (partition,)).schema)
-
     def run(self, decisions: Sequence[Decision]) -> int:
         """Compute the decided partitions; returns the number of waves.
 
+        The table is created first, so that the fence has a log to go to before anything is written.
+
+        :raises StageContractBroken: before anything is written, when the function's frame cannot be stored.
         :raises GateBlocked: after the last wave, when the gate refused some partitions; all others are consumable.
         """
+        schema = self.frames.check(self.stage, decisions[0].partition)
+        ensure_table(self.frames.spark, self.location, schema)
+        fence(self.location, self.attempt.epoch)
         remaining = tuple(decisions)
         size, wave, refused = self.sizer.first(len(remaining)), 0, []
         while remaining:
             wave, started = wave + 1, time.monotonic()
             current, remaining = remaining[:size], remaining[size:]
-            refused += self._wave(wave, current)
+            refused += self._wave(wave, current, schema)
             size = self.sizer.following(len(current), time.monotonic() - started, len(remaining))
         if refused:
             raise GateBlocked(self.stage.name, _reasons(refused))
         return wave
 
-    def _wave(self, wave: int, decisions: Sequence[Decision]) -> list[Verdict]:
+    def _wave(self, wave: int, decisions: Sequence[Decision], schema: StructType) -> list[Verdict]:
         started = time.monotonic()
         partitions = tuple(decision.partition for decision in decisions)
         self._reach(Point.BEFORE_WRITE, wave)
         frame = self.frames.output(self.stage, partitions)
         staged = stage_frame(frame, self.location, self.attempt.attempt_id, wave, partitions, self.frames.group_columns(self.stage))
         self._reach(Point.AFTER_WRITE, wave)
-        metrics = measure(self.frames.spark, staged, frame.schema, partitions)
+        metrics = measure(self.frames.spark, staged, schema, partitions)
         verdicts = judge(metrics, self.suite) if self.suite else ()
         refused = [verdict for verdict in verdicts if not verdict.passed and verdict.severity is Severity.CRITICAL]
         blocked = {verdict.partition for verdict in refused}
@@ -155,7 +161,7 @@ class StageRunner:
         for one in metrics:
             state = "blocked by its gate" if one.partition in blocked else f"consumable, version {version}"
             self.progress(f"{self.stage.name}[{one.partition}] {state}: {one.rows} rows (epoch {self.attempt.epoch}, wave {wave})")
-        self.progress(f"{self.stage.name}: wave {wave} of {len(metrics)} partitions took {seconds:.1f} s")
+        self.progress(f"{self.stage.name}: wave {wave}, {len(metrics)} partitions, took {seconds:.1f} s")
 
     def _reach(self, point: Point, wave: int) -> None:
         reach(self.home, point, self.stage.name, wave)
