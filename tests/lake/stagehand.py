@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from deltalake import DeltaTable
+from tests.lake.paper_table import records
 
 from stagehold.lake.commit import CommittedPartition, WaveCommit, fence, publish
 from stagehold.lake.location import TableLocation
@@ -15,7 +15,7 @@ from stagehold.lake.measure import PartitionMetrics, measure
 from stagehold.lake.read import read_partitions
 from stagehold.lake.staging import StagedWave, stage_frame
 from stagehold.lake.tables import ensure_table
-from stagehold.model.records import Cell, PartitionRecord, PartitionState
+from stagehold.model.records import PartitionRecord
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -70,28 +70,7 @@ class Stagehand:
 
     def publish(self, rows: Mapping[int, Rows], wave: int = 1) -> list[PartitionRecord]:
         commit = self.wave(rows, wave)
-        return self.records(commit, publish(self.location, commit))
-
-    def records(self, commit: WaveCommit, version: int) -> list[PartitionRecord]:
-        return [
-            PartitionRecord(
-                cell=Cell("p", commit.stage, self.location.interval or "2026-11-20"),
-                partition=one.partition,
-                state=PartitionState.CONSUMABLE,
-                run_id=commit.run_id,
-                attempt_id=commit.attempt_id,
-                epoch=commit.epoch,
-                wave=commit.wave,
-                table=self.location.uri,
-                version=version,
-                files=one.files,
-                rows=one.rows,
-                fingerprint=one.fingerprint,
-                compute_key=one.compute_key,
-                recorded_at=datetime(2026, 11, 20, tzinfo=UTC),
-            )
-            for one in commit.partitions
-        ]
+        return records(self.location, commit, publish(self.location, commit))
 
     def read(self, records: Sequence[PartitionRecord]) -> list[tuple[Any, ...]]:
         """(partition, the stage's own columns), sorted."""

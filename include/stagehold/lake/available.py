@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from stagehold.lake.delta_log import LOG_FOLDER
+from stagehold.lake.delta_log import COMMIT_FILE, LOG_FOLDER
 from stagehold.lake.files import files_at
 from stagehold.model.records import PartitionRecord
 
-COMMIT = re.compile(r"_delta_log/(\d{20})\.json")
 CHECKPOINT = re.compile(r"_delta_log/(\d{20})\.checkpoint(\..+)?\.parquet")
 
 
@@ -28,7 +27,7 @@ def missing_data(records: Sequence[PartitionRecord]) -> frozenset[int]:
 def readable_versions(log_files: Iterable[str]) -> Collection[int]:
     """Versions that a log with these files can still be replayed to: from the start or a checkpoint on without a gap."""
     names = list(log_files)
-    commits = {int(match[1]) for match in map(COMMIT.fullmatch, names) if match}
+    commits = {int(match[1]) for match in map(COMMIT_FILE.fullmatch, names) if match}
     checkpoints = {int(match[1]) for match in map(CHECKPOINT.fullmatch, names) if match}
     readable: set[int] = set()
     for version in sorted(commits | checkpoints):

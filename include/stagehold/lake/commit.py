@@ -11,11 +11,12 @@ import logging
 import random
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from stagehold.errors import CommitContested, Fenced, StageContractBroken
 from stagehold.lake.columns import INTERVAL, PARTITION
-from stagehold.lake.delta_log import open_table, table_exists
+from stagehold.lake.delta_log import newest_commits, open_table, table_exists
 from stagehold.lake.footers import read_footer
 from stagehold.lake.location import TableLocation
 from stagehold.lake.staging import DATA_FOLDER
@@ -32,7 +33,7 @@ __all__ = ["CommittedPartition", "WaveCommit", "committed", "fence", "publish"]
 TRIES = 20  # intervals of one published table may commit at the same moment; each try lets one of them through
 PAUSE_SECONDS = 0.05
 FEW = 10  # newest commits among which one's own nearly always is
-RECENT = 500  # commits looked through for what could not be recorded; what is further back is computed again
+RECENT = 200  # commits looked through for what could not be recorded; what is further back is computed again
 
 log = logging.getLogger(__name__)
 
@@ -71,15 +72,13 @@ def committed(location: TableLocation) -> tuple[tuple[int, WaveCommit], ...]:
 
     Oldest first. Reads log files only, the newest `RECENT` of them.
     """
-    if not table_exists(location.uri):
-        return ()
     seen: set[int] = set()
     live: list[tuple[int, WaveCommit]] = []
     for version, commit in _commits(location, RECENT):
         newest = tuple(one for one in commit.partitions if one.partition not in seen)
         seen.update(one.partition for one in newest)
         if newest:
-            live.insert(0, (version, WaveCommit(**{**vars(commit), "partitions": newest})))
+            live.insert(0, (version, replace(commit, partitions=newest)))
     return tuple(live)
 
 
@@ -115,10 +114,10 @@ def _version_of(location: TableLocation, commit: WaveCommit) -> int:
 
 def _commits(location: TableLocation, limit: int) -> Iterator[tuple[int, WaveCommit]]:
     """Commits of this share among the newest ``limit`` of the table, newest first."""
-    for entry in open_table(location.uri).history(limit):
-        commit = from_metadata(entry.get("userMetadata"), location.token)
+    for version, metadata in newest_commits(location.uri, limit):
+        commit = from_metadata(metadata, location.token)
         if commit:
-            yield entry["version"], commit
+            yield version, commit
 
 
 def _append_nothing(table: DeltaTable, location: TableLocation, epoch: int) -> None:

@@ -23,6 +23,9 @@ class Files(Protocol):
     def tail(self, path: str, length: int) -> bytes:
         """The last ``length`` bytes of a file, or all of it if it is shorter."""
 
+    def read(self, path: str) -> bytes:
+        """A whole file."""
+
     def delete(self, folder: str) -> None:
         """Remove every file in ``folder``."""
 
@@ -45,6 +48,9 @@ class FolderFiles:
             file.seek(max(file.seek(0, os.SEEK_END) - length, 0))
             return file.read()
 
+    def read(self, path: str) -> bytes:
+        return (self._root / path).read_bytes()
+
     def delete(self, folder: str) -> None:
         shutil.rmtree(self._root / folder, ignore_errors=True)
 
@@ -64,6 +70,9 @@ class ObjectFiles:
     def tail(self, path: str, length: int) -> bytes:
         answer = _s3(os.getpid()).get_object(Bucket=self._bucket, Key=self._root + path, Range=f"bytes=-{length}")
         return bytes(answer["Body"].read())
+
+    def read(self, path: str) -> bytes:
+        return bytes(_s3(os.getpid()).get_object(Bucket=self._bucket, Key=self._root + path)["Body"].read())
 
     def delete(self, folder: str) -> None:
         keys = [{"Key": self._root + path} for path in self.sizes(folder)]

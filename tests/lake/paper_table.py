@@ -1,0 +1,116 @@
+"""A stage's table and its waves without Spark: pyarrow writes the files, so that commits can be tested in milliseconds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.fs
+import pyarrow.parquet as pq
+from deltalake import DeltaTable, Schema
+
+from stagehold.lake.commit import CommittedPartition, WaveCommit, publish
+from stagehold.lake.delta_log import storage_options
+from stagehold.lake.files import files_at
+from stagehold.lake.location import TableLocation
+from stagehold.model.records import Cell, DataFile, PartitionRecord, PartitionState
+
+INTERVAL = "2026-11-20"
+Rows = Sequence[tuple[str, int]]
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """One attempt's view of a table with the columns name and amount."""
+
+    location: TableLocation
+    epoch: int = 1
+
+    @staticmethod
+    def own(folder: str) -> PaperTable:
+        return PaperTable(TableLocation("joined", f"{folder}/joined", f"stagehold/p/joined/{INTERVAL}", None)).create()
+
+    @staticmethod
+    def published(folder: str) -> PaperTable:
+        return PaperTable(TableLocation("top", f"{folder}/marts/top", f"stagehold/p/top/{INTERVAL}", INTERVAL)).create()
+
+    def create(self) -> PaperTable:
+        columns = {"name": "string", "amount": "long", "_partition": "integer"}
+        columns |= {} if self.location.interval is None else {"_interval": "string"}
+        fields = [{"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in columns.items()]
+        partitioning = ["_partition"] if self.location.interval is None else ["_interval", "_partition"]
+        schema = Schema.from_json(json.dumps({"type": "struct", "fields": fields}))
+        DeltaTable.create(self.location.uri, schema, partition_by=partitioning, storage_options=storage_options(self.location.uri))
+        return self
+
+    def next_epoch(self) -> PaperTable:
+        return replace(self, epoch=self.epoch + 1)
+
+    def on(self, interval: str) -> PaperTable:
+        token = f"{self.location.token.rpartition('/')[0]}/{interval}"
+        return replace(self, location=replace(self.location, token=token, interval=interval))
+
+    @property
+    def attempt_id(self) -> str:
+        return f"run.region.{self.epoch}.{self.location.interval}"
+
+    def wave(self, rows: Mapping[int, Rows], number: int = 1) -> WaveCommit:
+        """Write files; what is left is to publish."""
+        partitions = [
+            CommittedPartition(partition, len(some), f"content of {some}", "key", self._write(number, partition, some))
+            for partition, some in rows.items()
+        ]
+        return WaveCommit("run", self.location.stage, self.attempt_id, self.epoch, number, tuple(partitions))
+
+    def _write(self, wave: int, partition: int, rows: Rows) -> tuple[DataFile, ...]:
+        if not rows:
+            return ()
+        path = f"_data/{self.attempt_id}/{wave}/_partition={partition}/part-0.parquet"
+        filesystem, folder = pa.fs.FileSystem.from_uri(self.location.uri)
+        filesystem.create_dir(f"{folder}/{path.rpartition('/')[0]}")
+        table = pa.table({"name": [name for name, _ in rows], "amount": [amount for _, amount in rows]})
+        pq.write_table(table, f"{folder}/{path}", filesystem=filesystem)
+        return (DataFile(path, files_at(self.location.uri).sizes(f"_data/{self.attempt_id}/{wave}")[path], len(rows)),)
+
+    def publish(self, rows: Mapping[int, Rows], number: int = 1) -> list[PartitionRecord]:
+        commit = self.wave(rows, number)
+        return records(self.location, commit, publish(self.location, commit))
+
+    def seen(self) -> list[tuple[Any, ...]]:
+        """What any Delta reader sees in the newest version: (interval, partition, name, amount)."""
+        rows = self.handle().to_pyarrow_table().to_pylist()
+        return sorted((row.get("_interval", INTERVAL), row["_partition"], row["name"], row["amount"]) for row in rows)
+
+    def handle(self) -> DeltaTable:
+        return DeltaTable(self.location.uri, storage_options=storage_options(self.location.uri))
+
+    @property
+    def version(self) -> int:
+        return self.handle().version()
+
+
+def records(location: TableLocation, commit: WaveCommit, version: int) -> list[PartitionRecord]:
+    """What the ledger holds of a wave that was published as ``version``."""
+    return [
+        PartitionRecord(
+            cell=Cell("p", commit.stage, location.interval or INTERVAL),
+            partition=one.partition,
+            state=PartitionState.CONSUMABLE,
+            run_id=commit.run_id,
+            attempt_id=commit.attempt_id,
+            epoch=commit.epoch,
+            wave=commit.wave,
+            table=location.uri,
+            version=version,
+            files=one.files,
+            rows=one.rows,
+            fingerprint=one.fingerprint,
+            compute_key=one.compute_key,
+            recorded_at=datetime(2026, 11, 20, tzinfo=UTC),
+        )
+        for one in commit.partitions
+    ]
