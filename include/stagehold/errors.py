@@ -4,6 +4,7 @@
     +-- Terminal                  trying again unchanged cannot help
     |   +-- InvalidSpec           a pipeline file says something impossible
     |   +-- InvalidSetting        a setting has a value outside its allowed ones
+    |   +-- InvalidArgument       an argument of a command says something impossible
     |   +-- RegionCycle           regions of a pipeline wait for each other
     |   +-- InvalidTopology       a graph of vertices and partitions says something impossible
     |   +-- ScheduleRefused       a schedule mode cannot run with these slots or exchanges
@@ -97,6 +98,14 @@ class InvalidSetting(Terminal):
     def __init__(self, name: str, given: str, allowed: str) -> None:
         self.name, self.given, self.allowed = name, given, allowed
         super().__init__(f"Setting {name} is {given!r}; allowed: {allowed}. Change it in the environment and run the command again.")
+
+
+class InvalidArgument(Terminal):
+    """An argument or option of a command has a value outside what is allowed."""
+
+    def __init__(self, name: str, given: str, allowed: str) -> None:
+        self.name, self.given, self.allowed = name, given, allowed
+        super().__init__(f"{name} is {given!r}; allowed: {allowed}. Nothing was done. Run the command again with another value.")
 
 
 class RegionCycle(Terminal):

@@ -21,7 +21,8 @@ def test_help_lists_every_command_with_a_line_of_help():
     assert result.exit_code == 0
     for command in app.registered_commands:
         first_line = command.callback.__doc__.splitlines()[0]
-        assert any(line.split()[:1] == [command.callback.__name__] and first_line in line for line in result.stdout.splitlines())
+        name = command.name or command.callback.__name__
+        assert any(line.split()[:1] == [name] and first_line in line for line in result.stdout.splitlines())
 
 
 @pytest.mark.parametrize("command", COMMANDS)

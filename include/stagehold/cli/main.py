@@ -14,6 +14,7 @@ from stagehold.cli.resume import resume
 from stagehold.cli.run import run
 from stagehold.cli.services import down, up
 from stagehold.cli.status import status
+from stagehold.cli.what_if import what_if
 from stagehold.errors import StageholdError
 
 
@@ -62,6 +63,7 @@ app.command()(up)
 app.command()(down)
 app.command()(run)
 app.command()(plan)
+app.command("what-if")(what_if)
 app.command()(resume)
 app.command()(status)
 app.command()(partitions)

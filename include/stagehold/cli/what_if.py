@@ -1,0 +1,151 @@
+"""`stagehold what-if`: what would run if something failed, were lost or changed. Needs no run, no Spark and no data."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from stagehold.cli.output import print_document, print_table
+from stagehold.cli.request import AsJson
+from stagehold.errors import InvalidArgument, InvalidTopology, StageholdError, TopologyProblem
+from stagehold.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from stagehold.model.records import Attempt, PartitionRecord
+    from stagehold.model.spec import Pipeline
+    from stagehold.plan.cost import Estimate, Seconds
+    from stagehold.plan.what_if import Consequences, PipelineConsequences
+
+RUNS_TIMED = 5  # a resumed run times only what it ran, so earlier ones fill in the rest
+
+Name = Annotated[str | None, typer.Argument(metavar="PIPELINE", help="Name of the pipeline, as its YAML file declares it.")]
+Fail = Annotated[
+    list[str] | None, typer.Option("--fail", metavar="STAGE[:PARTITION]", help="This failed; with --topology, a vertex. Repeatable.")
+]
+Lost = Annotated[
+    list[str] | None,
+    typer.Option("--lost", metavar="STAGE:PARTITION", help="The data of this is gone; with --topology, a partition's. Repeatable."),
+]
+Changed = Annotated[list[str] | None, typer.Option("--changed", metavar="STAGE", help="The code of this stage changed. Repeatable.")]
+Graph = Annotated[Path | None, typer.Option("--topology", metavar="FILE", help="A graph as JSON instead of a pipeline.")]
+Missing = Annotated[
+    list[str] | None, typer.Option("--missing", metavar="PARTITION", help="With --topology: what the failure names as missing. Repeatable.")
+]
+
+
+def what_if(
+    pipeline: Name = None,
+    fail: Fail = None,
+    lost: Lost = None,
+    changed: Changed = None,
+    topology: Graph = None,
+    missing: Missing = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what would run if something failed, were lost or changed, as if all had been computed before."""
+    if (pipeline is None) == (topology is None):
+        raise InvalidArgument("PIPELINE", pipeline or "", "the name of a pipeline, or --topology FILE instead of it")
+    if topology is not None:
+        _refuse("--changed", changed, "nothing: a graph given with --topology has no code")
+        _about_graph(topology, fail or (), lost or (), missing or (), as_json=as_json)
+    else:
+        _refuse("--missing", missing, "nothing: of a pipeline, --lost names what is missing")
+        _about_pipeline(pipeline or "", fail or (), lost or (), changed or (), as_json=as_json)
+
+
+def _refuse(option: str, given: Sequence[str] | None, allowed: str) -> None:
+    if given:
+        raise InvalidArgument(option, ", ".join(given), allowed)
+
+
+def _about_pipeline(name: str, fail: Sequence[str], lost: Sequence[str], changed: Sequence[str], *, as_json: bool) -> None:
+    from stagehold.model.spec_file import find_pipeline
+    from stagehold.plan.cost import estimate
+    from stagehold.plan.imagined_run import imagined_run
+    from stagehold.plan.what_if import hypothesis_of, what_if
+
+    settings = load_settings()
+    pipeline = find_pipeline(name, settings)
+    found = what_if(imagined_run(pipeline), hypothesis_of(pipeline, failed=fail, lost=lost, changed=changed))
+    cost = estimate(found.plan, _timed(pipeline, settings))
+    show = _print_json if as_json else _print_table
+    show(name, found, cost)
+
+
+def _about_graph(file: Path, fail: Sequence[str], lost: Sequence[str], missing: Sequence[str], *, as_json: bool) -> None:
+    from stagehold.model.topology_file import parse_topology
+    from stagehold.plan.what_if import what_if_graph
+
+    try:
+        document = file.read_bytes()
+    except OSError as error:
+        raise InvalidTopology(str(file), [TopologyProblem("file", error.strerror or str(error), "a JSON document")]) from error
+    given = parse_topology(document, file=str(file))
+    found = what_if_graph(given.topology, given.states, failed=fail, lost=lost, missing=missing)
+    if as_json:
+        print_document(_document(found))
+    else:
+        print_table(f"What would restart in {file.name}", ("vertex", "why"), [(one.id, one.reason) for one in found.restart])
+        typer.echo(f"{len(found.regions)} regions; may be deleted: {', '.join(found.releasable) or 'nothing'}")
+
+
+def _document(found: Consequences) -> dict[str, Any]:
+    restart = [{"id": one.id, "reason": one.reason} for one in found.restart]
+    return {"regions": found.regions, "restart": restart, "releasable": found.releasable}
+
+
+def _print_json(name: str, found: PipelineConsequences, cost: Estimate) -> None:
+    from stagehold.plan.explanation import explain
+
+    summary = [asdict(line) for line in explain(found.plan)]
+    print_document({"pipeline": name, **_document(found.consequences), "summary": summary, "cost": asdict(cost)})
+
+
+def _print_table(name: str, found: PipelineConsequences, cost: Estimate) -> None:
+    """One row per stage, action and reason, and a line that says what it costs and saves."""
+    from stagehold.plan.explanation import explain, partition_ranges
+
+    rows = [
+        (line.stage, line.action.value, f"{len(line.partitions)} of {line.total}", partition_ranges(line.partitions), line.reason)
+        for line in explain(found.plan)
+    ]
+    print_table(f"What would run in {name}", ("stage", "action", "count", "partitions", "why"), rows)
+    typer.echo(f"{cost.runs} partitions would run, {cost.saved} need not; {_seconds(cost)}")
+
+
+def _seconds(cost: Estimate) -> str:
+    if not (cost.run_seconds or cost.saved_seconds):
+        return "how long that takes is not known before they have run once"
+    known = f"about {cost.run_seconds:.1f} s of work, and {cost.saved_seconds:.1f} s saved"
+    return f"{known}, not counting {', '.join(cost.unknown)}" if cost.unknown else known
+
+
+def _timed(pipeline: Pipeline, settings: Settings) -> Seconds:
+    """How long partitions took in the newest runs; nothing where there is no ledger to ask, since the question needs none."""
+    from stagehold.plan.cost import recorded_seconds
+
+    by_id: dict[str, dict[int, float]] = {}
+    for attempts, records in _history(pipeline.name, settings):
+        for stage, seconds in recorded_seconds(attempts, records).items():
+            by_id.setdefault(stage, {}).update(seconds)
+    return {stage.name: by_id[stage.id] for stage in pipeline.stages if stage.id in by_id}
+
+
+def _history(pipeline: str, settings: Settings) -> Sequence[tuple[Sequence[Attempt], Sequence[PartitionRecord]]]:
+    """Attempts and records of the newest runs, oldest first. A ledger that is not there is not made."""
+    from stagehold.ledger.ledger import Ledger
+
+    kind, _, path = settings.ledger_url.partition(":///")
+    if kind.startswith("sqlite") and not Path(path).is_file():
+        return ()
+    try:
+        with Ledger.open(settings.ledger_url) as ledger:
+            runs = reversed(ledger.runs.recent(RUNS_TIMED, pipeline))
+            return [(ledger.attempts.of_run(run.run_id), ledger.partitions.of_run(run.run_id)) for run in runs]
+    except StageholdError:
+        return ()
