@@ -19,7 +19,7 @@ from stagehold.settings import Settings
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     settings = Settings(home=str(tmp_path_factory.mktemp("stack")), spark_port=free_port(), airflow_port=free_port())
     make_sample(Path(settings.lake_uri), 0.01)
-    start_supervisor(settings)
+    start_supervisor(settings, print)
     try:
         with AirflowClient.local(settings) as airflow:
             airflow.await_dag(PIPELINE)

@@ -54,7 +54,7 @@ def run_demo(settings: Settings, scale: float, say: Say) -> DemoReport:
     make_sample(Path(settings.lake_uri), scale)
     if living_supervisor(settings) is None:
         say("starting Spark and Airflow")
-        start_supervisor(settings)
+        start_supervisor(settings, say)
     started = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}"
     with AirflowClient.local(settings) as airflow:
         airflow.await_dag(PIPELINE)
