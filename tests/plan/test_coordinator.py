@@ -680,5 +680,5 @@ class Machine(RuleBasedStateMachine):
             assert pending.phase is not Phase.WRITING or not pending.waiting
 
 
-Machine.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+Machine.TestCase.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
 TestMachine = Machine.TestCase

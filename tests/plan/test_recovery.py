@@ -148,7 +148,7 @@ def test_a_restart_that_touches_none_leaves_the_stage_unrecovered():
     assert ([restart.vertex for restart in plan.restarts], left) == (["t1"], frozenset({"s"}))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(topology=GRAPHS, data=st.data())
 def test_whatever_is_lost_every_reader_that_has_to_run_finds_its_data(topology, data):
     names = list(topology.position)

@@ -57,6 +57,7 @@ def test_one_more_attempt_runs_elsewhere_and_never_a_third():
     assert [attempt.host for attempt in slow] == ["host3", "host4", "host4.1"]
     (only,) = speculate(stage, slow, SETTINGS)
     assert (only.partition, only.slow, only.avoid) == (3, (stage[3],), frozenset({"host3", "host4", "host4.1"}))
+    assert only.avoid_seconds == 60
 
 
 HARMLESS = [

@@ -15,9 +15,8 @@ from stagehold.model.records import AttemptState
 
 @dataclass(frozen=True)
 class SpeculationSettings:
-    """Flink's defaults; times are in seconds."""
+    """Flink's defaults; times are in seconds. Flink looks for slow attempts every second."""
 
-    check_every: float = 1.0
     finished_share: float = 0.75
     multiplier: float = 1.5
     least_seconds: float = 60.0
@@ -39,11 +38,12 @@ class TimedAttempt:
 
 @dataclass(frozen=True)
 class Speculation:
-    """Start one more attempt of ``partition``, on none of ``avoid`` while their time lasts."""
+    """Start one more attempt of ``partition``, and nothing on the hosts in ``avoid`` for so many seconds."""
 
     partition: int
     slow: tuple[TimedAttempt, ...]
     avoid: frozenset[str]
+    avoid_seconds: float
 
 
 _UNDER_WAY = frozenset({AttemptState.SCHEDULED, AttemptState.DEPLOYING, AttemptState.INITIALIZING, AttemptState.RUNNING})
@@ -77,7 +77,9 @@ def speculate(attempts: Sequence[TimedAttempt], slow: Collection[TimedAttempt], 
     for partition in sorted({attempt.partition for attempt in slow}):
         under_way = sum(attempt.partition == partition and attempt.state in _UNDER_WAY for attempt in attempts)
         if under_way < settings.attempts_at_a_time:
-            yield Speculation(partition, tuple(attempt for attempt in slow if attempt.partition == partition), avoid)
+            yield Speculation(
+                partition, tuple(attempt for attempt in slow if attempt.partition == partition), avoid, settings.avoid_host_seconds
+            )
 
 
 def failure_is_harmless(failed: TimedAttempt, attempts: Sequence[TimedAttempt], *, data_missing: bool) -> bool:
