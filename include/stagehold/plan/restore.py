@@ -1,7 +1,7 @@
 """How a checkpoint's state is matched to the stages of a pipeline, and everything that speaks against it.
 
-The plan never raises: a dry run shows it as it is, with the stages that would start empty, and `require_restorable`
-turns its problems into one error before anything is restored.
+A checkpoint that does not fit is no error of the plan: a dry run shows all that speaks against it, and the stages that
+would start empty. `require_restorable` turns the problems into one error before anything is restored.
 """
 
 from __future__ import annotations
