@@ -126,9 +126,10 @@ def spread(situation: Situation, first: Mapping[int, Reached], *, missing: Colle
     region_of, vertices = situation.regions.region_of, situation.regions.topology.position
     started = (vertex for vertex in vertices if situation.state(vertex) is not AttemptState.CREATED)
     restarts = ((vertex, search.taken.get(region_of[vertex])) for vertex in started)
+    held = search.held.difference(search.taken)
     return FailoverPlan(
         tuple(Restart(vertex, reached.cause, reached.through) for vertex, reached in restarts if reached is not None),
-        tuple(vertex for vertex in vertices if region_of[vertex] in search.held - search.taken.keys()),
+        tuple(vertex for vertex in vertices if region_of[vertex] in held),
     )
 
 
