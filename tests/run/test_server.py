@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
@@ -19,9 +20,9 @@ import pytest
 
 from stagehold.errors import SessionClosed, SparkUnavailable
 from stagehold.run.environment import python_environment
-from stagehold.run.processes import identify
+from stagehold.run.processes import identify, wait_until
 from stagehold.run.server import port_answers, running_server, start_server, stop_server
-from stagehold.run.server_files import read_state, server_folder, write_state
+from stagehold.run.server_files import server_folder, write_state
 from stagehold.run.sessions import open_session, release_session, translate
 from stagehold.settings import Settings
 
@@ -49,6 +50,15 @@ def processes_of(settings: Settings) -> list[int]:
         if mark in variables and identify(int(folder.name)):
             found.append(int(folder.name))
     return found
+
+
+def start_lock_is_free(settings: Settings) -> bool:
+    with (server_folder(settings) / "start.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
 
 
 @pytest.mark.parametrize("token", ["", ";token=wrong"])
@@ -163,40 +173,27 @@ def test_a_server_killed_under_a_query_fails_it_soon_and_a_new_one_can_be_starte
     release_session(own_server, name)
 
 
-def test_a_session_waits_for_a_server_that_is_being_started(own_settings: Settings) -> None:
-    starter = threading.Thread(target=lambda: (start_server(own_settings), time.sleep(20)), daemon=True)
+def test_a_session_waits_for_a_server_that_is_being_started_and_nothing_is_left_after_a_stop(own_settings: Settings) -> None:
+    stopped = threading.Event()
+    starter = threading.Thread(target=lambda: (start_server(own_settings), stopped.wait()))  # a server ends with its thread
     starter.start()
     name = str(uuid4())
-    assert open_session(own_settings, name).range(5).count() == 5
+    assert open_session(own_settings, name, wait_seconds=180).range(5).count() == 5
     release_session(own_settings, name)
-    stop_server(own_settings)
-
-
-def test_nothing_is_left_after_a_stop(own_settings: Settings) -> None:
-    start_server(own_settings)
+    assert wait_until(lambda: start_lock_is_free(own_settings), 180)
     assert processes_of(own_settings)
     stop_server(own_settings)
+    stopped.set()
+    starter.join()
     assert processes_of(own_settings) == []
     assert running_server(own_settings) is None
     assert not port_answers(own_settings.spark_port)
 
 
-def test_a_server_ends_with_the_process_that_started_it(own_settings: Settings) -> None:
-    code = (
-        "import os, signal; from stagehold.run.server import start_server; from stagehold.settings import load_settings; "
-        "start_server(load_settings()); os.kill(os.getpid(), signal.SIGKILL)"
-    )
-    subprocess.run([sys.executable, "-c", code], env=python_environment(own_settings), timeout=120, check=False)
-    time.sleep(1)
-    assert read_state(own_settings) is not None
-    assert processes_of(own_settings) == []
-    assert running_server(own_settings) is None
-
-
-def test_two_processes_that_start_one_at_once_share_it(own_settings: Settings) -> None:
+def test_two_processes_that_start_one_at_once_share_it_and_it_ends_with_its_starter(own_settings: Settings) -> None:
     code = (
         "import time; from stagehold.run.server import start_server; from stagehold.settings import load_settings; "
-        "print(start_server(load_settings()).pid, flush=True); time.sleep(60)"
+        "print(start_server(load_settings()).pid, flush=True); time.sleep(600)"
     )
     starters = [
         subprocess.Popen([sys.executable, "-c", code], env=python_environment(own_settings), stdout=subprocess.PIPE, text=True)
@@ -207,6 +204,8 @@ def test_two_processes_that_start_one_at_once_share_it(own_settings: Settings) -
         starter.kill()
         starter.communicate()
     assert len(pids) == 1
+    assert wait_until(lambda: processes_of(own_settings) == [], 10)
+    assert running_server(own_settings) is None
 
 
 def test_a_server_with_other_settings_is_replaced_by_its_own_starter(own_server: Settings) -> None:
@@ -216,12 +215,12 @@ def test_a_server_with_other_settings_is_replaced_by_its_own_starter(own_server:
     assert start_server(changed).pid != old.pid
 
 
-def test_a_server_with_other_settings_of_another_process_is_left_alone(own_server: Settings) -> None:
+def test_a_server_with_other_settings_of_another_process_is_left_alone(spark_settings: Settings) -> None:
     code = "from stagehold.run.server import start_server; from stagehold.settings import load_settings; start_server(load_settings())"
-    changed = python_environment(replace(own_server, spark_memory="900m"))
+    changed = python_environment(replace(spark_settings, spark_memory="900m"))
     run = subprocess.run([sys.executable, "-c", code], env=changed, capture_output=True, text=True, timeout=60, check=False)
     assert "stagehold down" in run.stderr
-    assert running_server(own_server)
+    assert running_server(spark_settings)
 
 
 def test_a_start_that_fails_shows_why(own_settings: Settings) -> None:
@@ -230,9 +229,9 @@ def test_a_start_that_fails_shows_why(own_settings: Settings) -> None:
     assert processes_of(own_settings) == []
 
 
-def test_a_stale_record_of_a_pid_that_now_is_another_process_is_not_believed(own_settings: Settings, own_server: Settings) -> None:
-    state = running_server(own_server)
+def test_a_stale_record_of_a_pid_that_now_is_another_process_is_not_believed(spark_settings: Settings) -> None:
+    state = running_server(spark_settings)
     assert state is not None
-    write_state(own_server, replace(state, started=state.started - 1))
-    assert running_server(own_server) is None
-    write_state(own_server, state)
+    write_state(spark_settings, replace(state, started=state.started - 1))
+    assert running_server(spark_settings) is None
+    write_state(spark_settings, state)

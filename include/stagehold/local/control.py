@@ -19,7 +19,7 @@ from stagehold.run.environment import python_environment
 from stagehold.run.processes import wait_until
 from stagehold.settings import Settings
 
-READY_SECONDS = 120.0
+READY_SECONDS = 240.0
 STOP_SECONDS = 30.0
 POLL_SECONDS = 0.1
 

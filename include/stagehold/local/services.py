@@ -14,9 +14,8 @@ from typing import Any, Protocol
 import httpx
 
 from stagehold.local.airflow_settings import airflow_home, airflow_url, service_environment
-from stagehold.run.environment import python_environment
 from stagehold.run.processes import start_process
-from stagehold.run.server import launch_server, port_answers
+from stagehold.run.server import LaunchedServer, launch_server
 from stagehold.run.server_files import ADDRESS, server_log
 from stagehold.settings import Settings
 
@@ -42,12 +41,12 @@ class Service(Protocol):
 
 @dataclass
 class SparkService:
-    """The Spark Connect server; ready when a child process has had its first queries answered."""
+    """The Spark Connect server."""
 
     settings: Settings
     name: str = "spark"
     stop_signal: signal.Signals = signal.SIGTERM
-    _warm_up: subprocess.Popen[bytes] | None = field(default=None, init=False)
+    _launched: LaunchedServer | None = field(default=None, init=False)
 
     @property
     def address(self) -> str:
@@ -58,21 +57,13 @@ class SparkService:
         return server_log(self.settings)
 
     def start(self) -> subprocess.Popen[bytes]:
-        self._warm_up = None
-        return launch_server(self.settings).child
+        if self._launched:
+            self._launched.stop_warm_up()
+        self._launched = launch_server(self.settings)
+        return self._launched.child
 
-    def ready(self, since: datetime) -> bool:  # noqa: ARG002 - a new start forgets the old warm-up
-        """The queries run in a process of their own: this one forks, and must not hold gRPC's threads when it does."""
-        if not port_answers(self.settings.spark_port):
-            return False
-        if self._warm_up is None or self._warm_up.poll():
-            self._warm_up = start_process(
-                [sys.executable, "-m", "stagehold.run.warm_up"],
-                environment=python_environment(self.settings),
-                folder=self.settings.home_path,
-                log=self.log.with_name("spark-warm-up.log"),
-            )
-        return self._warm_up.poll() == 0
+    def ready(self, since: datetime) -> bool:  # noqa: ARG002 - it is asked of the newest process, which needs no date
+        return self._launched is not None and self._launched.ready()
 
 
 @dataclass(frozen=True)
