@@ -11,6 +11,8 @@ from typing import Any
 from stagehold.errors import InvalidSetting
 
 PROJECT = Path(__file__).resolve().parents[2]
+PREFIX = "STAGEHOLD_"
+TEST_PREFIX = "STAGEHOLD_TEST_"  # read by the tests alone
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class Settings:
     spark_remote: str = ""  # Spark Connect URL; default: the local server that Stagehold runs
     spark_port: int = 15002  # port of that local server
     spark_memory: str = "2g"  # its heap
-    spark_cores: int = 2  # its task slots, also the smallest wave
+    spark_cores: int = 2  # its task slots; the smallest wave is twice as many partitions
     airflow_port: int = 8080  # api-server of `stagehold up`
     admin_password: str = ""  # of Airflow's user admin; default: made up once and kept in HOME
     lease_seconds: int = 15  # an attempt that is silent for longer has lost its region
@@ -54,13 +56,17 @@ class Settings:
 
 def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
     """Read settings from ``environment``; refuse a number that is none, and a STAGEHOLD_ variable that does not exist."""
+    known = [_variable(field.name) for field in fields(Settings)]
+    for name in environment:
+        if name.startswith(PREFIX) and not name.startswith(TEST_PREFIX) and name not in known:
+            raise InvalidSetting(name, environment[name], f"no setting has that name; there are {', '.join(known)}")
     return Settings(
         **{field.name: _read(field.name, field.type, environment) for field in fields(Settings) if _variable(field.name) in environment}
     )
 
 
 def _variable(field: str) -> str:
-    return f"STAGEHOLD_{field.upper()}"
+    return f"{PREFIX}{field.upper()}"
 
 
 def _read(field: str, kind: object, environment: Mapping[str, str]) -> Any:

@@ -63,7 +63,7 @@ class Workbench:
 
     def command(self, *words: str, settings: Settings | None = None) -> subprocess.Popen[str]:
         used = settings or self.settings
-        environment = {**os.environ, **{f"STAGEHOLD_{name.upper()}": str(value) for name, value in vars(used).items() if value != ""}}
+        environment = os.environ | dict(used.environment)
         return subprocess.Popen(
             [sys.executable, "-m", "stagehold", *words],
             env=environment,
