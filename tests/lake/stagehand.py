@@ -42,7 +42,7 @@ class Stagehand:
 
     @property
     def attempt_id(self) -> str:
-        return f"run.region.{self.epoch}"
+        return f"run-{self.location.interval}.region.{self.epoch}"
 
     def frame(self, rows: Mapping[int, Rows]) -> DataFrame:
         flat = [(*row, partition) for partition, some in rows.items() for row in some]

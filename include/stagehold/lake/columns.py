@@ -54,13 +54,8 @@ def refuse_unusable_columns(stage: str, schema: StructType) -> None:
 
 
 def quoted(name: str) -> str:
-    """``name`` as SQL and column expressions take it, whatever is in it."""
+    """``name`` as column expressions take it, whatever is in it."""
     return "`" + name.replace("`", "``") + "`"
-
-
-def column_definitions(schema: StructType) -> str:
-    """The columns as in CREATE TABLE, all nullable: a later wave may have nulls where this one has none."""
-    return ", ".join(f"{quoted(field.name)} {_definition(field.dataType)}" for field in schema.fields)
 
 
 def _problems(schema: StructType) -> Iterator[str]:
@@ -91,15 +86,3 @@ def _leaf_types(kind: DataType) -> Iterator[DataType]:
         yield from _leaf_types(kind.valueType)
     else:
         yield kind
-
-
-def _definition(kind: DataType) -> str:
-    from pyspark.sql.types import ArrayType, MapType, StructType
-
-    if isinstance(kind, StructType):
-        return f"STRUCT<{', '.join(f'{quoted(field.name)}: {_definition(field.dataType)}' for field in kind.fields)}>"
-    if isinstance(kind, ArrayType):
-        return f"ARRAY<{_definition(kind.elementType)}>"
-    if isinstance(kind, MapType):
-        return f"MAP<{_definition(kind.keyType)}, {_definition(kind.valueType)}>"
-    return kind.simpleString()

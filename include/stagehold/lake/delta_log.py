@@ -19,9 +19,8 @@ COMMIT_FILE = re.compile(r"_delta_log/(\d{20})\.json")
 
 
 def table_exists(uri: str) -> bool:
-    from deltalake import DeltaTable
-
-    return DeltaTable.is_deltatable(uri, storage_options=storage_options(uri))
+    """Whether something was ever committed; a log folder alone may be a table that is being made just now."""
+    return any(COMMIT_FILE.fullmatch(path) for path in files_at(uri).sizes(LOG_FOLDER))
 
 
 def open_table(uri: str, version: int | None = None) -> DeltaTable:

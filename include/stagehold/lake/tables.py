@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from stagehold.errors import TableSchemaConflict
-from stagehold.lake.columns import INTERVAL, PARTITION, column_definitions, quoted, refuse_unusable_columns
+from stagehold.lake.columns import INTERVAL, PARTITION, refuse_unusable_columns
 from stagehold.lake.delta_log import open_table, schema_fields, table_exists
 from stagehold.lake.location import TableLocation, spark_uri
 
@@ -43,12 +44,19 @@ def ensure_table(spark: SparkSession, location: TableLocation, schema: StructTyp
 
 def _bring_about(spark: SparkSession, location: TableLocation, wanted: StructType) -> None:
     if not table_exists(location.uri):
-        spark.sql(_create("CREATE TABLE IF NOT EXISTS", location, wanted))
+        _write_no_rows(spark, location, wanted, "append", PROPERTIES)
     present = schema_fields(open_table(location.uri))
     if location.interval is not None:
         _add_columns(spark, location, wanted, present)
     elif list(present.items()) != list(_types(wanted).items()):
-        spark.sql(_create("CREATE OR REPLACE TABLE", location, wanted))
+        _write_no_rows(spark, location, wanted, "overwrite", {"overwriteSchema": "true"})
+
+
+def _write_no_rows(spark: SparkSession, location: TableLocation, schema: StructType, mode: str, options: Mapping[str, str]) -> None:
+    """Change the table's columns. Not by SQL: it trusts a cache that still knows tables whose folder was deleted."""
+    partitioning = [PARTITION] if location.interval is None else [INTERVAL, PARTITION]
+    writer = spark.createDataFrame([], schema).write.format("delta").mode(mode).options(**options)
+    writer.partitionBy(*partitioning).save(spark_uri(location.uri))
 
 
 def _table_schema(location: TableLocation, schema: StructType) -> StructType:
@@ -62,26 +70,11 @@ def _types(schema: StructType) -> dict[str, Any]:
     return {field["name"]: field["type"] for field in schema.jsonValue()["fields"]}
 
 
-def _create(words: str, location: TableLocation, schema: StructType) -> str:
-    partitioning = PARTITION if location.interval is None else f"{INTERVAL}, {PARTITION}"
-    properties = ", ".join(f"'{name}' = '{text}'" for name, text in PROPERTIES.items())
-    return (
-        f"{words} {_name(location)} ({column_definitions(schema)}) USING delta PARTITIONED BY ({partitioning}) TBLPROPERTIES ({properties})"
-    )
-
-
 def _add_columns(spark: SparkSession, location: TableLocation, wanted: StructType, present: dict[str, Any]) -> None:
     types = _types(wanted)
     missing = [name for name in present if name not in types]
     changed = [name for name, kind in types.items() if name in present and present[name] != kind]
     if missing or changed:
         raise TableSchemaConflict(location.stage, location.uri, missing=missing, changed=changed)
-    from pyspark.sql.types import StructType
-
-    added = StructType([field for field in wanted.fields if field.name not in present])
-    if added.fields:
-        spark.sql(f"ALTER TABLE {_name(location)} ADD COLUMNS ({column_definitions(added)})")
-
-
-def _name(location: TableLocation) -> str:
-    return f"delta.{quoted(spark_uri(location.uri))}"
+    if len(types) > len(present):
+        _write_no_rows(spark, location, wanted, "append", {"mergeSchema": "true"})

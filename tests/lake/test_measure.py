@@ -1,0 +1,135 @@
+"""Fingerprints and metrics of staged waves."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.lake.stagehand import Stagehand
+
+from stagehold.lake.measure import ColumnMetrics, PartitionMetrics
+
+pytestmark = pytest.mark.spark
+
+
+def measured(hand: Stagehand, rows: dict[int, Sequence[tuple[Any, ...]]]) -> tuple[PartitionMetrics, ...]:
+    return hand.measure(hand.stage(rows), sorted(rows))
+
+
+def fingerprints(hand: Stagehand, *variants: Sequence[tuple[Any, ...]]) -> list[str]:
+    """Each variant is measured as a partition, all in one Spark job."""
+    return [one.fingerprint for one in measured(hand, dict(enumerate(variants)))]
+
+
+SMALL_ROWS = st.lists(st.tuples(st.none() | st.sampled_from(["", "a", "b"]), st.none() | st.integers(-1, 2)), max_size=4)
+
+
+@settings(max_examples=2, deadline=None)
+@given(frames=st.lists(SMALL_ROWS, min_size=60, max_size=60), seed=st.integers(0, 1000))
+def test_fingerprints_are_equal_when_and_only_when_the_rows_are_in_whatever_order(spark, tmp_path_factory, frames, seed):
+    from stagehold.lake.location import TableLocation
+
+    hand = Stagehand(spark, TableLocation("s", str(tmp_path_factory.mktemp("lake")), "token", None))
+    shuffled = [random.Random(seed).sample(rows, len(rows)) for rows in frames]
+    found = fingerprints(hand, *frames, *shuffled)
+    assert found[: len(frames)] == found[len(frames) :]
+    content = {fingerprint: frozenset(Counter(rows).items()) for fingerprint, rows in zip(found, frames + shuffled, strict=True)}
+    assert len(set(content.values())) == len(content) == len(set(found))
+
+
+@pytest.mark.parametrize(
+    ("columns", "left", "right"),
+    [
+        ("a int, b int", [(None, 1)], [(1, None)]),
+        ("a int, b int", [(1, 2)], [(2, 1)]),
+        ("a int", [(1,)], [(1,), (1,), (1,)]),
+        ("a int", [(1,), (1,)], []),
+        ("a int", [(1,), (1,), (2,), (2,)], [(3,), (3,), (4,), (4,)]),
+        ("a string", [("",)], [(None,)]),
+        ("a array<int>", [([None, 1],)], [([1, None],)]),
+        ("a struct<x: int, y: int>", [((None, 1),)], [((1, None),)]),
+        ("a map<string, int>", [({"k": 1},)], [({"k": 2},)]),
+        ("a array<timestamp>", [([datetime(2026, 1, 1, 0, 0, 0, 1, UTC)],)], [([datetime(2026, 1, 1, 0, 0, 0, 2, UTC)],)]),
+        ("a map<string, int>", [(None,)], [({},)]),
+        ("a struct<m: map<string, array<int>>>", [(({"k": [1, 2]},),)], [(({"k": [2, 1]},),)]),
+    ],
+)
+def test_different_rows_have_different_fingerprints(hand, columns, left, right):
+    first, second = fingerprints(hand.at(columns=columns), left, right)
+    assert first != second
+
+
+def test_the_order_of_a_maps_keys_does_not_count(hand):
+    table = hand.at(columns="a map<string, int>, b array<map<int, string>>")
+    first, second = fingerprints(table, [({"k": 1, "l": 2}, [{1: "x", 2: "y"}])], [({"l": 2, "k": 1}, [{2: "y", 1: "x"}])])
+    assert first == second
+
+
+def test_names_and_types_of_columns_are_part_of_the_fingerprint(hand):
+    kinds = ["a int, b int", "a int, c int", "a bigint, b int"]
+    found = [fingerprints(hand.at(columns=columns, epoch=epoch), [(1, 2)])[0] for epoch, columns in enumerate(kinds)]
+    assert len(set(found)) == len(kinds)
+
+
+def test_our_own_columns_are_not_part_of_it(hand):
+    plain = hand.at(columns="a int")
+    grouped = hand.at(columns="a int, _group_8_k int", epoch=2)
+    (bare,) = measured(plain, {0: [(1,)]})
+    (one, other) = grouped.measure(grouped.stage({0: [(1, 3)], 1: [(1, 4)]}), [0, 1])
+    assert bare == PartitionMetrics(0, 1, one.fingerprint, one.columns)
+    assert one.fingerprint == other.fingerprint
+
+
+def test_how_rows_are_cut_into_files_does_not_count(hand):
+    rows = [(f"n{number}", number) for number in range(100)]
+    (whole,) = measured(hand, {0: rows})
+    frame = hand.frame({0: rows}).repartition(7)
+    frame.write.partitionBy("_partition").parquet(f"{hand.location.uri}/_data/other/1")
+    from stagehold.lake.files import files_at
+    from stagehold.lake.staging import StagedWave
+    from stagehold.model.records import DataFile
+
+    paths = [path for path in files_at(hand.location.uri).sizes("_data/other/1") if path.endswith(".parquet")]
+    assert len(paths) == 7
+    scattered = StagedWave(hand.location.uri, "_data/other/1", {0: tuple(DataFile(path, 1, 1) for path in paths)})
+    assert hand.measure(scattered, [0]) == (whole,)
+
+
+def test_metrics_have_the_types_of_their_columns(hand):
+    table = hand.at(columns="i int, m decimal(10, 2), d double, s string, t timestamp, day date, b boolean")
+    early, late = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, 0, 0, 0, 7, UTC)
+    rows = [
+        (1, Decimal("1.10"), 0.5, "a", early, date(2026, 1, 1), True),
+        (3, Decimal("2.20"), 1.5, "b", late, date(2026, 1, 2), None),
+        (None, None, None, None, None, None, None),
+    ]
+    full, empty = measured(table, {0: rows, 1: []})
+    assert full.columns == (
+        ColumnMetrics("i", 1, 1, 3, 4),
+        ColumnMetrics("m", 1, Decimal("1.10"), Decimal("2.20"), Decimal("3.30")),
+        ColumnMetrics("d", 1, 0.5, 1.5, 2.0),
+        ColumnMetrics("s", 1, "a", "b", None),
+        ColumnMetrics("t", 1, early, late, None),
+        ColumnMetrics("day", 1, date(2026, 1, 1), date(2026, 1, 2), None),
+        ColumnMetrics("b", 2, None, None, None),
+    )
+    assert (empty.partition, empty.rows) == (1, 0)
+    assert empty.columns == tuple(ColumnMetrics(column.name, 0) for column in full.columns)
+
+
+def test_a_total_that_does_not_fit_is_not_measured_and_no_error(hand):
+    ((column,),) = (one.columns for one in measured(hand.at(columns="i bigint"), {0: [(2**62,), (2**62,)]}))
+    assert (column.maximum, column.total) == (2**62, None)
+
+
+def test_odd_names_are_measured_too(hand):
+    table = hand.at(columns="`a.b` int, `a-b` string, `tick``s` int, rows int")
+    ((full,),) = (measured(table, {0: [(1, "x", 2, 3)]}),)
+    assert [(column.name, column.minimum) for column in full.columns] == [("a.b", 1), ("a-b", "x"), ("tick`s", 2), ("rows", 3)]
