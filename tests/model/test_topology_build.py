@@ -43,9 +43,9 @@ def test_forward_meets_index_by_index():
 
 def test_an_output_with_two_readers_is_in_a_group_of_each():
     topology = topology_of_stages(stage("a", 2), stage("b", 2, [("a", Exchange.FORWARD)]), stage("c", 1, [("a", Exchange.GATHER)]))
-    assert topology.groups_reading["a:1"] == [1, 2]
-    assert topology.groups_read_by["c:0"] == [2]
-    assert topology.producers_of_group[2] == ("a:0", "a:1")
+    assert topology.groups_reading[topology.partition_number("a:1")] == [1, 2]
+    assert topology.group_consumers[2] == [topology.vertex_number("c:0")]
+    assert topology.group_producers[2] == [0, 1]
 
 
 def test_a_hundred_thousand_partitions_all_to_all_cost_no_edges():
@@ -57,7 +57,7 @@ def test_a_hundred_thousand_partitions_all_to_all_cost_no_edges():
 def test_given_partitions_with_the_same_consumers_share_a_group():
     topology = given(("p", "a", B, ("c",)), ("q", "b", B, ("c", "c")), ("r", "b", P, ("c",)), ("s", "c", B))
     assert topology.groups == (ExchangeGroup(("p", "q"), ("c",), B), ExchangeGroup(("r",), ("c",), P))
-    assert [output.id for output in topology.outputs["b"]] == ["q", "r"]
+    assert [topology.partitions[number].id for number in topology.outputs[1]] == ["q", "r"]
 
 
 REFUSED = [
@@ -96,7 +96,7 @@ def test_unknown_names_are_told_with_the_known_ones():
     with pytest.raises(UnknownName, match=r"There is no vertex 'z'\. Known: a, b, c"):
         topology.vertex("z")
     with pytest.raises(UnknownName, match=r"There is no partition 'z'\. Known: p"):
-        topology.partition("z")
+        topology.partition_number("z")
 
 
 def test_only_the_first_names_of_a_large_graph_are_told():

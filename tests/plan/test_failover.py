@@ -146,7 +146,7 @@ def oracle(topology, regions, failed, states, unavailable):
 def test_the_restart_set_is_the_fixed_point_of_the_rules(topology, data):
     regions = partition_regions(topology)
     states = {vertex: data.draw(st.sampled_from(sorted(STATES.values()))) for vertex in topology.position}
-    lost = data.draw(st.sets(st.sampled_from(sorted(topology.partition_by_id)))) if topology.partitions else set()
+    lost = data.draw(st.sets(st.sampled_from(sorted(topology.partition_position)))) if topology.partitions else set()
     failed = data.draw(st.sampled_from(sorted(topology.position)))
     streamed = {partition.id for partition in topology.partitions if not properties_of(partition.type).reconsumable}
     plan = region_failover(Situation(regions, states, lambda partition: partition not in lost), Failure((failed,)))

@@ -48,7 +48,7 @@ def test_regions_of_a_pipeline_follow_the_indices():
     )
     found = partition_regions(pipeline_topology(Pipeline(name="p", file="p.yaml", stages=stages)))
     assert found.regions == (("a:0", "b:0"), ("a:1", "b:1"), ("c:0",))
-    assert found.region_of["b:1"] == 1
+    assert found.region_with("b:1") == 1
     assert list(found.groups_read) == [[0], [1], [2]]
     assert list(found.groups_produced) == [[0, 2], [1, 2], []]
 
@@ -92,4 +92,4 @@ def test_regions_are_what_must_run_together_and_what_waits_for_each_other(topolo
 def test_regions_partition_the_vertices_and_follow_what_they_read(topology):
     found = partition_regions(topology)
     assert sorted(vertex for region in found.regions for vertex in region) == sorted(topology.position)
-    assert all(found.region_of[producer] <= found.region_of[consumer] for producer, consumer, _ in edges(topology))
+    assert all(found.region_with(producer) <= found.region_with(consumer) for producer, consumer, _ in edges(topology))

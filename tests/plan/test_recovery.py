@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.plan.graphs import GRAPHS, graph
+from tests.plan.graphs import GRAPHS, edges, graph
 
 from stagehold.errors import PartitionDataMissing
 from stagehold.model.output_types import properties_of
@@ -156,10 +156,10 @@ def test_whatever_is_lost_every_reader_that_has_to_run_finds_its_data(topology, 
     wanted = data.draw(st.sets(st.sampled_from(names)))
     finished = set()
     for name in names:
-        producers = {producer for group in topology.groups_read_by[name] for producer in topology.producers_of_group[group]}
+        producers = {producer for producer, consumer, _ in edges(topology) if consumer == name}
         if name in wanted and producers <= finished:
             finished.add(name)
-    kinds = topology.partition_by_id
+    kinds = {partition.id: partition for partition in topology.partitions}
     lost = data.draw(st.sets(st.sampled_from(sorted(kinds)))) if kinds else set()
     plan = recovered(topology, sorted(finished), lost)
     assert set(plan.finished) | {each.vertex for each in plan.again} == finished

@@ -112,7 +112,7 @@ def test_readiness_equals_the_definition_after_any_history(topology, data):
     """The oracle asks for every region whether all it reads from outside is consumable."""
     regions = partition_regions(topology)
     strategy = LazyRegionStrategy(regions)
-    names = sorted(topology.partition_by_id)
+    names = sorted(topology.partition_position)
     consumable = set()
     started = {batch.vertices for batch in strategy.start()}
     producer = {partition.id: partition.producer for partition in topology.partitions}
@@ -122,7 +122,7 @@ def test_readiness_equals_the_definition_after_any_history(topology, data):
             consumable.add(name)
             started |= {batch.vertices for batch in strategy.partition_consumable(name)}
         else:
-            region = regions.regions[regions.region_of[producer[name]]]
+            region = regions.regions[regions.region_with(producer[name])]
             consumable -= {partition for partition in names if producer[partition] in region}
             started.discard(region)
             started |= {batch.vertices for batch in strategy.restart([producer[name]])}

@@ -10,18 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
 
 from stagehold.errors import UnknownName
 from stagehold.model.spec import OutputType
 
-Value = TypeVar("Value")
+Numbers = Sequence[int]
 
 # A graph may have 100,000 names; an error text must stay readable.
 SHOWN_NAMES = 20
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Vertex:
     """The computation of one partition of a stage; vertices that name one ``co_location`` must be in one region."""
 
@@ -31,7 +30,7 @@ class Vertex:
     co_location: str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ResultPartition:
     """What one vertex produces."""
 
@@ -40,7 +39,7 @@ class ResultPartition:
     type: OutputType
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ExchangeGroup:
     """Partitions of one type and their consumers: each of the consumers reads each of the partitions."""
 
@@ -51,7 +50,10 @@ class ExchangeGroup:
 
 @dataclass(frozen=True)
 class Topology:
-    """A checked graph, made by `topology_build`; every id in it resolves."""
+    """A checked graph, made by `topology_build`; every id in it resolves.
+
+    Planners work with numbers, the places in ``vertices``, ``partitions`` and ``groups``: names are looked up once.
+    """
 
     vertices: tuple[Vertex, ...]
     partitions: tuple[ResultPartition, ...]
@@ -59,62 +61,76 @@ class Topology:
 
     @cached_property
     def position(self) -> Mapping[str, int]:
-        """Place of every vertex in ``vertices``."""
-        return {vertex.id: index for index, vertex in enumerate(self.vertices)}
+        """Number of every vertex."""
+        return {vertex.id: number for number, vertex in enumerate(self.vertices)}
 
     @cached_property
-    def partition_by_id(self) -> Mapping[str, ResultPartition]:
-        return {partition.id: partition for partition in self.partitions}
+    def partition_position(self) -> Mapping[str, int]:
+        """Number of every partition."""
+        return {partition.id: number for number, partition in enumerate(self.partitions)}
 
     @cached_property
-    def outputs(self) -> Mapping[str, Sequence[ResultPartition]]:
-        """The partitions that each vertex produces."""
-        return _listed(((partition.producer, partition) for partition in self.partitions), self.position)
+    def producer_of(self) -> Numbers:
+        """For every partition, the vertex that produces it."""
+        return [self.position[partition.producer] for partition in self.partitions]
 
     @cached_property
-    def groups_reading(self) -> Mapping[str, Sequence[int]]:
-        """For every partition, the numbers of the groups it is read in."""
-        return _listed(((name, number) for number, group in enumerate(self.groups) for name in group.partitions), self.partition_by_id)
+    def outputs(self) -> Sequence[Numbers]:
+        """For every vertex, the partitions it produces."""
+        return inverted([(producer,) for producer in self.producer_of], len(self.vertices))
 
     @cached_property
-    def groups_read_by(self) -> Mapping[str, Sequence[int]]:
-        """For every vertex, the numbers of the groups it reads."""
-        return _listed(((name, number) for number, group in enumerate(self.groups) for name in group.consumers), self.position)
+    def group_partitions(self) -> Sequence[Numbers]:
+        return [[self.partition_position[name] for name in group.partitions] for group in self.groups]
 
     @cached_property
-    def producers_of_group(self) -> Sequence[Sequence[str]]:
+    def group_producers(self) -> Sequence[Numbers]:
         """For every group, the vertices that produce its partitions, each once."""
-        producer = {partition.id: partition.producer for partition in self.partitions}
-        return [tuple(dict.fromkeys(producer[name] for name in group.partitions)) for group in self.groups]
+        return [list(dict.fromkeys(self.producer_of[number] for number in partitions)) for partitions in self.group_partitions]
+
+    @cached_property
+    def group_consumers(self) -> Sequence[Numbers]:
+        return [[self.position[name] for name in group.consumers] for group in self.groups]
+
+    @cached_property
+    def groups_reading(self) -> Sequence[Numbers]:
+        """For every partition, the groups it is read in."""
+        return inverted(self.group_partitions, len(self.partitions))
 
     def vertex(self, name: str) -> Vertex:
         """The vertex called ``name``, or UnknownName."""
+        return self.vertices[self.vertex_number(name)]
+
+    def vertex_number(self, name: str) -> int:
+        """The number of the vertex called ``name``, or UnknownName."""
         if name not in self.position:
             raise unknown("vertex", name, self.position)
-        return self.vertices[self.position[name]]
+        return self.position[name]
 
     def partition(self, name: str) -> ResultPartition:
         """The result partition called ``name``, or UnknownName."""
-        if name not in self.partition_by_id:
-            raise unknown("partition", name, self.partition_by_id)
-        return self.partition_by_id[name]
+        return self.partitions[self.partition_number(name)]
+
+    def partition_number(self, name: str) -> int:
+        """The number of the result partition called ``name``, or UnknownName."""
+        if name not in self.partition_position:
+            raise unknown("partition", name, self.partition_position)
+        return self.partition_position[name]
 
     def flow(self) -> list[list[int]]:
-        """Successors in the graph of data: vertices by position, then groups, since data flows through a group."""
-        first_group = len(self.vertices)
-        successors: list[list[int]] = [[] for _ in range(first_group + len(self.groups))]
-        for number, group in enumerate(self.groups):
-            for producer in self.producers_of_group[number]:
-                successors[self.position[producer]].append(first_group + number)
-            successors[first_group + number].extend(self.position[consumer] for consumer in group.consumers)
-        return successors
+        """Successors in the graph of data: vertices by number, then groups, since data flows through a group."""
+        first = len(self.vertices)
+        through = inverted(self.group_producers, first)
+        return [*([first + group for group in groups] for groups in through), *(list(consumers) for consumers in self.group_consumers)]
 
 
-def _listed(pairs: Iterable[tuple[str, Value]], names: Iterable[str]) -> Mapping[str, Sequence[Value]]:
-    listed: dict[str, list[Value]] = {name: [] for name in names}
-    for name, value in pairs:
-        listed[name].append(value)
-    return listed
+def inverted(lists: Sequence[Iterable[int]], size: int) -> Sequence[list[int]]:
+    """For every number below ``size``, the places of the lists that hold it."""
+    places: list[list[int]] = [[] for _ in range(size)]
+    for place, numbers in enumerate(lists):
+        for number in numbers:
+            places[number].append(place)
+    return places
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> UnknownName:

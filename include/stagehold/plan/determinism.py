@@ -34,11 +34,11 @@ def after_rerun(situation: Situation, reruns: Iterable[Rerun]) -> FailoverPlan:
     """
     first: dict[int, Reached] = {}
     for rerun in reruns:
-        partition = situation.regions.topology.partition(rerun.partition).id
+        partition = situation.regions.topology.partition_number(rerun.partition)
         if rerun.same:
             continue
         for group in situation.regions.topology.groups_reading[partition]:
             for region in situation.regions.reading[group]:
                 if situation.finished(region):
-                    first.setdefault(region, Reached(RestartCause.INPUT_CHANGED, partition))
+                    first.setdefault(region, Reached(RestartCause.INPUT_CHANGED, rerun.partition))
     return spread(situation, first)

@@ -37,7 +37,7 @@ class RestartCause(StrEnum):
     FULL = "full"  # everything restarts
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Restart:
     """One vertex to restart. ``through`` is the partition that led to its region, None for the failed and for full."""
 
@@ -99,8 +99,8 @@ def region_failover(situation: Situation, failure: Failure) -> FailoverPlan:
     ``available`` is asked at most once for every partition, and only for inputs of regions that restart.
     """
     topology = situation.regions.topology
-    missing = frozenset(topology.partition(name).id for name in failure.missing)
-    first = [situation.regions.region_of[topology.vertex(vertex).id] for vertex in failure.vertices]
+    missing = frozenset(topology.partition_number(name) for name in failure.missing)
+    first = [situation.regions.region_with(vertex) for vertex in failure.vertices]
     return spread(situation, {region: Reached(RestartCause.FAILED) for region in first}, missing=missing)
 
 
@@ -109,7 +109,7 @@ def full_failover(topology: Topology) -> FailoverPlan:
     return FailoverPlan(tuple(Restart(vertex.id, RestartCause.FULL) for vertex in topology.vertices))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Reached:
     """Why a region restarts."""
 
@@ -117,38 +117,30 @@ class Reached:
     through: str | None = None
 
 
-def spread(situation: Situation, first: Mapping[int, Reached], *, missing: Collection[str] = ()) -> FailoverPlan:
-    """All that has to restart because the regions ``first`` do."""
-    search = _Search(situation, _Readable(situation.regions.topology, situation.available, missing))
+def spread(situation: Situation, first: Mapping[int, Reached], *, missing: Collection[int] = ()) -> FailoverPlan:
+    """All that has to restart because the regions ``first`` do.
+
+    :param missing: numbers of partitions that are not available whatever ``situation.available`` says
+    """
+    search = _Search(situation, missing)
     for region, reached in first.items():
         search.take(region, reached)
     search.spread()
-    region_of, vertices = situation.regions.region_of, situation.regions.topology.position
-    started = (vertex for vertex in vertices if situation.state(vertex) is not AttemptState.CREATED)
-    restarts = ((vertex, search.taken.get(region_of[vertex])) for vertex in started)
-    held = search.held.difference(search.taken)
-    return FailoverPlan(
-        tuple(Restart(vertex, reached.cause, reached.through) for vertex, reached in restarts if reached is not None),
-        tuple(vertex for vertex in vertices if region_of[vertex] in held),
-    )
-
-
-class _Readable:
-    """Whether a partition can be read again: asked anew, for a type that allows it, and not named as missing."""
-
-    def __init__(self, topology: Topology, available: Availability, missing: Collection[str]) -> None:
-        self._topology, self._available, self._missing = topology, available, missing
-
-    def __call__(self, partition: str) -> bool:
-        kind = self._topology.partition_by_id[partition].type
-        return partition not in self._missing and properties_of(kind).reconsumable and self._available(partition)
+    restarts, held = [], []
+    for vertex, region in zip(situation.regions.topology.vertices, situation.regions.region_of, strict=True):
+        reached_by = search.taken.get(region)
+        if reached_by is None and region in search.held:
+            held.append(vertex.id)
+        elif reached_by is not None and situation.state(vertex.id) is not AttemptState.CREATED:
+            restarts.append(Restart(vertex.id, reached_by.cause, reached_by.through))
+    return FailoverPlan(tuple(restarts), tuple(held))
 
 
 class _Search:
     """Every region is taken once and every exchange group looked at once in each direction, so the cost is linear."""
 
-    def __init__(self, situation: Situation, readable: Availability) -> None:
-        self._situation, self._readable = situation, readable
+    def __init__(self, situation: Situation, missing: Collection[int]) -> None:
+        self._situation, self._missing = situation, missing
         self._regions, self._topology = situation.regions, situation.regions.topology
         self._queue: deque[int] = deque()
         self._climbed: set[int] = set()
@@ -170,22 +162,25 @@ class _Search:
                 self._descend(region, group)
 
     def _climb(self, group: int) -> None:
-        for partition in self._topology.groups[group].partitions:
+        for partition in self._topology.group_partitions[group]:
             if not self._readable(partition):
-                self.take(self._producer(partition), Reached(RestartCause.INPUT_LOST, partition))
+                self.take(self._regions.producer(partition), Reached(RestartCause.INPUT_LOST, self._topology.partitions[partition].id))
+
+    def _readable(self, number: int) -> bool:
+        """Whether a partition can be read again: asked anew, for a type that allows it, and not named as missing."""
+        partition = self._topology.partitions[number]
+        return number not in self._missing and properties_of(partition.type).reconsumable and self._situation.available(partition.id)
 
     def _descend(self, region: int, group: int) -> None:
-        through = next(name for name in self._topology.groups[group].partitions if self._producer(name) == region)
+        own = next(number for number in self._topology.group_partitions[group] if self._regions.producer(number) == region)
+        reached = Reached(RestartCause.UPSTREAM_RESTARTS, self._topology.partitions[own].id)
         for consumer in self._regions.reading[group]:
             if consumer in self.taken or consumer in self.held:
                 continue
             if self._situation.hold_finished and self._situation.finished(consumer):
                 self.held.add(consumer)
             else:
-                self.take(consumer, Reached(RestartCause.UPSTREAM_RESTARTS, through))
-
-    def _producer(self, partition: str) -> int:
-        return self._regions.region_of[self._topology.partition_by_id[partition].producer]
+                self.take(consumer, reached)
 
 
 def _unseen(groups: Iterable[int], seen: set[int]) -> Iterator[int]:

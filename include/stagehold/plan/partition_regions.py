@@ -6,91 +6,103 @@ vertices that wait for each other through other exchanges are merged: apart, nei
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from stagehold.model.graph import UnionFind, strong_components, topological_order
 from stagehold.model.output_types import properties_of
-from stagehold.model.topology import Topology
+from stagehold.model.topology import Numbers, Topology, inverted
 
 Components = Sequence[Sequence[int]]
 
 
 @dataclass(frozen=True)
 class PartitionRegions:
-    """Every vertex in exactly one region; ``regions`` are in topological order and known by their place in it."""
+    """Every vertex in exactly one region; regions are in topological order and known by their place in it.
+
+    ``members`` are the numbers of each region's vertices.
+    """
 
     topology: Topology
-    regions: tuple[tuple[str, ...], ...]
+    members: tuple[tuple[int, ...], ...]
 
     @cached_property
-    def region_of(self) -> Mapping[str, int]:
-        return {vertex: number for number, region in enumerate(self.regions) for vertex in region}
+    def regions(self) -> tuple[tuple[str, ...], ...]:
+        """The ids of each region's vertices."""
+        vertices = self.topology.vertices
+        return tuple(tuple(vertices[number].id for number in members) for members in self.members)
 
     @cached_property
-    def producing(self) -> Sequence[tuple[int, ...]]:
+    def region_of(self) -> Numbers:
+        """For every vertex, its region."""
+        regions = [0] * len(self.topology.vertices)
+        for region, members in enumerate(self.members):
+            for number in members:
+                regions[number] = region
+        return regions
+
+    @cached_property
+    def producing(self) -> Sequence[Numbers]:
         """For every group of the topology, the regions that produce its partitions."""
-        return [self._regions(producers) for producers in self.topology.producers_of_group]
+        return [self._regions(producers) for producers in self.topology.group_producers]
 
     @cached_property
-    def reading(self) -> Sequence[tuple[int, ...]]:
+    def reading(self) -> Sequence[Numbers]:
         """For every group of the topology, the regions that read it."""
-        return [self._regions(group.consumers) for group in self.topology.groups]
+        return [self._regions(consumers) for consumers in self.topology.group_consumers]
 
     @cached_property
-    def groups_read(self) -> Sequence[Sequence[int]]:
+    def groups_read(self) -> Sequence[Numbers]:
         """For every region, the groups it reads, also those it produces itself."""
-        return _inverted(self.reading, len(self.regions))
+        return inverted(self.reading, len(self.members))
 
     @cached_property
-    def groups_produced(self) -> Sequence[Sequence[int]]:
+    def groups_produced(self) -> Sequence[Numbers]:
         """For every region, the groups that hold a partition of its own."""
-        return _inverted(self.producing, len(self.regions))
+        return inverted(self.producing, len(self.members))
 
-    def _regions(self, vertices: Iterable[str]) -> tuple[int, ...]:
-        return tuple(dict.fromkeys(self.region_of[vertex] for vertex in vertices))
+    def region_with(self, vertex: str) -> int:
+        """The region of the vertex called so, or UnknownName."""
+        return self.region_of[self.topology.vertex_number(vertex)]
+
+    def producer(self, partition: int) -> int:
+        """The region that produces a partition."""
+        return self.region_of[self.topology.producer_of[partition]]
+
+    def _regions(self, vertices: Numbers) -> Numbers:
+        return list(dict.fromkeys(self.region_of[vertex] for vertex in vertices))
 
 
 def partition_regions(topology: Topology) -> PartitionRegions:
     """The regions of a topology; vertices that name one ``co_location`` are put into one region."""
-    merged = _merged_cycles(topology, _fused(topology))
-    regions = _named(topology, merged)
-    order = topological_order(_successors(PartitionRegions(topology, regions)))
+    merged = PartitionRegions(topology, _merged_cycles(topology, _fused(topology)))
     first = len(topology.groups)
-    return PartitionRegions(topology, tuple(regions[node - first] for node in order if node >= first))
+    order = topological_order(_successors(merged))
+    return PartitionRegions(topology, tuple(merged.members[node - first] for node in order if node >= first))
 
 
 def _fused(topology: Topology) -> Components:
-    joined, position = UnionFind(len(topology.vertices)), topology.position
-    for group, producers in zip(topology.groups, topology.producers_of_group, strict=True):
+    joined = UnionFind(len(topology.vertices))
+    for number, group in enumerate(topology.groups):
         if properties_of(group.type).consumed_while_produced:
-            joined.join(position[vertex] for vertex in (*producers, *group.consumers))
+            joined.join((*topology.group_producers[number], *topology.group_consumers[number]))
     co_located: dict[str, list[int]] = {}
-    for index, vertex in enumerate(topology.vertices):
+    for number, vertex in enumerate(topology.vertices):
         if vertex.co_location is not None:
-            co_located.setdefault(vertex.co_location, []).append(index)
+            co_located.setdefault(vertex.co_location, []).append(number)
     for together in co_located.values():
         joined.join(together)
     return joined.components()
 
 
-def _merged_cycles(topology: Topology, components: Components) -> Components:
+def _merged_cycles(topology: Topology, components: Components) -> tuple[tuple[int, ...], ...]:
     """Data flows through groups, so the graph of regions and groups has an edge per read and not per pair of regions."""
-    node_of = {vertex: node for node, component in enumerate(components) for vertex in component}
-    successors: list[list[int]] = [[] for _ in range(len(components) + len(topology.groups))]
-    for node, targets in enumerate(topology.flow()):
-        if node < len(topology.vertices):
-            successors[node_of[node]].extend(target - len(topology.vertices) + len(components) for target in targets)
-        else:
-            successors[node - len(topology.vertices) + len(components)].extend(node_of[target] for target in targets)
-    cycles = ([node for node in nodes if node < len(components)] for nodes in strong_components(successors))
-    merged = (sorted(vertex for node in nodes for vertex in components[node]) for nodes in cycles if nodes)
-    return sorted(merged)
-
-
-def _named(topology: Topology, components: Components) -> tuple[tuple[str, ...], ...]:
-    return tuple(tuple(topology.vertices[index].id for index in component) for component in components)
+    apart = PartitionRegions(topology, tuple(map(tuple, components)))
+    first = len(components)
+    successors = [*([first + group for group in groups] for groups in apart.groups_produced), *apart.reading]
+    cycles = ([node for node in nodes if node < first] for nodes in strong_components(successors))
+    return tuple(sorted(tuple(sorted(vertex for node in nodes for vertex in components[node])) for nodes in cycles if nodes))
 
 
 def _successors(found: PartitionRegions) -> list[list[int]]:
@@ -100,7 +112,7 @@ def _successors(found: PartitionRegions) -> list[list[int]]:
     region both produces and reads a group, since two would have been merged: giving it its edges directly stays linear.
     """
     first = len(found.reading)
-    successors: list[list[int]] = [[] for _ in range(first + len(found.regions))]
+    successors: list[list[int]] = [[] for _ in range(first + len(found.members))]
     for group, (producers, readers) in enumerate(zip(found.producing, found.reading, strict=True)):
         itself = set(producers).intersection(readers)
         successors[group] = [first + reader for reader in readers if reader not in itself]
@@ -108,11 +120,3 @@ def _successors(found: PartitionRegions) -> list[list[int]]:
             successors[first + producer].append(group)
             successors[first + producer].extend(first + reader for reader in itself if reader != producer)
     return successors
-
-
-def _inverted(regions_of_group: Sequence[tuple[int, ...]], count: int) -> Sequence[Sequence[int]]:
-    groups: list[list[int]] = [[] for _ in range(count)]
-    for number, regions in enumerate(regions_of_group):
-        for region in regions:
-            groups[region].append(number)
-    return groups

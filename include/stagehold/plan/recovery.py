@@ -93,7 +93,7 @@ def _need(partition: ResultPartition, topology: Topology, finished: frozenset[st
     """A result is wanted for itself, not only by those who read it."""
     if partition.producer not in finished:
         return DataNeed.RELEASED
-    result = properties_of(partition.type).persistent or not topology.groups_reading[partition.id]
+    result = properties_of(partition.type).persistent or not topology.groups_reading[topology.partition_number(partition.id)]
     return DataNeed.RESERVED if result or partition.id in unread else DataNeed.OPTIONAL
 
 
@@ -111,13 +111,13 @@ def _recover(regions: PartitionRegions, replayed: Replayed, exists: Availability
     finished = frozenset(replayed.finished)
     data = data_needs(topology, finished.difference(forgotten))
     reserved = [name for name, need in data.items() if need is DataNeed.RESERVED]
-    found = {name for name in reserved if properties_of(topology.partition_by_id[name].type).reconsumable and exists(name)}
-    lost = {regions.region_of[topology.partition_by_id[name].producer]: name for name in reversed(reserved) if name not in found}
+    found = {name for name in reserved if properties_of(topology.partition(name).type).reconsumable and exists(name)}
+    lost = {regions.region_with(topology.partition(name).producer): name for name in reversed(reserved) if name not in found}
     situation = Situation(regions, dict.fromkeys(finished, AttemptState.FINISHED), found.__contains__)
 
     def search(whole: tuple[str, ...]) -> FailoverPlan:
         first = {region: Reached(RestartCause.INPUT_LOST, name) for region, name in lost.items()}
-        first |= {regions.region_of[vertex]: Reached(RestartCause.FAILED) for vertex in (*forgotten, *whole)}
+        first |= {regions.region_with(vertex): Reached(RestartCause.FAILED) for vertex in (*forgotten, *whole)}
         return spread(situation, first)
 
     plan, unrecovered = _with_whole_stages(topology, without_snapshots - begun, search)

@@ -42,15 +42,16 @@ class ReleaseByRegion:
 
     def __init__(self, regions: PartitionRegions) -> None:
         self._regions = regions
-        self._finished: set[str] = set()
-        self._unfinished_in = [len(region) for region in regions.regions]  # vertices, by region
+        self._finished = bytearray(len(regions.topology.vertices))
+        self._unfinished_in = [len(members) for members in regions.members]  # vertices, by region
         self._unfinished_reading = [len(readers) for readers in regions.reading]  # regions, by group
 
     def finished(self, vertex: str) -> tuple[str, ...]:
-        region = self._region(vertex)
-        if vertex in self._finished:
+        number = self._regions.topology.vertex_number(vertex)
+        region = self._regions.region_of[number]
+        if self._finished[number]:
             return ()
-        self._finished.add(vertex)
+        self._finished[number] = True
         self._unfinished_in[region] -= 1
         if self._unfinished_in[region] > 0:
             return ()
@@ -60,24 +61,24 @@ class ReleaseByRegion:
         return self._releasable(group for group in read if self._unfinished_reading[group] == 0)
 
     def unfinished(self, vertex: str) -> None:
-        region = self._region(vertex)
-        if vertex not in self._finished:
+        number = self._regions.topology.vertex_number(vertex)
+        region = self._regions.region_of[number]
+        if not self._finished[number]:
             return
-        self._finished.remove(vertex)
+        self._finished[number] = False
         self._unfinished_in[region] += 1
         if self._unfinished_in[region] == 1:
             for group in self._regions.groups_read[region]:
                 self._unfinished_reading[group] += 1
 
-    def _region(self, vertex: str) -> int:
-        return self._regions.region_of[self._regions.topology.vertex(vertex).id]
-
     def _releasable(self, groups: Iterable[int]) -> tuple[str, ...]:
         topology = self._regions.topology
-        names = dict.fromkeys(
-            name for group in groups if _released_early(self._regions, group) for name in topology.groups[group].partitions
-        )
-        return tuple(name for name in names if all(self._unfinished_reading[group] == 0 for group in topology.groups_reading[name]))
+        early = (group for group in groups if _released_early(self._regions, group))
+        numbers = dict.fromkeys(number for group in early for number in topology.group_partitions[group])
+        return tuple(topology.partitions[number].id for number in numbers if self._unread(number))
+
+    def _unread(self, partition: int) -> bool:
+        return all(self._unfinished_reading[group] == 0 for group in self._regions.topology.groups_reading[partition])
 
 
 def _released_early(regions: PartitionRegions, group: int) -> bool:

@@ -16,7 +16,7 @@ from stagehold.model.topology import Topology
 from stagehold.plan.partition_regions import PartitionRegions
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Batch:
     """Vertices that are started together: all their slots are asked for at once."""
 
@@ -60,7 +60,7 @@ class EagerStrategy:
         return ()
 
 
-@dataclass
+@dataclass(slots=True)
 class _Need:
     """Partitions that some regions wait for before they start: those of one exchange group, from outside the regions."""
 
@@ -77,10 +77,10 @@ class LazyRegionStrategy:
 
     def __init__(self, regions: PartitionRegions) -> None:
         self._regions = regions
-        self._consumable: set[str] = set()
+        self._consumable = bytearray(len(regions.topology.partitions))
         self._started: set[int] = set()
-        self._waits = [0] * len(regions.regions)  # unsatisfied needs of every region
-        self._needs: dict[str, list[_Need]] = {partition.id: [] for partition in regions.topology.partitions}
+        self._waits = [0] * len(regions.members)  # unsatisfied needs of every region
+        self._needs: list[list[_Need]] = [[] for _ in regions.topology.partitions]
         for group in range(len(regions.topology.groups)):
             self._add_needs(group)
 
@@ -88,23 +88,22 @@ class LazyRegionStrategy:
         return self._start_ready(range(len(self._waits)))
 
     def restart(self, vertices: Iterable[str]) -> tuple[Batch, ...]:
-        topology = self._regions.topology
-        regions = {self._regions.region_of[topology.vertex(vertex).id] for vertex in vertices}
+        regions = {self._regions.region_with(vertex) for vertex in vertices}
         self._started -= regions
         for region in regions:
-            for vertex in self._regions.regions[region]:
-                for output in topology.outputs[vertex]:
-                    self._produced_again(output.id)
+            for vertex in self._regions.members[region]:
+                for output in self._regions.topology.outputs[vertex]:
+                    self._produced_again(output)
         return self._start_ready(regions)
 
     def state_changed(self, vertex: str, state: AttemptState) -> tuple[Batch, ...]:
-        outputs = self._regions.topology.outputs[self._regions.topology.vertex(vertex).id]
+        outputs = self._regions.topology.outputs[self._regions.topology.vertex_number(vertex)]
         if state is not AttemptState.FINISHED:
             return ()
-        return self._start_ready({region for output in outputs for region in self._satisfied(output.id)})
+        return self._start_ready({region for output in outputs for region in self._satisfied(output)})
 
     def partition_consumable(self, partition: str) -> tuple[Batch, ...]:
-        return self._start_ready(self._satisfied(self._regions.topology.partition(partition).id))
+        return self._start_ready(self._satisfied(self._regions.topology.partition_number(partition)))
 
     def _add_needs(self, group: int) -> None:
         """One need for all readers that produce nothing of the group, and one for the single region that may do both.
@@ -114,13 +113,13 @@ class LazyRegionStrategy:
         found = self._regions
         if properties_of(found.topology.groups[group].type).consumed_while_produced:
             return
-        partitions = found.topology.groups[group].partitions
+        partitions = found.topology.group_partitions[group]
         itself = set(found.producing[group]).intersection(found.reading[group])
         self._add_need(partitions, tuple(region for region in found.reading[group] if region not in itself))
         for region in itself:
-            self._add_need([name for name in partitions if self._producer(name) != region], (region,))
+            self._add_need([number for number in partitions if found.producer(number) != region], (region,))
 
-    def _add_need(self, partitions: Sequence[str], regions: tuple[int, ...]) -> None:
+    def _add_need(self, partitions: Sequence[int], regions: tuple[int, ...]) -> None:
         need = _Need(regions, len(partitions))
         for partition in partitions:
             self._needs[partition].append(need)
@@ -128,14 +127,11 @@ class LazyRegionStrategy:
             for region in regions:
                 self._waits[region] += 1
 
-    def _producer(self, partition: str) -> int:
-        return self._regions.region_of[self._regions.topology.partition_by_id[partition].producer]
-
-    def _satisfied(self, partition: str) -> set[int]:
+    def _satisfied(self, partition: int) -> set[int]:
         """Count a partition as consumable; the regions that wait for one thing less."""
-        if partition in self._consumable:
+        if self._consumable[partition]:
             return set()
-        self._consumable.add(partition)
+        self._consumable[partition] = True
         candidates: set[int] = set()
         for need in self._needs[partition]:
             need.missing -= 1
@@ -145,10 +141,10 @@ class LazyRegionStrategy:
                     self._waits[region] -= 1
         return candidates
 
-    def _produced_again(self, partition: str) -> None:
-        if partition not in self._consumable:
+    def _produced_again(self, partition: int) -> None:
+        if not self._consumable[partition]:
             return
-        self._consumable.remove(partition)
+        self._consumable[partition] = False
         for need in self._needs[partition]:
             need.missing += 1
             if need.missing == 1:

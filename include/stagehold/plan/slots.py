@@ -76,7 +76,7 @@ def _refuse_if_region_needs_more_than_a_slot(regions: PartitionRegions, region: 
 
 def _shuffle(regions: PartitionRegions, region: Sequence[str]) -> str:
     """The exchange that holds several partitions of a stage together."""
-    for number in regions.groups_read[regions.region_of[region[0]]]:
+    for number in regions.groups_read[regions.region_with(region[0])]:
         group = regions.topology.groups[number]
         if properties_of(group.type).consumed_while_produced and max(len(group.partitions), len(group.consumers)) > 1:
             return f"the pipelined output {group.partitions[0]} is shuffled to {group.consumers[0]}"

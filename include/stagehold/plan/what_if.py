@@ -132,7 +132,7 @@ def _failures(regions: PartitionRegions, failed: Iterable[Place]) -> Iterator[tu
     """Everything that fails, and why; what was named itself comes last, so that its own reason counts."""
     named = {partition_name(*place): place for place in sorted(failed)}
     for name in named:
-        for vertex in regions.regions[regions.region_of[name]]:
+        for vertex in regions.regions[regions.region_with(name)]:
             mate = regions.topology.vertex(vertex)
             yield (mate.stage, mate.index), f"it runs together with {name}, which failed"
     for place in named.values():
