@@ -11,7 +11,7 @@ from tests.lake.paper_table import PaperTable
 from stagehold.errors import Fenced
 from stagehold.lake.commit import fence, publish
 
-WAVES = 8
+WAVES = 6
 
 
 def race(*attempts: PaperTable) -> dict[PaperTable, list[str]]:

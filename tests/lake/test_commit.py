@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,10 +22,12 @@ from stagehold.lake.location import TableLocation
 A, B, C = ("a", 1), ("b", 2), ("c", 3)
 
 
-@pytest.fixture(params=["own", "published"])
-def table(request: pytest.FixtureRequest, tmp_path: Path) -> PaperTable:
-    """Every rule holds for a stage's own table and for one interval's share of a published one."""
-    return getattr(PaperTable, request.param)(str(tmp_path))
+@pytest.fixture(params=product(("own", "published"), ("folder", "s3")), ids="-".join)
+def table(request: pytest.FixtureRequest) -> PaperTable:
+    """Every rule holds for a stage's own table and for one interval's share of a published one, wherever the lake is."""
+    kind, place = request.param
+    lake = request.getfixturevalue("s3_lake" if place == "s3" else "tmp_path")
+    return getattr(PaperTable, kind)(str(lake))
 
 
 @pytest.fixture

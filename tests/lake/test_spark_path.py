@@ -113,7 +113,7 @@ def test_any_reader_of_delta_opens_the_table(table):
 
 def test_spark_skips_files_by_the_statistics_of_the_log_and_skips_no_row(hand):
     hand.prepare().publish({number: [(f"n{number}", number * 10), (f"n{number}", number * 10 + 9)] for number in range(4)})
-    for number in range(40):
+    for number in (0, 5, 9, 10, 39):
         found = hand.spark.sql(f"SELECT count(*) FROM delta.`{hand.location.uri}` WHERE amount = {number}").collect()[0][0]
         assert found == (number % 10 in (0, 9))
 
@@ -137,7 +137,7 @@ def test_group_columns_that_not_all_versions_have_are_not_offered_to_readers(han
     assert hand.read([*old, *new]) == [(0, *A), (1, *B)]
 
 
-# Two hundred small things a stage may contain
+# What a stage may contain
 
 
 def test_all_usual_types_are_written_measured_and_read(hand):

@@ -1,0 +1,71 @@
+"""A folder and a bucket behave the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import boto3
+import pytest
+
+from stagehold.lake import files
+from stagehold.lake.files import Files, files_at
+
+
+class Lake:
+    """Writes what the lake's own code only lists, reads and deletes."""
+
+    def __init__(self, uri: str) -> None:
+        self.uri = uri
+
+    def write(self, path: str, content: bytes = b"x") -> None:
+        if self.uri.startswith("s3://"):
+            bucket, _, prefix = self.uri.removeprefix("s3://").partition("/")
+            boto3.client("s3").put_object(Bucket=bucket, Key=f"{prefix}/{path}", Body=content)
+        else:
+            Path(self.uri, path).parent.mkdir(parents=True, exist_ok=True)
+            Path(self.uri, path).write_bytes(content)
+
+    @property
+    def files(self) -> Files:
+        return files_at(self.uri)
+
+
+@pytest.fixture(params=["tmp_path", "s3_lake"])
+def lake(request: pytest.FixtureRequest) -> Lake:
+    return Lake(str(request.getfixturevalue(request.param)))
+
+
+def test_files_are_listed_at_any_depth_with_their_sizes(lake):
+    lake.write("_data/one/a", b"12")
+    lake.write("_data/one/deep/er/b", b"123")
+    lake.write("_data/other/c")
+    assert lake.files.sizes("_data/one") == {"_data/one/a": 2, "_data/one/deep/er/b": 3}
+
+
+def test_a_folder_whose_name_begins_like_another_is_another(lake):
+    lake.write("_data/run.1/a")
+    lake.write("_data/run.12/b")
+    assert list(lake.files.sizes("_data/run.1")) == ["_data/run.1/a"]
+    lake.files.delete("_data/run.1")
+    assert list(lake.files.sizes("_data")) == ["_data/run.12/b"]
+
+
+def test_what_is_not_there_has_no_files(lake):
+    assert lake.files.sizes("_data") == {}
+    lake.files.delete("_data")
+
+
+@pytest.mark.parametrize(("length", "read"), [(2, b"89"), (10, b"0123456789"), (99, b"0123456789")])
+def test_the_tail_of_a_file_is_read(lake, length, read):
+    lake.write("f", b"0123456789")
+    assert lake.files.tail("f", length) == read
+    assert lake.files.read("f") == b"0123456789"
+
+
+def test_more_files_than_one_request_takes_are_all_deleted(s3_lake, monkeypatch):
+    monkeypatch.setattr(files, "KEYS_PER_DELETE", 3)
+    lake = Lake(s3_lake)
+    for number in range(8):
+        lake.write(f"_data/{number}")
+    lake.files.delete("_data")
+    assert lake.files.sizes("_data") == {}
