@@ -14,6 +14,7 @@ from deltalake import DeltaTable
 
 from stagehold.ledger.ledger import Ledger
 from stagehold.local.airflow_client import AirflowClient, DagRun
+from stagehold.local.control import living_supervisor
 from stagehold.local.demo import published_top_orders
 from stagehold.local.oracle import expected_top_orders
 from stagehold.model.records import Attempt, PartitionRecord
@@ -75,8 +76,10 @@ class Stack:
         return self._frozen()[0]
 
     def _frozen(self) -> list[int]:
+        supervisor = living_supervisor(self.settings)
+        assert supervisor is not None
         pids = (int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdigit())
-        return [pid for pid in pids if _is_frozen_in(self.settings.home, pid)]
+        return [pid for pid in pids if _is_frozen_below(supervisor.pid, pid)]
 
     def command(self, *words: str) -> subprocess.CompletedProcess[str]:
         environment = {
@@ -114,8 +117,13 @@ def _status(pid: int) -> list[str]:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
 
 
-def _is_frozen_in(home: str, pid: int) -> bool:
+def _is_frozen_below(root: int, pid: int) -> bool:
+    """By its ancestors, since Airflow's processes overwrite their environment with a title."""
     try:
-        return _status(pid)[0] == "T" and f"STAGEHOLD_HOME={home}" in Path(f"/proc/{pid}/environ").read_text().split("\0")
+        return _status(pid)[0] == "T" and root in _ancestors(pid)
     except OSError:
         return False
+
+
+def _ancestors(pid: int) -> list[int]:
+    return [] if pid <= 1 else [pid, *_ancestors(parent_of(pid))]
