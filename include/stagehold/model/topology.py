@@ -117,12 +117,6 @@ class Topology:
             raise unknown("partition", name, self.partition_position)
         return self.partition_position[name]
 
-    def flow(self) -> list[list[int]]:
-        """Successors in the graph of data: vertices by number, then groups, since data flows through a group."""
-        first = len(self.vertices)
-        through = inverted(self.group_producers, first)
-        return [*([first + group for group in groups] for groups in through), *(list(consumers) for consumers in self.group_consumers)]
-
 
 def inverted(lists: Sequence[Iterable[int]], size: int) -> Sequence[list[int]]:
     """For every number below ``size``, the places of the lists that hold it."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from stagehold.errors import InvalidTopology, TopologyProblem
 from stagehold.model.exchange_groups import PATTERNS
-from stagehold.model.graph import Successors, strong_components, topological_order
+from stagehold.model.graph import strong_components
 from stagehold.model.output_types import properties_of
-from stagehold.model.spec import Exchange, OutputType, Pipeline, Stage
+from stagehold.model.spec import OutputType, Pipeline
 from stagehold.model.topology import ExchangeGroup, ResultPartition, Topology, Vertex
 
 
@@ -31,25 +31,19 @@ def partition_name(stage: str, index: int) -> str:
 
 def pipeline_topology(pipeline: Pipeline) -> Topology:
     """The vertices of a pipeline's stages, by stage and index, and their reads."""
-    vertices = tuple(Vertex(name, stage.name, index) for stage in pipeline.stages for index, name in enumerate(_names(stage)))
-    partitions = tuple(ResultPartition(name, name, stage.output.type) for stage in pipeline.stages for name in _names(stage))
-    return _checked(pipeline.file, Topology(vertices, partitions, tuple(_pipeline_groups(pipeline))))
+    names = {stage.name: tuple(partition_name(stage.name, index) for index in range(stage.partitions)) for stage in pipeline.stages}
+    vertices = tuple(Vertex(name, stage.name, index) for stage in pipeline.stages for index, name in enumerate(names[stage.name]))
+    partitions = tuple(ResultPartition(name, name, stage.output.type) for stage in pipeline.stages for name in names[stage.name])
+    return _checked(pipeline.file, Topology(vertices, partitions, tuple(_pipeline_groups(pipeline, names))))
 
 
-def _names(stage: Stage) -> tuple[str, ...]:
-    return tuple(partition_name(stage.name, index) for index in range(stage.partitions))
-
-
-def _pipeline_groups(pipeline: Pipeline) -> Iterator[ExchangeGroup]:
+def _pipeline_groups(pipeline: Pipeline, names: Mapping[str, tuple[str, ...]]) -> Iterator[ExchangeGroup]:
+    """The ids are those of the vertices, not equal ones: a graph of 100,000 looks each of them up many times."""
     for reader in pipeline.stages:
         for edge in reader.inputs:
-            yield from _stage_groups(pipeline.stage(edge.stage), reader, edge.exchange)
-
-
-def _stage_groups(producer: Stage, reader: Stage, exchange: Exchange) -> Iterator[ExchangeGroup]:
-    partitions, consumers = _names(producer), _names(reader)
-    for produced, consumed in PATTERNS[exchange](len(partitions), len(consumers)):
-        yield ExchangeGroup(partitions[produced.start : produced.stop], consumers[consumed.start : consumed.stop], producer.output.type)
+            partitions, consumers, kind = names[edge.stage], names[reader.name], pipeline.stage(edge.stage).output.type
+            for produced, consumed in PATTERNS[edge.exchange](len(partitions), len(consumers)):
+                yield ExchangeGroup(partitions[produced.start : produced.stop], consumers[consumed.start : consumed.stop], kind)
 
 
 def topology_of(vertices: Sequence[Vertex], partitions: Sequence[DeclaredPartition], *, file: str = "topology") -> Topology:
@@ -95,17 +89,20 @@ def _shared_groups(partitions: Sequence[DeclaredPartition]) -> tuple[ExchangeGro
 
 
 def _checked(file: str, topology: Topology) -> Topology:
-    successors = topology.flow()
-    for number, group in enumerate(topology.groups, start=len(topology.vertices)):
-        if not properties_of(group.type).consumed_while_produced:
-            successors[number] = []
-    if len(topological_order(successors)) < len(successors):
-        raise InvalidTopology(file, [_cycle_problem(topology, successors)])
+    streams = [number for number, group in enumerate(topology.groups) if properties_of(group.type).consumed_while_produced]
+    vertices = dict.fromkeys(vertex for group in streams for vertex in (*topology.group_producers[group], *topology.group_consumers[group]))
+    node_of = {vertex: node for node, vertex in enumerate(vertices)}
+    successors: list[list[int]] = [[] for _ in vertices]
+    for group in streams:
+        for producer in topology.group_producers[group]:
+            successors[node_of[producer]].append(len(successors))
+        successors.append([node_of[consumer] for consumer in topology.group_consumers[group]])
+    cycle = next((nodes for nodes in strong_components(successors) if len(nodes) > 1), ())
+    if cycle:
+        raise InvalidTopology(file, [_cycle_problem([topology.vertices[vertex].id for vertex, node in node_of.items() if node in cycle])])
     return topology
 
 
-def _cycle_problem(topology: Topology, successors: Successors) -> TopologyProblem:
-    cycle = next(component for component in strong_components(successors) if len(component) > 1)
-    names = [topology.vertices[node].id for node in cycle if node < len(topology.vertices)]
+def _cycle_problem(names: Sequence[str]) -> TopologyProblem:
     shown = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
     return TopologyProblem("partitions", f"a cycle of pipelined exchanges through {shown}", "a blocking exchange in every cycle")
