@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+# Tests run many short queries on a cold Java, where the second compiler costs more than it saves.
+QUICK_JAVA = "-XX:TieredStopAtLevel=1"
+
+
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -27,7 +31,7 @@ def spark_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Setting
     """Settings of a home whose Spark server runs; tests that need a home of their own take `dataclasses.replace(..., lake=...)`."""
     from stagehold.run.server import spark_server
 
-    settings = Settings(home=str(tmp_path_factory.mktemp("home")), spark_port=free_port())
+    settings = Settings(home=str(tmp_path_factory.mktemp("home")), spark_port=free_port(), spark_java_options=QUICK_JAVA)
     with spark_server(settings):
         yield settings
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.conftest import free_port
+from tests.conftest import QUICK_JAVA, free_port
 from tests.e2e.stack import PIPELINE, Stack
 
 from stagehold.local.airflow_client import AirflowClient
@@ -17,7 +17,8 @@ from stagehold.settings import Settings
 
 @pytest.fixture(scope="session")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    settings = Settings(home=str(tmp_path_factory.mktemp("stack")), spark_port=free_port(), airflow_port=free_port())
+    home = str(tmp_path_factory.mktemp("stack"))
+    settings = Settings(home=home, spark_port=free_port(), airflow_port=free_port(), spark_java_options=QUICK_JAVA)
     make_sample(Path(settings.lake_uri), 0.01)
     start_supervisor(settings, print)
     try:

@@ -23,7 +23,7 @@ from stagehold.settings import Settings
 
 PIPELINE = "shipping_priority"
 PARTITIONS = 5 * 16 + 1
-RUN_SECONDS = 180
+RUN_SECONDS = 240
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Stack:
         return subprocess.run(["stagehold", *words], env=environment, capture_output=True, text=True, timeout=120)
 
 
-def until(condition: Callable[[], object], what: str, seconds: float = 90) -> None:
+def until(condition: Callable[[], object], what: str, seconds: float = RUN_SECONDS) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"not within {seconds} s: {what}"

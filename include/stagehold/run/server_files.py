@@ -90,7 +90,7 @@ def server_configuration(settings: Settings) -> Mapping[str, str]:
         "spark.app.name": "stagehold",
         "spark.driver.memory": settings.spark_memory,
         # A server that ran out of heap answers, but nothing it says can be trusted: end it, so that it is started anew.
-        "spark.driver.extraJavaOptions": "-XX:+ExitOnOutOfMemoryError -Duser.timezone=UTC",
+        "spark.driver.extraJavaOptions": f"-XX:+ExitOnOutOfMemoryError -Duser.timezone=UTC {settings.spark_java_options}".strip(),
         "spark.driver.host": ADDRESS,
         "spark.driver.bindAddress": ADDRESS,
         "spark.connect.grpc.binding.address": ADDRESS,
