@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -86,7 +87,7 @@ class Stack:
             **os.environ,
             **{f"STAGEHOLD_{name.upper()}": str(value) for name, value in vars(self.settings).items() if value != ""},
         }
-        return subprocess.run(["stagehold", *words], env=environment, capture_output=True, text=True, timeout=120)
+        return subprocess.run([sys.executable, "-m", "stagehold", *words], env=environment, capture_output=True, text=True, timeout=120)
 
 
 def until(condition: Callable[[], object], what: str, seconds: float = RUN_SECONDS) -> None:
