@@ -48,6 +48,12 @@ def test_each_partition_is_one_file_sorted_as_its_readers_prune(hand):
         assert (file.rows, file.bytes) == (1000, (Path(hand.location.uri) / file.path).stat().st_size)
 
 
+def test_frames_that_are_one_per_partition_are_written_without_a_shuffle(hand):
+    one_each = [hand.frame({partition: [A, B]}).coalesce(1) for partition in (4, 5)]
+    staged = stage_frame(one_each[0].unionByName(one_each[1]), hand.location, "attempt", 1, (4, 5), arranged=True)
+    assert {partition: [file.rows for file in files] for partition, files in staged.files.items()} == {4: [2], 5: [2]}
+
+
 @pytest.mark.parametrize(("stranger", "named"), [(7, "1 of 7"), (-1, "1 of -1"), (None, "1 of __HIVE_DEFAULT_PARTITION__")])
 def test_rows_of_other_partitions_are_refused_and_deleted(hand, stranger, named):
     frame = hand.frame({0: [A], stranger: [B]})

@@ -35,18 +35,26 @@ class StagedWave:
 
 
 def stage_frame(
-    frame: DataFrame, location: TableLocation, attempt_id: str, wave: int, partitions: Sequence[int], sort_by: Sequence[str] = ()
+    frame: DataFrame,
+    location: TableLocation,
+    attempt_id: str,
+    wave: int,
+    partitions: Sequence[int],
+    sort_by: Sequence[str] = (),
+    *,
+    arranged: bool = False,
 ) -> StagedWave:
     """Write ``frame``, cut by its column `_partition`, as one file per partition, sorted by ``sort_by``.
 
-    A partition without rows has no file. The same attempt and wave cannot be written twice.
+    A partition without rows has no file. The same attempt and wave cannot be written twice. ``arranged`` says that the
+    rows of a partition are all in one Spark task already, which saves a shuffle of everything.
 
     :raises StageContractBroken: when rows belong to none of ``partitions``; what was written is deleted.
     """
     folder = f"{DATA_FOLDER}/{attempt_id}/{wave}"
-    cut = frame.repartitionById(len(partitions), _index_within(partitions)).sortWithinPartitions(PARTITION, *sort_by)
+    cut = frame if arranged else frame.repartitionById(len(partitions), _index_within(partitions))
     # The marker file would be one more object to list and to delete; the commit is what says that a wave is whole.
-    writer = cut.write.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
+    writer = cut.sortWithinPartitions(PARTITION, *sort_by).write.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
     writer.partitionBy(PARTITION).parquet(f"{spark_uri(location.uri)}/{folder}")
     written = _written(location.uri, folder)
     strangers = {name: files for name, files in written.items() if name not in map(str, partitions)}
