@@ -106,7 +106,7 @@ def test_spark_connect_answers_on_the_packaged_java_when_the_system_has_none(
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(path_without_java(tmp_path / "tools")))
     assert java_home(own_settings) == packaged_home(own_settings)
-    session = session_id("java", "once", "packaged", 1)
+    session = session_id(own_settings, "packaged-java.1")
     with spark_server(own_settings):
         spark = open_session(own_settings, session)
         assert spark.range(10).selectExpr(

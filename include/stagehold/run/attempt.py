@@ -27,7 +27,7 @@ from stagehold.run.adoption import adopt
 from stagehold.run.frames import FrameBuilder
 from stagehold.run.planning import plan_region, splits_of
 from stagehold.run.region_task import Progress, RegionOutcome, RegionTask
-from stagehold.run.sessions import open_session, release_session, translate
+from stagehold.run.sessions import open_session, release_session, session_id, translate
 from stagehold.run.waves import StageRunner
 from stagehold.settings import Settings
 
@@ -156,8 +156,8 @@ class RegionAttempt:
         Errors of a dead server or a released session come out as the StageholdError they stand for.
         """
         if self.previous is not None and self._previous_died:
-            release_session(self.settings, self.task.session(self.previous.epoch))
-        name = self.task.session(self.attempt.epoch)
+            release_session(self.settings, session_id(self.settings, self.previous.attempt_id))
+        name = session_id(self.settings, self.attempt.attempt_id)
         try:
             spark = open_session(self.settings, name)
             self.progress(f"opened Spark session {name}")

@@ -73,6 +73,10 @@ class FrameBuilder:
         }
         return frame.withColumns(groups) if groups else frame
 
+    def is_arranged(self, stage: Stage) -> bool:
+        """True when each partition's rows come out of one Spark task, so that no shuffle is needed to write one file."""
+        return not (_is_keyed(stage) or stage.per_wave)
+
     def group_columns(self, stage: Stage) -> tuple[str, ...]:
         """Names of the columns by which keyed readers find their groups in this output."""
         return tuple(dict.fromkeys(group_column(edge.key, reader.max_parallelism) for reader, edge in self._keyed_readers(stage)))
@@ -92,7 +96,7 @@ class FrameBuilder:
             return self._call(stage, partitions).withColumn(PARTITION, partition)
         if stage.per_wave:
             return self._call(stage, partitions, keep_partition=True)
-        return _union([self._call(stage, (partition,)).withColumn(PARTITION, F.lit(partition)) for partition in partitions])
+        return _union([self._call(stage, (partition,)).coalesce(1).withColumn(PARTITION, F.lit(partition)) for partition in partitions])
 
     def _call(self, stage: Stage, partitions: tuple[int, ...], *, keep_partition: bool = False) -> DataFrame:
         """Call the stage's function with its inputs for ``partitions``."""

@@ -10,7 +10,7 @@ from stagehold.run import book
 from stagehold.run.attempt import RegionAttempt
 from stagehold.run.holder import this_process
 from stagehold.run.region_task import Progress, RegionOutcome, RegionTask
-from stagehold.run.sessions import release_session
+from stagehold.run.sessions import release_session, session_id
 from stagehold.settings import Settings
 
 __all__ = ["RegionOutcome", "RegionTask", "cancel_region", "run_region"]
@@ -40,7 +40,7 @@ def cancel_region(task: RegionTask, settings: Settings) -> None:
     with Ledger.open(settings.ledger_url) as ledger:
         attempt = ledger.attempts.newest(task.pipeline.name, task.interval, task.region.name)
         if attempt is not None and attempt.state is AttemptState.RUNNING:
-            release_session(settings, task.session(attempt.epoch))
+            release_session(settings, session_id(settings, attempt.attempt_id))
             book.cancel(task, attempt, ledger)
 
 

@@ -10,7 +10,6 @@ from typing import Any
 from stagehold.model.spec import Pipeline
 from stagehold.plan.regions import Region
 from stagehold.run.planning import RunRequest
-from stagehold.run.sessions import session_id
 
 Progress = Callable[[str], None]
 
@@ -37,10 +36,6 @@ class RegionTask:
     @property
     def request(self) -> RunRequest:
         return RunRequest(self.pipeline, self.run_id, self.interval, self.params, self.restore_from_stage)
-
-    def session(self, epoch: int) -> str:
-        """Spark session of one attempt; whoever knows the epoch can release it."""
-        return session_id(self.pipeline.name, self.interval, self.region.name, epoch)
 
 
 @dataclass(frozen=True)

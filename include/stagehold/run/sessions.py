@@ -44,8 +44,9 @@ log = logging.getLogger(__name__)
 _held: dict[str, SparkSession] = {}
 
 
-def session_id(pipeline: str, interval: str, region: str, epoch: int) -> str:
-    return str(uuid5(NAMESPACE_URL, f"stagehold/{pipeline}/{interval}/{region}/{epoch}"))
+def session_id(settings: Settings, attempt_id: str) -> str:
+    """Follows from the lake and the attempt, so the next attempt can release it and two lakes on one server never meet."""
+    return str(uuid5(NAMESPACE_URL, f"stagehold/{settings.lake_uri}/{attempt_id}"))
 
 
 def open_session(settings: Settings, session_id: str, *, wait_seconds: float = WAIT_SECONDS) -> SparkSession:

@@ -77,7 +77,15 @@ class StageRunner:
         partitions = tuple(decision.partition for decision in decisions)
         self._reach(Point.BEFORE_WRITE, wave)
         frame = self.frames.output(self.stage, partitions)
-        staged = stage_frame(frame, self.location, self.attempt.attempt_id, wave, partitions, self.frames.group_columns(self.stage))
+        staged = stage_frame(
+            frame,
+            self.location,
+            self.attempt.attempt_id,
+            wave,
+            partitions,
+            self.frames.group_columns(self.stage),
+            arranged=self.frames.is_arranged(self.stage),
+        )
         self._reach(Point.AFTER_WRITE, wave)
         metrics = measure(self.frames.spark, staged, schema, partitions)
         verdicts = judge(metrics, self.suite) if self.suite else ()
