@@ -24,7 +24,7 @@ from stagehold.settings import Settings
 
 TOY = Path(__file__).parent / "toy"
 INTERVAL = "2026-11-20"
-FILES = 8
+FILES = 4
 ROWS = 25
 NOWHERE = "sc://127.0.0.1:9/;token=none"  # nothing listens on the discard port
 
