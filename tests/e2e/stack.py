@@ -87,7 +87,9 @@ class Stack:
             **os.environ,
             **{f"STAGEHOLD_{name.upper()}": str(value) for name, value in vars(self.settings).items() if value != ""},
         }
-        return subprocess.run([sys.executable, "-m", "stagehold", *words], env=environment, capture_output=True, text=True, timeout=120)
+        return subprocess.run(
+            [sys.executable, "-m", "stagehold", *words], env=environment, capture_output=True, text=True, timeout=2 * RUN_SECONDS
+        )
 
 
 def until(condition: Callable[[], object], what: str, seconds: float = RUN_SECONDS) -> None:

@@ -1,0 +1,51 @@
+"""Every command in the README does what the README says, on a real stack."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from tests.e2e.stack import Stack
+
+from stagehold.run.faults import FaultAction, Point
+from stagehold.settings import PROJECT
+
+pytestmark = pytest.mark.e2e
+
+CONSOLE = re.compile(r"^```console\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
+COMMAND = re.compile(r"^\$ (.+)$", flags=re.MULTILINE)
+FAILING = "run shipping_priority --interval 2026-11-20"
+
+
+def commands() -> list[str]:
+    blocks = CONSOLE.findall((Path(PROJECT) / "README.md").read_text())
+    return [command for block in blocks for command in COMMAND.findall(block)]
+
+
+def test_every_command_of_the_readme_works(stack: Stack):
+    ours = [command.removeprefix("stagehold ") for command in commands() if command.startswith("stagehold ")]
+    assert FAILING in ours
+    for command in ours:
+        if command == FAILING:  # so that there is something to resume
+            stack.inject(Point.AFTER_RECORD, "shipping_priority", 1, FaultAction.FAIL)
+        ended = stack.command(*shlex.split(command))
+        assert ended.returncode == (1 if command == FAILING else 0), f"{command}: {ended.stderr}"
+    stack.assert_answer_is_right("2026-11-20")
+
+
+def test_the_demo_fails_resumes_and_gives_the_right_answer(stack: Stack):
+    ended = stack.command("demo", "--scale", "0.01", "--json")
+    assert ended.returncode == 0, ended.stderr
+    report = json.loads(ended.stdout)
+    assert (report["failed_stage"], report["consumable"], report["total"]) == ("shipping_priority", 72, 81)
+    assert (report["reused"], report["computed"], report["equal"]) == (72, 9, True)
+
+
+def test_the_make_targets_of_the_readme_exist():
+    targets = re.findall(r"^([a-z-]+):", (Path(PROJECT) / "Makefile").read_text(), flags=re.MULTILINE)
+    shown = [command.removeprefix("make ") for command in commands() if command.startswith("make ")]
+    assert shown
+    assert set(shown) <= set(targets)
