@@ -83,10 +83,7 @@ class Stack:
         return [pid for pid in pids if _is_frozen_below(supervisor.pid, pid)]
 
     def command(self, *words: str) -> subprocess.CompletedProcess[str]:
-        environment = {
-            **os.environ,
-            **{f"STAGEHOLD_{name.upper()}": str(value) for name, value in vars(self.settings).items() if value != ""},
-        }
+        environment = os.environ | dict(self.settings.environment)
         return subprocess.run(
             [sys.executable, "-m", "stagehold", *words], env=environment, capture_output=True, text=True, timeout=2 * RUN_SECONDS
         )
