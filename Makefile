@@ -32,7 +32,7 @@ demo: setup ## kill a real run half-way, resume it, compare with DuckDB; leaves 
 test: test-fast test-spark test-airflow test-e2e test-browser ## all tests, fast ones first
 
 test-fast: setup ## tests that need neither Spark nor Airflow, under a minute
-	@$(BIN)/python -m pytest -m "$(FAST)"
+	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "$(FAST)"
 
 test-spark: setup
 	@$(BIN)/python -m pytest -m "$(SPARK)"

@@ -107,7 +107,8 @@ def test_one_that_is_killed_is_started_again_and_the_others_are_not(settings: Se
 
 
 def test_when_one_crashes_too_often_all_are_stopped_and_the_reason_is_kept(settings: Settings, tmp_path: Path) -> None:
-    broken = Sleeper("broken", tmp_path, code="print('no such thing'); raise SystemExit(3)")
+    # It lives long enough to be seen ready: one that never was is given up sooner.
+    broken = Sleeper("broken", tmp_path, code="import time; print('no such thing', flush=True); time.sleep(0.5); raise SystemExit(3)")
     healthy = Sleeper("healthy", tmp_path)
     with pytest.raises(ServicesFailed, match="broken ended 3 times, last with code 3"):
         Supervisor(settings, [broken, healthy], POLICY).run()

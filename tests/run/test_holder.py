@@ -13,12 +13,12 @@ ME = this_process("airflow/dag/run/region")
 @pytest.mark.parametrize(
     ("held_by", "expected"),
     [
-        (str(Holder(ME.owner, "other-host", 1, "1")), True),  # an earlier try for the same owner
-        (str(Holder("cli/run", "other-host", 1, "1")), False),  # somebody else, somewhere else: cannot know
-        (str(Holder("cli/run", ME.host, ME.pid, ME.started)), False),  # somebody else, alive
-        (str(Holder("cli/run", ME.host, ME.pid, "1")), True),  # its pid was given to a newer process
-        ("anything", False),
-        ("a|b|no number|d", False),
+        pytest.param(str(Holder(ME.owner, "other-host", 1, "1")), True, id="an earlier try for the same owner"),
+        pytest.param(str(Holder("cli/run", "other-host", 1, "1")), False, id="somebody else, somewhere else: cannot know"),
+        pytest.param(str(Holder("cli/run", ME.host, ME.pid, ME.started)), False, id="somebody else, alive"),
+        pytest.param(str(Holder("cli/run", ME.host, ME.pid, "1")), True, id="its pid was given to a newer process"),
+        pytest.param("anything", False, id="no holder's text"),
+        pytest.param("a|b|no number|d", False, id="no pid"),
     ],
 )
 def test_who_may_be_taken_over(held_by, expected):
