@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -71,7 +72,7 @@ def _started_server() -> Iterator[str]:
         _wait_for(url)
         yield url
     finally:
-        server.terminate()
+        server.send_signal(signal.SIGINT)  # ends what is connected too; SIGTERM would wait for it
         server.wait(30)
         shutil.rmtree(folder)
 
