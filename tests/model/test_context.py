@@ -5,6 +5,7 @@ from dataclasses import FrozenInstanceError
 import pytest
 
 from stagehold import StageContext, stage
+from stagehold.model.context import is_stage
 
 
 def test_a_stage_stays_a_function_that_can_be_called() -> None:
@@ -15,6 +16,8 @@ def test_a_stage_stays_a_function_that_can_be_called() -> None:
     context = StageContext(pipeline="p", stage="doubled", interval="once", logical_date=None, partitions=(0,), seed=1)
     assert doubled(context, source=[1, 2]) == [2, 4]
     assert doubled.__name__ == "doubled"
+    assert is_stage(doubled)
+    assert not is_stage(len)
 
 
 def test_a_context_cannot_be_changed_by_a_stage() -> None:

@@ -47,6 +47,10 @@ class StageContext:
 
 
 def stage(function: Function) -> Function:
-    """Mark a function as a stage; it stays an ordinary function that tests and spark-submit can call."""
+    """Mark a function as a stage, which a pipeline's job has to be; it stays an ordinary function for tests and spark-submit."""
     function.__stagehold_stage__ = True  # type: ignore[attr-defined]
     return function
+
+
+def is_stage(function: Callable[..., Any]) -> bool:
+    return getattr(function, "__stagehold_stage__", False)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from stagehold.errors import StageContractBroken
 from stagehold.lake.columns import PARTITION, is_reserved
 from stagehold.lake.read import read_partitions
-from stagehold.model.context import StageContext
+from stagehold.model.context import StageContext, is_stage
 from stagehold.model.key_groups import group_column, range_of
 from stagehold.model.spec import Exchange, Input, Pipeline, Stage
 from stagehold.plan.resume import Action, Decision
@@ -49,6 +49,8 @@ class FrameBuilder:
 
         :raises StageContractBroken: it returns no frame, takes reserved names, or lacks a column that is needed.
         """
+        if not is_stage(self._function(stage)):
+            raise StageContractBroken(stage.name, f"{stage.job} is no stage function; put @stage on it")
         frame = self._call(stage, (partition,), keep_partition=stage.per_wave)
         if not hasattr(frame, "toArrow"):
             raise StageContractBroken(stage.name, f"its function returned {type(frame).__name__}, not a DataFrame")
@@ -100,11 +102,14 @@ class FrameBuilder:
 
     def _call(self, stage: Stage, partitions: tuple[int, ...], *, keep_partition: bool = False) -> DataFrame:
         """Call the stage's function with its inputs for ``partitions``."""
+        arguments = self._arguments(stage, partitions, keep_partition=keep_partition)
+        return self._function(stage)(self.context(stage, partitions), **arguments)
+
+    def _function(self, stage: Stage) -> Callable[..., DataFrame]:
         if self.project not in sys.path:
             sys.path.insert(0, self.project)
         module, name = stage.job.split(":")
-        function: Callable[..., DataFrame] = getattr(importlib.import_module(module), name)
-        return function(self.context(stage, partitions), **self._arguments(stage, partitions, keep_partition=keep_partition))
+        return getattr(importlib.import_module(module), name)  # type: ignore[no-any-return]
 
     def _arguments(self, stage: Stage, partitions: tuple[int, ...], *, keep_partition: bool) -> dict[str, DataFrame]:
         if stage.source is not None:
