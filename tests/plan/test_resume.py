@@ -147,6 +147,11 @@ TABLE = [
         altered(DONE, "clean", 1, state=PartitionState.BLOCKED, reason="no"),
         "rr rB B",
     ),
+    (
+        "a partition its gate refused stays blocked in a stage that is taken as recorded, too",
+        altered(replace(DONE, accepted=frozenset({"clean"})), "clean", 1, state=PartitionState.BLOCKED, reason="no"),
+        "rr rB B",
+    ),
     ("a released partition runs", altered(DONE, "clean", 1, state=PartitionState.RELEASED), "rr rR R"),
     ("a record in an unknown format does not count", altered(DONE, "clean", 1, compute_key="?"), "rr rR R"),
     ("an input computed anew, even to equal data, is followed", altered(DONE, "raw", 0, attempt_id="a2"), "rr Rr R"),
