@@ -58,4 +58,6 @@ def spark(spark_settings: Settings) -> Iterator[SparkSession]:
 @pytest.fixture
 def own_settings(tmp_path: Path) -> Settings:
     """A home and ports that no other test uses, for tests that start or kill services."""
-    return Settings(home=str(tmp_path / "home"), spark_port=free_port(), airflow_port=free_port(), spark_memory="1g")
+    return Settings(
+        home=str(tmp_path / "home"), spark_port=free_port(), airflow_port=free_port(), spark_memory="1g", spark_java_options=QUICK_JAVA
+    )
