@@ -10,9 +10,12 @@ from pathlib import Path
 import pytest
 from tests.e2e.stack import PARTITIONS, Stack, freeze, parent_of, table_versions, thaw, until
 
-from stagehold.model.records import AttemptState, PartitionState
+from stagehold.errors import SessionClosed
+from stagehold.local.airflow_client import DagRun
+from stagehold.model.records import Attempt, AttemptState, PartitionState
 from stagehold.run.faults import FaultAction, Point
 from stagehold.run.server import running_server
+from stagehold.run.sessions import open_session, session_id
 
 pytestmark = pytest.mark.e2e
 
@@ -137,3 +140,21 @@ def test_a_run_that_failed_for_good_is_resumed_by_the_command(stack: Stack):
     assert resumed.returncode == 0, resumed.stderr
     stack.finish(run)
     stack.assert_answer_is_right("command")
+
+
+def test_a_task_that_is_stopped_by_hand_cannot_write_any_more_and_is_resumed(stack: Stack):
+    stack.inject(Point.AFTER_RECORD, STAGE, 1, FaultAction.HANG)
+    run = stack.start("stopped")
+    until(lambda: len(stack.records("stopped").get(STAGE, ())) == 4, "one wave of the stage is recorded")
+    stack.airflow.mark_failed(run, STAGE)
+    stack.finish(run, expected="failed")
+    until(lambda: attempts_of(stack, run)[-1].state is AttemptState.CANCELED, "the attempt has been cancelled")
+    with pytest.raises(SessionClosed):
+        open_session(stack.settings, session_id(stack.settings, attempts_of(stack, run)[-1].attempt_id), wait_seconds=0)
+    assert stack.resume(run)["reuse"] == 4 * 16 + 4
+    stack.assert_answer_is_right("stopped")
+
+
+def attempts_of(stack: Stack, run: DagRun) -> list[Attempt]:
+    """Attempts of the stage that is made to fail, oldest first."""
+    return sorted((attempt for attempt in stack.attempts(run) if attempt.region == STAGE), key=lambda attempt: attempt.epoch)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import os
 import threading
@@ -195,6 +196,7 @@ def _exceptions(info: Any) -> Iterator[str]:
 
 def _great_expectations() -> Any:
     os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
+    logging.getLogger("great_expectations").setLevel(logging.WARNING)  # it tells the task's log what it registers at import
     import great_expectations
 
     return great_expectations

@@ -103,6 +103,11 @@ class AirflowClient:
         cleared = self._send("POST", f"{_dag(run.dag_id)}/clearTaskInstances", body)["task_instances"]
         return tuple(task["task_id"] for task in cleared)
 
+    def mark_failed(self, run: DagRun, task_id: str) -> None:
+        """What "mark as failed" does in the UI: a task that is running is stopped."""
+        task = f"{_dag_run(run.dag_id, run.run_id)}/taskInstances/{quote(task_id, safe='')}"
+        self._send("PATCH", task, {"new_state": "failed"})
+
     def grid(self, dag_id: str, run_id: str) -> dict[str, Any]:
         """What the run's Stagehold page shows."""
         return dict(self._send("GET", f"{_stagehold_run(dag_id, run_id)}/grid"))
