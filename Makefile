@@ -26,7 +26,7 @@ help: ## list these targets
 setup: $(VENV)/.packages ## make .venv and fetch Spark's JARs; every other target does this first (PYTHON=... chooses a Python)
 	@$(BIN)/python -m stagehold.local.setup
 
-demo: setup ## kill a real run half-way, resume it, compare with DuckDB; leaves Airflow up (SCALE=0.05)
+demo: setup ## make a real run fail half-way, resume it, compare with DuckDB; leaves Airflow up (SCALE=0.05)
 	@$(BIN)/stagehold demo --scale $(SCALE)
 
 test: test-fast test-spark test-airflow test-e2e test-browser ## all tests, fast ones first

@@ -12,6 +12,7 @@ from stagehold.airflow.resume import ACTIVE_RUN_STATES, TaskToClear, tasks_to_cl
 from stagehold.errors import StageholdError
 from stagehold.model.records import Attempt, AttemptState, GateResult, PartitionRecord, PartitionState
 from stagehold.model.spec import Stage
+from stagehold.plan.explanation import explain
 from stagehold.plan.regions import Region
 from stagehold.plan.resume import Action, Decision, ResumePlan
 
@@ -200,7 +201,7 @@ def _stage_row(stage: Stage, facts: RunFacts) -> StageRow:
         task_state=next((task.state for task in facts.dag_run.tasks if task.region == region), None),
         consumable=sum(cell.state is CellState.CONSUMABLE and cell.action is Action.REUSE for cell in cells),
         cells=cells,
-        groups=_groups(decisions),
+        groups=_groups(stage, facts.plan),
     )
 
 
@@ -253,11 +254,8 @@ def _cell_state(decision: Decision, record: PartitionRecord | None, *, running: 
     return CellState(record.state.value)
 
 
-def _groups(decisions: Sequence[Decision]) -> tuple[ActionGroup, ...]:
-    grouped: dict[tuple[Action, str], list[int]] = {}
-    for decision in decisions:
-        grouped.setdefault((decision.action, decision.reason), []).append(decision.partition)
-    return tuple(ActionGroup(action, reason, tuple(partitions)) for (action, reason), partitions in grouped.items())
+def _groups(stage: Stage, plan: ResumePlan) -> tuple[ActionGroup, ...]:
+    return tuple(ActionGroup(line.action, line.reason, line.partitions) for line in explain(plan, [stage.name]))
 
 
 def _headline(facts: RunFacts, consumable: int, partitions: int) -> str:
