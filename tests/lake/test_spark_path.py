@@ -12,7 +12,7 @@ from tests.lake.stagehand import Stagehand
 from stagehold.errors import StageContractBroken
 from stagehold.lake.available import missing_data
 from stagehold.lake.files import files_at
-from stagehold.lake.staging import discard, stage_frame
+from stagehold.lake.staging import stage_frame
 
 pytestmark = pytest.mark.spark
 
@@ -73,11 +73,6 @@ def test_a_wave_is_written_once(hand):
     hand.prepare().stage({0: [A]})
     with pytest.raises(Exception, match="PATH_ALREADY_EXISTS"):
         hand.stage({0: [B]})
-
-
-def test_a_discarded_wave_leaves_no_files(hand):
-    discard(hand.prepare().stage({0: [A]}))
-    assert files_at(hand.location.uri).sizes("_data") == {}
 
 
 # Reading

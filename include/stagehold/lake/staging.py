@@ -64,11 +64,6 @@ def stage_frame(
     return StagedWave(location.uri, folder, {int(name): files for name, files in written.items()})
 
 
-def discard(staged: StagedWave) -> None:
-    """Delete the files of a wave that was not published."""
-    files_at(staged.uri).delete(staged.folder)
-
-
 def _index_within(partitions: Sequence[int]) -> Column:
     """Position of a row's partition in ``partitions``; rows of no such partition may go anywhere, the listing shows them."""
     from pyspark.sql import functions as F
