@@ -5,12 +5,12 @@ Every comment says scope (what a row is about), lifetime (when it is written and
 
 from __future__ import annotations
 
-from sqlalchemy import JSON, BigInteger, Boolean, Column, Index, Integer, MetaData, String, Table, Text
+from sqlalchemy import JSON, BigInteger, Boolean, Column, Float, Index, Integer, MetaData, String, Table, Text
 
 from stagehold.ledger.columns import DataFiles, FreeText, UtcTime, words
 from stagehold.model.records import AttemptState, PartitionState, RunState
 
-SCHEMA_VERSION = "0001"
+SCHEMA_VERSION = "0002"
 VERSION_TABLE = "ledger_version"
 
 metadata = MetaData(
@@ -52,11 +52,15 @@ attempts = Table(
     Column("started_at", UtcTime, nullable=False),
     Column("ended_at", UtcTime),
     Column("failure", FreeText),
+    Column("failure_class", String(32)),
+    Column("failure_rule", FreeText),
+    Column("share", String(64)),
     Index(None, "run_id"),
     Index(None, "pipeline", "interval", "region", "epoch"),
     comment=(
-        "Scope: one try of a region in a run. Lifetime: written when the try begins, compared and set once when it ends. "
-        "NULL: ended_at, it works or died without a word; failure, it did not fail."
+        "Scope: one try of a region, or of one share of its partitions, in a run. Lifetime: written when the try begins, compared and set "
+        "once when it ends. NULL: ended_at, it works or died without a word; failure, failure_class, failure_rule, it did not fail; "
+        "share, all partitions."
     ),
 )
 
@@ -94,13 +98,14 @@ partitions = Table(
     Column("compute_key", String(250), nullable=False),
     Column("recorded_at", UtcTime, nullable=False),
     Column("reason", FreeText),
+    Column("seconds", Float),
     Index(None, "pipeline", "interval", "stage", "partition", "id"),
     Index(None, "run_id"),
     sqlite_autoincrement=True,
     comment=(
         "Scope: one partition of one stage for one interval, as one attempt left it. Lifetime: appended, never rewritten; "
         "the row with the highest id counts. NULL: version, nothing was published (the gate blocked it); "
-        "reason, there is nothing to explain."
+        "reason, there is nothing to explain; seconds, its share of its wave's time was not measured (an adopted commit)."
     ),
 )
 
@@ -140,5 +145,59 @@ events = Table(
     comment=(
         "Scope: one line of a run's history, for people; nothing is decided from it. Lifetime: appended, never rewritten. "
         "No column is ever NULL."
+    ),
+)
+
+positions = Table(
+    "positions",
+    metadata,
+    Column("id", _ROW_NUMBER, primary_key=True),
+    Column("pipeline", String(250), nullable=False),
+    Column("interval", String(250), nullable=False),
+    Column("stage", String(250), nullable=False),
+    Column("run_id", String(250), nullable=False),
+    Column("position", JSON, nullable=False),
+    Column("recorded_at", UtcTime, nullable=False),
+    Index(None, "pipeline", "stage", "id"),
+    Index(None, "run_id"),
+    sqlite_autoincrement=True,
+    comment=(
+        "Scope: how far a run of one interval read an incremental source. Lifetime: appended, never rewritten; a run's counts for others "
+        "when that run has finished. No column is ever NULL."
+    ),
+)
+
+partition_counts = Table(
+    "partition_counts",
+    metadata,
+    Column("pipeline", String(250), primary_key=True),
+    Column("interval", String(250), primary_key=True),
+    Column("stage", String(250), primary_key=True),
+    Column("partitions", Integer, nullable=False),
+    Column("bytes", BigInteger, nullable=False),
+    Column("recorded_at", UtcTime, nullable=False),
+    comment=(
+        "Scope: into how many partitions a stage with `partitions: auto` is cut for one interval, and the bytes that decided it. "
+        "Lifetime: written once, before the first partition, and kept. No column is ever NULL."
+    ),
+)
+
+acceptances = Table(
+    "acceptances",
+    metadata,
+    Column("id", _ROW_NUMBER, primary_key=True),
+    Column("pipeline", String(250), nullable=False),
+    Column("interval", String(250)),
+    Column("stage", String(250), nullable=False),
+    Column("recorded_code", String(64), nullable=False),
+    Column("accepted_code", String(64), nullable=False),
+    Column("accepted_by", String(250), nullable=False),
+    Column("reason", FreeText, nullable=False),
+    Column("recorded_at", UtcTime, nullable=False),
+    Index(None, "pipeline", "stage", "id"),
+    sqlite_autoincrement=True,
+    comment=(
+        "Scope: somebody's word that data made by one version of a stage's code is as good as another version's. Lifetime: appended, "
+        "never rewritten. NULL: interval, it holds for every interval."
     ),
 )

@@ -82,7 +82,10 @@ class Lease:
 
 @dataclass(frozen=True)
 class Attempt:
-    """One try of a region in a run."""
+    """One try of a region in a run. ``share`` names the partitions it is for when a region is split over several tasks.
+
+    ``failure_rule`` says which rule gave ``failure_class``.
+    """
 
     attempt_id: str
     run_id: str
@@ -94,6 +97,9 @@ class Attempt:
     started_at: datetime
     ended_at: datetime | None = None
     failure: str | None = None
+    failure_class: str | None = None
+    failure_rule: str | None = None
+    share: str | None = None
 
 
 @dataclass(frozen=True)
@@ -110,7 +116,7 @@ class PartitionRecord:
     """One partition as one attempt left it. Records are appended; the newest of a partition counts.
 
     ``version`` is the Delta version that published it, None when the gate blocked it. ``fingerprint`` is a hash of the
-    content that does not depend on row order.
+    content that does not depend on row order. ``seconds`` is the partition's share of its wave's time.
     """
 
     cell: Cell
@@ -128,6 +134,7 @@ class PartitionRecord:
     compute_key: str
     recorded_at: datetime
     reason: str | None = None
+    seconds: float | None = None
 
     @property
     def bytes(self) -> int:
