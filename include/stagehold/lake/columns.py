@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 PARTITION = "_partition"
 INTERVAL = "_interval"
 GROUP_PREFIX = "_group_"
+METADATA = "_metadata"  # a column of that name would hide the one in which Spark says which file a row is from
 
 FORBIDDEN_CHARACTERS = " ,;{}()\n\t="  # Parquet and Delta without column mapping refuse them
 USABLE_TYPES = (
@@ -34,8 +35,8 @@ USABLE_TYPES = (
 
 
 def is_reserved(column: str) -> bool:
-    """Columns that Stagehold adds: they are no part of the content, so they have no fingerprint and no metrics."""
-    return column in (PARTITION, INTERVAL) or column.startswith(GROUP_PREFIX)
+    """Names that Stagehold and Spark use: such columns are no part of the content, they have no fingerprint and no metrics."""
+    return column in (PARTITION, INTERVAL, METADATA) or column.startswith(GROUP_PREFIX)
 
 
 def data_fields(schema: StructType) -> list[StructField]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 FIRST_GUESS = 64 * 1024  # one read brings most footers whole
 LENGTH_AND_MAGIC = 8
+SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 
 
 @dataclass(frozen=True)
@@ -28,10 +29,14 @@ class ColumnRange:
 
 @dataclass(frozen=True)
 class Footer:
-    """Columns inside structs, arrays and maps are left out."""
+    """Columns inside structs, arrays and maps are left out of ``columns``.
+
+    ``spark_schema`` is the JSON of the frame that Spark wrote; empty for a file that Spark did not write.
+    """
 
     rows: int
     columns: Mapping[str, ColumnRange]
+    spark_schema: str = ""
 
 
 @lru_cache(maxsize=4096)
@@ -42,7 +47,8 @@ def read_footer(uri: str, path: str) -> Footer:
     metadata = pq.read_metadata(io.BytesIO(_footer_bytes(uri, path)))
     rows, count = metadata.num_rows, metadata.num_columns
     plain = [index for index in range(count) if _is_plain(metadata, index)]
-    return Footer(rows, {metadata.schema.column(index).name: _range(metadata, index) for index in plain})
+    columns = {metadata.schema.column(index).name: _range(metadata, index) for index in plain}
+    return Footer(rows, columns, (metadata.metadata or {}).get(SPARK_SCHEMA, b"").decode())
 
 
 def _footer_bytes(uri: str, path: str) -> bytes:

@@ -1,73 +1,81 @@
-"""Reads recorded partitions as they were when they were recorded, whatever was committed to their table since."""
+"""Reads recorded partitions from the very files that were recorded, whatever was committed to their table since.
+
+Files are never written twice and only Stagehold deletes them, so they are what their table's version held, and Spark need
+not put together a snapshot of the table for every query. What was published and is read here is the same by construction.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
+import json
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from stagehold.lake.columns import INTERVAL, PARTITION, is_reserved
+from stagehold.lake.columns import INTERVAL, PARTITION, is_reserved, quoted
 from stagehold.lake.delta_log import open_table
+from stagehold.lake.footers import read_footer
 from stagehold.lake.location import spark_uri
 from stagehold.model.records import PartitionRecord
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
-Share = tuple[str, str, int]  # table, interval, version
+PARTITION_IN_PATH = rf".*/{PARTITION}=(\d+)/[^/]*"
 
 
 def read_partitions(spark: SparkSession, records: Sequence[PartitionRecord]) -> DataFrame:
     """The rows of ``records``, at least one and all consumable, with `_partition` and without `_interval`.
 
-    One scan at the newest recorded version when all recorded files are live in it; else one scan per recorded version.
-    Group columns that not all of those versions have are dropped, as a reader must not take them for complete.
+    One scan for all records whose attempts wrote the same columns. Group columns that not all of them have are dropped,
+    as a reader must not take them for complete.
     """
-    frames = [_scan(spark, share, partitions) for share, partitions in _scans(records).items()]
-    common = set.intersection(*(set(frame.columns) for frame in frames))
-    kept = [frame.drop(*(column for column in frame.columns if is_reserved(column) and column not in common)) for frame in frames]
-    return reduce(lambda left, right: left.unionByName(right), kept)
+    kept = [quoted(field.name) for field in recorded_schema(records).fields]
+    frames = [_scan(spark, schema, some).select(*kept) for schema, some in _by_schema(records).items()]
+    return reduce(lambda left, right: left.unionByName(right), frames)
 
 
-def _scans(records: Sequence[PartitionRecord]) -> Mapping[Share, Sequence[int]]:
-    """Partitions to read by what to read them from."""
-    found: dict[Share, list[int]] = defaultdict(list)
-    for table in dict.fromkeys(record.table for record in records):
-        own = [record for record in records if record.table == table]
-        newest = max(_version(record) for record in own)
-        live = _files_by_partition(table, newest, own[0].cell.interval) if len({record.version for record in own}) > 1 else None
-        together = live is None or all(live[record.partition] == {file.path for file in record.files} for record in own)
-        for record in own:
-            found[table, record.cell.interval, newest if together else _version(record)].append(record.partition)
-    return found
+def recorded_schema(records: Sequence[PartitionRecord]) -> StructType:
+    """Columns that `read_partitions` gives, known without asking Spark."""
+    from pyspark.sql.types import IntegerType, StructType
+
+    schemas = [_columns(schema) for schema in _by_schema(records)]
+    common = set.intersection(*({field.name for field in schema} for schema in schemas))
+    return StructType([field for field in schemas[0] if field.name in common or not is_reserved(field.name)]).add(PARTITION, IntegerType())
 
 
-def _version(record: PartitionRecord) -> int:
+def _by_schema(records: Sequence[PartitionRecord]) -> Mapping[str, Sequence[PartitionRecord]]:
+    """Records that have files, by the columns in them; an attempt writes the same columns in all its files.
+
+    If no record has files, all of them are empty and have the columns of their table.
+    """
+    filled = [record for record in records if record.files]
+    by_attempt = {record.attempt_id: record for record in filled}
+    schemas = {attempt: read_footer(record.table, record.files[0].path).spark_schema for attempt, record in by_attempt.items()}
+    found: dict[str, list[PartitionRecord]] = {}
+    for record in filled:
+        found.setdefault(schemas[record.attempt_id], []).append(record)
+    return found or {_table_schema(records[-1]): records}
+
+
+def _table_schema(record: PartitionRecord) -> str:
     assert record.version is not None, f"{record.cell} {record.partition} is not consumable"
-    return record.version
+    return open_table(record.table, record.version).schema().to_json()
 
 
-def _files_by_partition(table: str, version: int, interval: str) -> Mapping[int, set[str]]:
-    """Live files of each partition of the interval at a version."""
-    found: dict[int, set[str]] = defaultdict(set)
-    for add in _adds(table, version):
-        if add.get(f"partition.{INTERVAL}", interval) == interval:
-            found[int(add[f"partition.{PARTITION}"])].add(add["path"])
-    return found
+def _columns(schema: str) -> list[Any]:
+    from pyspark.sql.types import StructType
+
+    return [field for field in StructType.fromJson(json.loads(schema)).fields if field.name not in (INTERVAL, PARTITION)]
 
 
-def _adds(table: str, version: int) -> list[dict[str, Any]]:
-    import pyarrow as pa  # type: ignore[import-untyped]
-
-    adds = pa.table(open_table(table, version).get_add_actions(flatten=True))
-    wanted = [name for name in adds.column_names if name == "path" or name.startswith("partition.")]
-    return list(adds.select(wanted).to_pylist())
-
-
-def _scan(spark: SparkSession, share: Share, partitions: Sequence[int]) -> DataFrame:
+def _scan(spark: SparkSession, schema: str, records: Sequence[PartitionRecord]) -> DataFrame:
     from pyspark.sql import functions as F
+    from pyspark.sql.types import IntegerType, StructType
 
-    table, interval, version = share
-    frame = spark.read.format("delta").option("versionAsOf", version).load(spark_uri(table)).where(F.col(PARTITION).isin(*partitions))
-    return frame.where(F.col(INTERVAL) == interval).drop(INTERVAL) if INTERVAL in frame.columns else frame
+    columns = StructType(_columns(schema))
+    paths = [f"{spark_uri(record.table)}/{file.path}" for record in records for file in record.files]
+    if not paths:
+        return spark.createDataFrame([], columns.add(PARTITION, IntegerType()))
+    partition = F.regexp_extract(F.col("_metadata.file_path"), PARTITION_IN_PATH, 1).cast("int")
+    return spark.read.schema(columns).parquet(*paths).withColumn(PARTITION, partition)

@@ -9,15 +9,16 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING
 
 from stagehold.errors import StageContractBroken
 from stagehold.lake.columns import PARTITION, is_reserved
-from stagehold.lake.read import read_partitions
+from stagehold.lake.read import read_partitions, recorded_schema
 from stagehold.model.context import StageContext, is_stage
 from stagehold.model.key_groups import group_column, range_of
+from stagehold.model.records import PartitionRecord
 from stagehold.model.spec import Exchange, Input, Pipeline, Stage
 from stagehold.plan.resume import Action, Decision
 from stagehold.run.key_columns import key_group, partition_of_key
@@ -33,7 +34,7 @@ class FrameBuilder:
     """Builds frames for one region attempt. ``decisions`` hold the records to read, by stage.
 
     Asking Spark Connect for a frame's columns is a call to the server that plans the whole frame, so it is done once per
-    stage, by `check`, and once per stored input; never per partition or wave.
+    stage, by `check`; never per partition, wave or input.
     """
 
     spark: SparkSession
@@ -42,7 +43,6 @@ class FrameBuilder:
     splits: Mapping[str, Sequence[Split]]
     context: Callable[[Stage, tuple[int, ...]], StageContext]
     project: str
-    _stored_frames: dict[str, DataFrame] = field(default_factory=dict)
 
     def check(self, stage: Stage, partition: int) -> StructType:
         """The schema of `output`, after proving on one partition that the function's frame can be cut and stored.
@@ -54,7 +54,8 @@ class FrameBuilder:
         frame = self._call(stage, (partition,), keep_partition=stage.per_wave)
         if not hasattr(frame, "toArrow"):
             raise StageContractBroken(stage.name, f"its function returned {type(frame).__name__}, not a DataFrame")
-        columns = frame.columns
+        schema = frame.schema
+        columns = schema.fieldNames()
         if stage.per_wave and PARTITION not in columns:
             raise StageContractBroken(stage.name, f"its function dropped the column {PARTITION}, which a per_wave function must keep")
         taken = [column for column in columns if is_reserved(column) and not (stage.per_wave and column == PARTITION)]
@@ -64,7 +65,14 @@ class FrameBuilder:
         absent = [column for column in dict.fromkeys(keys) if column not in columns]
         if absent:
             raise StageContractBroken(stage.name, f"its output has no key column {', '.join(absent)}; it has {', '.join(columns)}")
-        return self.output(stage, (partition,)).schema
+        return self._output_schema(stage, schema)
+
+    def _output_schema(self, stage: Stage, schema: StructType) -> StructType:
+        """What `output` adds to the columns of the stage's function, in its order."""
+        from pyspark.sql.types import IntegerType, StructType
+
+        added = (*(() if stage.per_wave and not _is_keyed(stage) else (PARTITION,)), *self.group_columns(stage))
+        return reduce(lambda grown, name: grown.add(name, IntegerType()), added, StructType(schema.fields))
 
     def output(self, stage: Stage, partitions: tuple[int, ...]) -> DataFrame:
         """The stage's output for ``partitions``, with `_partition` and the group columns its keyed readers prune by."""
@@ -136,28 +144,22 @@ class FrameBuilder:
 
     def _input(self, stage: Stage, edge: Input, partitions: tuple[int, ...], *, keep_partition: bool) -> DataFrame:
         """What ``edge`` gives the function, without the columns that are ours."""
-        from pyspark.sql import functions as F
-
         producer = self.pipeline.stage(edge.stage)
-        if not producer.output.type.stored:
-            wanted = partitions if edge.exchange is Exchange.FORWARD else tuple(range(producer.partitions))
-            frame, columns = self._computed(producer, wanted), [PARTITION]
+        wanted = partitions if edge.exchange is Exchange.FORWARD else tuple(range(producer.partitions))
+        if producer.output.type.stored:
+            records = self._records(producer, wanted)
+            frame = read_partitions(self.spark, records)
+            columns = [column for column in recorded_schema(records).fieldNames() if is_reserved(column)]
         else:
-            frame = self._stored(producer)
-            columns = [column for column in frame.columns if is_reserved(column)]
-            if edge.exchange is Exchange.FORWARD:
-                frame = frame.where(F.col(PARTITION).isin(*partitions))
+            frame, columns = self._computed(producer, wanted), [PARTITION]
         if edge.exchange is Exchange.KEYED:
             frame = frame.where(_in_groups(stage, edge, partitions, columns))
         return frame.drop(*(column for column in columns if not (keep_partition and column == PARTITION)))
 
-    def _stored(self, producer: Stage) -> DataFrame:
-        """All readable partitions of a stage as one frame, planned once; each reader filters what it needs."""
-        if producer.name not in self._stored_frames:
-            reused = (decision.record for decision in self.decisions[producer.name] if decision.action is Action.REUSE)
-            records = [record for record in reused if record is not None]
-            self._stored_frames[producer.name] = read_partitions(self.spark, records)
-        return self._stored_frames[producer.name]
+    def _records(self, producer: Stage, partitions: Sequence[int]) -> list[PartitionRecord]:
+        """Records of the producer's partitions, all of which are consumable when a reader runs."""
+        reused = {decision.partition: decision.record for decision in self.decisions[producer.name] if decision.action is Action.REUSE}
+        return [record for partition in partitions if (record := reused.get(partition))]
 
 
 def _is_keyed(stage: Stage) -> bool:
