@@ -10,6 +10,7 @@ from stagehold.ledger.events import Events
 from stagehold.ledger.gate_results import GateResults
 from stagehold.ledger.leases import Leases
 from stagehold.ledger.migrate import migrate
+from stagehold.ledger.partition_counts import PartitionCounts
 from stagehold.ledger.partitions import Partitions
 from stagehold.ledger.runs import Runs
 
@@ -26,6 +27,7 @@ class Ledger:
         self.attempts = Attempts(database)
         self.leases = Leases(database)
         self.partitions = Partitions(database)
+        self.partition_counts = PartitionCounts(database)
         self.gates = GateResults(database)
         self.events = Events(database)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import RowMapping
 
-from stagehold.model.records import Attempt, Cell, Event, GateResult, Lease, PartitionRecord, Run
+from stagehold.model.records import Attempt, Cell, Event, GateResult, Lease, PartitionCount, PartitionRecord, Run
 
 _CELL = ("pipeline", "stage", "interval")
 
@@ -40,6 +40,16 @@ def partition_row(record: PartitionRecord) -> dict[str, Any]:
 def partition_from(row: RowMapping) -> PartitionRecord:
     facts = {name: value for name, value in row.items() if name not in (*_CELL, "id", "table_uri")}
     return PartitionRecord(cell=_cell_from(row), table=row["table_uri"], **facts)
+
+
+def partition_count_row(count: PartitionCount) -> dict[str, Any]:
+    row = {**vars(count), **vars(count.cell)}
+    del row["cell"]
+    return row
+
+
+def partition_count_from(row: RowMapping) -> PartitionCount:
+    return PartitionCount(cell=_cell_from(row), **{name: value for name, value in row.items() if name not in _CELL})
 
 
 def gate_result_row(result: GateResult) -> dict[str, Any]:

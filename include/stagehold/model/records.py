@@ -142,6 +142,16 @@ class PartitionRecord:
 
 
 @dataclass(frozen=True)
+class PartitionCount:
+    """Into how many partitions a stage is cut for one interval, decided from the ``bytes`` of its inputs."""
+
+    cell: Cell
+    partitions: int
+    bytes: int
+    recorded_at: datetime
+
+
+@dataclass(frozen=True)
 class GateResult:
     """What one expectation said about one partition in one attempt."""
 
