@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -14,6 +14,7 @@ from stagehold.airflow.region_operator import INTERVAL, RESTORE_FROM_STAGE, Regi
 from stagehold.errors import InvalidSpec, StageholdError
 from stagehold.model.spec import Pipeline, RestartSettings, RestartStrategy, Stage
 from stagehold.model.spec_file import load_each_pipeline
+from stagehold.plan.partition_counts import with_counts
 from stagehold.plan.regions import stage_regions
 from stagehold.settings import Settings
 
@@ -119,10 +120,12 @@ def _documentation(pipeline: Pipeline) -> str:
 def _stage_table(pipeline: Pipeline) -> Iterator[str]:
     yield "| Stage | Job | Partitions | Reads | Output | Gate |"
     yield "|---|---|---|---|---|---|"
-    yield from (_stage_row(stage) for stage in pipeline.stages)
+    undecided = with_counts(pipeline, {}).undecided
+    yield from (_stage_row(stage, undecided) for stage in pipeline.stages)
 
 
-def _stage_row(stage: Stage) -> str:
+def _stage_row(stage: Stage, undecided: Collection[str]) -> str:
     reads = ", ".join(f"{edge.stage} ({edge.exchange})" for edge in stage.inputs) or (stage.source.path if stage.source else "")
     output = stage.output.table or stage.output.type
-    return f"| {stage.name} | `{stage.job}` | {stage.partitions} | {reads} | {output} | {stage.gate or ''} |"
+    partitions = "auto" if stage.name in undecided else stage.partitions
+    return f"| {stage.name} | `{stage.job}` | {partitions} | {reads} | {output} | {stage.gate or ''} |"

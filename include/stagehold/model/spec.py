@@ -128,7 +128,8 @@ class Stage(SpecPart):
     """One node of the pipeline.
 
     ``key`` are the output columns that tell which partition a row is in; it defaults to the key of the first keyed
-    input. ``partitions`` is the resolved number of output partitions, whatever it came from.
+    input. ``partitions`` is the resolved number of output partitions, whatever it came from; with ``auto_partitions`` it is
+    a placeholder until the number is decided for an interval, as it is for all that inherit it by forward inputs.
     """
 
     name: str
@@ -137,6 +138,7 @@ class Stage(SpecPart):
     source: Source | None = None
     inputs: tuple[Input, ...] = ()
     partitions: Count
+    auto_partitions: bool = False
     max_parallelism: int = Field(ge=1, le=HIGHEST)
     key: tuple[str, ...] = ()
     gate: str | None = None

@@ -10,7 +10,7 @@ from typing import Any
 
 from stagehold.model.spec import OutputType
 from stagehold.model.spec_form import InputForm, PipelineForm, StageForm
-from stagehold.model.spec_graph import chosen_types, order_and_cycles, partition_counts
+from stagehold.model.spec_graph import auto_stages, chosen_types, order_and_cycles, partition_counts
 from stagehold.model.spec_yaml import FieldPath
 
 
@@ -47,6 +47,11 @@ class Draft:
         """Partitions by stage, where they follow from readable fields."""
         doubtful = frozenset(path[1] for path in self.broken if path[2:3] in (("inputs",), ("source",), ("partitions",)))
         return partition_counts(self.order, self.stages, doubtful)
+
+    @cached_property
+    def auto(self) -> Mapping[str, str]:
+        """The stage with `partitions: auto` whose number a stage takes, for those that take one."""
+        return auto_stages(self.order, self.stages)
 
     @cached_property
     def types(self) -> Mapping[str, OutputType]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from stagehold.model.key_groups import default_max_parallelism
 from stagehold.model.spec import Exchange, OutputType
 from stagehold.model.spec_draft import Draft
-from stagehold.model.spec_form import InputForm, show, suggest
+from stagehold.model.spec_form import AUTO, InputForm, show, suggest
 from stagehold.model.spec_graph import key_of
 from stagehold.model.spec_yaml import Problem
 
@@ -33,10 +33,10 @@ def _check_edge(draft: Draft, name: str, producer: str, edge: InputForm) -> Iter
     keyed = edge.exchange is Exchange.KEYED
     if keyed != bool(edge.key) and not draft.is_broken(*path, "key"):
         yield Problem((*path, "key"), show(edge.key or None), "columns of the producer for a keyed exchange, and only there")
-    read, made = draft.counts.get(name), draft.counts.get(producer)
+    read, made = None if draft.auto.get(name) == name else _count(draft, name), _count(draft, producer)
     if edge.exchange is Exchange.FORWARD and read and made and read != made:
         yield Problem(path, f"forward from {made} partition(s) to {read}", "equal counts, or keyed, broadcast or gather")
-    if edge.exchange is Exchange.GATHER and read not in (None, 1):
+    if edge.exchange is Exchange.GATHER and read not in (None, "1"):
         yield Problem(path, f"gather into {read} partitions", "one partition; broadcast gives everything to each of several")
 
 
@@ -58,6 +58,9 @@ def _check_partitions(draft: Draft, name: str) -> Iterator[Problem]:
     stage, path = draft.stages[name], ("stages", name, "partitions")
     if draft.is_broken(*path):
         return
+    if stage.partitions == AUTO or name in draft.auto:
+        yield from _check_auto(draft, name)
+        return
     splits = stage.source.splits if stage.source else None
     if stage.partitions and splits and stage.partitions != splits:
         yield Problem(path, show(stage.partitions), f"source.splits, {splits}; or leave it out")
@@ -69,6 +72,40 @@ def _check_partitions(draft: Draft, name: str) -> Iterator[Problem]:
     most = stage.max_parallelism or default_max_parallelism(count or 1)
     if count and count > most and not draft.is_broken("stages", name, "max_parallelism"):
         yield Problem(path, show(count), f"at most max_parallelism, {most}")
+
+
+def _check_auto(draft: Draft, name: str) -> Iterator[Problem]:
+    """A number can be decided when the bytes of the inputs are on record, and one place decides it."""
+    stage, root = draft.stages[name], draft.auto[name]
+    if root == name:
+        yield from _check_auto_inputs(draft, name)
+    most = draft.stages[root].max_parallelism or default_max_parallelism(1)
+    if stage.max_parallelism and stage.max_parallelism < most and not draft.is_broken("stages", root, "max_parallelism"):
+        path = ("stages", name, "max_parallelism")
+        yield Problem(path, show(stage.max_parallelism), f"at least that of {root}, {most}, whose number of partitions it takes")
+
+
+def _check_auto_inputs(draft: Draft, name: str) -> Iterator[Problem]:
+    path, edges = ("stages", name, "partitions"), draft.edges(name)
+    if draft.is_doubtful("stages", name, "inputs"):
+        return
+    settling = {edge.exchange: producer for producer, edge in edges.items() if edge.exchange in (Exchange.FORWARD, Exchange.GATHER)}
+    for exchange, producer in settling.items():
+        yield Problem(path, AUTO, f"nothing: the {exchange} input {producer} settles the number")
+    if not settling and all(edge.exchange is not Exchange.KEYED for edge in edges.values()):
+        yield Problem(path, AUTO, "a whole number, 1 or more; auto only where an input is keyed")
+    keyed = [producer for producer, edge in edges.items() if edge.exchange is Exchange.KEYED and producer in draft.types]
+    unstored = [producer for producer in keyed if not draft.types[producer].stored]
+    if unstored:
+        yield Problem(path, AUTO, f"a whole number, 1 or more; the bytes of {unstored[0]} are never known, since its output is not stored")
+
+
+def _count(draft: Draft, name: str) -> str | None:
+    """A stage's number of partitions as it is to be compared and shown, None where the file does not tell."""
+    if name in draft.auto:
+        return f"auto ({draft.auto[name]})"
+    count = draft.counts.get(name)
+    return None if count is None else str(count)
 
 
 def _check_per_wave(draft: Draft, name: str) -> Iterator[Problem]:
@@ -83,15 +120,12 @@ def _check_per_wave(draft: Draft, name: str) -> Iterator[Problem]:
 
 
 def _check_output(draft: Draft, name: str) -> Iterator[Problem]:
-    """A pipelined output is never stored, so nobody may need it later, whole, or judged."""
+    """A pipelined output is never stored, so nobody may need it later, or judged."""
     path = ("stages", name, "output", "type")
     if draft.is_broken(*path) or draft.types[name] not in (OutputType.PIPELINED, OutputType.PIPELINED_BOUNDED):
         return
-    readers = {reader: draft.edges(reader)[name].exchange for reader in draft.stages if name in draft.edges(reader)}
-    others = [f"{reader} ({exchange})" for reader, exchange in readers.items() if exchange is not Exchange.FORWARD]
-    if others:
-        yield Problem(path, f"pipelined, read by {', '.join(others)}", "a pipelined output only where every reader is forward")
-    if not any(name in stage.inputs for stage in draft.stages.values()):
+    readers = [reader for reader, stage in draft.stages.items() if name in stage.inputs]
+    if not readers:
         yield Problem(path, "pipelined, read by no stage", "blocking or blocking_persistent for an output without readers")
     if draft.stages[name].gate is not None:
         yield Problem(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, JsonValue, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic import BeforeValidator, Field, JsonValue, PlainValidator, ValidationError
+from pydantic_core import ErrorDetails, PydanticCustomError
 
 from stagehold.model.key_groups import HIGHEST
 from stagehold.model.spec import (
@@ -26,6 +26,8 @@ from stagehold.model.spec_yaml import MAPPING, Document, FieldPath, Problem
 
 Columns = Annotated[tuple[str, ...], BeforeValidator(lambda given: (given,) if isinstance(given, str) else given)]
 Params = Annotated[Mapping[str, JsonValue], BeforeValidator(lambda given: {} if given is None else given)]
+AUTO = "auto"
+AutoCount = Annotated[int | Literal["auto"], PlainValidator(lambda given: _count_or_auto(given))]
 Switch = Annotated[bool, Field(strict=True)]
 
 
@@ -45,7 +47,7 @@ class StageForm(SpecPart):
     uid: str | None = None
     source: SourceForm | None = None
     inputs: Mapping[str, InputForm] = Field(default_factory=dict)
-    partitions: Count | None = None
+    partitions: AutoCount | None = None
     max_parallelism: int | None = Field(default=None, strict=True, ge=1, le=HIGHEST)
     key: Columns = ()
     gate: str | None = None
@@ -96,6 +98,12 @@ def show(given: object) -> str:
         return "a mapping"
     text = repr(list(given) if isinstance(given, tuple) else given)
     return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _count_or_auto(given: object) -> int | str:
+    if given == AUTO or (type(given) is int and given >= 1):
+        return given
+    raise PydanticCustomError("partitions", "a whole number, 1 or more, or auto")
 
 
 def _with_long_inputs(data: Any) -> Any:

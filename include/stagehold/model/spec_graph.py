@@ -7,7 +7,7 @@ from graphlib import CycleError, TopologicalSorter
 
 from stagehold.model.execution_mode import StageExchange, output_types
 from stagehold.model.spec import Exchange, OutputType
-from stagehold.model.spec_form import PipelineForm, StageForm
+from stagehold.model.spec_form import AUTO, PipelineForm, StageForm
 
 Producers = Mapping[str, tuple[str, ...]]
 
@@ -29,11 +29,25 @@ def order_and_cycles(producers: Producers) -> tuple[tuple[str, ...], tuple[tuple
 
 
 def partition_counts(order: Iterable[str], stages: Mapping[str, StageForm], doubtful: Collection[str] = ()) -> dict[str, int | None]:
-    """Output partitions by stage; None where the file does not tell, or tells wrongly (``doubtful``)."""
+    """Output partitions by stage; None where they are decided later, or the file does not tell, or tells wrongly (``doubtful``)."""
     counts: dict[str, int | None] = {}
     for name in order:
-        counts[name] = stages[name].partitions or (None if name in doubtful else _implied(stages[name], counts))
+        given = stages[name].partitions
+        counts[name] = given if isinstance(given, int) else None if given == AUTO or name in doubtful else _implied(stages[name], counts)
     return counts
+
+
+def auto_stages(order: Iterable[str], stages: Mapping[str, StageForm]) -> dict[str, str]:
+    """For each stage whose number of partitions is decided later: the stage with `partitions: auto` that it has it from, maybe itself."""
+    roots: dict[str, str] = {}
+    for name in order:
+        forward = [producer for producer, edge in stages[name].inputs.items() if edge.exchange is Exchange.FORWARD]
+        inherited = [roots[producer] for producer in forward if producer in roots]
+        if stages[name].partitions == AUTO:
+            roots[name] = name
+        elif inherited and stages[name].partitions is None:
+            roots[name] = inherited[0]
+    return roots
 
 
 def chosen_types(form: PipelineForm) -> Mapping[str, OutputType]:

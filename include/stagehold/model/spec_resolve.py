@@ -16,7 +16,8 @@ def resolve(draft: Draft, file: str) -> Pipeline:
 
 
 def _stage(name: str, draft: Draft) -> Stage:
-    stage, partitions = draft.stages[name], draft.counts[name]
+    stage, root = draft.stages[name], draft.auto.get(name)
+    partitions = 1 if root else draft.counts[name]
     return Stage.model_validate(
         {
             **{field: getattr(stage, field) for field in ("job", "uid", "gate", "per_wave", "params")},
@@ -24,7 +25,10 @@ def _stage(name: str, draft: Draft) -> Stage:
             "source": None if stage.source is None else Source(**stage.source.model_dump()),
             "inputs": tuple(Input(stage=producer, exchange=edge.exchange, key=edge.key) for producer, edge in stage.inputs.items()),
             "partitions": partitions,
-            "max_parallelism": stage.max_parallelism or default_max_parallelism(partitions or 1),
+            "auto_partitions": root == name,
+            "max_parallelism": stage.max_parallelism
+            or (root and draft.stages[root].max_parallelism)
+            or default_max_parallelism(partitions or 1),
             "key": key_of(stage),
             "output": Output(type=draft.types[name], table=stage.output.table),
         }

@@ -49,7 +49,8 @@ class Situation:
     """Everything the planner is told. Keys of the mappings are stage names.
 
     ``gone`` are recorded partitions that cannot be read now: asked of the lake at planning time, never remembered.
-    Records of ``accepted`` stages count as they are; of ``forced`` stages only those made by ``run_id`` count.
+    Records of ``accepted`` stages count as they are; of ``forced`` stages only those made by ``run_id`` count. Into how many
+    partitions the ``undecided`` stages are cut is not known yet; one decision stands for all of them.
     """
 
     pipeline: Pipeline
@@ -61,6 +62,7 @@ class Situation:
     run_id: str
     accepted: frozenset[str] = frozenset()
     forced: frozenset[str] = frozenset()
+    undecided: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,15 @@ class ResumePlan:
 
     def of(self, stage: str) -> tuple[Decision, ...]:
         return self.by_stage[stage]
+
+    def consumable(self, stage: str) -> bool:
+        """Whether all of a stage can be read as it is."""
+        return all(decision.action is Action.REUSE and decision.record is not None for decision in self.of(stage))
+
+    def records(self, stage: str) -> tuple[PartitionRecord, ...]:
+        """What can be read of a stage as it is."""
+        decisions = (decision for decision in self.of(stage) if decision.action is Action.REUSE)
+        return tuple(decision.record for decision in decisions if decision.record is not None)
 
     def count(self, action: Action) -> int:
         return sum(decision.action is action for decision in self.decisions)
@@ -116,6 +127,9 @@ def resume_plan(situation: Situation) -> ResumePlan:
 
 def _draft(stage: Stage, situation: Situation, drafts: Mapping[str, list[Decision]]) -> Iterator[Decision]:
     """First opinion on a stage: compares keys, and takes data that is gone for good until a reader needs it."""
+    if stage.name in situation.undecided:
+        yield Decision(stage.name, 0, Action.RUN, "its number of partitions is decided when its inputs are there")
+        return
     records = {record.partition: record for record in situation.recorded.get(stage.name, ())}
     waiting = [_Upstream(edge, drafts[edge.stage], situation.pipeline) for edge in stage.inputs]
     constant = _constant_parts(stage, situation)

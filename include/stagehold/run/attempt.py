@@ -25,7 +25,7 @@ from stagehold.plan.waves import WaveSizer
 from stagehold.run import book
 from stagehold.run.adoption import adopt
 from stagehold.run.frames import FrameBuilder
-from stagehold.run.planning import plan_region, splits_of
+from stagehold.run.planning import counted, decide_counts, plan_region, splits_of
 from stagehold.run.region_task import Progress, RegionOutcome, RegionTask
 from stagehold.run.sessions import open_session, release_session, session_id, translate
 from stagehold.run.waves import StageRunner
@@ -87,7 +87,12 @@ class RegionAttempt:
         return tuple(name for name in self.task.region.stages if self.task.pipeline.stage(name).output.type.stored)
 
     def _plan(self) -> ResumePlan:
-        return plan_region(self.task.request, self.task.region.stages, self.ledger, self.settings)
+        stages = self.task.region.stages
+        for count in decide_counts(self.task.request, stages, self.ledger, self.settings):
+            self.progress(
+                f"{count.cell.stage}: {count.partitions} partitions for {count.bytes} bytes of input, from now on for this interval"
+            )
+        return plan_region(self.task.request, stages, self.ledger, self.settings)
 
     def _adopt(self) -> None:
         for name in self._stored_stages:
@@ -117,19 +122,20 @@ class RegionAttempt:
         if any(self.task.pipeline.stage(name).gate for name in names):
             preload()
         with self._session() as spark:
-            return sum(self._run_stage(self.task.pipeline.stage(name), self._plan(), spark) for name in names)
+            return sum(self._run_stage(name, self._plan(), spark) for name in names)
 
-    def _run_stage(self, stage: Stage, plan: ResumePlan, spark: SparkSession) -> int:
-        decisions = [decision for decision in plan.of(stage.name) if decision.action.computes]
+    def _run_stage(self, name: str, plan: ResumePlan, spark: SparkSession) -> int:
+        decisions = [decision for decision in plan.of(name) if decision.action.computes]
         if not decisions:
             return 0
-        return self._runner(stage, plan, spark).run(decisions)
+        return self._runner(name, plan, spark).run(decisions)
 
-    def _runner(self, stage: Stage, plan: ResumePlan, spark: SparkSession) -> StageRunner:
-        sources = (self.task.pipeline.stage(name) for name in self.task.region.stages)
+    def _runner(self, name: str, plan: ResumePlan, spark: SparkSession) -> StageRunner:
+        pipeline = counted(self.task.request, self.ledger).pipeline
+        stage, sources = pipeline.stage(name), map(pipeline.stage, self.task.region.stages)
         frames = FrameBuilder(
             spark=spark,
-            pipeline=self.task.pipeline,
+            pipeline=pipeline,
             decisions=plan.by_stage,
             splits={source.name: splits_of(source, self.settings) for source in sources if source.source},
             context=self._context,

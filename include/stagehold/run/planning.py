@@ -6,6 +6,7 @@ import importlib.metadata
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,9 @@ from stagehold.lake.available import missing_data
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.code import code_fingerprint
 from stagehold.model.compute_key import digest
-from stagehold.model.records import PartitionRecord
+from stagehold.model.records import Cell, PartitionCount, PartitionRecord
 from stagehold.model.spec import Pipeline, Stage
+from stagehold.plan.partition_counts import CountedPipeline, divided_inputs, partitions_for, with_counts
 from stagehold.plan.resume import ResumePlan, Situation, StageFacts, descendants, resume_plan
 from stagehold.run.sources import Split, list_splits
 from stagehold.settings import Settings
@@ -50,9 +52,37 @@ def plan_region(request: RunRequest, stages: tuple[str, ...], ledger: Ledger, se
     return resume_plan(situation(request, ledger, settings, accepted=accepted, forced=_forced(request)))
 
 
+def counted(request: RunRequest, ledger: Ledger) -> CountedPipeline:
+    """The pipeline with the numbers of partitions that were decided for the interval."""
+    decided = ledger.partition_counts.decided(request.pipeline.name, request.interval)
+    return with_counts(request.pipeline, {stage: count.partitions for stage, count in decided.items()})
+
+
+def decide_counts(request: RunRequest, stages: tuple[str, ...], ledger: Ledger, settings: Settings) -> tuple[PartitionCount, ...]:
+    """Decide, once for the interval, the numbers of partitions of those of ``stages`` whose inputs are all consumable.
+
+    Whoever plans after this plans with them. Returns the ones that were missing; another's stands if it came first.
+    """
+    known = counted(request, ledger)
+    missing = [stage for stage in map(known.pipeline.stage, stages) if stage.auto_partitions and stage.name in known.undecided]
+    plan = plan_region(request, stages, ledger, settings) if missing else None
+    return tuple(
+        ledger.partition_counts.decide(_count(stage, known.pipeline, plan, request.interval))
+        for stage in missing
+        if plan is not None and all(plan.consumable(edge.stage) for edge in stage.inputs)
+    )
+
+
+def _count(stage: Stage, pipeline: Pipeline, plan: ResumePlan, interval: str) -> PartitionCount:
+    sizes = {name: sum(record.bytes for record in plan.records(name)) for name in divided_inputs(stage)}
+    partitions = partitions_for(stage, pipeline, sizes)
+    return PartitionCount(Cell(pipeline.name, stage.id, interval), partitions, sum(sizes.values()), datetime.now(UTC))
+
+
 def situation(request: RunRequest, ledger: Ledger, settings: Settings, *, accepted: frozenset[str], forced: frozenset[str]) -> Situation:
     """Ask files, ledger and lake; nothing here is cached between calls."""
-    pipeline = request.pipeline
+    known = counted(request, ledger)
+    pipeline = known.pipeline
     by_id = ledger.partitions.newest_of(pipeline.name, request.interval)
     recorded = {stage.name: by_id[stage.id] for stage in pipeline.stages if stage.id in by_id}
     return Situation(
@@ -65,6 +95,7 @@ def situation(request: RunRequest, ledger: Ledger, settings: Settings, *, accept
         run_id=request.run_id,
         accepted=accepted,
         forced=forced,
+        undecided=known.undecided,
     )
 
 
