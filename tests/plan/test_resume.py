@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from stagehold.model.compute_key import ComputeKey
-from stagehold.model.records import Cell, DataFile, PartitionRecord, PartitionState
-from stagehold.model.spec import Exchange, Input, Output, OutputType, Pipeline, Source, Stage
+from stagehold.model.records import Acceptance, Cell, DataFile, PartitionRecord, PartitionState
+from stagehold.model.spec import Exchange, Input, OnCodeChange, Output, OutputType, Pipeline, Source, Stage
+from stagehold.plan.reproduction import remark
 from stagehold.plan.resume import Action, ResumePlan, Situation, StageFacts, descendants, resume_plan
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
@@ -110,6 +111,31 @@ def altered(situation: Situation, name: str, partition: int, **values: object) -
     return replace(situation, recorded={**situation.recorded, name: records})
 
 
+def made_by(situation: Situation, name: str, code: str) -> Situation:
+    """All of a stage's records as other code would have made them: with equal data."""
+    keys = [ComputeKey.parse(one.compute_key) for one in situation.recorded[name]]
+    made = tuple(
+        replace(one, compute_key=str(replace(key, code=code))) for one, key in zip(situation.recorded[name], keys, strict=True) if key
+    )
+    return replace(situation, recorded={**situation.recorded, name: made})
+
+
+def rerun(situation: Situation, name: str) -> Situation:
+    """The stage's code changed, and it ran again to equal data."""
+    return made_by(changed(situation, name, code="new"), name, "new")
+
+
+def with_stage(situation: Situation, name: str, **values: object) -> Situation:
+    """The same with another setting of one stage."""
+    stages = tuple(one.model_copy(update=values) if one.name == name else one for one in situation.pipeline.stages)
+    return replace(situation, pipeline=situation.pipeline.model_copy(update={"stages": stages}))
+
+
+def accepted(situation: Situation, name: str, recorded: str, present: str, who: str = "ann") -> Situation:
+    word = Acceptance(situation.pipeline.name, None, name, recorded, present, who, f"{recorded} is as good", NOW)
+    return replace(situation, acceptances={**situation.acceptances, name: (*situation.acceptances.get(name, ()), word)})
+
+
 def words(plan: ResumePlan) -> dict[str, str]:
     """Each stage's actions as one letter per partition: r(euse), R(un), H(eal), B(locked)."""
     letters = {Action.REUSE: "r", Action.RUN: "R", Action.HEAL: "H", Action.BLOCKED: "B"}
@@ -138,10 +164,12 @@ TABLE = [
         "rH rH H",
     ),
     (
-        "a finished sibling that read healed data runs after it",
+        "a finished sibling of who needs healed data is left alone",
         replace(without(finished(FORK), "left", 1), gone={"raw": frozenset({1})}),
-        "rH rR rR",
+        "rH rR rr",
     ),
+    ("a partition that was healed to equal data is the same one", altered(DONE, "raw", 0, attempt_id="a2", epoch=2, wave=7), "rr rr r"),
+    ("a partition that was healed to other data is followed", altered(DONE, "raw", 0, fingerprint="other data"), "rr Rr R"),
     (
         "an unchanged partition its gate refused stays blocked, and so do its readers",
         altered(DONE, "clean", 1, state=PartitionState.BLOCKED, reason="no"),
@@ -154,7 +182,7 @@ TABLE = [
     ),
     ("a released partition runs", altered(DONE, "clean", 1, state=PartitionState.RELEASED), "rr rR R"),
     ("a record in an unknown format does not count", altered(DONE, "clean", 1, compute_key="?"), "rr rR R"),
-    ("an input computed anew, even to equal data, is followed", altered(DONE, "raw", 0, attempt_id="a2"), "rr Rr R"),
+    ("an input made anew by other code, even to equal data, is followed", rerun(DONE, "raw"), "rr RR R"),
     (
         "restore from a stage: it and its readers run, earlier ones are taken as they are",
         changed(replace(DONE, run_id="run-2", accepted=frozenset({"raw"}), forced=frozenset({"clean", "total"})), "raw", code="new"),
@@ -199,12 +227,122 @@ def test_decisions_around_an_output_that_is_not_stored(name, situation, expected
     assert " ".join(words(resume_plan(situation)).values()) == expected
 
 
-def test_early_cutoff_spares_readers_when_the_data_came_out_equal():
-    eager_to_spare = CHAIN.model_copy(update={"early_cutoff": True})
-    rerun = altered(finished(eager_to_spare), "raw", 0, attempt_id="a2")
-    assert words(resume_plan(rerun)) == {"raw": "rr", "clean": "rr", "total": "r"}
-    different = altered(rerun, "raw", 0, fingerprint="other data")
-    assert words(resume_plan(different)) == {"raw": "rr", "clean": "Rr", "total": "R"}
+KEPT = with_stage(DONE, "clean", on_code_change=OnCodeChange.KEEP)
+OTHER_CODE = [
+    ("kept although other code made it", changed(KEPT, "clean", code="new"), "rr rr r"),
+    ("kept although its code cannot be compared", changed(KEPT, "clean", code="", code_problem="exec"), "rr rr r"),
+    ("kept code, other settings", changed(KEPT, "clean", code="new", gate="new"), "rr RR R"),
+    ("kept, but what is missing runs", without(changed(KEPT, "clean", code="new"), "clean", 1), "rr rR R"),
+    (
+        "what a gate refused is tried again with new code, kept or not",
+        altered(changed(KEPT, "clean", code="new"), "clean", 1, state=PartitionState.BLOCKED),
+        "rr rR R",
+    ),
+    ("accepted", accepted(changed(DONE, "clean", code="new"), "clean", "code clean", "new"), "rr rr r"),
+    (
+        "accepted for other code than the present one",
+        accepted(changed(DONE, "clean", code="newer"), "clean", "code clean", "new"),
+        "rr RR R",
+    ),
+    (
+        "accepted step by step",
+        accepted(accepted(changed(DONE, "clean", code="newer"), "clean", "code clean", "new"), "clean", "new", "newer"),
+        "rr rr r",
+    ),
+    ("an acceptance does not hold backwards", accepted(changed(DONE, "clean", code="old"), "clean", "old", "code clean"), "rr RR R"),
+    (
+        "accepted code, other parameters",
+        replace(accepted(changed(DONE, "clean", code="new"), "clean", "code clean", "new"), params="p"),
+        "RR RR R",
+    ),
+    (
+        "some partitions by accepted code, some by the present one",
+        altered(
+            accepted(rerun(DONE, "clean"), "clean", "older", "new"), "clean", 1, compute_key=str(DONE.recorded["clean"][1].compute_key)
+        ),
+        "rr rR R",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "situation", "expected"), OTHER_CODE, ids=[row[0] for row in OTHER_CODE])
+def test_decisions_about_what_other_code_made(name, situation, expected):
+    assert " ".join(words(resume_plan(situation)).values()) == expected
+
+
+CUTOFF = finished(CHAIN.model_copy(update={"early_cutoff": True}))
+SPARED = [
+    ("an input made anew by other code to equal data spares its readers", rerun(CUTOFF, "raw"), "rr rr r"),
+    ("an input made anew to other data is followed", altered(rerun(CUTOFF, "raw"), "raw", 0, fingerprint="other data"), "rr Rr R"),
+    (
+        "a source file was rewritten: its split runs, and who reads it waits for the outcome",
+        changed(CUTOFF, "raw", splits=("other", "split 1")),
+        "Rr Rr R",
+    ),
+    (
+        "a source file was rewritten with equal content: after its split ran, nobody else does",
+        altered(
+            changed(CUTOFF, "raw", splits=("other", "split 1")),
+            "raw",
+            0,
+            compute_key=str(resume_plan(changed(CUTOFF, "raw", splits=("other", "split 1"))).of("raw")[0].key),
+        ),
+        "rr rr r",
+    ),
+    (
+        "what another run of the interval made to equal data spares readers, too",
+        altered(rerun(CUTOFF, "raw"), "raw", 0, run_id="run-0"),
+        "rr rr r",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "situation", "expected"), SPARED, ids=[row[0] for row in SPARED])
+def test_early_cutoff_stops_the_spread_where_content_is_equal(name, situation, expected):
+    assert " ".join(words(resume_plan(situation)).values()) == expected
+
+
+HEALED_DIFFERENT = remark(DONE.recorded["raw"][1], compute_key=DONE.recorded["raw"][1].compute_key, fingerprint="other", healed=True)
+HEALING = replace(without(finished(FORK), "left", 1), gone={"raw": frozenset({1})})
+
+
+def test_what_was_made_from_a_healed_partition_hinges_on_it():
+    plan = resume_plan(HEALING)
+    assert [decision.hinges_on for decision in plan.decisions] == [None, None, None, None, None, ("raw", 1)]
+    assert plan.of("right")[1].reason == (
+        "consumable, and nothing it follows from changed; runs again only if raw[1], which is healed, comes out different"
+    )
+
+
+def test_a_doubt_goes_through_all_that_was_made_from_it_stored_or_not():
+    deep = Pipeline(
+        name="deep",
+        file="deep.yaml",
+        stages=(
+            source("raw"),
+            stage("flowing", forward("raw"), output=Output(type=OutputType.PIPELINED)),
+            stage("kept", forward("flowing")),
+            stage("beside", forward("flowing")),
+            stage("total", gather("kept"), partitions=1),
+            stage("needs", forward("raw")),
+        ),
+    )
+    plan = resume_plan(replace(without(finished(deep), "needs", 0), gone={"raw": frozenset({0})}))
+    assert " ".join(words(plan).values()) == "Hr rr rr rr r Rr"
+    assert {(one.stage, one.partition) for one in plan.decisions if one.hinges_on} == {
+        ("flowing", 0),
+        ("kept", 0),
+        ("beside", 0),
+        ("total", 0),
+    }
+    fused = resume_plan(replace(without(finished(deep), "beside", 0), gone={"raw": frozenset({0})}))
+    assert " ".join(words(fused).values()) == "Hr Rr rr Rr r rr"
+    assert {one.stage for one in fused.decisions if one.hinges_on} == {"flowing", "kept", "total", "needs"}
+
+
+def test_a_partition_taken_as_recorded_has_the_key_to_heal_it_with():
+    plan = resume_plan(replace(HEALING, accepted=frozenset({"raw"})))
+    assert [(one.action, one.key is not None) for one in plan.of("raw")] == [(Action.REUSE, True), (Action.HEAL, True)]
 
 
 REASONS = [
@@ -213,7 +351,34 @@ REASONS = [
     (changed(DONE, "clean", code="new"), "clean", 0, "the code of jobs.x:clean changed"),
     (changed(DONE, "raw", splits=("other", "split 1")), "raw", 0, "its source files changed"),
     (replace(DONE, params="p", environment="e"), "raw", 0, "the Spark or Python environment changed; parameters changed"),
-    (altered(DONE, "raw", 0, attempt_id="a2"), "clean", 0, "an input was computed anew"),
+    (altered(DONE, "raw", 0, fingerprint="other"), "clean", 0, "an input was computed anew"),
+    (
+        altered(DONE, "raw", 1, fingerprint="other", reason=HEALED_DIFFERENT, recorded_at=NOW + timedelta(hours=1)),
+        "clean",
+        1,
+        "raw[1] was healed and came out different (fingerprint other, before data raw 1): not deterministic",
+    ),
+    (
+        altered(DONE, "clean", 1, fingerprint="other", reason="was healed and came out different", recorded_at=NOW + timedelta(hours=1)),
+        "total",
+        0,
+        "clean[1] was healed and came out different",
+    ),
+    (altered(DONE, "raw", 1, fingerprint="other", reason=HEALED_DIFFERENT), "clean", 1, "an input was computed anew"),
+    (changed(KEPT, "clean", code="new"), "clean", 0, "consumable; made by other code, and kept since the stage says on_code_change: keep"),
+    (
+        accepted(changed(DONE, "clean", code="new"), "clean", "code clean", "new"),
+        "clean",
+        0,
+        "consumable; made by other code, which ann accepted: code clean is as good",
+    ),
+    (
+        changed(altered(DONE, "raw", 0, fingerprint="other"), "clean", code="new"),
+        "clean",
+        0,
+        "the code of jobs.x:clean changed; an input was computed anew",
+    ),
+    (altered(DONE, "clean", 1, compute_key="?"), "clean", 1, "it was recorded in a format this version cannot read"),
     (without(DONE, "clean", 1), "total", 0, "reads clean[1], which runs again"),
     (altered(DONE, "clean", 1, state=PartitionState.BLOCKED, reason="revenue < 0"), "clean", 1, "revenue < 0"),
     (altered(DONE, "clean", 1, state=PartitionState.BLOCKED), "total", 0, "waits for clean[1], which its gate blocked"),

@@ -166,6 +166,23 @@ class GateResult:
 
 
 @dataclass(frozen=True)
+class Acceptance:
+    """Somebody's word that data a stage's ``recorded_code`` made is as good as what its ``accepted_code`` would make.
+
+    ``stage`` is a stage id; ``interval`` is None when it holds for every interval.
+    """
+
+    pipeline: str
+    interval: str | None
+    stage: str
+    recorded_code: str
+    accepted_code: str
+    accepted_by: str
+    reason: str
+    recorded_at: datetime
+
+
+@dataclass(frozen=True)
 class Event:
     """One line of a run's history, for people; nothing is decided from it."""
 

@@ -65,6 +65,13 @@ class Failover(StrEnum):
     FULL = "full"
 
 
+class OnCodeChange(StrEnum):
+    """What becomes of recorded partitions that other code made than the stage has now."""
+
+    RECOMPUTE = "recompute"
+    KEEP = "keep"
+
+
 class RestartStrategy(StrEnum):
     NONE = "none"
     FIXED_DELAY = "fixed-delay"
@@ -144,6 +151,7 @@ class Stage(SpecPart):
     gate: str | None = None
     output: Output = Output()
     per_wave: bool = False
+    on_code_change: OnCodeChange = OnCodeChange.RECOMPUTE
     params: Mapping[str, JsonValue] = Field(default_factory=dict)
 
     @property

@@ -10,7 +10,7 @@ import yaml
 from croniter import croniter
 
 from stagehold.model.duration import write_duration
-from stagehold.model.spec import OutputType, RestartStrategy
+from stagehold.model.spec import OnCodeChange, OutputType, RestartStrategy
 from stagehold.model.spec_draft import Draft
 from stagehold.model.spec_edge_checks import check_edges
 from stagehold.model.spec_form import show, suggest
@@ -44,6 +44,7 @@ def check(draft: Draft) -> Iterator[Problem]:
         yield from _check_source(draft, name)
         yield from _check_job(draft, name)
         yield from _check_gate(draft, name)
+        yield from _check_keeping(draft, name)
     yield from check_edges(draft)
 
 
@@ -155,6 +156,11 @@ def _check_gate(draft: Draft, name: str) -> Iterator[Problem]:
         return
     if not isinstance(suite, dict) or not isinstance(suite.get("expectations"), list):
         yield Problem(path, f"{gate}.yaml without expectations", "a suite with a list of expectations")
+
+
+def _check_keeping(draft: Draft, name: str) -> Iterator[Problem]:
+    if draft.stages[name].on_code_change is OnCodeChange.KEEP and not draft.types[name].stored:
+        yield Problem(("stages", name, "on_code_change"), "'keep'", "recompute, for an output that is not stored; keep needs a stored one")
 
 
 def _is_name(text: str) -> bool:

@@ -16,6 +16,7 @@ from stagehold.model.spec import (
     Exchange,
     ExecutionMode,
     Failover,
+    OnCodeChange,
     Output,
     RestartSettings,
     ScheduleMode,
@@ -53,6 +54,7 @@ class StageForm(SpecPart):
     gate: str | None = None
     output: Output = Output()
     per_wave: Switch = False
+    on_code_change: OnCodeChange = OnCodeChange.RECOMPUTE
     params: Params = Field(default_factory=dict)
 
 

@@ -20,7 +20,7 @@ def _stage(name: str, draft: Draft) -> Stage:
     partitions = 1 if root else draft.counts[name]
     return Stage.model_validate(
         {
-            **{field: getattr(stage, field) for field in ("job", "uid", "gate", "per_wave", "params")},
+            **{field: getattr(stage, field) for field in ("job", "uid", "gate", "per_wave", "on_code_change", "params")},
             "name": name,
             "source": None if stage.source is None else Source(**stage.source.model_dump()),
             "inputs": tuple(Input(stage=producer, exchange=edge.exchange, key=edge.key) for producer, edge in stage.inputs.items()),

@@ -1,106 +1,23 @@
 """Which partitions are reused and which run again, each with its reason.
 
 Retry, clear, backfill, restore, preview and the executor all read the list made here. The rules are Flink's region
-failover asked as a question about data: a partition runs if what it follows from changed or its data is gone while
-somebody needs it; everything that read it runs after it.
+failover asked as a question about data: a partition runs if what it follows from changed, and what read it runs after
+it. One whose data is gone while somebody needs it is healed; what read it runs again only if it comes out different.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from enum import StrEnum
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from stagehold.model.compute_key import ComputeKey, digest
-from stagehold.model.records import PartitionRecord, PartitionState
-from stagehold.model.spec import Exchange, Input, Pipeline, Stage
+from stagehold.model.records import PartitionState
+from stagehold.model.spec import Exchange, Pipeline, Stage
+from stagehold.plan.decisions import Action, Decision, ResumePlan, Situation, StageFacts
+from stagehold.plan.judgement import constant_parts, judge
+from stagehold.plan.upstream import Upstream
 
-
-class Action(StrEnum):
-    """The five words for what happens to a partition."""
-
-    REUSE = "reuse"
-    RUN = "run"
-    HEAL = "heal"
-    BLOCKED = "blocked"
-    RELEASE = "release"
-
-    @property
-    def computes(self) -> bool:
-        return self in (Action.RUN, Action.HEAL)
-
-
-@dataclass(frozen=True)
-class StageFacts:
-    """What can be known of a stage without running it.
-
-    ``code_problem`` says why the code cannot be hashed, when it cannot. ``splits`` has one hash per partition of a
-    source stage.
-    """
-
-    code: str
-    code_problem: str | None = None
-    gate: str = ""
-    splits: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Situation:
-    """Everything the planner is told. Keys of the mappings are stage names.
-
-    ``gone`` are recorded partitions that cannot be read now: asked of the lake at planning time, never remembered.
-    Records of ``accepted`` stages count as they are; of ``forced`` stages only those made by ``run_id`` count. Into how many
-    partitions the ``undecided`` stages are cut is not known yet; one decision stands for all of them.
-    """
-
-    pipeline: Pipeline
-    facts: Mapping[str, StageFacts]
-    recorded: Mapping[str, tuple[PartitionRecord, ...]]
-    gone: Mapping[str, frozenset[int]]
-    environment: str
-    params: str
-    run_id: str
-    accepted: frozenset[str] = frozenset()
-    forced: frozenset[str] = frozenset()
-    undecided: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True)
-class Decision:
-    """What happens to one partition. ``key`` is None while an input still has to run."""
-
-    stage: str
-    partition: int
-    action: Action
-    reason: str
-    key: ComputeKey | None = None
-    record: PartitionRecord | None = None
-
-
-@dataclass(frozen=True)
-class ResumePlan:
-    """Decisions by stage in topological order, partitions ascending."""
-
-    decisions: tuple[Decision, ...]
-    by_stage: Mapping[str, tuple[Decision, ...]] = field(repr=False)
-
-    def of(self, stage: str) -> tuple[Decision, ...]:
-        return self.by_stage[stage]
-
-    def consumable(self, stage: str) -> bool:
-        """Whether all of a stage can be read as it is."""
-        return all(decision.action is Action.REUSE and decision.record is not None for decision in self.of(stage))
-
-    def records(self, stage: str) -> tuple[PartitionRecord, ...]:
-        """What can be read of a stage as it is."""
-        decisions = (decision for decision in self.of(stage) if decision.action is Action.REUSE)
-        return tuple(decision.record for decision in decisions if decision.record is not None)
-
-    def count(self, action: Action) -> int:
-        return sum(decision.action is action for decision in self.decisions)
-
-    def stages_that_compute(self) -> tuple[str, ...]:
-        return tuple(stage for stage, decisions in self.by_stage.items() if any(decision.action.computes for decision in decisions))
+__all__ = ["Action", "Decision", "ResumePlan", "Situation", "StageFacts", "descendants", "resume_plan"]
 
 
 def descendants(pipeline: Pipeline, stage: str) -> frozenset[str]:
@@ -119,8 +36,8 @@ def resume_plan(situation: Situation) -> ResumePlan:
         drafts[stage.name] = list(_draft(stage, situation, drafts))
     _demand(situation.pipeline, drafts)
     while _heal(situation, drafts):
-        _spread(situation.pipeline, drafts)
         _demand(situation.pipeline, drafts)
+    _doubt(situation.pipeline, drafts)
     by_stage = {stage: tuple(decisions) for stage, decisions in drafts.items()}
     return ResumePlan(tuple(decision for decisions in by_stage.values() for decision in decisions), by_stage)
 
@@ -131,119 +48,25 @@ def _draft(stage: Stage, situation: Situation, drafts: Mapping[str, list[Decisio
         yield Decision(stage.name, 0, Action.RUN, "its number of partitions is decided when its inputs are there")
         return
     records = {record.partition: record for record in situation.recorded.get(stage.name, ())}
-    waiting = [_Upstream(edge, drafts[edge.stage], situation.pipeline) for edge in stage.inputs]
-    constant = _constant_parts(stage, situation)
+    upstreams = [Upstream(edge, drafts[edge.stage], situation.pipeline) for edge in stage.inputs]
+    constant = constant_parts(stage, situation)
     for partition in range(stage.partitions):
+        obstacle = next((found for upstream in upstreams if (found := upstream.obstacle(partition))), None)
+        key = None if obstacle else ComputeKey(*constant, digest(_identities(stage, situation, upstreams, partition)))
         record = records.get(partition)
         if stage.name in situation.accepted and record is not None and record.state is PartitionState.CONSUMABLE:
-            yield Decision(stage.name, partition, Action.REUSE, "consumable, and taken as it is recorded", None, record)
-            continue
-        obstacle = next((found for upstream in waiting if (found := upstream.obstacle(partition))), None)
-        if obstacle is not None:
+            yield Decision(stage.name, partition, Action.REUSE, "consumable, and taken as it is recorded", key, record)
+        elif obstacle is not None:
             yield Decision(stage.name, partition, obstacle.action, obstacle.reason, None, record)
-            continue
-        inputs = digest((*_split_of(stage, situation, partition), *(upstream.identity(partition) for upstream in waiting)))
-        key = ComputeKey(*constant, inputs)
-        action, reason = _judge(stage, record, key, situation)
-        yield Decision(stage.name, partition, action, reason, key, record)
+        elif key is not None:
+            yield Decision(stage.name, partition, *judge(stage, record, key, situation, upstreams), key, record)
 
 
-def _constant_parts(stage: Stage, situation: Situation) -> tuple[str, str, str, str]:
-    """The parts of the key that all partitions of a stage share."""
-    facts = situation.facts[stage.name]
-    inputs = ";".join(f"{edge.stage}:{edge.exchange}:{','.join(edge.key)}" for edge in stage.inputs)
-    shape = (stage.job, inputs, str(stage.partitions), str(stage.max_parallelism), ",".join(stage.key), str(stage.per_wave))
-    settings = digest((*shape, stage.output.type, stage.output.table or "", facts.gate))
-    params = digest((situation.params, repr(sorted(stage.params.items()))))
-    return (facts.code, settings, situation.environment, params)
-
-
-def _split_of(stage: Stage, situation: Situation, partition: int) -> tuple[str, ...]:
-    return (situation.facts[stage.name].splits[partition],) if stage.source else ()
-
-
-def _judge(stage: Stage, record: PartitionRecord | None, key: ComputeKey, situation: Situation) -> tuple[Action, str]:
-    """Compare one partition's record with its wanted key."""
-    code_problem = situation.facts[stage.name].code_problem
-    if not stage.output.type.stored:
-        return (
-            (Action.RUN, f"its code cannot be compared: {code_problem}")
-            if code_problem
-            else (Action.REUSE, "not stored, and no reader runs")
-        )
-    if record is None:
-        return Action.RUN, "never computed for this interval"
-    if record.state is PartitionState.RELEASED:
-        return Action.RUN, "its data was released"
-    if stage.name in situation.forced and record.run_id != situation.run_id:
-        return Action.RUN, "asked for: restore starts at or before this stage"
-    if stage.name not in situation.accepted and code_problem:
-        return Action.RUN, f"its code cannot be compared: {code_problem}"
-    changed = _changes(stage, record, key, situation)
-    if changed:
-        return Action.RUN, changed
-    if record.state is PartitionState.BLOCKED:
-        return Action.BLOCKED, record.reason or "the gate said no"
-    return Action.REUSE, "consumable, and nothing it follows from changed"
-
-
-def _changes(stage: Stage, record: PartitionRecord, key: ComputeKey, situation: Situation) -> str | None:
-    """Why the record does not fit the wanted key, in the user's words; None when it fits or is taken as it is."""
-    if stage.name in situation.accepted:
-        return None
-    words = {
-        "code": f"the code of {stage.job} changed",
-        "settings": "the settings of the stage changed",
-        "environment": "the Spark or Python environment changed",
-        "params": "parameters changed",
-        "inputs": "its source files changed" if stage.source else "an input was computed anew",
-        "record format": "it was recorded in a format this version cannot read",
-    }
-    return "; ".join(words[change] for change in key.changes_since(record.compute_key)) or None
-
-
-class _Upstream:
-    """One input of a stage as its partitions see it; all-to-all answers are found once, not per partition."""
-
-    def __init__(self, edge: Input, decisions: list[Decision], pipeline: Pipeline) -> None:
-        self._edge, self._decisions, self._cutoff = edge, decisions, pipeline.early_cutoff
-        self._pointwise = edge.exchange is Exchange.FORWARD
-        self._whole = None if self._pointwise else self._first_obstacle(decisions)
-        self._whole_identity = "" if self._pointwise or self._whole else digest(self._identity(decision) for decision in decisions)
-
-    def obstacle(self, partition: int) -> Decision | None:
-        """The decision a reader inherits when it cannot be compared yet: it runs, or is blocked, after this input."""
-        return self._first_obstacle([self._decisions[partition]]) if self._pointwise else self._whole
-
-    def identity(self, partition: int) -> str:
-        return self._identity(self._decisions[partition]) if self._pointwise else self._whole_identity
-
-    def _first_obstacle(self, decisions: Iterable[Decision]) -> Decision | None:
-        computing: Decision | None = None
-        for decision in decisions:
-            if decision.action is Action.BLOCKED:
-                return Decision(
-                    decision.stage,
-                    decision.partition,
-                    Action.BLOCKED,
-                    f"waits for {decision.stage}[{decision.partition}], which its gate blocked",
-                )
-            if decision.action.computes and computing is None:
-                computing = decision
-        if computing is None:
-            return None
-        return Decision(computing.stage, computing.partition, Action.RUN, reads_what_runs(computing, spared=self._cutoff))
-
-    def _identity(self, decision: Decision) -> str:
-        record = decision.record
-        if record is None:
-            return str(decision.key)
-        return record.fingerprint if self._cutoff else f"{record.attempt_id}/{record.wave}/{record.partition}"
-
-
-def reads_what_runs(decision: Decision, *, spared: bool) -> str:
-    hope = ", unless that gives equal data" if spared else ""
-    return f"reads {decision.stage}[{decision.partition}], which runs again{hope}"
+def _identities(stage: Stage, situation: Situation, upstreams: Sequence[Upstream], partition: int) -> Iterator[str]:
+    """Everything one partition is made from."""
+    if stage.source:
+        yield situation.facts[stage.name].splits[partition]
+    yield from (upstream.identity(partition) for upstream in upstreams)
 
 
 def _demand(pipeline: Pipeline, drafts: dict[str, list[Decision]]) -> None:
@@ -290,11 +113,14 @@ def _needed_by_readers(pipeline: Pipeline, stage: Stage, drafts: Mapping[str, li
     return frozenset(pointwise)
 
 
-def _spread(pipeline: Pipeline, drafts: dict[str, list[Decision]]) -> None:
-    """What read a partition that is computed anew runs after it, finished or not."""
+def _doubt(pipeline: Pipeline, drafts: dict[str, list[Decision]]) -> None:
+    """Mark what is reused although something it was made from is healed: equal data leaves it as it is, other data does not."""
     for stage in pipeline.stages:
-        upstreams = [_Upstream(edge, drafts[edge.stage], pipeline) for edge in stage.inputs]
+        upstreams = [Upstream(edge, drafts[edge.stage], pipeline) for edge in stage.inputs]
         for partition, decision in enumerate(drafts[stage.name]):
-            obstacle = next((found for upstream in upstreams if (found := upstream.obstacle(partition))), None)
-            if obstacle is not None and decision.action is Action.REUSE:
-                drafts[stage.name][partition] = Decision(stage.name, partition, obstacle.action, obstacle.reason, None, decision.record)
+            healed = next((place for upstream in upstreams if (place := upstream.healed(partition))), None)
+            if healed is not None and decision.action is Action.REUSE:
+                reason = f"{decision.reason}; runs again only if {healed[0]}[{healed[1]}], which is healed, comes out different"
+                drafts[stage.name][partition] = replace(decision, reason=reason, hinges_on=healed)
+            elif healed is not None and not stage.output.type.stored:
+                drafts[stage.name][partition] = replace(decision, hinges_on=healed)

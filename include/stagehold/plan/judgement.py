@@ -1,0 +1,97 @@
+"""Compares one recorded partition with the key it would get now, and says what that means in the user's words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stagehold.model.compute_key import ComputeKey, digest
+from stagehold.model.records import Acceptance, PartitionRecord, PartitionState
+from stagehold.model.spec import OnCodeChange, Stage
+from stagehold.plan.decisions import Action, Situation
+from stagehold.plan.upstream import Upstream
+
+Opinion = tuple[Action, str]
+
+
+def constant_parts(stage: Stage, situation: Situation) -> tuple[str, str, str, str]:
+    """The parts of the key that all partitions of a stage share."""
+    facts = situation.facts[stage.name]
+    inputs = ";".join(f"{edge.stage}:{edge.exchange}:{','.join(edge.key)}" for edge in stage.inputs)
+    shape = (stage.job, inputs, str(stage.partitions), str(stage.max_parallelism), ",".join(stage.key), str(stage.per_wave))
+    settings = digest((*shape, stage.output.type, stage.output.table or "", facts.gate))
+    params = digest((situation.params, repr(sorted(stage.params.items()))))
+    return (facts.code, settings, situation.environment, params)
+
+
+def judge(stage: Stage, record: PartitionRecord | None, key: ComputeKey, situation: Situation, upstreams: Sequence[Upstream]) -> Opinion:
+    """Compare one partition's record with its wanted key."""
+    if not stage.output.type.stored:
+        return _judge_unstored(stage, situation)
+    if record is None:
+        return Action.RUN, "never computed for this interval"
+    if record.state is PartitionState.RELEASED:
+        return Action.RUN, "its data was released"
+    if stage.name in situation.forced and record.run_id != situation.run_id:
+        return Action.RUN, "asked for: restore starts at or before this stage"
+    changes = _changes(stage, record, key, situation)
+    pardon = _pardon(stage, record, key, situation) if "code" in changes else None
+    counting = [change for change in changes if change != "code" or pardon is None]
+    if counting:
+        return Action.RUN, "; ".join(_in_words(change, stage, record, situation, upstreams) for change in counting)
+    if record.state is PartitionState.BLOCKED:
+        return Action.BLOCKED, record.reason or "the gate said no"
+    return Action.REUSE, f"consumable; {pardon}" if pardon else "consumable, and nothing it follows from changed"
+
+
+def _judge_unstored(stage: Stage, situation: Situation) -> Opinion:
+    problem = situation.facts[stage.name].code_problem
+    return (Action.RUN, f"its code cannot be compared: {problem}") if problem else (Action.REUSE, "not stored, and no reader runs")
+
+
+def _changes(stage: Stage, record: PartitionRecord, key: ComputeKey, situation: Situation) -> tuple[str, ...]:
+    """Parts of the key in which the record does not fit; none when the stage's records are taken as they are."""
+    if stage.name in situation.accepted:
+        return ()
+    changes = key.changes_since(record.compute_key)
+    return ("code", *changes) if situation.facts[stage.name].code_problem and not {"code", "record format"} & set(changes) else changes
+
+
+def _pardon(stage: Stage, record: PartitionRecord, key: ComputeKey, situation: Situation) -> str | None:
+    """Why data that other code made still counts. What a gate refused is always tried again with the new code."""
+    if record.state is not PartitionState.CONSUMABLE:
+        return None
+    if stage.on_code_change is OnCodeChange.KEEP:
+        return "made by other code, and kept since the stage says on_code_change: keep"
+    made_by = ComputeKey.parse(record.compute_key)
+    word = made_by and _acceptance(made_by.code, key.code, situation.acceptances.get(stage.name, ()))
+    return f"made by other code, which {word.accepted_by} accepted: {word.reason}" if word else None
+
+
+def _acceptance(recorded: str, present: str, acceptances: Sequence[Acceptance]) -> Acceptance | None:
+    """The word that made ``recorded`` code count, which may lead to the ``present`` one through others."""
+    good: dict[str, Acceptance | None] = {present: None}
+    while word := next((one for one in reversed(acceptances) if one.accepted_code in good and one.recorded_code not in good), None):
+        good[word.recorded_code] = word
+    return good.get(recorded)
+
+
+def _in_words(change: str, stage: Stage, record: PartitionRecord, situation: Situation, upstreams: Sequence[Upstream]) -> str:
+    problem = situation.facts[stage.name].code_problem
+    match change:
+        case "code":
+            return f"its code cannot be compared: {problem}" if problem else f"the code of {stage.job} changed"
+        case "settings":
+            return "the settings of the stage changed"
+        case "environment":
+            return "the Spark or Python environment changed"
+        case "params":
+            return "parameters changed"
+        case "inputs":
+            return "its source files changed" if stage.source else _what_came(record, upstreams)
+    return "it was recorded in a format this version cannot read"
+
+
+def _what_came(record: PartitionRecord, upstreams: Sequence[Upstream]) -> str:
+    partition = record.partition
+    surprise = next((told for upstream in upstreams if (told := upstream.surprise(partition, record))), None)
+    return surprise or "an input was computed anew"

@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.ledger.samples import record
+
+from stagehold.plan.reproduction import remark, tells_of_other_data
+
+BEFORE = replace(record(1), compute_key="key", fingerprint="before")
+
+TABLE = [
+    # compute key, fingerprint, healed -> remark
+    ("key", "before", True, None),
+    ("key", "after", True, "was healed and came out different (fingerprint after, before before): not deterministic"),
+    ("key", "after", False, "was computed again and came out different (fingerprint after, before before): not deterministic"),
+    ("another key", "after", True, None),
+]
+
+
+@pytest.mark.parametrize(("compute_key", "fingerprint", "healed", "expected"), TABLE)
+def test_other_data_from_the_same_key_is_remarked_on(compute_key, fingerprint, healed, expected):
+    assert remark(BEFORE, compute_key=compute_key, fingerprint=fingerprint, healed=healed) == expected
+
+
+def test_a_first_time_and_an_unmeasured_one_are_not_compared():
+    assert remark(None, compute_key="key", fingerprint="after", healed=False) is None
+    assert remark(replace(BEFORE, fingerprint=""), compute_key="key", fingerprint="after", healed=True) is None
+
+
+def test_a_record_tells_of_other_data_by_its_reason():
+    told = remark(BEFORE, compute_key="key", fingerprint="after", healed=True)
+    assert [tells_of_other_data(replace(BEFORE, reason=reason)) for reason in (told, None, "adopted")] == [True, False, False]
