@@ -33,6 +33,7 @@
     |   +-- AirflowRefused        Airflow's API answered a call with an error
     |   +-- NotInTime             something that was waited for did not happen
     |   +-- ServicesFailed        a local service cannot be started, or ends again and again
+    |   +-- NothingToAccept       code was to be accepted, and no recorded data is of other code
     |   +-- NothingToResume       a resume was asked for, and there is nothing it could run
     |   +-- DemoFailed            the demo's run did not end as it should
     +-- Transient                 trying again may succeed
@@ -466,6 +467,17 @@ class ForeignDag(Terminal):
     def __init__(self, dag_id: str) -> None:
         self.dag_id = dag_id
         super().__init__(f"{dag_id} is not a Stagehold pipeline: none of its tasks is a region. Use Airflow's own Grid and Graph for it.")
+
+
+class NothingToAccept(Terminal):
+    """Data of other code was to be accepted, and there is none, or the present code is not known."""
+
+    def __init__(self, stage: str, reason: str) -> None:
+        self.stage, self.reason = stage, reason
+        super().__init__(
+            f"There is nothing to accept for {stage}: {reason}. Nothing was recorded. "
+            "`stagehold plan` shows what a run would reuse, and why."
+        )
 
 
 class NothingToResume(Terminal):

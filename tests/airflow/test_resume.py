@@ -11,15 +11,25 @@ from stagehold.plan.regions import Region
 from stagehold.plan.resume import Action, Decision, ResumePlan
 
 KEY = ComputeKey("code", "settings", "environment", "params", "inputs")
-LETTERS = {"=": Action.REUSE, "r": Action.RUN, "h": Action.HEAL, "b": Action.BLOCKED}
+LETTERS = {"=": Action.REUSE, "?": Action.REUSE, "r": Action.RUN, "h": Action.HEAL, "b": Action.BLOCKED}
 WORDS = {"s": "success", "f": "failed", "u": "upstream_failed", "-": None}
 
 
 def plan(**stages: str) -> ResumePlan:
-    """One letter per partition; ``B`` is a partition that waits for a blocked one and was never judged itself."""
+    """One letter per partition.
+
+    ``B`` is a partition that waits for a blocked one and was never judged itself, ``?`` one that hinges on a healed one.
+    """
     by_stage = {
         stage: tuple(
-            Decision(stage, index, LETTERS[letter.lower()], f"because {letter}", None if letter.isupper() else KEY)
+            Decision(
+                stage,
+                index,
+                LETTERS[letter.lower()],
+                f"because {letter}",
+                None if letter.isupper() else KEY,
+                hinges_on=("a", 0) if letter == "?" else None,
+            )
             for index, letter in enumerate(letters)
         )
         for stage, letters in stages.items()
@@ -41,6 +51,9 @@ def cleared(states: str, decided: ResumePlan, others: str = "", run_state: str =
         pytest.param("sff", plan(a="==", b="==", c="=="), "", ["b", "c"], id="died after its last partition was recorded"),
         pytest.param("sfu", plan(a="=h", b="rr", c="rr"), "", ["a", "b", "c"], id="upstream data is gone"),
         pytest.param("ssf", plan(a="h=", b="==", c="=r"), "", ["a", "c"], id="a finished task between stays"),
+        pytest.param(
+            "ssf", plan(a="h=", b="?=", c="=r"), "", ["a", "b", "c"], id="a finished task that hinges on healed data is asked again"
+        ),
         pytest.param("sss", plan(a="rr", b="rr", c="rr"), "", ["a", "b", "c"], id="code changed since"),
         pytest.param("sf-", plan(a="==", b="r=", c="rr"), "", ["b", "c"], id="never scheduled"),
         pytest.param("sfu", plan(a="==", b="rb", c="BB"), "", ["b"], id="one partition can run, what waits for the gate stays"),
@@ -58,6 +71,14 @@ def test_a_region_of_several_stages_is_one_task():
     region = Region("a__b", ("a", "b"), ())
     (task,) = tasks_to_clear("dag run", "failed", regions=[region], tasks=[DagTask("a__b", "a__b", "failed")], plan=decided)
     assert task.reason == "runs 1 of 4 partitions: because r"
+
+
+def test_a_task_that_hinges_on_healed_data_says_so():
+    decided = plan(a="h=", b="?=")
+    regions = [Region("a", ("a",), ()), Region("b", ("b",), ())]
+    tasks = [DagTask("a", "a", "failed"), DagTask("b", "b", "success")]
+    found = tasks_to_clear("dag run", "failed", regions=regions, tasks=tasks, plan=decided)
+    assert [task.reason for task in found] == ["runs 1 of 2 partitions: because h", "may have to run 1 of 2 partitions: because ?"]
 
 
 def test_tasks_without_a_region_in_the_pipeline_are_left_alone():

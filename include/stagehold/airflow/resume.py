@@ -71,6 +71,10 @@ def _reason(region: Region, task: DagTask, plan: ResumePlan) -> str | None:
     computing = [decision for decision in decisions if decision.action.computes]
     if computing:
         return f"runs {len(computing)} of {len(decisions)} partitions: {', '.join(_reasons(computing))}"
+    hinging = [decision for decision in decisions if decision.hinges_on]
+    if hinging:
+        # Starting it costs a second; that its data was made from what another task replaces would not be seen until the next resume.
+        return f"may have to run {len(hinging)} of {len(decisions)} partitions: {', '.join(_reasons(hinging))}"
     if task.state != SUCCESS and not any(decision.action is Action.BLOCKED for decision in decisions):
         return f"was {task.state or 'not started'}; all {len(decisions)} partitions are reused"
     return None

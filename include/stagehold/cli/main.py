@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from stagehold.cli.accept import accept
 from stagehold.cli.demo import demo
 from stagehold.cli.partitions import partitions
 from stagehold.cli.plan import plan
@@ -65,6 +66,7 @@ app.command()(run)
 app.command()(plan)
 app.command("what-if")(what_if)
 app.command()(resume)
+app.command()(accept)
 app.command()(status)
 app.command()(partitions)
 app.command()(demo)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import TracebackType
 
+from stagehold.ledger.acceptances import Acceptances
 from stagehold.ledger.attempts import Attempts
 from stagehold.ledger.engine import Database
 from stagehold.ledger.events import Events
@@ -30,6 +31,7 @@ class Ledger:
         self.partition_counts = PartitionCounts(database)
         self.gates = GateResults(database)
         self.events = Events(database)
+        self.acceptances = Acceptances(database)
 
     @classmethod
     def open(cls, url: str) -> Ledger:

@@ -37,6 +37,10 @@ class Partitions:
         found = self._newest(partitions.c.pipeline == pipeline, partitions.c.interval == interval)
         return {stage: tuple(records) for stage, records in groupby(found, key=lambda record: record.cell.stage)}
 
+    def newest_everywhere(self, pipeline: str, stage: str) -> tuple[PartitionRecord, ...]:
+        """The newest record of each partition of a stage in every interval."""
+        return self._newest(partitions.c.pipeline == pipeline, partitions.c.stage == stage)
+
     def of_run(self, run_id: str) -> tuple[PartitionRecord, ...]:
         """Everything the run recorded, oldest first."""
         with self._database.reading() as connection:
@@ -46,7 +50,7 @@ class Partitions:
     def _newest(self, *cells: ColumnElement[bool]) -> tuple[PartitionRecord, ...]:
         # The inner query is answered by the index alone, so that what older attempts left (files, reasons) is never read.
         columns = partitions.c
-        newest = select(func.max(columns.id)).where(*cells).group_by(columns.stage, columns.partition)
-        query = select(partitions).where(columns.id.in_(newest)).order_by(columns.stage, columns.partition)
+        newest = select(func.max(columns.id)).where(*cells).group_by(columns.interval, columns.stage, columns.partition)
+        query = select(partitions).where(columns.id.in_(newest)).order_by(columns.interval, columns.stage, columns.partition)
         with self._database.reading() as connection:
             return tuple(partition_from(row) for row in connection.execute(query).mappings())

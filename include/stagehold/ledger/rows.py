@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import RowMapping
 
-from stagehold.model.records import Attempt, Cell, Event, GateResult, Lease, PartitionCount, PartitionRecord, Run
+from stagehold.model.records import Acceptance, Attempt, Cell, Event, GateResult, Lease, PartitionCount, PartitionRecord, Run
 
 _CELL = ("pipeline", "stage", "interval")
 
@@ -60,6 +60,14 @@ def gate_result_row(result: GateResult) -> dict[str, Any]:
 
 def gate_result_from(row: RowMapping) -> GateResult:
     return GateResult(cell=_cell_from(row), **{name: value for name, value in row.items() if name not in (*_CELL, "id")})
+
+
+def acceptance_row(word: Acceptance) -> dict[str, Any]:
+    return dict(vars(word))
+
+
+def acceptance_from(row: RowMapping) -> Acceptance:
+    return Acceptance(**{name: value for name, value in row.items() if name != "id"})
 
 
 def event_row(event: Event) -> dict[str, Any]:

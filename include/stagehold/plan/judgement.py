@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stagehold.model.compute_key import ComputeKey, digest
-from stagehold.model.records import Acceptance, PartitionRecord, PartitionState
+from stagehold.model.records import PartitionRecord, PartitionState
 from stagehold.model.spec import OnCodeChange, Stage
+from stagehold.plan.acceptance import acceptance_of
 from stagehold.plan.decisions import Action, Situation
 from stagehold.plan.upstream import Upstream
 
@@ -63,16 +64,8 @@ def _pardon(stage: Stage, record: PartitionRecord, key: ComputeKey, situation: S
     if stage.on_code_change is OnCodeChange.KEEP:
         return "made by other code, and kept since the stage says on_code_change: keep"
     made_by = ComputeKey.parse(record.compute_key)
-    word = made_by and _acceptance(made_by.code, key.code, situation.acceptances.get(stage.name, ()))
+    word = made_by and acceptance_of(made_by.code, key.code, situation.acceptances.get(stage.name, ()))
     return f"made by other code, which {word.accepted_by} accepted: {word.reason}" if word else None
-
-
-def _acceptance(recorded: str, present: str, acceptances: Sequence[Acceptance]) -> Acceptance | None:
-    """The word that made ``recorded`` code count, which may lead to the ``present`` one through others."""
-    good: dict[str, Acceptance | None] = {present: None}
-    while word := next((one for one in reversed(acceptances) if one.accepted_code in good and one.recorded_code not in good), None):
-        good[word.recorded_code] = word
-    return good.get(recorded)
 
 
 def _in_words(change: str, stage: Stage, record: PartitionRecord, situation: Situation, upstreams: Sequence[Upstream]) -> str:

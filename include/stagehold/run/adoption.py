@@ -8,6 +8,7 @@ from stagehold.lake.commit import CommittedPartition, WaveCommit, committed
 from stagehold.lake.location import TableLocation
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, Lease, PartitionRecord, PartitionState
+from stagehold.plan.reproduction import remark
 
 
 def adopt(cell: Cell, location: TableLocation, ledger: Ledger, lease: Lease) -> tuple[PartitionRecord, ...]:
@@ -15,19 +16,27 @@ def adopt(cell: Cell, location: TableLocation, ledger: Ledger, lease: Lease) -> 
 
     Only commits newer than the ledger's record of a partition count: an older one was replaced on purpose.
     """
-    known = {record.partition: (record.epoch, record.wave) for record in ledger.partitions.newest(cell)}
+    known = {record.partition: record for record in ledger.partitions.newest(cell)}
     found = [
-        _record(cell, location, version, wave, partition)
+        _record(cell, location, version, wave, partition, known.get(partition.partition))
         for version, wave in committed(location)
         for partition in wave.partitions
-        if (wave.epoch, wave.wave) > known.get(partition.partition, (0, 0))
+        if _is_newer(wave, known.get(partition.partition))
     ]
     if found:
         ledger.partitions.record(found, lease)
     return tuple(found)
 
 
-def _record(cell: Cell, location: TableLocation, version: int, wave: WaveCommit, partition: CommittedPartition) -> PartitionRecord:
+def _is_newer(wave: WaveCommit, known: PartitionRecord | None) -> bool:
+    return known is None or (wave.epoch, wave.wave) > (known.epoch, known.wave)
+
+
+def _record(
+    cell: Cell, location: TableLocation, version: int, wave: WaveCommit, partition: CommittedPartition, before: PartitionRecord | None
+) -> PartitionRecord:
+    odd = remark(before, compute_key=partition.compute_key, fingerprint=partition.fingerprint, healed=False)
+    adopted = "adopted: committed by an attempt that died before it could record it"
     return PartitionRecord(
         cell=cell,
         partition=partition.partition,
@@ -43,5 +52,5 @@ def _record(cell: Cell, location: TableLocation, version: int, wave: WaveCommit,
         fingerprint=partition.fingerprint,
         compute_key=partition.compute_key,
         recorded_at=datetime.now(UTC),
-        reason="adopted: committed by an attempt that died before it could record it",
+        reason=f"{odd}; {adopted}" if odd else adopted,
     )

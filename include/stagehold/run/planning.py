@@ -16,7 +16,7 @@ from stagehold.lake.available import missing_data
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.code import code_fingerprint
 from stagehold.model.compute_key import digest
-from stagehold.model.records import Cell, PartitionCount, PartitionRecord
+from stagehold.model.records import Acceptance, Cell, PartitionCount, PartitionRecord
 from stagehold.model.spec import Pipeline, Stage
 from stagehold.plan.partition_counts import CountedPipeline, divided_inputs, partitions_for, with_counts
 from stagehold.plan.resume import ResumePlan, Situation, StageFacts, descendants, resume_plan
@@ -96,7 +96,13 @@ def situation(request: RunRequest, ledger: Ledger, settings: Settings, *, accept
         accepted=accepted,
         forced=forced,
         undecided=known.undecided,
+        acceptances=_acceptances(request, ledger),
     )
+
+
+def _acceptances(request: RunRequest, ledger: Ledger) -> Mapping[str, tuple[Acceptance, ...]]:
+    by_id = ledger.acceptances.holding(request.pipeline.name, request.interval)
+    return {stage.name: by_id[stage.id] for stage in request.pipeline.stages if stage.id in by_id}
 
 
 def consumable(records: tuple[PartitionRecord, ...]) -> tuple[PartitionRecord, ...]:

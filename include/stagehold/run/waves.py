@@ -23,9 +23,10 @@ from stagehold.lake.staging import StagedWave, stage_frame
 from stagehold.lake.tables import ensure_table
 from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import Attempt, Cell, GateResult, PartitionRecord, PartitionState
+from stagehold.model.records import Attempt, Cell, Event, GateResult, PartitionRecord, PartitionState
 from stagehold.model.spec import Stage
-from stagehold.plan.resume import Decision
+from stagehold.plan.reproduction import remark
+from stagehold.plan.resume import Action, Decision
 from stagehold.plan.waves import WaveSizer
 from stagehold.run.faults import Point, reach
 from stagehold.run.frames import FrameBuilder
@@ -122,6 +123,7 @@ class StageRunner:
         refused: Sequence[Verdict],
     ) -> None:
         keys, reasons = _keys(decisions), _reasons(refused)
+        remarks = _remarks(decisions, metrics)
         now = datetime.now(UTC)
         records = [
             PartitionRecord(
@@ -139,11 +141,13 @@ class StageRunner:
                 fingerprint=one.fingerprint,
                 compute_key=keys[one.partition],
                 recorded_at=now,
-                reason=reasons.get(one.partition),
+                reason=reasons.get(one.partition) or remarks.get(one.partition),
             )
             for one in metrics
         ]
         self.ledger.partitions.record(records, self.heartbeat.lease)
+        for partition, text in remarks.items():
+            self._warn("not deterministic", f"{self.stage.name}[{partition}] {text}")
 
     def _record_verdicts(self, verdicts: Sequence[Verdict]) -> None:
         if not verdicts or self.suite is None:
@@ -171,12 +175,28 @@ class StageRunner:
             self.progress(f"{self.stage.name}[{one.partition}] {state}: {one.rows} rows (epoch {self.attempt.epoch}, wave {wave})")
         self.progress(f"{self.stage.name}: wave {wave}, {len(metrics)} partitions, took {seconds:.1f} s")
 
+    def _warn(self, kind: str, text: str) -> None:
+        self.progress(f"warning: {text}")
+        self.ledger.events.append(Event(self.attempt.run_id, kind, self.stage.name, text, datetime.now(UTC)))
+
     def _reach(self, point: Point, wave: int) -> None:
         reach(self.home, point, self.stage.name, wave)
 
 
 def _keys(decisions: Sequence[Decision]) -> Mapping[int, str]:
     return {decision.partition: str(decision.key) for decision in decisions}
+
+
+def _remarks(decisions: Sequence[Decision], metrics: Sequence[PartitionMetrics]) -> dict[int, str]:
+    """What is odd about partitions that were computed before."""
+    fingerprints = {one.partition: one.fingerprint for one in metrics}
+    found = {
+        one.partition: remark(
+            one.record, compute_key=str(one.key), fingerprint=fingerprints[one.partition], healed=one.action is Action.HEAL
+        )
+        for one in decisions
+    }
+    return {partition: text for partition, text in found.items() if text}
 
 
 def _reasons(refused: Sequence[Verdict]) -> dict[int, str]:

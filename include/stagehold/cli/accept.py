@@ -1,0 +1,110 @@
+"""`stagehold accept`: say that data made by a stage's earlier code is as good as by the present one, on the record."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from stagehold.cli.output import moment, print_document, print_table
+from stagehold.cli.request import AsJson
+from stagehold.errors import InvalidArgument, NothingToAccept, UnknownName
+from stagehold.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from stagehold.ledger.ledger import Ledger
+    from stagehold.model.records import Acceptance
+    from stagehold.model.spec import Stage
+
+COLUMNS = ("stage", "interval", "data of code", "as good as of code", "accepted by", "when", "why")
+StageName = Annotated[str | None, typer.Argument(help="The stage whose recorded data is to count, by name.")]
+Pipeline = Annotated[str, typer.Option("--pipeline", help="Name of the stage's pipeline.")]
+Interval = Annotated[str | None, typer.Option("--interval", help="Only for this interval. Default: for every interval.")]
+Reason = Annotated[str, typer.Option("--reason", help="Why the data is as good; kept with your name.")]
+By = Annotated[str | None, typer.Option("--by", help="Who says so. Default: the user of this machine.")]
+ListThem = Annotated[bool, typer.Option("--list", help="Only show what was accepted before.")]
+
+
+def accept(
+    pipeline: Pipeline,
+    stage: StageName = None,
+    interval: Interval = None,
+    reason: Reason = "",
+    by: By = None,
+    list_them: ListThem = False,
+    as_json: AsJson = False,
+) -> None:
+    """Reuse what a stage's earlier code made, although the code changed since."""
+    from stagehold.ledger.ledger import Ledger
+    from stagehold.model.records import Acceptance
+
+    settings = load_settings()
+    with Ledger.open(settings.ledger_url) as ledger:
+        if list_them:
+            _show(pipeline, [word for word in ledger.acceptances.of(pipeline) if interval in (None, word.interval)], as_json=as_json)
+            return
+        declared = _stage(pipeline, stage or "", settings)
+        if not reason:
+            raise InvalidArgument("--reason", reason, "a sentence that says why the data is as good")
+        code = _present_code(declared, settings)
+        words = [
+            Acceptance(pipeline, interval, declared.id, recorded, code, by or getpass.getuser(), reason, datetime.now(UTC))
+            for recorded in _other_code(pipeline, declared, interval, code, ledger)
+        ]
+        ledger.acceptances.record(words)
+        _show(pipeline, words, as_json=as_json)
+
+
+def _stage(pipeline: str, name: str, settings: Settings) -> Stage:
+    from stagehold.model.spec_file import find_pipeline
+
+    declared = {stage.name: stage for stage in find_pipeline(pipeline, settings).stages}
+    if name not in declared:
+        raise UnknownName(f"stage of {pipeline}", name, tuple(declared))
+    return declared[name]
+
+
+def _present_code(stage: Stage, settings: Settings) -> str:
+    from stagehold.model.code import code_fingerprint
+
+    found = code_fingerprint(stage.job, Path(settings.project))
+    if found.value is None:
+        raise NothingToAccept(stage.name, f"its present code cannot be compared: {found.reason}")
+    return found.value
+
+
+def _other_code(pipeline: str, stage: Stage, interval: str | None, code: str, ledger: Ledger) -> tuple[str, ...]:
+    """The code that made what is recorded now, where it does not count yet.
+
+    :raises NothingToAccept: there is none.
+    """
+    from stagehold.model.records import Cell
+    from stagehold.plan.acceptance import code_to_accept
+
+    partitions = ledger.partitions
+    records = partitions.newest(Cell(pipeline, stage.id, interval)) if interval else partitions.newest_everywhere(pipeline, stage.id)
+    holding = [word for word in ledger.acceptances.of(pipeline) if word.stage == stage.id and word.interval in (None, interval)]
+    found = code_to_accept(records, code, holding)
+    if not found:
+        where = f"for {interval}" if interval else "for any interval"
+        raise NothingToAccept(stage.name, f"{where}, no consumable data is of code that does not count already")
+    return found
+
+
+def _show(pipeline: str, words: Sequence[Acceptance], *, as_json: bool) -> None:
+    if as_json:
+        print_document({"pipeline": pipeline, "acceptances": [asdict(word) for word in words]})
+    elif words:
+        print_table(f"Accepted in {pipeline}", COLUMNS, [_cells(word) for word in words])
+    else:
+        typer.echo(f"nothing was accepted in {pipeline}")
+
+
+def _cells(word: Acceptance) -> tuple[str, ...]:
+    place = (word.stage, word.interval or "every one", word.recorded_code, word.accepted_code)
+    return (*place, word.accepted_by, moment(word.recorded_at), word.reason)

@@ -1,0 +1,42 @@
+"""Acceptances: somebody's word that data made by other code is as good as by the present one."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy import ColumnElement, insert, or_, select
+
+from stagehold.ledger.engine import Database
+from stagehold.ledger.rows import acceptance_from, acceptance_row
+from stagehold.ledger.schema import acceptances
+from stagehold.model.records import Acceptance
+
+
+class Acceptances:
+    """The `acceptances` table."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def record(self, words: Sequence[Acceptance]) -> None:
+        """Append all or none; never taken back, since runs may have relied on them."""
+        with self._database.writing() as connection:
+            connection.execute(insert(acceptances), [acceptance_row(word) for word in words])
+
+    def holding(self, pipeline: str, interval: str) -> Mapping[str, tuple[Acceptance, ...]]:
+        """Those that count for the interval, oldest first, by stage id."""
+        columns = acceptances.c
+        found: dict[str, list[Acceptance]] = defaultdict(list)
+        for word in self._select(columns.pipeline == pipeline, or_(columns.interval.is_(None), columns.interval == interval)):
+            found[word.stage].append(word)
+        return {stage: tuple(words) for stage, words in found.items()}
+
+    def of(self, pipeline: str) -> tuple[Acceptance, ...]:
+        """All of a pipeline, oldest first."""
+        return self._select(acceptances.c.pipeline == pipeline)
+
+    def _select(self, *conditions: ColumnElement[bool]) -> tuple[Acceptance, ...]:
+        query = select(acceptances).where(*conditions).order_by(acceptances.c.id)
+        with self._database.reading() as connection:
+            return tuple(acceptance_from(row) for row in connection.execute(query).mappings())
