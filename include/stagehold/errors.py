@@ -116,7 +116,7 @@ class RegionCycle(Terminal):
         self.pipeline, self.regions = pipeline, tuple(regions)
         super().__init__(
             f"Regions of pipeline {pipeline} wait for each other, or for ones that do: {', '.join(self.regions)}. Nothing was run. "
-            "Make the output of one pipelined stage among them blocking and run the command again."
+            "Make the output of one pipelined stage among them blocking, or locate a stage apart, and run the command again."
         )
 
 

@@ -51,8 +51,8 @@ class PaperTable:
         return replace(self, epoch=self.epoch + 1)
 
     def on(self, interval: str) -> PaperTable:
-        token = f"{self.location.token.rpartition('/')[0]}/{interval}"
-        return replace(self, location=replace(self.location, token=token, interval=interval))
+        cell = f"{self.location.cell.rpartition('/')[0]}/{interval}"
+        return replace(self, location=replace(self.location, cell=cell, interval=interval))
 
     @property
     def attempt_id(self) -> str:

@@ -37,8 +37,8 @@ class Stagehand:
         return replace(self, **changes)
 
     def on(self, interval: str) -> Stagehand:
-        token = f"{self.location.token.rpartition('/')[0]}/{interval}"
-        return self.at(location=replace(self.location, token=token, interval=interval))
+        cell = f"{self.location.cell.rpartition('/')[0]}/{interval}"
+        return self.at(location=replace(self.location, cell=cell, interval=interval))
 
     @property
     def attempt_id(self) -> str:

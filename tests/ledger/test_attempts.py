@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.ledger.samples import attempt
 
 from stagehold.model.records import AttemptState
+from stagehold.plan.shares import Share
 
 
 def test_an_attempt_comes_back_as_it_was_started(ledger):
@@ -35,8 +38,21 @@ def test_what_never_began_does_not_end(ledger):
 def test_the_newest_attempt_has_the_highest_epoch_whatever_its_run(ledger):
     for one in (attempt(1), attempt(3, run_id="run-0"), attempt(2), attempt(9, interval="other"), attempt(9, region="other")):
         ledger.attempts.start(one)
-    assert ledger.attempts.newest("sales", "2024-01-01", "joined") == attempt(3, run_id="run-0")
-    assert ledger.attempts.newest("sales", "2024-01-01", "unknown") is None
+    assert ledger.attempts.newest("sales", "2024-01-01", "joined") == (attempt(3, run_id="run-0"),)
+    assert ledger.attempts.newest("sales", "2024-01-01", "unknown") == ()
+
+
+def test_of_shares_cut_differently_the_newest_attempt_of_every_partition_counts(ledger):
+    for epoch, share in ((1, None), (2, "0-3"), (3, "4-7"), (4, "2-5")):
+        ledger.attempts.start(replace(attempt(epoch), share=share))
+
+    def newest(share: Share) -> list[int]:
+        return [found.epoch for found in ledger.attempts.newest("sales", "2024-01-01", "joined", share)]
+
+    assert newest(Share(0, 1)) == [2]
+    assert newest(Share(2, 4)) == [4]
+    assert newest(Share(0, 7)) == [4, 3, 2]
+    assert newest(Share(0, 9)) == [4, 3, 2, 1]
 
 
 def test_attempts_of_a_run_are_in_the_order_they_began(ledger):

@@ -1,8 +1,9 @@
 """Publishes staged waves in Delta's log, and keeps attempts that were superseded from doing so.
 
-Every commit carries a token: the share of the table it writes, with a version that grows with epoch and wave. The
+Every commit carries a token: the share of the partitions it writes, with a version that grows with epoch and wave. The
 token is looked up in the same handle that commits, and Delta refuses a commit when another one with its token landed
-after the handle was opened. So of all attempts that ever write a share, only the newest can.
+after the handle was opened. So of all attempts that ever write a share, only the newest can. When the partitions were
+cut into other shares before, a fence carries the tokens of all shares that overlap: what counts is the partition.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import logging
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -38,16 +39,20 @@ RECENT = 200  # commits looked through for what could not be recorded; what is f
 log = logging.getLogger(__name__)
 
 
-def fence(location: TableLocation, epoch: int) -> None:
+def fence(location: TableLocation, epoch: int, rivals: Sequence[TableLocation] = ()) -> None:
     """Keep every attempt with a lower epoch from publishing here, those in the middle of a commit included.
 
     Does nothing when there is no table yet, or when this epoch was fenced in before.
+
+    :param rivals: the same cut into other shares, as far as they overlap; attempts of those are kept out, too. A higher
+        epoch there is none of our business: it is of a share that overlaps the rival and not this one.
 
     :raises Fenced: when a newer epoch was here first.
     :raises CommitContested: when others kept committing to the table.
     """
     if table_exists(location.uri):
-        _until_landed(location, epoch, fence_version(epoch), lambda table: _append_nothing(table, location, epoch))
+        tokens = [location.token, *(rival.token for rival in rivals)]
+        _until_landed(tokens, epoch, fence_version(epoch), location.uri, lambda table: _append_nothing(table, location, tokens, epoch))
         log.info("fenced: token=%s epoch=%d", location.token, epoch)
 
 
@@ -61,16 +66,17 @@ def publish(location: TableLocation, commit: WaveCommit) -> int:
     :raises CommitContested: when others kept committing to the table.
     """
     adds = [_add_action(location, commit, partition, file) for partition in commit.partitions for file in partition.files]
-    _until_landed(location, commit.epoch, commit.token_version, lambda table: _replace(table, location, commit, adds))
+    tokens = [location.token]
+    _until_landed(tokens, commit.epoch, commit.token_version, location.uri, lambda table: _replace(table, location, commit, adds))
     version = _version_of(location, commit)
     log.info("published: token=%s epoch=%d wave=%d version=%d", location.token, commit.epoch, commit.wave, version)
     return version
 
 
 def committed(location: TableLocation) -> tuple[tuple[int, WaveCommit], ...]:
-    """What the log says of each partition of this share, newest commit only; each commit with just those partitions.
+    """What the log says of each partition of this stage and interval, newest commit only; each commit with just those partitions.
 
-    Oldest first. Reads log files only, the newest `RECENT` of them.
+    Of whatever share the commits are. Oldest first. Reads log files only, the newest `RECENT` of them.
     """
     seen: set[int] = set()
     live: list[tuple[int, WaveCommit]] = []
@@ -82,25 +88,28 @@ def committed(location: TableLocation) -> tuple[tuple[int, WaveCommit], ...]:
     return tuple(live)
 
 
-def _until_landed(location: TableLocation, epoch: int, token_version: int, write: Callable[[DeltaTable], None]) -> None:
-    """Write until the token is in the log. Each try asks anew whether this epoch still may; none is repeated blindly."""
+def _until_landed(tokens: Sequence[str], epoch: int, token_version: int, uri: str, write: Callable[[DeltaTable], None]) -> None:
+    """Write until every token is in the log. Each try asks anew whether this epoch still may; none is repeated blindly.
+
+    :param tokens: the attempt's own first; only that one can say that a newer epoch was here.
+    """
     from deltalake.exceptions import CommitFailedError
 
     reason = ""
     for attempt in range(TRIES):
-        table = open_table(location.uri)
-        landed = table.transaction_version(location.token) or 0
-        if landed // EPOCH_WIDTH > epoch:
-            raise Fenced(location.token, epoch, landed // EPOCH_WIDTH)
-        if landed >= token_version:
+        table = open_table(uri)
+        landed = [table.transaction_version(token) or 0 for token in tokens]
+        if landed[0] // EPOCH_WIDTH > epoch:
+            raise Fenced(tokens[0], epoch, landed[0] // EPOCH_WIDTH)
+        if min(landed) >= token_version:
             return
         try:
             return write(table)
         except CommitFailedError as error:
             reason = str(error)
-            log.info("commit failed, asking anew: token=%s version=%d: %s", location.token, token_version, reason)
+            log.info("commit failed, asking anew: token=%s version=%d: %s", tokens[0], token_version, reason)
             time.sleep(random.uniform(0, PAUSE_SECONDS * attempt))  # noqa: S311
-    raise CommitContested(location.uri, TRIES, reason)
+    raise CommitContested(uri, TRIES, reason)
 
 
 def _version_of(location: TableLocation, commit: WaveCommit) -> int:
@@ -113,17 +122,17 @@ def _version_of(location: TableLocation, commit: WaveCommit) -> int:
 
 
 def _commits(location: TableLocation, limit: int) -> Iterator[tuple[int, WaveCommit]]:
-    """Commits of this share among the newest ``limit`` of the table, newest first."""
+    """Commits of this stage and interval among the newest ``limit`` of the table, newest first."""
     for version, metadata in newest_commits(location.uri, limit):
-        commit = from_metadata(metadata, location.token)
+        commit = from_metadata(metadata, location.cell)
         if commit:
             yield version, commit
 
 
-def _append_nothing(table: DeltaTable, location: TableLocation, epoch: int) -> None:
-    table.create_write_transaction(
-        [], "append", table.schema(), _partition_columns(location), commit_properties=_properties(location, fence_version(epoch))
-    )
+def _append_nothing(table: DeltaTable, location: TableLocation, tokens: Sequence[str], epoch: int) -> None:
+    """Tokens never go back: a rival's that has a higher version keeps it."""
+    versions = {token: fence_version(epoch) for token in tokens if (table.transaction_version(token) or 0) < fence_version(epoch)}
+    table.create_write_transaction([], "append", table.schema(), _partition_columns(location), commit_properties=_properties(versions))
 
 
 def _replace(table: DeltaTable, location: TableLocation, commit: WaveCommit, adds: list[AddAction]) -> None:
@@ -136,16 +145,16 @@ def _replace(table: DeltaTable, location: TableLocation, commit: WaveCommit, add
         table.schema(),
         _partition_columns(location),
         [*share, (PARTITION, "in", partitions)],
-        commit_properties=_properties(location, commit.token_version, to_metadata(commit, location.token)),
+        commit_properties=_properties({location.token: commit.token_version}, to_metadata(commit, location.cell)),
     )
 
 
-def _properties(location: TableLocation, token_version: int, metadata: str | None = None) -> CommitProperties:
+def _properties(versions: Mapping[str, int], metadata: str | None = None) -> CommitProperties:
     from deltalake import CommitProperties, Transaction
 
     return CommitProperties(
         custom_metadata={"userMetadata": metadata} if metadata else None,
-        app_transactions=[Transaction(location.token, token_version)],
+        app_transactions=[Transaction(token, version) for token, version in versions.items()],
     )
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from stagehold.model.spec import Stage
+from stagehold.plan.shares import Share
 
 STAGES = "stages"  # folder of the tables that stages own; published ones are named by their users
 LONGEST = 120  # of one path segment; file systems allow 255 bytes, object stores 1024 for the whole key
@@ -16,24 +17,34 @@ OBJECT_STORE = "s3://"
 
 @dataclass(frozen=True)
 class TableLocation:
-    """A Delta table, and the share of it that one stage writes for one interval.
+    """A Delta table, the part of it that one stage writes for one interval, and the share of that part's partitions.
 
-    ``token`` is the application id of that share's commits: attempts of the same share fence each other, others do not.
-    ``interval`` is None for a table the stage owns, which has no `_interval` column.
+    ``cell`` marks the commits of that part, whatever their share. ``interval`` is None for a table the stage owns, which
+    has no `_interval` column. ``share`` is None for all partitions.
     """
 
     stage: str
     uri: str
-    token: str
+    cell: str
     interval: str | None
+    share: Share | None = None
+
+    @property
+    def token(self) -> str:
+        """Application id of the share's commits: attempts of the same share fence each other by it."""
+        return self.cell if self.share is None else f"{self.share}@{self.cell}"
+
+    def of(self, share: Share | None) -> TableLocation:
+        """The same part of the table, cut differently."""
+        return replace(self, share=share)
 
 
-def table_location(lake_uri: str, pipeline: str, stage: Stage, interval: str) -> TableLocation:
-    """One table per stage and interval; or, for a published stage, the table its user named, shared by all intervals."""
-    token = f"stagehold/{pipeline}/{stage.id}/{interval}"
+def table_location(lake_uri: str, pipeline: str, stage: Stage, interval: str, share: Share | None = None) -> TableLocation:
+    """One table per stage and interval; or, for a published stage, the table its user named, used by all intervals."""
+    cell = f"stagehold/{pipeline}/{stage.id}/{interval}"
     if stage.output.table is not None:
-        return TableLocation(stage.name, _join(lake_uri, *stage.output.table.split(".")), token, interval)
-    return TableLocation(stage.name, _join(lake_uri, STAGES, pipeline, stage.id, interval), token, None)
+        return TableLocation(stage.name, _join(lake_uri, *stage.output.table.split(".")), cell, interval, share)
+    return TableLocation(stage.name, _join(lake_uri, STAGES, pipeline, stage.id, interval), cell, None, share)
 
 
 def path_safe(text: str) -> str:

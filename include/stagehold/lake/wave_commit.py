@@ -44,18 +44,18 @@ def fence_version(epoch: int) -> int:
     return epoch * EPOCH_WIDTH
 
 
-def to_metadata(commit: WaveCommit, token: str) -> str:
-    """JSON for the log; ``token`` tells the shares of a published table apart."""
-    return json.dumps({"stagehold": SCHEMA_VERSION, "token": token, **asdict(commit)}, separators=(",", ":"))
+def to_metadata(commit: WaveCommit, cell: str) -> str:
+    """JSON for the log; ``cell`` tells the intervals of a published table apart."""
+    return json.dumps({"stagehold": SCHEMA_VERSION, "token": cell, **asdict(commit)}, separators=(",", ":"))
 
 
-def from_metadata(text: str | None, token: str) -> WaveCommit | None:
-    """What `to_metadata` wrote for this token; None for anything else, also for what a newer Stagehold wrote."""
+def from_metadata(text: str | None, cell: str) -> WaveCommit | None:
+    """What `to_metadata` wrote for this cell; None for anything else, also for what a newer Stagehold wrote."""
     try:
         found = json.loads(text or "")
     except ValueError:
         return None
-    if not isinstance(found, dict) or (found.get("stagehold"), found.get("token")) != (SCHEMA_VERSION, token):
+    if not isinstance(found, dict) or (found.get("stagehold"), found.get("token")) != (SCHEMA_VERSION, cell):
         return None
     partitions = tuple(_partition(one) for one in found["partitions"])
     return WaveCommit(found["run_id"], found["stage"], found["attempt_id"], found["epoch"], found["wave"], partitions)

@@ -11,6 +11,7 @@ from stagehold.ledger.rows import attempt_from, attempt_row
 from stagehold.ledger.schema import attempts
 from stagehold.model.records import Attempt, AttemptState
 from stagehold.model.states import ATTEMPT
+from stagehold.plan.shares import Share, newest_covering
 
 
 class Attempts:
@@ -36,11 +37,9 @@ class Attempts:
         with self._database.reading() as connection:
             return tuple(attempt_from(row) for row in connection.execute(query).mappings())
 
-    def newest(self, pipeline: str, interval: str, region: str) -> Attempt | None:
-        """The attempt with the highest epoch, whatever run it belongs to."""
+    def newest(self, pipeline: str, interval: str, region: str, share: Share | None = None) -> tuple[Attempt, ...]:
+        """The newest attempt of every partition of ``share``, whatever run and cut it belongs to, newest first."""
         columns = attempts.c
-        cell = (columns.pipeline == pipeline, columns.interval == interval, columns.region == region)
-        query = select(attempts).where(*cell).order_by(columns.epoch.desc()).limit(1)
+        query = select(attempts).where(columns.pipeline == pipeline, columns.interval == interval, columns.region == region)
         with self._database.reading() as connection:
-            row = connection.execute(query).mappings().one_or_none()
-        return attempt_from(row) if row else None
+            return newest_covering((attempt_from(row) for row in connection.execute(query).mappings()), share)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NoReturn
 
 from sqlalchemy import ColumnElement, Connection, select, true, update
@@ -12,6 +14,7 @@ from stagehold.ledger.engine import Database
 from stagehold.ledger.rows import lease_from
 from stagehold.ledger.schema import leases
 from stagehold.model.records import Lease
+from stagehold.plan.shares import Share, overlap
 
 
 class Leases:
@@ -34,6 +37,38 @@ class Leases:
         """Take the lease whoever has it, which fences that holder. For callers who know it dead or want it dead."""
         with self._database.writing() as connection:
             return self._take(connection, name, holder, seconds, free=true()) or _refuse(connection, name)
+
+    def take(self, region: str, share: Share | None, holder: str, seconds: float, may_seize: Callable[[str], bool]) -> Lease:
+        """Take a share of ``region``, or all of it, and with it whatever overlaps it, however the region was cut before.
+
+        All shares of a region draw their epochs from one sequence, that of the region's own lease. So of any two attempts
+        that were ever allowed to write one partition, the later has the higher epoch. What is taken along ends at once,
+        which fences its holder and leaves the rest of it free for others.
+
+        :param may_seize: whether the holder of this text may be robbed of a lease that has not ended.
+        :raises LeaseHeld: somebody else works on partitions of this share.
+        """
+        following = self._database.insert(leases).values(name=region, holder=holder, epoch=1, expires_at=DatabaseTime())
+        counting = following.on_conflict_do_update(index_elements=["name"], set_={"epoch": leases.c.epoch + 1}).returning(leases.c.epoch)
+        with self._database.writing() as connection:
+            epoch = connection.execute(counting).scalar_one()  # holds every other taker back, too
+            rivals = _rivals(connection, region, share)
+            for rival in rivals:
+                if rival.alive and rival.holder != holder and not may_seize(rival.holder):
+                    _refuse(connection, rival.name)
+            taken = {"holder": holder, "epoch": epoch}
+            along = update(leases).where(leases.c.name.in_([rival.name for rival in rivals]))
+            connection.execute(along.values(**taken, expires_at=DatabaseTime()))
+            name = lease_name(region, share)
+            own = self._database.insert(leases).values(name=name, **taken, expires_at=DatabaseTime(seconds))
+            taking = own.on_conflict_do_update(index_elements=["name"], set_={**taken, "expires_at": DatabaseTime(seconds)})
+            return lease_from(connection.execute(taking.returning(leases)).mappings().one())
+
+    def overlapping(self, region: str, share: Share | None) -> tuple[Share | None, ...]:
+        """The other shares of the region, None for all of it, that were ever taken and have a partition of this one."""
+        with self._database.reading() as connection:
+            rivals = _rivals(connection, region, share)
+        return tuple(rival.share for rival in rivals if rival.share != share)
 
     def renew(self, lease: Lease, seconds: float) -> Lease:
         """Move the end of the lease; works after its end too, if nobody has taken it since. Fenced if somebody has."""
@@ -61,6 +96,32 @@ class Leases:
         taking = first.on_conflict_do_update(index_elements=["name"], set_=following, where=free).returning(leases)
         row = connection.execute(taking).mappings().one_or_none()
         return lease_from(row) if row else None
+
+
+def lease_name(region: str, share: Share | None) -> str:
+    return region if share is None else f"{region}/{share}"
+
+
+@dataclass(frozen=True)
+class _Rival:
+    """The lease of a share, as it stands; ``alive`` while it has not ended."""
+
+    name: str
+    share: Share | None
+    holder: str
+    alive: bool
+
+
+def _rivals(connection: Connection, region: str, share: Share | None) -> tuple[_Rival, ...]:
+    """Leases of the region whose shares overlap ``share``, itself included. Shares are numbers: they are compared here, not in SQL."""
+    named = (leases.c.name == region) | leases.c.name.startswith(f"{region}/", autoescape=True)
+    query = select(leases.c.name, leases.c.holder, (leases.c.expires_at > DatabaseTime()).label("alive")).where(named)
+    found = []
+    for row in connection.execute(query.order_by(leases.c.name)).mappings():
+        part = Share.parse(row["name"].removeprefix(f"{region}/"))
+        if (part or row["name"] == region) and overlap(part, share):
+            found.append(_Rival(row["name"], part, row["holder"], row["alive"]))
+    return tuple(found)
 
 
 def check_epoch(connection: Connection, lease: Lease) -> None:

@@ -137,6 +137,8 @@ class Stage(SpecPart):
     ``key`` are the output columns that tell which partition a row is in; it defaults to the key of the first keyed
     input. ``partitions`` is the resolved number of output partitions, whatever it came from; with ``auto_partitions`` it is
     a placeholder until the number is decided for an interval, as it is for all that inherit it by forward inputs.
+    ``max_parallel_tasks`` is the most tasks that its region's partitions are split over.
+    Stages of one ``co_location`` are computed by the same task: partition i of all of them in one process and session.
     """
 
     name: str
@@ -152,6 +154,8 @@ class Stage(SpecPart):
     output: Output = Output()
     per_wave: bool = False
     on_code_change: OnCodeChange = OnCodeChange.RECOMPUTE
+    max_parallel_tasks: Count = 1
+    co_location: str | None = None
     params: Mapping[str, JsonValue] = Field(default_factory=dict)
 
     @property

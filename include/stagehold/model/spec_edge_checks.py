@@ -9,6 +9,7 @@ from stagehold.model.spec import Exchange, OutputType
 from stagehold.model.spec_draft import Draft
 from stagehold.model.spec_form import AUTO, InputForm, show, suggest
 from stagehold.model.spec_graph import key_of
+from stagehold.model.spec_share_checks import check_shares
 from stagehold.model.spec_yaml import Problem
 
 
@@ -24,6 +25,7 @@ def check_edges(draft: Draft) -> Iterator[Problem]:
         yield from _check_partitions(draft, name)
         yield from _check_per_wave(draft, name)
         yield from _check_output(draft, name)
+    yield from check_shares(draft)
 
 
 def _check_edge(draft: Draft, name: str, producer: str, edge: InputForm) -> Iterator[Problem]:

@@ -55,6 +55,8 @@ class StageForm(SpecPart):
     output: Output = Output()
     per_wave: Switch = False
     on_code_change: OnCodeChange = OnCodeChange.RECOMPUTE
+    max_parallel_tasks: Count = 1
+    co_location: str | None = None
     params: Params = Field(default_factory=dict)
 
 

@@ -8,6 +8,8 @@ from stagehold.model.spec_draft import Draft
 from stagehold.model.spec_form import PipelineForm
 from stagehold.model.spec_graph import key_of
 
+AS_WRITTEN = ("job", "uid", "gate", "per_wave", "on_code_change", "max_parallel_tasks", "co_location", "params")
+
 
 def resolve(draft: Draft, file: str) -> Pipeline:
     form = draft.form
@@ -20,7 +22,7 @@ def _stage(name: str, draft: Draft) -> Stage:
     partitions = 1 if root else draft.counts[name]
     return Stage.model_validate(
         {
-            **{field: getattr(stage, field) for field in ("job", "uid", "gate", "per_wave", "on_code_change", "params")},
+            **{field: getattr(stage, field) for field in AS_WRITTEN},
             "name": name,
             "source": None if stage.source is None else Source(**stage.source.model_dump()),
             "inputs": tuple(Input(stage=producer, exchange=edge.exchange, key=edge.key) for producer, edge in stage.inputs.items()),

@@ -30,9 +30,13 @@ def partition_name(stage: str, index: int) -> str:
 
 
 def pipeline_topology(pipeline: Pipeline) -> Topology:
-    """The vertices of a pipeline's stages, by stage and index, and their reads."""
+    """The vertices of a pipeline's stages, by stage and index, and their reads; of co-located stages equal indices go together."""
     names = {stage.name: tuple(partition_name(stage.name, index) for index in range(stage.partitions)) for stage in pipeline.stages}
-    vertices = tuple(Vertex(name, stage.name, index) for stage in pipeline.stages for index, name in enumerate(names[stage.name]))
+    vertices = tuple(
+        Vertex(name, stage.name, index, stage.co_location and f"{stage.co_location}:{index}")
+        for stage in pipeline.stages
+        for index, name in enumerate(names[stage.name])
+    )
     partitions = tuple(ResultPartition(name, name, stage.output.type) for stage in pipeline.stages for name in names[stage.name])
     return _checked(pipeline.file, Topology(vertices, partitions, tuple(_pipeline_groups(pipeline, names))))
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from stagehold.model.compute_key import ComputeKey
 from stagehold.model.records import Acceptance, PartitionRecord
 from stagehold.model.spec import Pipeline
+from stagehold.plan.shares import Share
 
 Place = tuple[str, int]  # stage and partition
 
@@ -99,6 +100,16 @@ class ResumePlan:
         """What can be read of a stage as it is."""
         decisions = (decision for decision in self.of(stage) if decision.action is Action.REUSE)
         return tuple(decision.record for decision in decisions if decision.record is not None)
+
+    def within(self, stages: Collection[str], share: Share | None) -> ResumePlan:
+        """The same plan with only those decisions on ``stages`` that a task of this share carries out."""
+        if share is None:
+            return self
+        by_stage = {
+            stage: tuple(one for one in decisions if stage not in stages or one.partition in share)
+            for stage, decisions in self.by_stage.items()
+        }
+        return ResumePlan(tuple(decision for decisions in by_stage.values() for decision in decisions), by_stage)
 
     def count(self, action: Action) -> int:
         return sum(decision.action is action for decision in self.decisions)

@@ -1,12 +1,12 @@
 """Regions: what starts, fails and restarts together.
 
-Only an output that must be consumed while it is produced glues producer and reader into one region; a blocking output
-inside a region changes nothing.
+An output that must be consumed while it is produced glues producer and reader into one region, and a co-location its
+stages; a blocking output inside a region changes nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from stagehold.errors import RegionCycle
@@ -17,7 +17,7 @@ from stagehold.model.spec import Pipeline
 
 @dataclass(frozen=True)
 class Region:
-    """Stages fused by pipelined outputs, in the pipeline's order; ``upstream`` names the regions it reads from."""
+    """Stages fused by pipelined outputs or co-location, in the pipeline's order; ``upstream`` names the regions it reads from."""
 
     name: str
     stages: tuple[str, ...]
@@ -34,8 +34,18 @@ def stage_regions(pipeline: Pipeline) -> tuple[Region, ...]:
     for producer, reader in exchanges:
         if properties_of(pipeline.stages[producer].output.type).consumed_while_produced:
             joined.join((producer, reader))
+    for together in _co_located(pipeline):
+        joined.join(together)
     components = joined.components()
     return _ordered(pipeline, components, _region_edges(components, exchanges))
+
+
+def _co_located(pipeline: Pipeline) -> Iterable[Sequence[int]]:
+    groups: dict[str, list[int]] = {}
+    for index, stage in enumerate(pipeline.stages):
+        if stage.co_location is not None:
+            groups.setdefault(stage.co_location, []).append(index)
+    return groups.values()
 
 
 def _exchanges(pipeline: Pipeline) -> tuple[tuple[int, int], ...]:

@@ -9,19 +9,21 @@ from stagehold.lake.location import TableLocation
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, Lease, PartitionRecord, PartitionState
 from stagehold.plan.reproduction import remark
+from stagehold.plan.shares import Share
 
 
-def adopt(cell: Cell, location: TableLocation, ledger: Ledger, lease: Lease) -> tuple[PartitionRecord, ...]:
+def adopt(cell: Cell, location: TableLocation, share: Share | None, ledger: Ledger, lease: Lease) -> tuple[PartitionRecord, ...]:
     """Record what the table's log says is live but the ledger does not know. The commit proves that its gate passed.
 
-    Only commits newer than the ledger's record of a partition count: an older one was replaced on purpose.
+    Only commits newer than the ledger's record of a partition count: an older one was replaced on purpose. Commits count
+    whatever share they were made for, their partitions only where they are in ``share``: others may be at work on the rest.
     """
     known = {record.partition: record for record in ledger.partitions.newest(cell)}
     found = [
         _record(cell, location, version, wave, partition, known.get(partition.partition))
         for version, wave in committed(location)
         for partition in wave.partitions
-        if _is_newer(wave, known.get(partition.partition))
+        if (share is None or partition.partition in share) and _is_newer(wave, known.get(partition.partition))
     ]
     if found:
         ledger.partitions.record(found, lease)

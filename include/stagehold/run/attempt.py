@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RegionAttempt:
-    """One attempt; ``previous`` is the one before it on the same interval, of this run or another."""
+    """One attempt; ``previous`` are those before it on the same partitions and interval, of this run or others."""
 
     task: RegionTask
     attempt: Attempt
-    previous: Attempt | None
+    previous: tuple[Attempt, ...]
     ledger: Ledger
     heartbeat: Heartbeat
     settings: Settings
@@ -49,7 +49,7 @@ class RegionAttempt:
 
     @staticmethod
     def begin(task: RegionTask, ledger: Ledger, heartbeat: Heartbeat, settings: Settings, progress: Progress) -> RegionAttempt:
-        previous = ledger.attempts.newest(task.pipeline.name, task.interval, task.region.name)
+        previous = ledger.attempts.newest(task.pipeline.name, task.interval, task.region.name, task.share)
         attempt = book.start_attempt(task, heartbeat.lease.epoch, ledger)
         return RegionAttempt(task, attempt, previous, ledger, heartbeat, settings, progress)
 
@@ -65,7 +65,7 @@ class RegionAttempt:
 
     def _work(self) -> RegionOutcome:
         started = time.monotonic()
-        if self._previous_died:
+        if self._died:
             self._adopt()
         plan = self._plan()
         for line in explain(plan, self.task.region.stages):
@@ -79,8 +79,8 @@ class RegionAttempt:
         return RegionOutcome(len(actions) - computed, computed, waves, time.monotonic() - started)
 
     @property
-    def _previous_died(self) -> bool:
-        return self.previous is not None and self.previous.state is not AttemptState.FINISHED
+    def _died(self) -> tuple[Attempt, ...]:
+        return tuple(attempt for attempt in self.previous if attempt.state is not AttemptState.FINISHED)
 
     @property
     def _stored_stages(self) -> tuple[str, ...]:
@@ -92,11 +92,11 @@ class RegionAttempt:
             self.progress(
                 f"{count.cell.stage}: {count.partitions} partitions for {count.bytes} bytes of input, from now on for this interval"
             )
-        return plan_region(self.task.request, stages, self.ledger, self.settings)
+        return plan_region(self.task.request, stages, self.ledger, self.settings).within(stages, self.task.share)
 
     def _adopt(self) -> None:
         for name in self._stored_stages:
-            adopted = adopt(self._cell(name), self._location(name), self.ledger, self.heartbeat.lease)
+            adopted = adopt(self._cell(name), self._location(name), self.task.share, self.ledger, self.heartbeat.lease)
             if adopted:
                 self.progress(f"{name}: adopted {len(adopted)} partitions that an earlier attempt committed but could not record")
 
@@ -146,6 +146,7 @@ class RegionAttempt:
             cell=self._cell(stage.name),
             attempt=self.attempt,
             location=self._location(stage.name),
+            rivals=self._rivals(stage.name),
             frames=frames,
             suite=load_suite(Path(self.settings.suites) / f"{stage.gate}.yaml") if stage.gate else None,
             ledger=self.ledger,
@@ -157,12 +158,12 @@ class RegionAttempt:
 
     @contextmanager
     def _session(self) -> Iterator[SparkSession]:
-        """A session of this attempt's own; that of an attempt which did not say goodbye is released first.
+        """A session of this attempt's own; those of attempts which did not say goodbye are released first.
 
         Errors of a dead server or a released session come out as the StageholdError they stand for.
         """
-        if self.previous is not None and self._previous_died:
-            release_session(self.settings, session_id(self.settings, self.previous.attempt_id))
+        for attempt in self._died:
+            release_session(self.settings, session_id(self.settings, attempt.attempt_id))
         name = session_id(self.settings, self.attempt.attempt_id)
         try:
             spark = open_session(self.settings, name)
@@ -193,5 +194,10 @@ class RegionAttempt:
     def _cell(self, stage: str) -> Cell:
         return Cell(self.task.pipeline.name, self.task.pipeline.stage(stage).id, self.task.interval)
 
+    def _rivals(self, stage: str) -> list[TableLocation]:
+        """The same table as attempts of other shares know it, as far as those overlap this one."""
+        return [self._location(stage).of(share) for share in self.ledger.leases.overlapping(self.task.lease_name, self.task.share)]
+
     def _location(self, stage: str) -> TableLocation:
-        return table_location(self.settings.lake_uri, self.task.pipeline.name, self.task.pipeline.stage(stage), self.task.interval)
+        stage_ = self.task.pipeline.stage(stage)
+        return table_location(self.settings.lake_uri, self.task.pipeline.name, stage_, self.task.interval, self.task.share)

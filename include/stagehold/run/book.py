@@ -10,6 +10,7 @@ from stagehold.lake.location import path_safe
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Attempt, AttemptState, Event, Run, RunState
 from stagehold.plan.regions import stage_regions
+from stagehold.plan.shares import all_finished, region_shares
 
 if TYPE_CHECKING:
     from stagehold.run.region_task import RegionTask
@@ -32,6 +33,7 @@ def start_run(task: RegionTask, ledger: Ledger) -> None:
 
 
 def start_attempt(task: RegionTask, epoch: int, ledger: Ledger) -> Attempt:
+    """Shares of a region draw their epochs from one sequence, so the epoch alone tells its attempts apart."""
     attempt = Attempt(
         attempt_id=path_safe(f"{task.run_id}.{task.region.name}.{epoch}"),
         run_id=task.run_id,
@@ -41,17 +43,20 @@ def start_attempt(task: RegionTask, epoch: int, ledger: Ledger) -> Attempt:
         epoch=epoch,
         state=AttemptState.RUNNING,
         started_at=datetime.now(UTC),
+        share=None if task.share is None else str(task.share),
     )
     ledger.attempts.start(attempt)
     return attempt
 
 
 def succeed(task: RegionTask, attempt: Attempt, ledger: Ledger, summary: str) -> None:
-    """The region's last stage is consumable; the region that ends last finishes the run."""
+    """The last stage is consumable; the region, or the share of one, that ends last finishes the run."""
     ledger.attempts.finish(attempt.attempt_id, AttemptState.FINISHED, None)
     tell(task, ledger, "finished", summary)
-    newest = {one.region: one.state for one in sorted(ledger.attempts.of_run(task.run_id), key=lambda one: one.epoch)}
-    if all(newest.get(region.name) is AttemptState.FINISHED for region in stage_regions(task.pipeline)):
+    regions = stage_regions(task.pipeline)
+    attempts = {region.name: [one for one in ledger.attempts.of_run(task.run_id) if one.region == region.name] for region in regions}
+    parts = ((region, share) for region in regions for share in region_shares(task.pipeline, region))
+    if all(all_finished(attempts[region.name], share) for region, share in parts):
         ledger.runs.finish(task.run_id, RunState.FINISHED)
 
 
@@ -74,4 +79,4 @@ def cancel(task: RegionTask, attempt: Attempt, ledger: Ledger) -> None:
 
 
 def tell(task: RegionTask, ledger: Ledger, kind: str, text: str) -> None:
-    ledger.events.append(Event(task.run_id, kind, task.region.name, text, datetime.now(UTC)))
+    ledger.events.append(Event(task.run_id, kind, task.subject, text, datetime.now(UTC)))

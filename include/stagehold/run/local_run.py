@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from stagehold.ledger.ledger import Ledger
 from stagehold.plan.regions import stage_regions
 from stagehold.plan.resume import ResumePlan
+from stagehold.plan.shares import region_shares
 from stagehold.run.planning import RunRequest, plan_run
 from stagehold.run.region import run_region
 from stagehold.run.region_task import Progress, RegionOutcome, RegionTask
@@ -44,7 +45,9 @@ def _spark_if_needed(plan: ResumePlan, settings: Settings) -> Iterator[None]:
 
 
 def _tasks(request: RunRequest) -> Iterator[RegionTask]:
-    for region in stage_regions(request.pipeline):
+    """Shares come one after the other, too: they would use the same Spark server, which is busy with one."""
+    parts = ((region, share) for region in stage_regions(request.pipeline) for share in region_shares(request.pipeline, region))
+    for region, share in parts:
         yield RegionTask(
             pipeline=request.pipeline,
             region=region,
@@ -53,8 +56,9 @@ def _tasks(request: RunRequest) -> Iterator[RegionTask]:
             logical_date=logical_date_of(request.interval),
             params=request.params,
             restore_from_stage=request.restore_from_stage,
-            owner=f"cli/{request.run_id}",
+            owner=f"cli/{request.run_id}" if share is None else f"cli/{request.run_id}/{share}",
             launcher="cli",
+            share=share,
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from stagehold.errors import LeaseHeld
 from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import AttemptState, Lease
@@ -13,7 +12,7 @@ from stagehold.run.region_task import Progress, RegionOutcome, RegionTask
 from stagehold.run.sessions import release_session, session_id
 from stagehold.settings import Settings
 
-__all__ = ["RegionOutcome", "RegionTask", "cancel_region", "run_region"]
+__all__ = ["RegionOutcome", "RegionTask", "cancel_region", "run_region", "take_lease"]
 
 
 def run_region(task: RegionTask, settings: Settings, progress: Progress) -> RegionOutcome:
@@ -27,7 +26,7 @@ def run_region(task: RegionTask, settings: Settings, progress: Progress) -> Regi
     """
     with Ledger.open(settings.ledger_url) as ledger:
         book.start_run(task, ledger)
-        lease = _lease(task, ledger, settings, progress)
+        lease = take_lease(task, ledger, settings, progress)
         try:
             with Heartbeat(ledger, lease, settings.lease_seconds) as heartbeat:
                 return RegionAttempt.begin(task, ledger, heartbeat, settings, progress).run()
@@ -36,20 +35,25 @@ def run_region(task: RegionTask, settings: Settings, progress: Progress) -> Regi
 
 
 def cancel_region(task: RegionTask, settings: Settings) -> None:
-    """Stop the Spark work of the newest attempt: its session is released, so nothing more can be written through it."""
+    """Stop the Spark work of the newest attempts: their sessions are released, so nothing more can be written through them."""
     with Ledger.open(settings.ledger_url) as ledger:
-        attempt = ledger.attempts.newest(task.pipeline.name, task.interval, task.region.name)
-        if attempt is not None and attempt.state is AttemptState.RUNNING:
-            release_session(settings, session_id(settings, attempt.attempt_id))
-            book.cancel(task, attempt, ledger)
+        for attempt in ledger.attempts.newest(task.pipeline.name, task.interval, task.region.name, task.share):
+            if attempt.state is AttemptState.RUNNING:
+                release_session(settings, session_id(settings, attempt.attempt_id))
+                book.cancel(task, attempt, ledger)
 
 
-def _lease(task: RegionTask, ledger: Ledger, settings: Settings, progress: Progress) -> Lease:
+def take_lease(task: RegionTask, ledger: Ledger, settings: Settings, progress: Progress) -> Lease:
+    """The lease of the task's share, and of nobody else's any more.
+
+    :raises LeaseHeld: somebody who lives, and is not an earlier try of the same owner, works on a part of it.
+    """
     holder = this_process(task.owner)
-    try:
-        return ledger.leases.acquire(task.lease_name, str(holder), settings.lease_seconds)
-    except LeaseHeld as held:
-        if not holder.may_seize(held.holder):
-            raise
-        progress(f"taking {task.lease_name} over from an earlier attempt ({held.holder})")
-        return ledger.leases.seize(task.lease_name, str(holder), settings.lease_seconds)
+
+    def may_seize(held_by: str) -> bool:
+        seizable = holder.may_seize(held_by)
+        if seizable:
+            progress(f"taking {task.lease_name} over from an earlier attempt ({held_by})")
+        return seizable
+
+    return ledger.leases.take(task.lease_name, task.share, str(holder), settings.lease_seconds, may_seize)

@@ -9,6 +9,7 @@ from typing import Any
 
 from stagehold.model.spec import Pipeline
 from stagehold.plan.regions import Region
+from stagehold.plan.shares import Share
 from stagehold.run.planning import RunRequest
 
 Progress = Callable[[str], None]
@@ -16,7 +17,10 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class RegionTask:
-    """What one attempt is for. ``owner`` names who may run it: two tries of one owner never run on purpose at once."""
+    """What one attempt is for: a region, or a ``share`` of its partitions.
+
+    ``owner`` names who may run it: two tries of one owner never run on purpose at once.
+    """
 
     pipeline: Pipeline
     region: Region
@@ -27,10 +31,16 @@ class RegionTask:
     restore_from_stage: str | None
     owner: str
     launcher: str
+    share: Share | None = None
+
+    @property
+    def subject(self) -> str:
+        """What the task works on, for people."""
+        return self.region.name if self.share is None else f"{self.region.name}[{self.share}]"
 
     @property
     def lease_name(self) -> str:
-        """By interval, not by run: epochs then grow along with the tables, which runs of an interval share."""
+        """Of the whole region, by interval and not by run: epochs then grow along with the tables, which runs of an interval share."""
         return f"{self.pipeline.name}/{self.interval}/{self.region.name}"
 
     @property

@@ -37,12 +37,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StageRunner:
-    """Runs the waves of one stage within one attempt."""
+    """Runs the waves of one stage within one attempt; ``rivals`` are the shares of earlier cuts that overlap this attempt's."""
 
     stage: Stage
     cell: Cell
     attempt: Attempt
     location: TableLocation
+    rivals: Sequence[TableLocation]
     frames: FrameBuilder
     suite: Suite | None
     ledger: Ledger
@@ -61,7 +62,7 @@ class StageRunner:
         """
         schema = self.frames.check(self.stage, decisions[0].partition)
         ensure_table(self.frames.spark, self.location, schema)
-        fence(self.location, self.attempt.epoch)
+        fence(self.location, self.attempt.epoch, self.rivals)
         remaining = tuple(decisions)
         size, wave, refused = self.sizer.first(len(remaining)), 0, []
         while remaining:

@@ -1,0 +1,75 @@
+"""What must hold in a region whose partitions go together: because tasks split them, or because stages are co-located."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from stagehold.model.graph import UnionFind
+from stagehold.model.output_types import properties_of
+from stagehold.model.spec import Exchange
+from stagehold.model.spec_draft import Draft
+from stagehold.model.spec_form import show
+from stagehold.model.spec_yaml import Problem
+
+CUT_ALIKE = "only where all stages that run together are cut alike"
+
+
+def check_shares(draft: Draft) -> Iterator[Problem]:
+    for region in _regions(draft):
+        yield from _check_tasks(draft, region)
+        yield from _check_co_location(draft, region)
+
+
+def _regions(draft: Draft) -> Iterator[tuple[str, ...]]:
+    """Stages that become one task: joined by outputs that are consumed while they are produced, or by their author."""
+    names = list(draft.stages)
+    joined = UnionFind(len(names))
+    for reader in names:
+        for producer in draft.edges(reader):
+            if producer in draft.stages and properties_of(draft.types[producer]).consumed_while_produced:
+                joined.join((names.index(producer), names.index(reader)))
+    located: dict[str, list[int]] = {}
+    for place, name in enumerate(names):
+        if draft.stages[name].co_location is not None:
+            located.setdefault(str(draft.stages[name].co_location), []).append(place)
+    for together in located.values():
+        joined.join(together)
+    for component in joined.components():
+        yield tuple(names[place] for place in component)
+
+
+def _check_tasks(draft: Draft, region: Sequence[str]) -> Iterator[Problem]:
+    split = {name: draft.stages[name].max_parallel_tasks for name in region if draft.stages[name].max_parallel_tasks > 1}
+    for name, tasks in split.items():
+        path, count = ("stages", name, "max_parallel_tasks"), draft.counts.get(name)
+        gathers = any(edge.exchange is Exchange.GATHER for edge in draft.edges(name).values())
+        if count is not None and tasks > count:
+            yield Problem(path, show(tasks), f"at most the stage's partitions, {count}{', since it gathers its input' if gathers else ''}")
+        if tasks != max(split.values()):
+            yield Problem(path, show(tasks), f"one number for all stages that run together: {', '.join(split)}")
+        obstacle = _cut_differently(draft, region)
+        if obstacle:
+            yield Problem(path, f"{tasks}, but {obstacle}", CUT_ALIKE)
+
+
+def _check_co_location(draft: Draft, region: Sequence[str]) -> Iterator[Problem]:
+    groups = {name: draft.stages[name].co_location for name in region if draft.stages[name].co_location is not None}
+    for name, group in groups.items():
+        path = ("stages", name, "co_location")
+        if list(groups.values()).count(group) == 1:
+            yield Problem(path, show(group), "the name that another stage has, too: the two are computed by the same tasks")
+        obstacle = _cut_differently(draft, region)
+        if obstacle:
+            yield Problem(path, f"{group}, but {obstacle}", CUT_ALIKE)
+
+
+def _cut_differently(draft: Draft, region: Sequence[str]) -> str | None:
+    """Why partition i of these stages cannot be made from partition i of the others, if so."""
+    counts = {name: count for name in region if (count := draft.counts.get(name)) is not None}
+    if len(set(counts.values())) > 1:
+        return " and ".join(f"{name} has {count}" for name, count in counts.items()) + " partitions"
+    for reader in region:
+        for producer, edge in draft.edges(reader).items():
+            if producer in region and edge.exchange is not Exchange.FORWARD:
+                return f"{reader} reads {producer} {edge.exchange}"
+    return None

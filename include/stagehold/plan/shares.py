@@ -1,0 +1,97 @@
+"""How the partitions of a region are split over parallel tasks, and which of its attempts a partition belongs to last.
+
+A share is known by its range and never by its place among others: the number of tasks may change between two attempts,
+and what a task of the old cut left belongs to whoever has the same partitions in the new one. None stands for all
+partitions of a region that is not split.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+
+from stagehold.model.records import Attempt, AttemptState
+from stagehold.model.spec import Pipeline
+from stagehold.plan.regions import Region
+
+WRITTEN = re.compile(r"(\d+)-(\d+)")
+
+
+@dataclass(frozen=True, order=True)
+class Share:
+    """The partitions from ``first`` to ``last``, both included."""
+
+    first: int
+    last: int
+
+    def __str__(self) -> str:
+        return f"{self.first}-{self.last}"
+
+    def __contains__(self, partition: int) -> bool:
+        return self.first <= partition <= self.last
+
+    @property
+    def partitions(self) -> range:
+        return range(self.first, self.last + 1)
+
+    @staticmethod
+    def parse(text: str) -> Share | None:
+        """What `str` wrote; None for any other text."""
+        match = WRITTEN.fullmatch(text)
+        return Share(int(match[1]), int(match[2])) if match else None
+
+
+def shares(partitions: int, tasks: int) -> tuple[Share, ...]:
+    """Cut ``partitions`` into contiguous shares, one per task, whose sizes differ by at most one; no share is empty."""
+    count = min(partitions, tasks)
+    starts = [index * partitions // count for index in range(count + 1)]
+    return tuple(Share(first, following - 1) for first, following in pairwise(starts))
+
+
+def region_shares(pipeline: Pipeline, region: Region) -> tuple[Share | None, ...]:
+    """The share of each task of a region; a region that is not split has one task for everything."""
+    stages = [pipeline.stage(name) for name in region.stages]
+    tasks = max(stage.max_parallel_tasks for stage in stages)
+    return shares(stages[0].partitions, tasks) if tasks > 1 else (None,)
+
+
+def overlap(one: Share | None, other: Share | None) -> bool:
+    """Whether two shares have a partition in common."""
+    return one is None or other is None or (one.first <= other.last and other.first <= one.last)
+
+
+def newest_covering(attempts: Iterable[Attempt], share: Share | None) -> tuple[Attempt, ...]:
+    """Of a region's attempts, the newest for each partition of ``share``: each attempt once, newest first.
+
+    Partitions are followed one by one, since older attempts may have been cut differently.
+    """
+    newest: list[Attempt] = []
+    left = None if share is None else set(share.partitions)
+    seen: set[int] = set()
+    for attempt in sorted(attempts, key=lambda attempt: attempt.epoch, reverse=True):
+        part = share_of(attempt)
+        fresh = set(part.partitions) - seen if part else None
+        if left is not None:
+            fresh = left if fresh is None else fresh & left
+            left = left - fresh
+        if fresh is None or fresh:
+            newest.append(attempt)
+        if fresh is None or left == set():
+            break
+        seen |= fresh
+    return tuple(newest)
+
+
+def all_finished(attempts: Iterable[Attempt], share: Share | None) -> bool:
+    """Whether the newest attempt of every partition of ``share`` has finished."""
+    newest = newest_covering(attempts, share)
+    if any(attempt.state is not AttemptState.FINISHED for attempt in newest):
+        return False
+    parts = [share_of(attempt) for attempt in newest]
+    return None in parts or (share is not None and set(share.partitions) <= {one for part in parts if part for one in part.partitions})
+
+
+def share_of(attempt: Attempt) -> Share | None:
+    return Share.parse(attempt.share) if attempt.share else None
