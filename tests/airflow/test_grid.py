@@ -16,6 +16,7 @@ from stagehold.model.records import Attempt, AttemptState, Cell, GateResult, Par
 from stagehold.model.spec import Output, OutputType, Pipeline, Stage
 from stagehold.plan.regions import Region
 from stagehold.plan.resume import Action, Decision, ResumePlan
+from stagehold.plan.shares import Share
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 KEY = ComputeKey("code", "settings", "environment", "params", "inputs")
@@ -127,6 +128,41 @@ def test_a_gate_failure_is_shown_while_its_partition_is_blocked():
 def test_the_newest_attempt_of_a_region_says_what_went_wrong(newest, run_state, expected):
     grid = run_grid(facts([RUN_IT], [], run_state, attempts=(newest, attempt(1, AttemptState.FAILED, "earlier"))))
     assert [expected in (line.failure or "") for line in grid.failures] == ([True] if expected else [])
+
+
+def test_shares_of_a_region_are_shown_apart():
+    shares = (replace(attempt(1, AttemptState.FAILED, "it broke"), share="0-1"), replace(attempt(2, AttemptState.RUNNING), share="2-3"))
+    tasks = (DagTask("joined", "joined", "up_for_retry", 0, Share(0, 1)), DagTask("joined", "joined", "running", 1, Share(2, 3)))
+    made = facts([RUN_IT] * 4, [], "running", attempts=shares)
+    made.dag_run.tasks = tasks  # type: ignore[misc]
+    grid = run_grid(made)
+    assert [cell.state for cell in grid.stages[0].cells] == [CellState.MISSING, CellState.MISSING, CellState.RUNNING, CellState.RUNNING]
+    assert [(line.region, line.failure) for line in grid.failures] == [("joined[0-1]", "it broke")]
+    assert [line.region for line in grid.attempts] == ["joined[0-1]", "joined[2-3]"]
+    assert grid.stages[0].task_state == "running"
+
+
+@pytest.mark.parametrize(
+    ("states", "expected"),
+    [
+        (["success", "success"], "success"),
+        (["success", "failed"], "failed"),
+        (["running", "failed"], "failed"),
+        (["success", None], None),
+        (["success", "queued"], "queued"),
+        (["upstream_failed", "success"], "upstream_failed"),
+    ],
+)
+def test_a_mapped_task_is_as_good_as_its_worst_instance(states, expected):
+    made = facts([RUN_IT] * 2, [], "running")
+    made.dag_run.tasks = tuple(DagTask("joined", "joined", state, index) for index, state in enumerate(states))  # type: ignore[misc]
+    assert run_grid(made).stages[0].task_state == expected
+
+
+def test_the_headline_names_the_share_that_failed():
+    made = facts([RUN_IT] * 4, [])
+    made.dag_run.tasks = (DagTask("joined", "joined", "failed", 1, Share(2, 3)),)  # type: ignore[misc]
+    assert run_grid(made).headline.startswith("Failed at joined[2-3]: ")
 
 
 def test_a_viewer_sees_the_plan_but_is_told_who_may_resume():

@@ -15,6 +15,7 @@ from unittest.mock import Mock
 import pytest
 
 from stagehold.errors import Fenced, SparkUnavailable, Terminal, Transient, UnknownName
+from stagehold.plan.shares import Share
 from stagehold.run.region_task import RegionOutcome
 
 pytestmark = pytest.mark.airflow
@@ -75,6 +76,16 @@ def test_every_try_of_a_task_has_the_same_owner(operator, runner):
     operator.execute(context())
     operator.execute(context())
     assert runner.ran[0].owner == runner.ran[1].owner == "airflow:shipping_priority/scheduled__1/orders"
+
+
+def test_a_share_is_passed_on_and_has_an_owner_of_its_own(operator, runner):
+    from stagehold.airflow.region_operator import RegionOperator
+
+    given = context()
+    RegionOperator(task_id="orders", pipeline=operator._pipeline, region="orders", share="4-7").execute(given)
+    (task,) = runner.ran
+    assert (task.share, task.owner) == (Share(4, 7), "airflow:shipping_priority/scheduled__1/orders/4-7")
+    assert given["share"] == "4-7"
 
 
 def test_the_summary_is_small_and_for_people(operator, runner):

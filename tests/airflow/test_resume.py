@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from stagehold.airflow.resume import DagTask, tasks_to_clear
+from stagehold.airflow.resume import UNMAPPED, DagTask, tasks_to_clear
 from stagehold.errors import NothingToResume, RunStillActive
 from stagehold.model.compute_key import ComputeKey
 from stagehold.plan.regions import Region
 from stagehold.plan.resume import Action, Decision, ResumePlan
+from stagehold.plan.shares import shares
 
 KEY = ComputeKey("code", "settings", "environment", "params", "inputs")
 LETTERS = {"=": Action.REUSE, "?": Action.REUSE, "r": Action.RUN, "h": Action.HEAL, "b": Action.BLOCKED}
@@ -79,6 +80,41 @@ def test_a_task_that_hinges_on_healed_data_says_so():
     tasks = [DagTask("a", "a", "failed"), DagTask("b", "b", "success")]
     found = tasks_to_clear("dag run", "failed", regions=regions, tasks=tasks, plan=decided)
     assert [task.reason for task in found] == ["runs 1 of 2 partitions: because h", "may have to run 1 of 2 partitions: because ?"]
+
+
+SHARES = shares(8, 4)
+
+
+def mapped(states: str, *, missing: int = 0) -> list[DagTask]:
+    """Instances of one mapped task over 8 partitions; the last ``missing`` shares have no instance in the run."""
+    known = len(SHARES) - missing
+    return [
+        DagTask("b", "b", WORDS[letter], index if index < known else UNMAPPED, share)
+        for index, (share, letter) in enumerate(zip(SHARES, states, strict=True))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("states", "decided", "missing", "expected"),
+    [
+        pytest.param("sfss", "==r=====", 0, [("b", 1)], id="one share failed half-way"),
+        pytest.param("sfsf", "========", 0, [("b", 1), ("b", 3)], id="died after their last partition was recorded"),
+        pytest.param("ssss", "h=====h=", 0, [("b", 0), ("b", 3)], id="data of two shares is gone"),
+        pytest.param("ssss", "rrrrrrrr", 0, [("b", 0), ("b", 1), ("b", 2), ("b", 3)], id="code changed since"),
+        pytest.param("sffs", "==rb=b==", 0, [("b", 1)], id="a share that its gate holds stays"),
+        pytest.param("uuuu", "rrrrrrrr", 4, ["b"], id="never expanded"),
+        pytest.param("ss--", "====rrrr", 2, ["b"], id="cut into more shares since"),
+    ],
+)
+def test_of_a_mapped_task_only_the_shares_with_something_to_run_are_cleared(states, decided, missing, expected):
+    tasks = mapped(states, missing=missing)
+    chosen = tasks_to_clear("dag run", "failed", regions=[Region("b", ("b",), ())], tasks=tasks, plan=plan(b=decided))
+    assert list(dict.fromkeys(task.address for task in chosen)) == expected
+
+
+def test_a_share_is_named_with_its_partitions():
+    chosen = tasks_to_clear("dag run", "failed", regions=[Region("b", ("b",), ())], tasks=mapped("sfss"), plan=plan(b="==r====="))
+    assert [(task.name, task.reason) for task in chosen] == [("b[2-3]", "runs 1 of 2 partitions: because r")]
 
 
 def test_tasks_without_a_region_in_the_pipeline_are_left_alone():

@@ -75,6 +75,12 @@ def test_a_region_is_split_into_the_shares_that_were_asked_for(tmp_path, stages,
             id="different numbers of partitions",
         ),
         pytest.param(
+            {"a": {}, "b": {"job": "work:one", "inputs": {"a": KEYED}, "partitions": "auto", "max_parallel_tasks": 2}},
+            "stages.b.max_parallel_tasks",
+            "2 with partitions: auto; allowed: a fixed number of partitions",
+            id="a number of partitions that the run decides",
+        ),
+        pytest.param(
             {
                 "a": {"output": PIPELINED, "max_parallel_tasks": 2},
                 "b": {"job": "work:one", "inputs": {"a": "forward"}, "max_parallel_tasks": 4},

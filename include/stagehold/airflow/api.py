@@ -133,7 +133,7 @@ async def _clear(facts: RunFacts, chosen: tuple[TaskToClear, ...], preview: Resu
         "only_failed": False,
         "reset_dag_runs": True,
         "dag_run_id": facts.dag_run.run_id,
-        "task_ids": [task.task_id for task in chosen],
+        "task_ids": list(dict.fromkeys(task.address for task in chosen)),
         "note": _note(chosen, preview),
     }
     headers = {name: request.headers[name] for name in IDENTITY if name in request.headers}
@@ -145,7 +145,7 @@ async def _clear(facts: RunFacts, chosen: tuple[TaskToClear, ...], preview: Resu
 
 def _note(chosen: tuple[TaskToClear, ...], preview: ResumePreview) -> str:
     lines = [f"Resumed by Stagehold: reuses {preview.reuse} partitions, runs {preview.run}."]
-    return "\n".join([*lines, *(f"{task.task_id}: {task.reason}" for task in chosen)])[:NOTE_LENGTH]
+    return "\n".join([*lines, *(f"{task.name}: {task.reason}" for task in chosen)])[:NOTE_LENGTH]
 
 
 def _gate_failures(request: RunRequest, ledger: Ledger) -> list[GateResult]:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import DAG, Param
 
@@ -15,11 +15,16 @@ from stagehold.errors import InvalidSpec, StageholdError
 from stagehold.model.spec import Pipeline, RestartSettings, RestartStrategy, Stage
 from stagehold.model.spec_file import load_each_pipeline
 from stagehold.plan.partition_counts import with_counts
-from stagehold.plan.regions import stage_regions
+from stagehold.plan.regions import Region, stage_regions
+from stagehold.plan.shares import region_shares
 from stagehold.settings import Settings
+
+if TYPE_CHECKING:
+    from airflow.sdk.definitions.mappedoperator import MappedOperator
 
 # More than one, so that a resumed run need not wait behind tonight's; few, because they share one Spark server.
 MAX_ACTIVE_RUNS = 4
+SHARE_NAME = "partitions {{ share }}"  # how Airflow's pages call a mapped task
 JSON_TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
 
 
@@ -54,10 +59,19 @@ def compile_pipeline(pipeline: Pipeline, settings: Settings) -> DAG:
         doc_md=_documentation(pipeline),
     )
     for region in stage_regions(pipeline):
-        task = RegionOperator(task_id=region.name, dag=dag, pipeline=pipeline, region=region.name)
+        task = region_task(pipeline, region, dag)
         for upstream in region.upstream:
             dag.get_task(upstream) >> task
     return dag
+
+
+def region_task(pipeline: Pipeline, region: Region, dag: DAG) -> RegionOperator | MappedOperator:
+    """The task of a region; where it is split, one mapped over the shares. Their number follows from the file alone."""
+    shares = [str(share) for share in region_shares(pipeline, region) if share is not None]
+    if not shares:
+        return RegionOperator(task_id=region.name, dag=dag, pipeline=pipeline, region=region.name)
+    mapped = RegionOperator.partial(task_id=region.name, dag=dag, pipeline=pipeline, region=region.name, map_index_template=SHARE_NAME)
+    return mapped.expand(share=shares)
 
 
 def run_params(pipeline: Pipeline) -> dict[str, Param]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +12,15 @@ from sqlalchemy import select
 
 from stagehold.airflow.intervals import ledger_run_id
 from stagehold.airflow.region_operator import INTERVAL, RESTORE_FROM_STAGE, RegionOperator, pipeline_params, run_interval
-from stagehold.airflow.resume import DagTask
+from stagehold.airflow.resume import UNMAPPED, DagTask
 from stagehold.errors import ForeignDag, UnknownName
 from stagehold.model.spec_file import find_pipeline
+from stagehold.plan.shares import Share
 from stagehold.run.planning import RunRequest
 from stagehold.settings import Settings
 
 if TYPE_CHECKING:
+    from airflow.models.taskinstance import TaskInstance
     from airflow.serialization.definitions.dag import SerializedDAG
     from sqlalchemy.orm import Session
 
@@ -49,16 +51,45 @@ def read_dag_run(dag_id: str, run_id: str, session: Session, settings: Settings)
     region_tasks: list[Any] = [task for task in dag.tasks if task.task_type == RegionOperator.__name__] if dag else []
     if dag is None or not region_tasks:
         raise ForeignDag(dag_id)
-    # The operator stores both fields with the serialized DAG.
-    regions = {task.task_id: task.region_name for task in region_tasks}
-    states = {instance.task_id: instance.state for instance in dag_run.get_task_instances(session=session)}
+    regions = {task.task_id: _declared(task) for task in region_tasks}
+    instances = dag_run.get_task_instances(session=session)
     return StageholdDagRun(
         dag_id=dag_id,
         run_id=run_id,
         state=str(dag_run.state),
-        tasks=tuple(DagTask(task.task_id, regions.get(task.task_id), _word(states.get(task.task_id))) for task in dag.tasks),
-        request=_request(dag_run, dag, region_tasks[0].pipeline_name, settings),
+        tasks=tuple(one for task in dag.tasks for one in _tasks(task.task_id, regions.get(task.task_id), instances)),
+        request=_request(dag_run, dag, next(iter(regions.values())).pipeline, settings),
     )
+
+
+@dataclass(frozen=True)
+class _Declared:
+    """What the serialized DAG says of a region's task: of a mapped one its ``shares``, too, in the order of the map indexes."""
+
+    pipeline: str
+    region: str
+    shares: tuple[Share | None, ...] = ()
+
+
+def _declared(task: Any) -> _Declared:
+    """The operator stores its fields with the serialized DAG; of a mapped one, the arguments are stored."""
+    if not task.is_mapped:
+        return _Declared(task.pipeline_name, task.region_name)
+    arguments = task.partial_kwargs
+    return _Declared(arguments["pipeline"], arguments["region"], tuple(map(Share.parse, task.expand_input.value["share"])))
+
+
+def _tasks(task_id: str, declared: _Declared | None, instances: Sequence[TaskInstance]) -> Iterator[DagTask]:
+    """The task as its instances in this run stand: of a mapped task one for each share, whether it has its instance yet or not."""
+    states = {instance.map_index: _word(instance.state) for instance in instances if instance.task_id == task_id}
+    if declared is None:
+        yield from (DagTask(task_id, None, state, index) for index, state in sorted(states.items()) or [(UNMAPPED, None)])
+    elif not declared.shares:
+        yield DagTask(task_id, declared.region, states.get(UNMAPPED))
+    else:
+        for index, share in enumerate(declared.shares):
+            place = index if index in states else UNMAPPED
+            yield DagTask(task_id, declared.region, states.get(place), place, share)
 
 
 def _request(dag_run: DagRun, dag: SerializedDAG, pipeline_name: str, settings: Settings) -> RunRequest:

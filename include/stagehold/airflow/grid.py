@@ -8,18 +8,20 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from stagehold.airflow.resume import ACTIVE_RUN_STATES, TaskToClear, tasks_to_clear
+from stagehold.airflow.resume import ACTIVE_RUN_STATES, SUCCESS, TaskToClear, tasks_to_clear
 from stagehold.errors import StageholdError
 from stagehold.model.records import Attempt, AttemptState, GateResult, PartitionRecord, PartitionState
 from stagehold.model.spec import Stage
 from stagehold.plan.explanation import explain
 from stagehold.plan.regions import Region
 from stagehold.plan.resume import Action, Decision, ResumePlan
+from stagehold.plan.shares import newest_covering, share_of
 
 if TYPE_CHECKING:
     from stagehold.airflow.dag_runs import StageholdDagRun
 
 NOT_ALLOWED = "You may see this run but not clear its tasks, so you cannot resume it. Ask somebody who may edit the DAG."
+SHOWN_FIRST = ("failed", "upstream_failed", "running", "up_for_retry")
 ENDED = (AttemptState.FINISHED, AttemptState.CANCELED, AttemptState.FAILED)
 
 
@@ -86,7 +88,7 @@ class GateFailure:
 
 @dataclass(frozen=True)
 class AttemptLine:
-    """One attempt; ``failure`` is the text for the user, None unless it failed."""
+    """One attempt; ``region`` says its share, too; ``failure`` is the text for the user, None unless it failed."""
 
     region: str
     epoch: int
@@ -187,10 +189,10 @@ def clear_set(facts: RunFacts) -> tuple[TaskToClear, ...]:
 
 def _stage_row(stage: Stage, facts: RunFacts) -> StageRow:
     region = next(region.name for region in facts.regions if stage.name in region.stages)
-    running = _is_running(region, facts)
+    running = _running(region, facts)
     records = {record.partition: record for record in facts.recorded.get(stage.id, ())}
     decisions = facts.plan.of(stage.name)
-    cells = tuple(_cell(decision, records.get(decision.partition), running=running) for decision in decisions)
+    cells = tuple(_cell(decision, records.get(decision.partition), running=_has(running, decision.partition)) for decision in decisions)
     return StageRow(
         name=stage.name,
         region=region,
@@ -198,7 +200,7 @@ def _stage_row(stage: Stage, facts: RunFacts) -> StageRow:
         gate=stage.gate,
         table=stage.output.table,
         stored=stage.output.type.stored,
-        task_state=next((task.state for task in facts.dag_run.tasks if task.region == region), None),
+        task_state=_task_state([task.state for task in facts.dag_run.tasks if task.region == region]),
         consumable=sum(cell.state is CellState.CONSUMABLE and cell.action is Action.REUSE for cell in cells),
         cells=cells,
         groups=_groups(stage, facts.plan),
@@ -206,16 +208,26 @@ def _stage_row(stage: Stage, facts: RunFacts) -> StageRow:
 
 
 def _newest(attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
-    """The newest attempt of each region."""
-    ordered = sorted(attempts, key=lambda attempt: attempt.epoch)
-    return tuple({attempt.region: attempt for attempt in ordered}.values())
+    """The newest attempt of each region, or of each of its partitions."""
+    regions = dict.fromkeys(attempt.region for attempt in attempts)
+    return tuple(found for region in regions for found in newest_covering((one for one in attempts if one.region == region), None))
 
 
-def _is_running(region: str, facts: RunFacts) -> bool:
+def _running(region: str, facts: RunFacts) -> tuple[Attempt, ...]:
     """An attempt that died without a word stays unended in the ledger; it only counts while Airflow's run is active."""
     if facts.dag_run.state not in ACTIVE_RUN_STATES:
-        return False
-    return any(attempt.region == region and attempt.state not in ENDED for attempt in _newest(facts.attempts))
+        return ()
+    return tuple(attempt for attempt in _newest(facts.attempts) if attempt.region == region and attempt.state not in ENDED)
+
+
+def _has(attempts: Sequence[Attempt], partition: int) -> bool:
+    shares = [share_of(attempt) for attempt in attempts]
+    return any(share is None or partition in share for share in shares)
+
+
+def _task_state(states: Sequence[str | None]) -> str | None:
+    """One state for a region's task or for all instances of it: the worst, and success only when all have it."""
+    return next((state for state in (*SHOWN_FIRST, *states) if state in states and state != SUCCESS), states[0] if states else None)
 
 
 def _failure(attempt: Attempt, facts: RunFacts) -> str | None:
@@ -259,7 +271,7 @@ def _groups(stage: Stage, plan: ResumePlan) -> tuple[ActionGroup, ...]:
 
 
 def _headline(facts: RunFacts, consumable: int, partitions: int) -> str:
-    failed = [task.task_id for task in facts.dag_run.tasks if task.state == "failed"]
+    failed = [task.name for task in facts.dag_run.tasks if task.state == "failed"]
     tally = f"{consumable} of {partitions} partitions are consumable"
     if facts.dag_run.state in ACTIVE_RUN_STATES:
         return f"Running: {tally}"
@@ -269,7 +281,8 @@ def _headline(facts: RunFacts, consumable: int, partitions: int) -> str:
 
 
 def _attempt_line(attempt: Attempt, failure: str | None) -> AttemptLine:
-    return AttemptLine(attempt.region, attempt.epoch, attempt.state, attempt.started_at, attempt.ended_at, failure)
+    region = attempt.region if attempt.share is None else f"{attempt.region}[{attempt.share}]"
+    return AttemptLine(region, attempt.epoch, attempt.state, attempt.started_at, attempt.ended_at, failure)
 
 
 def _gate_failures(facts: RunFacts) -> Iterator[GateFailure]:

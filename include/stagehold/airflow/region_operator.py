@@ -15,6 +15,7 @@ from stagehold.airflow.intervals import interval_of, ledger_run_id
 from stagehold.errors import Terminal, UnknownName
 from stagehold.model.spec import Pipeline
 from stagehold.plan.regions import Region, stage_regions
+from stagehold.plan.shares import Share
 from stagehold.settings import load_settings
 
 if TYPE_CHECKING:
@@ -35,18 +36,20 @@ class RegionOperator(BaseOperator):
 
     :param pipeline: the validated pipeline.
     :param region: name of one of its regions; for a stage without pipelined outputs that is the stage's name.
+    :param share: which of the region's partitions, as ``first-last``; all of them by default. This is what a task is mapped over.
     """
 
     # Not templates: fields named here are stored with the serialized DAG, which is how the web page finds the pipeline of a task.
     template_fields = ("pipeline_name", "region_name")
     ui_color = "#dcfce7"
 
-    def __init__(self, *, pipeline: Pipeline, region: str, **kwargs: Any) -> None:
+    def __init__(self, *, pipeline: Pipeline, region: str, share: str | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.pipeline_name = pipeline.name
         self.region_name = region
         self._pipeline = pipeline
         self._region = _region_named(pipeline, region)
+        self._share = None if share is None else Share.parse(share)
         self._working_on: RegionTask | None = None
 
     def execute(self, context: Context) -> dict[str, float]:
@@ -54,6 +57,7 @@ class RegionOperator(BaseOperator):
         from stagehold.run.region import run_region
 
         die_with_parent()
+        context["share"] = str(self._share)  # type: ignore[typeddict-unknown-key]  # read by the name of a mapped task
         self._working_on = self._region_task(context)
         try:
             outcome = run_region(self._working_on, load_settings(), self.log.info)
@@ -83,8 +87,9 @@ class RegionOperator(BaseOperator):
             restore_from_stage=params.get(RESTORE_FROM_STAGE),
             # The same for every try of this task: Airflow starts a try only after it gave up the one before, so the new
             # try may take the lease at once; a try that lives on unknown to Airflow is fenced by the epoch.
-            owner=f"airflow:{run_id}/{self.task_id}",
+            owner=f"airflow:{run_id}/{self.task_id}" if self._share is None else f"airflow:{run_id}/{self.task_id}/{self._share}",
             launcher="airflow",
+            share=self._share,
         )
 
 

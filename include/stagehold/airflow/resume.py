@@ -8,29 +8,52 @@ from dataclasses import dataclass
 from stagehold.errors import NothingToResume, RunStillActive
 from stagehold.plan.regions import Region
 from stagehold.plan.resume import Action, Decision, ResumePlan
+from stagehold.plan.shares import Share
 
 ACTIVE_RUN_STATES = ("queued", "running")
 SUCCESS = "success"
 UNDONE = ("failed", "upstream_failed")
+UNMAPPED = -1  # the map index of a task that is not mapped, or whose instances do not exist yet
 
 
 @dataclass(frozen=True)
 class DagTask:
-    """A task in one Airflow run. ``region`` is None for a task that is not ours, ``state`` for one never scheduled."""
+    """A task in one Airflow run, or one instance of a mapped task.
+
+    ``region`` is None for a task that is not ours, ``state`` for one never scheduled. ``map_index`` is only a place in
+    this run; what a mapped task is for is its ``share``.
+    """
 
     task_id: str
     region: str | None
     state: str | None
+    map_index: int = UNMAPPED
+    share: Share | None = None
+
+    @property
+    def name(self) -> str:
+        """The task as users know it."""
+        return self.task_id if self.share is None else f"{self.task_id}[{self.share}]"
 
 
 @dataclass(frozen=True)
 class TaskToClear:
-    """A task that a resume clears, with the reason that is shown to the user and kept as the task's note."""
+    """A task that a resume clears, with the reason that is shown to the user and kept as the task's note.
+
+    ``map_index`` is None where the whole task is meant, with all its instances.
+    """
 
     task_id: str
     region: str | None
     state: str | None
     reason: str
+    name: str
+    map_index: int | None = None
+
+    @property
+    def address(self) -> str | tuple[str, int]:
+        """The task as Airflow's API wants it named."""
+        return self.task_id if self.map_index is None else (self.task_id, self.map_index)
 
 
 def tasks_to_clear(
@@ -51,22 +74,27 @@ def tasks_to_clear(
 
 
 def _own(regions: Sequence[Region], tasks: Sequence[DagTask], plan: ResumePlan) -> Iterator[TaskToClear]:
-    by_region = {task.region: task for task in tasks}
     for region in regions:
-        task = by_region.get(region.name)
-        reason = task and _reason(region, task, plan)
-        if task and reason:
-            yield TaskToClear(task.task_id, task.region, task.state, reason)
+        for task in tasks:
+            reason = task.region == region.name and _reason(region, task, plan.within(region.stages, task.share))
+            if reason:
+                yield _clear(task, reason)
 
 
 def _others(tasks: Sequence[DagTask]) -> Iterator[TaskToClear]:
     """Tasks of the same DAG that are not ours and did not get their turn, or failed."""
     for task in tasks:
         if task.region is None and task.state in UNDONE:
-            yield TaskToClear(task.task_id, None, task.state, f"was {task.state}")
+            yield _clear(task, f"was {task.state}")
+
+
+def _clear(task: DagTask, reason: str) -> TaskToClear:
+    """An instance that a mapped task does not have yet comes with the whole task."""
+    return TaskToClear(task.task_id, task.region, task.state, reason, task.name, None if task.map_index == UNMAPPED else task.map_index)
 
 
 def _reason(region: Region, task: DagTask, plan: ResumePlan) -> str | None:
+    """:param plan: as far as this task carries it out."""
     decisions = [decision for stage in region.stages for decision in plan.of(stage)]
     computing = [decision for decision in decisions if decision.action.computes]
     if computing:

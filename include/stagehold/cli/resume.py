@@ -66,4 +66,4 @@ def _through_airflow(run: Run, settings: Settings, *, dry_run: bool, as_json: bo
         return
     typer.echo(f"{'would resume' if dry_run else 'resumed'} {run.run_id}: {answer['reuse']} partitions are reused, {answer['run']} run")
     for task in answer["cleared"]:
-        typer.echo(f"  {task['task_id']}: {task['reason']}")
+        typer.echo(f"  {task['name']}: {task['reason']}")

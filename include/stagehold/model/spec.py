@@ -182,6 +182,9 @@ class Pipeline(SpecPart):
     params: Mapping[str, JsonValue] = Field(default_factory=dict)
     stages: tuple[Stage, ...]
 
+    def __str__(self) -> str:
+        return self.name
+
     def stage(self, name: str) -> Stage:
         return next(stage for stage in self.stages if stage.name == name)
 

@@ -8,7 +8,7 @@ from stagehold.model.graph import UnionFind
 from stagehold.model.output_types import properties_of
 from stagehold.model.spec import Exchange
 from stagehold.model.spec_draft import Draft
-from stagehold.model.spec_form import show
+from stagehold.model.spec_form import AUTO, show
 from stagehold.model.spec_yaml import Problem
 
 CUT_ALIKE = "only where all stages that run together are cut alike"
@@ -43,8 +43,10 @@ def _check_tasks(draft: Draft, region: Sequence[str]) -> Iterator[Problem]:
     for name, tasks in split.items():
         path, count = ("stages", name, "max_parallel_tasks"), draft.counts.get(name)
         gathers = any(edge.exchange is Exchange.GATHER for edge in draft.edges(name).values())
-        if count is not None and tasks > count:
+        if count is not None and name not in draft.auto and tasks > count:
             yield Problem(path, show(tasks), f"at most the stage's partitions, {count}{', since it gathers its input' if gathers else ''}")
+        if name in draft.auto:
+            yield Problem(path, f"{tasks} with partitions: {AUTO}", "a fixed number of partitions: tasks are made before the run decides it")
         if tasks != max(split.values()):
             yield Problem(path, show(tasks), f"one number for all stages that run together: {', '.join(split)}")
         obstacle = _cut_differently(draft, region)
@@ -65,7 +67,8 @@ def _check_co_location(draft: Draft, region: Sequence[str]) -> Iterator[Problem]
 
 def _cut_differently(draft: Draft, region: Sequence[str]) -> str | None:
     """Why partition i of these stages cannot be made from partition i of the others, if so."""
-    counts = {name: count for name in region if (count := draft.counts.get(name)) is not None}
+    found = {name: f"{AUTO} ({draft.auto[name]})" if name in draft.auto else draft.counts.get(name) for name in region}
+    counts = {name: count for name, count in found.items() if count is not None}
     if len(set(counts.values())) > 1:
         return " and ".join(f"{name} has {count}" for name, count in counts.items()) + " partitions"
     for reader in region:
