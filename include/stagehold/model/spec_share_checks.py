@@ -46,7 +46,9 @@ def _check_tasks(draft: Draft, region: Sequence[str]) -> Iterator[Problem]:
         if count is not None and name not in draft.auto and tasks > count:
             yield Problem(path, show(tasks), f"at most the stage's partitions, {count}{', since it gathers its input' if gathers else ''}")
         if name in draft.auto:
-            yield Problem(path, f"{tasks} with partitions: {AUTO}", "a fixed number of partitions: tasks are made before the run decides it")
+            yield Problem(
+                path, f"{tasks} with partitions: {AUTO}", "a fixed number of partitions: tasks are made before the run decides it"
+            )
         if tasks != max(split.values()):
             yield Problem(path, show(tasks), f"one number for all stages that run together: {', '.join(split)}")
         obstacle = _cut_differently(draft, region)
