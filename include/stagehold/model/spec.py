@@ -7,12 +7,13 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
+from pydantic import AfterValidator, Field, JsonValue
 
 from stagehold.model.duration import Duration, more_than_nothing
 from stagehold.model.key_groups import HIGHEST
+from stagehold.model.spec_part import Count, SpecPart
+from stagehold.model.spec_source import Source
 
-Count = Annotated[int, Field(strict=True, ge=1)]
 PositiveDuration = Annotated[Duration, AfterValidator(more_than_nothing)]
 
 
@@ -54,12 +55,6 @@ class ExecutionMode(StrEnum):
     BATCH_FORCED = "batch_forced"
 
 
-class SourceKind(StrEnum):
-    """What the files of a source are."""
-
-    PARQUET = "parquet"
-
-
 class Failover(StrEnum):
     REGION = "region"
     FULL = "full"
@@ -79,26 +74,12 @@ class RestartStrategy(StrEnum):
     EXPONENTIAL_DELAY = "exponential-delay"
 
 
-class SpecPart(BaseModel):
-    """Base of every part of a spec: immutable, and no field is silently ignored."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
 class Input(SpecPart):
     """One edge into a stage; ``key`` names the columns of the producer that a keyed exchange groups by."""
 
     stage: str
     exchange: Exchange = Exchange.FORWARD
     key: tuple[str, ...] = ()
-
-
-class Source(SpecPart):
-    """Files read by a stage without inputs, dealt into ``splits`` partitions; ``${lake}`` in the path is the lake."""
-
-    kind: SourceKind
-    path: str
-    splits: Count
 
 
 class Output(SpecPart):

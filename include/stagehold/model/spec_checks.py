@@ -15,13 +15,13 @@ from stagehold.model.spec_draft import Draft
 from stagehold.model.spec_edge_checks import check_edges
 from stagehold.model.spec_form import show, suggest
 from stagehold.model.spec_job import job_problem
+from stagehold.model.spec_source_checks import check_source
 from stagehold.model.spec_yaml import Problem
 
 NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")  # single underscores: two join the stage names of a region
 NAME_ALLOWED = "lower-case letters, digits and single underscores, a letter first, at most 63"
 RESERVED = ("ctx", "source")  # parameters that every stage function may have
 TABLE = re.compile(r"([a-z][a-z0-9_]*\.)?[a-z][a-z0-9_]*")
-VARIABLE = re.compile(r"\$\{([^}]*)\}?")
 PRESETS = ("@once", "@hourly", "@daily", "@weekly", "@monthly", "@quarterly", "@yearly")  # Airflow's, besides cron
 PARAMETERS = {
     RestartStrategy.NONE: (),
@@ -41,7 +41,7 @@ def check(draft: Draft) -> Iterator[Problem]:
         yield from _check_name(name)
     for name in draft.stages:
         yield from _check_work(draft, name)
-        yield from _check_source(draft, name)
+        yield from check_source(draft, name)
         yield from _check_job(draft, name)
         yield from _check_gate(draft, name)
         yield from _check_keeping(draft, name)
@@ -113,18 +113,6 @@ def _check_work(draft: Draft, name: str) -> Iterator[Problem]:
     if (stage.source is None) == (not stage.inputs):
         given = "neither source nor inputs" if stage.source is None else "both source and inputs"
         yield Problem(path, given, "either a source or inputs")
-
-
-def _check_source(draft: Draft, name: str) -> Iterator[Problem]:
-    source, path = draft.stages[name].source, ("stages", name, "source")
-    if source is None:
-        return
-    for field, allowed in {"kind": "parquet", "path": "a path or glob", "splits": "a whole number, 1 or more"}.items():
-        if not getattr(source, field) and not draft.is_broken(*path, field):
-            yield Problem((*path, field), show(getattr(source, field)), allowed)
-    for variable in VARIABLE.findall(source.path or ""):
-        if variable != "lake":
-            yield Problem((*path, "path"), f"${{{variable}}}", "${lake} is the only variable")
 
 
 def _check_job(draft: Draft, name: str) -> Iterator[Problem]:

@@ -63,7 +63,7 @@ def _check_partitions(draft: Draft, name: str) -> Iterator[Problem]:
     if stage.partitions == AUTO or name in draft.auto:
         yield from _check_auto(draft, name)
         return
-    splits = stage.source.splits if stage.source else None
+    splits = stage.source.count if stage.source else None
     if stage.partitions and splits and stage.partitions != splits:
         yield Problem(path, show(stage.partitions), f"source.splits, {splits}; or leave it out")
     keyed = [producer for producer, edge in draft.edges(name).items() if edge.exchange is Exchange.KEYED]

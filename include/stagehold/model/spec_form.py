@@ -12,7 +12,6 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from stagehold.model.key_groups import HIGHEST
 from stagehold.model.spec import (
     CheckpointSettings,
-    Count,
     Exchange,
     ExecutionMode,
     Failover,
@@ -20,9 +19,9 @@ from stagehold.model.spec import (
     Output,
     RestartSettings,
     ScheduleMode,
-    SourceKind,
-    SpecPart,
 )
+from stagehold.model.spec_part import Count, SpecPart
+from stagehold.model.spec_source import Bound, OnChange, Reread, SourceKind, Splits, Version
 from stagehold.model.spec_yaml import MAPPING, Document, FieldPath, Problem
 
 Columns = Annotated[tuple[str, ...], BeforeValidator(lambda given: (given,) if isinstance(given, str) else given)]
@@ -30,6 +29,7 @@ Params = Annotated[Mapping[str, JsonValue], BeforeValidator(lambda given: {} if 
 AUTO = "auto"
 AutoCount = Annotated[int | Literal["auto"], PlainValidator(lambda given: _count_or_auto(given))]
 Switch = Annotated[bool, Field(strict=True)]
+Options = Annotated[Mapping[str, str], BeforeValidator(lambda given: _option_texts(given))]
 
 
 class InputForm(SpecPart):
@@ -40,7 +40,37 @@ class InputForm(SpecPart):
 class SourceForm(SpecPart):
     kind: SourceKind | None = None
     path: str | None = None
-    splits: Count | None = None
+    splits: Splits | None = None
+    incremental: Switch | None = None
+    on_change: OnChange | None = None
+    ddl: str | None = Field(default=None, alias="schema")
+    header: Switch | None = None
+    delimiter: str | None = None
+    options: Options | None = None
+    version: Version | None = None
+    from_version: Version | None = None
+    to_version: Version | None = None
+    url: str | None = None
+    driver: str | None = None
+    table: str | None = None
+    query: str | None = None
+    column: str | None = None
+    lower: Bound | None = None
+    upper: Bound | None = None
+    user_variable: str | None = None
+    password_variable: str | None = None
+    reread: Reread | None = None
+
+    @property
+    def count(self) -> int | None:
+        """How many splits there are, where the file tells."""
+        return len(self.splits) if isinstance(self.splits, tuple) else self.splits
+
+    @property
+    def given(self) -> Mapping[str, Any]:
+        """Fields that were written down, by the names they have in the file."""
+        values = self.model_dump(exclude_none=True)
+        return {written_name(type(self), name): value for name, value in values.items()}
 
 
 class StageForm(SpecPart):
@@ -165,7 +195,19 @@ def _fields_at(path: FieldPath) -> tuple[str, ...]:
             form = CheckpointSettings
         case _:
             form = RestartSettings
-    return tuple(form.model_fields)
+    return tuple(written_name(form, name) for name in form.model_fields)
+
+
+def written_name(form: type[SpecPart], field: str) -> str:
+    """What a field of ``form`` is called in a file."""
+    return form.model_fields[field].alias or field
+
+
+def _option_texts(given: Any) -> Any:
+    """Options as Spark takes them; ``true`` and ``3`` are texts there."""
+    if not isinstance(given, Mapping):
+        return given
+    return {name: str(value).lower() if isinstance(value, bool | int | float) else value for name, value in given.items()}
 
 
 TEXTS = {

@@ -68,7 +68,7 @@ def key_of(stage: StageForm) -> tuple[str, ...]:
 
 def _implied(stage: StageForm, counts: Mapping[str, int | None]) -> int | None:
     if stage.source is not None:
-        return stage.source.splits
+        return stage.source.count
     exchanges = {edge.exchange for edge in stage.inputs.values()}
     forward = [counts.get(name) for name, edge in stage.inputs.items() if edge.exchange is Exchange.FORWARD]
     if forward:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from stagehold.model.key_groups import default_max_parallelism
-from stagehold.model.spec import Input, Output, Pipeline, Source, Stage
+from stagehold.model.spec import Input, Output, Pipeline, Stage
 from stagehold.model.spec_draft import Draft
 from stagehold.model.spec_form import PipelineForm
 from stagehold.model.spec_graph import key_of
+from stagehold.model.spec_source import Source
 
 AS_WRITTEN = ("job", "uid", "gate", "per_wave", "on_code_change", "max_parallel_tasks", "co_location", "params")
 
@@ -24,7 +25,7 @@ def _stage(name: str, draft: Draft) -> Stage:
         {
             **{field: getattr(stage, field) for field in AS_WRITTEN},
             "name": name,
-            "source": None if stage.source is None else Source(**stage.source.model_dump()),
+            "source": None if stage.source is None else Source(**stage.source.model_dump(exclude_none=True)),
             "inputs": tuple(Input(stage=producer, exchange=edge.exchange, key=edge.key) for producer, edge in stage.inputs.items()),
             "partitions": partitions,
             "auto_partitions": root == name,
