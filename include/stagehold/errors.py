@@ -19,6 +19,8 @@
     |   +-- UnknownName           a pipeline, stage, run or partition that does not exist
     |   +-- StageContractBroken   a stage function returned something the runner cannot commit
     |   +-- SourceMissing         a source path matches no file
+    |   +-- SourceUnusable        a source cannot be read as it is declared
+    |   +-- SourceChanged         something that a source has read is not what it was
     |   +-- TableSchemaConflict   a published table cannot take the columns a stage now has
     |   +-- GateBlocked           a gate said no; the data has to change first
     |   +-- GateErrored           a gate could not be judged, so it said neither yes nor no
@@ -252,6 +254,27 @@ class SourceMissing(Terminal):
         super().__init__(
             f"Source stage {stage} has no files: nothing matches {pattern}. Nothing was run. "
             "Put the files there or mend the stage's source path, then run `stagehold resume`."
+        )
+
+
+class SourceUnusable(Terminal):
+    """A source is there but cannot be read as its stage declares it; ``remedy`` begins with what to do."""
+
+    def __init__(self, stage: str, reason: str, remedy: str) -> None:
+        self.stage, self.reason, self.remedy = stage, reason, remedy
+        super().__init__(f"Source stage {stage} cannot be read: {reason}. Nothing of it was run. {remedy}, then run `stagehold resume`.")
+
+
+class SourceChanged(Terminal):
+    """What a source has read before was changed in place, so that reading on would lose or repeat rows."""
+
+    def __init__(self, stage: str, changes: Sequence[str]) -> None:
+        self.stage, self.changes = stage, tuple(changes)
+        lines = "\n".join(f"  {change}" for change in self.changes)
+        super().__init__(
+            f"Source stage {stage} reads what was added, but something was changed:\n{lines}\n"
+            "Nothing new was read, and what was recorded stays safe to read. Put it back as it was and add what is new beside it; or, if "
+            "the change does not matter, set `on_change: ignore` on the source. Then run `stagehold resume`."
         )
 
 

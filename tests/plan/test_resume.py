@@ -349,7 +349,7 @@ REASONS = [
     (fresh(CHAIN), "raw", 0, "never computed for this interval"),
     (DONE, "raw", 0, "consumable, and nothing it follows from changed"),
     (changed(DONE, "clean", code="new"), "clean", 0, "the code of jobs.x:clean changed"),
-    (changed(DONE, "raw", splits=("other", "split 1")), "raw", 0, "its source files changed"),
+    (changed(DONE, "raw", splits=("other", "split 1")), "raw", 0, "its source changed"),
     (replace(DONE, params="p", environment="e"), "raw", 0, "the Spark or Python environment changed; parameters changed"),
     (altered(DONE, "raw", 0, fingerprint="other"), "clean", 0, "an input was computed anew"),
     (

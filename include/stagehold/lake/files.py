@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
@@ -14,11 +16,22 @@ from stagehold.lake.location import OBJECT_STORE
 KEYS_PER_DELETE = 1000  # S3's limit
 
 
+@dataclass(frozen=True)
+class FileFacts:
+    """A file as it is now; ``version`` is another text after every change of its content, and perhaps without one."""
+
+    bytes: int
+    version: str
+
+
 class Files(Protocol):
     """Paths are relative to the root and use ``/``. What is not there has no files; it is no error."""
 
     def sizes(self, folder: str) -> Mapping[str, int]:
         """Bytes of every file in ``folder``, at any depth, by path."""
+
+    def facts(self, path: str) -> Mapping[str, FileFacts]:
+        """The file at ``path``, or every file in it at any depth, by path; an empty ``path`` is the root."""
 
     def tail(self, path: str, length: int) -> bytes:
         """The last ``length`` bytes of a file, or all of it if it is shorter."""
@@ -43,6 +56,13 @@ class FolderFiles:
             for path in (Path(parent, name) for name in names)
         }
 
+    def facts(self, path: str) -> Mapping[str, FileFacts]:
+        place = self._root / path
+        if place.is_file():
+            return dict(self._described(place))
+        walked = os.walk(place, followlinks=True)
+        return dict(found for parent, _, names in walked for name in names for found in self._described(Path(parent, name)))
+
     def tail(self, path: str, length: int) -> bytes:
         with (self._root / path).open("rb") as file:
             file.seek(max(file.seek(0, os.SEEK_END) - length, 0))
@@ -54,6 +74,12 @@ class FolderFiles:
     def delete(self, folder: str) -> None:
         shutil.rmtree(self._root / folder, ignore_errors=True)
 
+    def _described(self, path: Path) -> Iterator[tuple[str, FileFacts]]:
+        """Nothing for a file that has vanished since its folder was listed."""
+        with suppress(FileNotFoundError):
+            status = path.stat()
+            yield str(path.relative_to(self._root)), FileFacts(status.st_size, str(status.st_mtime_ns))
+
 
 class ObjectFiles:
     """Files under a prefix of an S3 bucket; address and keys come from the AWS_ variables, as for every AWS client."""
@@ -63,9 +89,16 @@ class ObjectFiles:
         self._root = f"{prefix.rstrip('/')}/" if prefix else ""
 
     def sizes(self, folder: str) -> Mapping[str, int]:
-        pages = _s3(os.getpid()).get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=f"{self._root}{folder}/")
-        found = (entry for page in pages for entry in page.get("Contents", ()))
-        return {entry["Key"].removeprefix(self._root): entry["Size"] for entry in found}
+        return {entry["Key"].removeprefix(self._root): entry["Size"] for entry in self._entries(f"{folder}/")}
+
+    def facts(self, path: str) -> Mapping[str, FileFacts]:
+        entries = ((entry["Key"].removeprefix(self._root), entry) for entry in self._entries(path))
+        within = (path, f"{path}/") if path else ("", "")
+        return {
+            name: FileFacts(entry["Size"], entry["ETag"].strip('"'))
+            for name, entry in entries
+            if (name == within[0] or name.startswith(within[1])) and not name.endswith("/")
+        }
 
     def tail(self, path: str, length: int) -> bytes:
         answer = _s3(os.getpid()).get_object(Bucket=self._bucket, Key=self._root + path, Range=f"bytes=-{length}")
@@ -73,6 +106,10 @@ class ObjectFiles:
 
     def read(self, path: str) -> bytes:
         return bytes(_s3(os.getpid()).get_object(Bucket=self._bucket, Key=self._root + path)["Body"].read())
+
+    def _entries(self, prefix: str) -> Iterator[Any]:
+        pages = _s3(os.getpid()).get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=f"{self._root}{prefix}")
+        return (entry for page in pages for entry in page.get("Contents", ()))
 
     def delete(self, folder: str) -> None:
         keys = [{"Key": self._root + path} for path in self.sizes(folder)]

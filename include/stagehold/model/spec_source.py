@@ -102,6 +102,22 @@ class Source(SpecPart):
     reread: Reread = Reread.INTERVAL
 
     @property
+    def place(self) -> str:
+        """Where the data is, whatever is taken of it and however it is cut."""
+        if self.kind is SourceKind.JDBC:
+            return f"{self.url} {self.table or self.query}"
+        return self.path or " ".join(text for split in self.listed for text in split)
+
+    @property
+    def listed(self) -> SplitList:
+        """What each split reads, where the file says so."""
+        return () if isinstance(self.splits, int) else self.splits
+
+    @property
+    def skips_changes(self) -> bool:
+        return self.on_change is OnChange.IGNORE
+
+    @property
     def count(self) -> int:
         """How many splits there are."""
         return self.splits if isinstance(self.splits, int) else len(self.splits)

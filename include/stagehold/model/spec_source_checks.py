@@ -12,7 +12,8 @@ from stagehold.model.spec_yaml import FieldPath, Problem
 
 VARIABLE = re.compile(r"\$\{([^}]*)\}?")
 ENVIRONMENT_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-DDL_COLUMN = re.compile(r"\s*(`[^`]+`|\w+)\s*[\s:]\s*\w.*", re.DOTALL)
+QUOTED_NAME = re.compile(r"`(?:[^`]|``)+`")
+DDL_COLUMN = re.compile(r"\s*\w+\s*[\s:]\s*\w.*", re.DOTALL)
 FILES = ("path", "splits", "incremental", "on_change")
 FIELDS = {
     SourceKind.PARQUET: FILES,
@@ -104,9 +105,7 @@ def _check_range(source: SourceForm, path: FieldPath) -> Iterator[Problem]:
         return
     if any(value is not None for value in bounds.values()) or (source.splits or 1) > 1:
         for field in (field for field, value in bounds.items() if value is None):
-            yield Problem(
-                (*path, field), "nothing", "column, lower and upper, by which rows are dealt; or a list of conditions"
-            )
+            yield Problem((*path, field), "nothing", "column, lower and upper, by which rows are dealt; or a list of conditions")
     if source.lower is None or source.upper is None:
         return
     if type(source.lower) is not type(source.upper):
@@ -144,7 +143,7 @@ def _check_versions(source: SourceForm, path: FieldPath) -> Iterator[Problem]:
 
 def _is_ddl(text: str) -> bool:
     """Whether ``text`` has the shape of a schema; whether Spark knows the types is found when it is used."""
-    return text == INFER or all(DDL_COLUMN.fullmatch(column) for column in _columns(text))
+    return text == INFER or all(DDL_COLUMN.fullmatch(column) for column in _columns(QUOTED_NAME.sub("quoted", text)))
 
 
 def _columns(ddl: str) -> Iterator[str]:

@@ -93,7 +93,7 @@ def find_renames(old: Sequence[StageShape], new: Sequence[StageShape]) -> tuple[
 
 
 def _shape(stage: Stage, above: Mapping[str, StageShape]) -> StageShape:
-    reads = frozenset({stage.source.path}) if stage.source else frozenset(above[edge.stage].id for edge in stage.inputs)
+    reads = frozenset({stage.source.place}) if stage.source else frozenset(above[edge.stage].id for edge in stage.inputs)
     _, _, function = stage.job.rpartition(":")
     derived = f"{function}-{digest((stage.job, *sorted(reads)))}"
     return StageShape(stage.uid or derived, derived, stage.name, stage.job, reads)

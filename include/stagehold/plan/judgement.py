@@ -80,7 +80,7 @@ def _in_words(change: str, stage: Stage, record: PartitionRecord, situation: Sit
         case "params":
             return "parameters changed"
         case "inputs":
-            return "its source files changed" if stage.source else _what_came(record, upstreams)
+            return "its source changed" if stage.source else _what_came(record, upstreams)
     return "it was recorded in a format this version cannot read"
 
 

@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,9 +26,10 @@ from stagehold.plan.waves import WaveSizer
 from stagehold.run import book
 from stagehold.run.adoption import adopt
 from stagehold.run.frames import FrameBuilder
-from stagehold.run.planning import counted, decide_counts, plan_region, splits_of
+from stagehold.run.planning import counted, decide_counts, plan_region
 from stagehold.run.region_task import Progress, RegionOutcome, RegionTask
 from stagehold.run.sessions import open_session, release_session, session_id, translate
+from stagehold.run.sources import Sources
 from stagehold.run.waves import StageRunner
 from stagehold.settings import Settings
 
@@ -86,13 +88,17 @@ class RegionAttempt:
     def _stored_stages(self) -> tuple[str, ...]:
         return tuple(name for name in self.task.region.stages if self.task.pipeline.stage(name).output.type.stored)
 
+    @cached_property
+    def _sources(self) -> Sources:
+        return Sources(self.settings.lake_uri, self.task.run_id)
+
     def _plan(self) -> ResumePlan:
         stages = self.task.region.stages
-        for count in decide_counts(self.task.request, stages, self.ledger, self.settings):
+        for count in decide_counts(self.task.request, stages, self.ledger, self.settings, self._sources):
             self.progress(
                 f"{count.cell.stage}: {count.partitions} partitions for {count.bytes} bytes of input, from now on for this interval"
             )
-        return plan_region(self.task.request, stages, self.ledger, self.settings).within(stages, self.task.share)
+        return plan_region(self.task.request, stages, self.ledger, self.settings, self._sources).within(stages, self.task.share)
 
     def _adopt(self) -> None:
         for name in self._stored_stages:
@@ -132,12 +138,12 @@ class RegionAttempt:
 
     def _runner(self, name: str, plan: ResumePlan, spark: SparkSession) -> StageRunner:
         pipeline = counted(self.task.request, self.ledger).pipeline
-        stage, sources = pipeline.stage(name), map(pipeline.stage, self.task.region.stages)
+        stage = pipeline.stage(name)
         frames = FrameBuilder(
             spark=spark,
             pipeline=pipeline,
             decisions=plan.by_stage,
-            splits={source.name: splits_of(source, self.settings) for source in sources if source.source},
+            sources=self._sources,
             context=self._context,
             project=self.settings.project,
         )

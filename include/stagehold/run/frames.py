@@ -9,8 +9,8 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property, reduce
+from dataclasses import dataclass, field
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from stagehold.errors import StageContractBroken
@@ -22,7 +22,8 @@ from stagehold.model.records import PartitionRecord
 from stagehold.model.spec import Exchange, Input, Pipeline, Stage
 from stagehold.plan.resume import Action, Decision
 from stagehold.run.key_columns import key_group, partition_of_key
-from stagehold.run.sources import Split
+from stagehold.run.source_frames import SourceFrames
+from stagehold.run.sources import Sources
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -40,9 +41,10 @@ class FrameBuilder:
     spark: SparkSession
     pipeline: Pipeline
     decisions: Mapping[str, Sequence[Decision]]
-    splits: Mapping[str, Sequence[Split]]
+    sources: Sources
     context: Callable[[Stage, tuple[int, ...]], StageContext]
     project: str
+    _source_frames: dict[str, SourceFrames] = field(default_factory=dict)
 
     def check(self, stage: Stage, partition: int) -> StructType:
         """The schema of `output`, after proving on one partition that the function's frame can be cut and stored.
@@ -127,20 +129,9 @@ class FrameBuilder:
     def _source(self, stage: Stage, partitions: tuple[int, ...], *, keep_partition: bool) -> DataFrame:
         from pyspark.sql import functions as F
 
-        schema = self._source_schemas[stage.name]
-
-        def one(partition: int) -> DataFrame:
-            paths = [file.path for file in self.splits[stage.name][partition].files]
-            frame = self.spark.read.schema(schema).parquet(*paths) if paths else self.spark.createDataFrame([], schema)
-            return frame.withColumn(PARTITION, F.lit(partition)) if keep_partition else frame
-
-        return _union([one(partition) for partition in partitions])
-
-    @cached_property
-    def _source_schemas(self) -> Mapping[str, StructType]:
-        """Schema of each source, from its first file: inferring it per split would cost a Spark job each."""
-        first = {name: next(file.path for split in splits for file in split.files) for name, splits in self.splits.items()}
-        return {name: self.spark.read.parquet(path).schema for name, path in first.items()}
+        frames = self._source_frames.setdefault(stage.name, SourceFrames(self.spark, stage.name, self.sources.of(stage)))
+        splits = [(partition, frames.frame(partition)) for partition in partitions]
+        return _union([frame.withColumn(PARTITION, F.lit(partition)) if keep_partition else frame for partition, frame in splits])
 
     def _input(self, stage: Stage, edge: Input, partitions: tuple[int, ...], *, keep_partition: bool) -> DataFrame:
         """What ``edge`` gives the function, without the columns that are ours."""

@@ -20,7 +20,7 @@ from stagehold.model.records import Acceptance, Cell, PartitionCount, PartitionR
 from stagehold.model.spec import Pipeline, Stage
 from stagehold.plan.partition_counts import CountedPipeline, divided_inputs, partitions_for, with_counts
 from stagehold.plan.resume import ResumePlan, Situation, StageFacts, descendants, resume_plan
-from stagehold.run.sources import Split, list_splits
+from stagehold.run.sources import Sources
 from stagehold.settings import Settings
 
 # Versions and session settings that can change a result. Cores, memory and ports cannot.
@@ -43,13 +43,14 @@ def plan_run(request: RunRequest, ledger: Ledger, settings: Settings) -> ResumeP
     """The plan for the whole run, as resume, preview and dry run show it."""
     forced = _forced(request)
     accepted = frozenset(stage.name for stage in request.pipeline.stages) - forced if forced else frozenset[str]()
-    return resume_plan(situation(request, ledger, settings, accepted=accepted, forced=forced))
+    sources = Sources(settings.lake_uri, request.run_id)
+    return resume_plan(situation(request, ledger, settings, sources, accepted=accepted, forced=forced))
 
 
-def plan_region(request: RunRequest, stages: tuple[str, ...], ledger: Ledger, settings: Settings) -> ResumePlan:
+def plan_region(request: RunRequest, stages: tuple[str, ...], ledger: Ledger, settings: Settings, sources: Sources) -> ResumePlan:
     """The plan an attempt of one region follows: what earlier regions of the run left is taken as it is."""
     accepted = frozenset(stage.name for stage in request.pipeline.stages) - frozenset(stages)
-    return resume_plan(situation(request, ledger, settings, accepted=accepted, forced=_forced(request)))
+    return resume_plan(situation(request, ledger, settings, sources, accepted=accepted, forced=_forced(request)))
 
 
 def counted(request: RunRequest, ledger: Ledger) -> CountedPipeline:
@@ -58,14 +59,16 @@ def counted(request: RunRequest, ledger: Ledger) -> CountedPipeline:
     return with_counts(request.pipeline, {stage: count.partitions for stage, count in decided.items()})
 
 
-def decide_counts(request: RunRequest, stages: tuple[str, ...], ledger: Ledger, settings: Settings) -> tuple[PartitionCount, ...]:
+def decide_counts(
+    request: RunRequest, stages: tuple[str, ...], ledger: Ledger, settings: Settings, sources: Sources
+) -> tuple[PartitionCount, ...]:
     """Decide, once for the interval, the numbers of partitions of those of ``stages`` whose inputs are all consumable.
 
     Whoever plans after this plans with them. Returns the ones that were missing; another's stands if it came first.
     """
     known = counted(request, ledger)
     missing = [stage for stage in map(known.pipeline.stage, stages) if stage.auto_partitions and stage.name in known.undecided]
-    plan = plan_region(request, stages, ledger, settings) if missing else None
+    plan = plan_region(request, stages, ledger, settings, sources) if missing else None
     return tuple(
         ledger.partition_counts.decide(_count(stage, known.pipeline, plan, request.interval))
         for stage in missing
@@ -79,15 +82,17 @@ def _count(stage: Stage, pipeline: Pipeline, plan: ResumePlan, interval: str) ->
     return PartitionCount(Cell(pipeline.name, stage.id, interval), partitions, sum(sizes.values()), datetime.now(UTC))
 
 
-def situation(request: RunRequest, ledger: Ledger, settings: Settings, *, accepted: frozenset[str], forced: frozenset[str]) -> Situation:
-    """Ask files, ledger and lake; nothing here is cached between calls."""
+def situation(
+    request: RunRequest, ledger: Ledger, settings: Settings, sources: Sources, *, accepted: frozenset[str], forced: frozenset[str]
+) -> Situation:
+    """Ask code, ledger and lake; nothing but ``sources`` is cached between calls."""
     known = counted(request, ledger)
     pipeline = known.pipeline
     by_id = ledger.partitions.newest_of(pipeline.name, request.interval)
     recorded = {stage.name: by_id[stage.id] for stage in pipeline.stages if stage.id in by_id}
     return Situation(
         pipeline=pipeline,
-        facts={stage.name: _facts(stage, settings) for stage in pipeline.stages},
+        facts={stage.name: _facts(stage, settings, sources) for stage in pipeline.stages},
         recorded=recorded,
         gone={name: missing_data(consumable(records)) for name, records in recorded.items()},
         environment=environment(),
@@ -116,14 +121,10 @@ def environment() -> str:
     return digest((*packages, f"python {python}", *SESSION_FACTS))
 
 
-def splits_of(stage: Stage, settings: Settings) -> tuple[Split, ...]:
-    return list_splits(stage.name, stage.source, settings.lake_uri) if stage.source else ()
-
-
-def _facts(stage: Stage, settings: Settings) -> StageFacts:
+def _facts(stage: Stage, settings: Settings, sources: Sources) -> StageFacts:
     code = code_fingerprint(stage.job, Path(settings.project))
     gate = suite_fingerprint(Path(settings.suites) / f"{stage.gate}.yaml") if stage.gate else ""
-    splits = tuple(split.fingerprint for split in splits_of(stage, settings))
+    splits = tuple(split.fingerprint for split in sources.of(stage).splits) if stage.source else ()
     return StageFacts(code.value or "", code.reason, gate, splits)
 
 

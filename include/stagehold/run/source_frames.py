@@ -1,0 +1,121 @@
+"""Reads splits of a source into frames."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from stagehold.errors import SourceUnusable
+from stagehold.lake.columns import is_reserved
+from stagehold.lake.location import spark_uri
+from stagehold.model.source_file import SourceFile
+from stagehold.model.spec_source import INFER, Source, SourceKind
+from stagehold.run.sources import SourceReading, Split
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+    from pyspark.sql.types import StructType
+
+SPECIAL = re.compile(r"([\\\[\]{}*?])")  # Spark takes every path for a glob
+
+
+@dataclass(frozen=True)
+class SourceFrames:
+    """Frames of one source. Its columns are found once, from one file or from what is declared, and all splits have them."""
+
+    spark: SparkSession
+    stage: str
+    reading: SourceReading
+
+    def frame(self, partition: int) -> DataFrame:
+        """The rows of one split."""
+        split = self.reading.splits[partition]
+        if split.condition is not None:
+            return self._database(split)
+        if not split.files:
+            return self.spark.createDataFrame([], self._schema)
+        if self._source.kind is SourceKind.DELTA:
+            return self._table(split.files)
+        return self._reader.schema(self._schema).load(_paths(split.files))
+
+    @property
+    def _source(self) -> Source:
+        return self.reading.source
+
+    @property
+    def _reader(self) -> DataFrameReader:
+        return self.spark.read.format(self._source.kind.value).options(**_options(self._source))
+
+    @cached_property
+    def _schema(self) -> StructType:
+        """Inferred from one file at most: inferring it per split would cost a Spark job each, and could differ."""
+        from pyspark.sql.types import StructType
+
+        if self.reading.schema is not None:
+            fields = StructType.fromJson(json.loads(self.reading.schema)).fields
+            return StructType([field for field in fields if not is_reserved(field.name)])
+        if self._source.ddl is not None and self._source.ddl != INFER:
+            return self.spark.createDataFrame([], self._source.ddl).schema
+        assert self.reading.sample is not None, "sources without a declared schema have a file"
+        reader = self._reader.option("inferSchema", "true") if self._source.ddl == INFER else self._reader
+        return reader.load(_paths([SourceFile(self.reading.sample, 0, "")])).schema
+
+    def _table(self, files: Sequence[SourceFile]) -> DataFrame:
+        """Files of a Delta table; those of one table partition are read together, and given the values that it stands for."""
+        parts = groupby(sorted(files, key=_partition_key), key=lambda file: file.partition)
+        frames = [self._table_part(dict(values), list(group)) for values, group in parts]
+        return reduce(lambda left, right: left.unionByName(right), frames)
+
+    def _table_part(self, values: Mapping[str, str | None], files: Sequence[SourceFile]) -> DataFrame:
+        from pyspark.sql import functions as F
+        from pyspark.sql.types import StructType
+
+        stored = StructType([field for field in self._schema.fields if field.name not in values])
+        frame = self.spark.read.schema(stored).parquet(*_paths(files))
+        columns = {field.name: F.lit(values[field.name]).cast(field.dataType) for field in self._schema.fields if field.name in values}
+        return frame.withColumns(columns).select(*self._quoted_names) if columns else frame
+
+    @property
+    def _quoted_names(self) -> list[str]:
+        return ["`{}`".format(name.replace("`", "``")) for name in self._schema.fieldNames()]
+
+    def _database(self, split: Split) -> DataFrame:
+        source = self._source
+        table = source.table or f"({source.query}) stagehold_query"
+        properties: dict[str, Any] = {**source.options, **self._credentials()}
+        if source.driver:
+            properties["driver"] = source.driver
+        return self.spark.read.jdbc(str(source.url), table, predicates=[str(split.condition)], properties=properties)
+
+    def _credentials(self) -> dict[str, str]:
+        variables = {"user": self._source.user_variable, "password": self._source.password_variable}
+        return {name: self._variable(variable) for name, variable in variables.items() if variable is not None}
+
+    def _variable(self, name: str) -> str:
+        if name not in os.environ:
+            raise SourceUnusable(self.stage, f"the environment variable {name} is not set", "Set it for the process that runs the stage")
+        return os.environ[name]
+
+
+def _options(source: Source) -> dict[str, str]:
+    """What cannot be read is an error unless the user says otherwise, in every column and not only in those that are used."""
+    options = {"mode": "FAILFAST", **source.options}
+    if source.kind is SourceKind.CSV:
+        # With a header, names are compared with the schema's; without this, columns would be taken by their place.
+        header = {"header": str(source.header).lower(), "enforceSchema": str(not source.header).lower()}
+        return {**options, **header, "sep": source.delimiter, "columnPruning": "false"}
+    return options if source.kind is SourceKind.JSON else {}
+
+
+def _paths(files: Sequence[SourceFile]) -> list[str]:
+    return [SPECIAL.sub(r"\\\1", spark_uri(file.path)) for file in files]
+
+
+def _partition_key(file: SourceFile) -> str:
+    return repr(file.partition)
