@@ -104,7 +104,10 @@ class SourceFrames:
 
 
 def _options(source: Source) -> dict[str, str]:
-    """What cannot be read is an error unless the user says otherwise, in every column and not only in those that are used."""
+    """A record that does not fit the schema is an error unless the user says otherwise.
+
+    Spark looks at a whole record for the number of its columns, but only at those that are used for their types.
+    """
     options = {"mode": "FAILFAST", **source.options}
     if source.kind is SourceKind.CSV:
         # With a header, names are compared with the schema's; without this, columns would be taken by their place.
