@@ -47,6 +47,7 @@
         +-- CommitContested       other commits to a table kept getting in first
         +-- SessionClosed         the server closed this attempt's Spark session
         +-- PartitionDataMissing  recorded data is gone from the lake
+        +-- InputsNotReady        a region was started before what it reads was computed
 
 Each class takes facts, keeps them as attributes and writes the text itself: what happened, what is safe,
 what happens next, and last the command to run.
@@ -481,6 +482,18 @@ class PartitionDataMissing(Transient):
         super().__init__(
             f"Data of {stage} is gone for partition(s) {named}. Everything else is still safe to read. "
             f"`stagehold plan` shows what runs again; `stagehold resume` runs it."
+        )
+
+
+class InputsNotReady(Transient):
+    """A region was started although partitions that it reads were never consumable; there is nothing that could be healed."""
+
+    def __init__(self, region: str, missing: Mapping[str, Sequence[int]]) -> None:
+        self.region, self.missing = region, missing
+        named = "; ".join(f"{stage} {', '.join(map(str, partitions))}" for stage, partitions in missing.items())
+        super().__init__(
+            f"Region {region} reads partitions that were never consumable for this interval: {named}. Nothing of it was run. "
+            f"Run the whole pipeline: `stagehold resume`, or Resume on the run's page."
         )
 
 

@@ -11,7 +11,8 @@ import pytest
 from tests.run.workbench import INTERVAL, Workbench, ended, killed, table_versions
 
 from stagehold.lake.read import read_partitions
-from stagehold.model.records import PartitionState
+from stagehold.ledger.ledger import Ledger
+from stagehold.model.records import AttemptState, PartitionState
 from stagehold.run.faults import FaultAction, Point
 
 pytestmark = pytest.mark.spark
@@ -117,3 +118,42 @@ def test_restore_from_a_stage_takes_the_earlier_ones_as_they_are(bench):
     assert restored.counts == (8, 5)
     assert bench.run("--restore-from-stage", "by_colour", "--run-id", "restore").counts == (13, 0)
     assert bench.published() == bench.expected()
+
+
+def delete_data(bench, stage, partition):
+    record = next(record for record in bench.records(stage) if record.partition == partition)
+    for file in record.files:
+        Path(record.table, file.path).unlink()
+
+
+def frozen_at(bench, point, stage, wave):
+    """The run, stopped at that point."""
+    bench.inject(point, stage, wave, FaultAction.FREEZE)
+    process = bench.command("run", "toy", "--interval", INTERVAL, "--json")
+    os.waitid(os.P_PID, process.pid, os.WSTOPPED)
+    return process
+
+
+@pytest.mark.parametrize(
+    ("point", "wave", "attempts"),
+    [(Point.AFTER_LEASE, 0, 1), (Point.AFTER_MEASURE, 1, 2)],
+    ids=["before the region begins", "in the middle of it"],
+)
+def test_lost_data_is_healed_partition_by_partition_in_the_region_that_misses_it(bench, point, wave, attempts):
+    process = frozen_at(bench, point, "by_colour", wave)
+    before = {stage: bench.records(stage) for stage in ("numbers", "by_wave")}
+    delete_data(bench, "by_wave", 2)
+    delete_data(bench, "numbers", 2)
+    process.send_signal(signal.SIGCONT)
+    resumed = ended(process)
+    assert resumed.code == 0, resumed.err
+    assert "healing numbers[2], which by_colour reads" in resumed.err
+    assert "healing by_wave[2], which by_colour reads" in resumed.err
+    for stage, records in before.items():
+        assert [old == new for old, new in zip(records, bench.records(stage), strict=True)] == [True, True, False, True]
+    assert [record.fingerprint for record in bench.records("numbers")] == [record.fingerprint for record in before["numbers"]]
+    assert bench.published() == bench.expected()
+    with Ledger.open(bench.settings.ledger_url) as ledger:
+        found = ledger.attempts.of_run(bench.records("by_colour")[0].run_id)
+    states = [attempt.state for attempt in found if attempt.region == "by_colour"]
+    assert states == [AttemptState.FAILED] * (attempts - 1) + [AttemptState.FINISHED]

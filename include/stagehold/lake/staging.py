@@ -51,7 +51,7 @@ def stage_frame(
 
     :raises StageContractBroken: when rows belong to none of ``partitions``; what was written is deleted.
     """
-    folder = f"{DATA_FOLDER}/{attempt_id}/{wave}"
+    folder = _folder(attempt_id, wave)
     cut = frame if arranged else frame.repartitionById(len(partitions), _index_within(partitions))
     # The marker file would be one more object to list and to delete; the commit is what says that a wave is whole.
     writer = cut.sortWithinPartitions(PARTITION, *sort_by).write.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
@@ -62,6 +62,15 @@ def stage_frame(
         files_at(location.uri).delete(folder)
         raise StageContractBroken(location.stage, _describe(strangers, partitions))
     return StagedWave(location.uri, folder, {int(name): files for name, files in written.items()})
+
+
+def is_staging(location: TableLocation, attempt_id: str, wave: int) -> bool:
+    """Whether the wave's folder holds a file yet, finished or not."""
+    return bool(files_at(location.uri).sizes(_folder(attempt_id, wave)))
+
+
+def _folder(attempt_id: str, wave: int) -> str:
+    return f"{DATA_FOLDER}/{attempt_id}/{wave}"
 
 
 def _index_within(partitions: Sequence[int]) -> Column:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stagehold.errors import GateBlocked, PartitionDataMissing, StageholdError
+from stagehold.errors import GateBlocked, InputsNotReady, PartitionDataMissing, StageholdError
 from stagehold.gates.judge import preload
 from stagehold.gates.suite import load_suite
 from stagehold.lake.location import TableLocation, table_location
@@ -21,10 +21,13 @@ from stagehold.model.context import StageContext
 from stagehold.model.records import Attempt, AttemptState, Cell
 from stagehold.model.spec import Stage
 from stagehold.plan.explanation import explain
-from stagehold.plan.resume import Action, ResumePlan
+from stagehold.plan.healing import healings, lost_data, missing_inputs
+from stagehold.plan.regions import stage_regions
+from stagehold.plan.resume import Action, Decision, ResumePlan
 from stagehold.plan.waves import WaveSizer
 from stagehold.run import book
 from stagehold.run.adoption import adopt
+from stagehold.run.faults import Point, reach
 from stagehold.run.frames import FrameBuilder
 from stagehold.run.planning import counted, decide_counts, plan_region
 from stagehold.run.region_task import Progress, RegionOutcome, RegionTask
@@ -39,7 +42,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RegionAttempt:
-    """One attempt; ``previous`` are those before it on the same partitions and interval, of this run or others."""
+    """One attempt; ``previous`` are those before it on the same partitions and interval, of this run or others.
+
+    ``heal`` runs an attempt of another region, or waits a moment if somebody else runs one.
+    """
 
     task: RegionTask
     attempt: Attempt
@@ -48,12 +54,15 @@ class RegionAttempt:
     heartbeat: Heartbeat
     settings: Settings
     progress: Progress
+    heal: Callable[[RegionTask], None]
 
     @staticmethod
-    def begin(task: RegionTask, ledger: Ledger, heartbeat: Heartbeat, settings: Settings, progress: Progress) -> RegionAttempt:
+    def begin(
+        task: RegionTask, ledger: Ledger, heartbeat: Heartbeat, settings: Settings, progress: Progress, heal: Callable[[RegionTask], None]
+    ) -> RegionAttempt:
         previous = ledger.attempts.newest(task.pipeline.name, task.interval, task.region.name, task.share)
         attempt = book.start_attempt(task, heartbeat.lease.epoch, ledger)
-        return RegionAttempt(task, attempt, previous, ledger, heartbeat, settings, progress)
+        return RegionAttempt(task, attempt, previous, ledger, heartbeat, settings, progress, heal)
 
     def run(self) -> RegionOutcome:
         """Do the work and book how it ended."""
@@ -67,18 +76,22 @@ class RegionAttempt:
 
     def _work(self) -> RegionOutcome:
         started = time.monotonic()
+        self._reach(Point.AFTER_LEASE)
         if self._died:
             self._adopt()
-        plan = self._plan()
+        plan = self._plan_with_inputs()
         for line in explain(plan, self.task.region.stages):
             self.progress(str(line))
-        self._refuse_missing_inputs(plan)
-        computing = [name for name in self._stored_stages if any(decision.action.computes for decision in plan.of(name))]
+        computing = [name for name in self._stored_stages if self._to_compute(name, plan)]
         waves = self._compute(computing) if computing else 0
         self._refuse_blocked(self._plan() if computing else plan)
-        actions = [decision.action for name in self._stored_stages for decision in plan.of(name)]
-        computed = sum(action.computes for action in actions)
-        return RegionOutcome(len(actions) - computed, computed, waves, time.monotonic() - started)
+        computed = sum(len(self._to_compute(name, plan)) for name in computing)
+        self._reach(Point.BEFORE_FINISH)
+        wanted = sum(self.task.takes(name, decision.partition) for name in self._stored_stages for decision in plan.of(name))
+        return RegionOutcome(wanted - computed, computed, waves, time.monotonic() - started)
+
+    def _reach(self, point: Point) -> None:
+        reach(self.settings.home_path, point, self.task.region.name, 0)
 
     @property
     def _died(self) -> tuple[Attempt, ...]:
@@ -106,35 +119,57 @@ class RegionAttempt:
             if adopted:
                 self.progress(f"{name}: adopted {len(adopted)} partitions that an earlier attempt committed but could not record")
 
-    def _refuse_missing_inputs(self, plan: ResumePlan) -> None:
-        """Inputs of a region are made by other regions; this attempt can only say which ones it misses."""
-        stages = [self.task.pipeline.stage(name) for name in self.task.region.stages]
-        outside = {edge.stage for stage in stages for edge in stage.inputs} - set(self.task.region.stages)
-        if not any(decision.action.computes for stage in stages for decision in plan.of(stage.name)):
-            return
-        for name in outside:
-            missing = [decision.partition for decision in plan.of(name) if decision.action.computes]
-            if missing:
-                raise PartitionDataMissing(name, missing)
+    def _plan_with_inputs(self) -> ResumePlan:
+        """The plan once everything that the region reads can be read; heals what other regions made and what is lost."""
+        regions = stage_regions(self.task.pipeline)
+        while True:
+            plan = self._plan()
+            lost = healings(plan, regions, self.task.region) if self._computes(plan) else ()
+            if not lost:
+                break
+            self.heartbeat.check()
+            first = lost[0]
+            self.progress(f"healing {_named(first.partitions)}, which {self.task.region.name} reads and whose data is gone")
+            self.heal(replace(self.task, region=first.region, share=None, only=first.partitions))
+        missing = missing_inputs(plan, self.task.pipeline, self.task.region)
+        if missing:
+            raise InputsNotReady(self.task.region.name, missing)
+        return plan
+
+    def _computes(self, plan: ResumePlan) -> bool:
+        return any(self._to_compute(name, plan) for name in self._stored_stages)
+
+    def _to_compute(self, stage: str, plan: ResumePlan) -> list[Decision]:
+        return [decision for decision in plan.of(stage) if decision.action.computes and self.task.takes(stage, decision.partition)]
 
     def _refuse_blocked(self, plan: ResumePlan) -> None:
         for name in self.task.region.stages:
-            blocked = {decision.partition: decision.reason for decision in plan.of(name) if decision.action is Action.BLOCKED}
+            decisions = (decision for decision in plan.of(name) if self.task.takes(name, decision.partition))
+            blocked = {decision.partition: decision.reason for decision in decisions if decision.action is Action.BLOCKED}
             if blocked:
                 raise GateBlocked(name, blocked)
 
     def _compute(self, names: list[str]) -> int:
-        """Run the stages that need it, one after the other; a later one may read an earlier one's new records."""
+        """Run the stages that need it, one after the other; a later one may read an earlier one's new records.
+
+        :raises PartitionDataMissing: when it failed and recorded data that is needed disappeared meanwhile.
+        """
         if any(self.task.pipeline.stage(name).gate for name in names):
             preload()
-        with self._session() as spark:
-            return sum(self._run_stage(name, self._plan(), spark) for name in names)
+        try:
+            with self._session() as spark:
+                return sum(self._run_stage(name, self._plan(), spark) for name in names)
+        except StageholdError:
+            raise
+        except Exception as error:
+            lost = lost_data(self._plan())
+            if not lost:
+                raise
+            raise PartitionDataMissing(lost[0].stage, [each.partition for each in lost if each.stage == lost[0].stage]) from error
 
     def _run_stage(self, name: str, plan: ResumePlan, spark: SparkSession) -> int:
-        decisions = [decision for decision in plan.of(name) if decision.action.computes]
-        if not decisions:
-            return 0
-        return self._runner(name, plan, spark).run(decisions)
+        decisions = self._to_compute(name, plan)
+        return self._runner(name, plan, spark).run(decisions) if decisions else 0
 
     def _runner(self, name: str, plan: ResumePlan, spark: SparkSession) -> StageRunner:
         pipeline = counted(self.task.request, self.ledger).pipeline
@@ -207,3 +242,7 @@ class RegionAttempt:
     def _location(self, stage: str) -> TableLocation:
         stage_ = self.task.pipeline.stage(stage)
         return table_location(self.settings.lake_uri, self.task.pipeline.name, stage_, self.task.interval, self.task.share)
+
+
+def _named(partitions: Mapping[str, frozenset[int]]) -> str:
+    return ", ".join(f"{stage}[{partition}]" for stage, some in partitions.items() for partition in sorted(some))

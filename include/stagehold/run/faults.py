@@ -8,19 +8,32 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 
 from stagehold.errors import Terminal
 
+POLL_SECONDS = 0.002
+
 
 class Point(StrEnum):
+    """Steps of an attempt, in order. Those of a whole attempt have the region's name and wave 0; a stage's fence has wave 0."""
+
+    AFTER_LEASE = "after_lease"
+    BEFORE_FENCE = "before_fence"
+    AFTER_FENCE = "after_fence"
     BEFORE_WRITE = "before_write"
+    MID_WRITE = "mid_write"  # as soon as Spark has put a file where the wave's files go
     AFTER_WRITE = "after_write"
+    AFTER_MEASURE = "after_measure"
     BEFORE_PUBLISH = "before_publish"
     AFTER_PUBLISH = "after_publish"  # the Delta commit is there, the ledger row is not
     AFTER_RECORD = "after_record"
+    BEFORE_FINISH = "before_finish"  # everything is recorded, but not that the attempt has finished
 
 
 class FaultAction(StrEnum):
@@ -71,6 +84,28 @@ def reach(home: Path, point: Point, stage: str, wave: int) -> None:
         raise InjectedFailure(point, stage, wave)
     if action is FaultAction.RAISE:
         raise InjectedFault(f"fault injected at {point} of {stage}, wave {wave}")
+
+
+@contextmanager
+def reach_within(home: Path, point: Point, stage: str, wave: int, begun: Callable[[], bool]) -> Iterator[None]:
+    """Pass a point that lies inside the block: it is reached as soon as ``begun``. For faults that stop the process."""
+    if not _path(home, point, stage, wave).exists():
+        yield
+        return
+    ended = threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(POLL_SECONDS):
+            if begun():
+                return reach(home, point, stage, wave)
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watcher.join()
 
 
 def _path(home: Path, point: Point, stage: str, wave: int) -> Path:

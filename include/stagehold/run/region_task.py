@@ -19,7 +19,8 @@ Progress = Callable[[str], None]
 class RegionTask:
     """What one attempt is for: a region, or a ``share`` of its partitions.
 
-    ``owner`` names who may run it: two tries of one owner never run on purpose at once.
+    ``owner`` names who may run it: two tries of one owner never run on purpose at once. ``only`` are partitions to heal for
+    another region, by stage; None for whatever the region needs.
     """
 
     pipeline: Pipeline
@@ -32,11 +33,16 @@ class RegionTask:
     owner: str
     launcher: str
     share: Share | None = None
+    only: Mapping[str, frozenset[int]] | None = None
 
     @property
     def subject(self) -> str:
         """What the task works on, for people."""
         return self.region.name if self.share is None else f"{self.region.name}[{self.share}]"
+
+    def takes(self, stage: str, partition: int) -> bool:
+        """Whether this attempt computes the partition if it has to be computed."""
+        return self.only is None or partition in self.only.get(stage, frozenset())
 
     @property
     def lease_name(self) -> str:

@@ -19,7 +19,7 @@ from stagehold.gates.suite import Severity, Suite
 from stagehold.lake.commit import CommittedPartition, WaveCommit, fence, publish
 from stagehold.lake.location import TableLocation
 from stagehold.lake.measure import PartitionMetrics, measure
-from stagehold.lake.staging import StagedWave, stage_frame
+from stagehold.lake.staging import StagedWave, is_staging, stage_frame
 from stagehold.lake.tables import ensure_table
 from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.ledger.ledger import Ledger
@@ -28,7 +28,7 @@ from stagehold.model.spec import Stage
 from stagehold.plan.reproduction import remark
 from stagehold.plan.resume import Action, Decision
 from stagehold.plan.waves import WaveSizer
-from stagehold.run.faults import Point, reach
+from stagehold.run.faults import Point, reach, reach_within
 from stagehold.run.frames import FrameBuilder
 
 if TYPE_CHECKING:
@@ -62,7 +62,9 @@ class StageRunner:
         """
         schema = self.frames.check(self.stage, decisions[0].partition)
         ensure_table(self.frames.spark, self.location, schema)
+        self._reach(Point.BEFORE_FENCE, 0)
         fence(self.location, self.attempt.epoch, self.rivals)
+        self._reach(Point.AFTER_FENCE, 0)
         remaining = tuple(decisions)
         size, wave, refused = self.sizer.first(len(remaining)), 0, []
         while remaining:
@@ -79,17 +81,21 @@ class StageRunner:
         partitions = tuple(decision.partition for decision in decisions)
         self._reach(Point.BEFORE_WRITE, wave)
         frame = self.frames.output(self.stage, partitions)
-        staged = stage_frame(
-            frame,
-            self.location,
-            self.attempt.attempt_id,
-            wave,
-            partitions,
-            self.frames.group_columns(self.stage),
-            arranged=self.frames.is_arranged(self.stage),
-        )
+        with reach_within(
+            self.home, Point.MID_WRITE, self.stage.name, wave, lambda: is_staging(self.location, self.attempt.attempt_id, wave)
+        ):
+            staged = stage_frame(
+                frame,
+                self.location,
+                self.attempt.attempt_id,
+                wave,
+                partitions,
+                self.frames.group_columns(self.stage),
+                arranged=self.frames.is_arranged(self.stage),
+            )
         self._reach(Point.AFTER_WRITE, wave)
         metrics = measure(self.frames.spark, staged, schema, partitions)
+        self._reach(Point.AFTER_MEASURE, wave)
         verdicts = judge(metrics, self.suite) if self.suite else ()
         refused = [verdict for verdict in verdicts if not verdict.passed and verdict.severity is Severity.CRITICAL]
         blocked = {verdict.partition for verdict in refused}
