@@ -1,0 +1,156 @@
+"""A failure-free run of the sample against one PySpark job that writes the same tables, side by side.
+
+Cold: from the start of both processes, engines included. Warm: the second run in processes whose engine has run the pipeline
+before. Prints the ratio of every pair and its median, says where the time of the last warm run went, and writes
+results/overhead.json. ``python overhead.py [SCALE] [PAIRS]``; the defaults are 1 and 5.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from stagehold.ledger.partitions import Partitions
+from stagehold.local.sample import make_sample
+from stagehold.model.spec_file import find_pipeline
+from stagehold.run import waves
+from stagehold.run.local_run import run_locally
+from stagehold.run.planning import RunRequest
+from stagehold.run.server import spark_server
+from stagehold.settings import Settings, load_settings
+
+RESULTS = Path(__file__).parent / "results" / "overhead.json"
+HAND_WRITTEN = Path(__file__).parent / "hand_written.py"
+PIPELINE = "shipping_priority"
+LAYOUTS = ("partitioned", "plain")
+
+
+def main() -> None:
+    scale, pairs = (float(sys.argv[1]) if len(sys.argv) > 1 else 1.0), (int(sys.argv[2]) if len(sys.argv) > 2 else 5)
+    with tempfile.TemporaryDirectory() as folder:
+        settings = replace(load_settings(), home=f"{folder}/home", spark_port=15113)
+        make_sample(Path(settings.lake_uri), scale)
+        measured = [pair(settings, Path(folder), number) for number in range(pairs)]
+        shares = where_time_goes(settings)
+    show(scale, measured, shares)
+
+
+def pair(settings: Settings, folder: Path, number: int) -> dict[str, float]:
+    """One run of each kind, one right after the other."""
+    found: dict[str, float] = {}
+    found["ours cold"] = seconds_of(lambda: subprocess.run(stagehold(f"cold-{number}"), env=environment(settings), check=True))
+    with spark_server(settings):
+        for word in ("first", "warm"):
+            started = time.perf_counter()
+            run_locally(request(settings, f"{word}-{number}"), settings, quiet)
+            found[f"ours {word}"] = time.perf_counter() - started
+    for layout in LAYOUTS:
+        command = [sys.executable, str(HAND_WRITTEN), settings.lake_uri, f"{folder}/{layout}-{number}", "2", "--layout", layout]
+        started = time.perf_counter()
+        answer = subprocess.run(command, env=environment(settings), check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        whole = time.perf_counter() - started
+        _, warm = json.loads(answer.stdout)
+        found |= {f"{layout} cold": whole - warm, f"{layout} warm": warm}
+    print({name: round(seconds, 1) for name, seconds in found.items()}, flush=True)
+    return found
+
+
+def stagehold(interval: str) -> list[str]:
+    return [sys.executable, "-m", "stagehold", "run", PIPELINE, "--interval", interval, "--json"]
+
+
+def environment(settings: Settings) -> dict[str, str]:
+    return {**os.environ, **settings.environment, "PYTHONPATH": os.pathsep.join([settings.project, *sys.path])}
+
+
+def seconds_of(step: Callable[[], Any]) -> float:
+    started = time.perf_counter()
+    step()
+    return time.perf_counter() - started
+
+
+def request(settings: Settings, interval: str) -> RunRequest:
+    pipeline = find_pipeline(PIPELINE, settings)
+    return RunRequest(pipeline, f"bench/{interval}", interval, dict(pipeline.params))
+
+
+def quiet(line: str) -> None:
+    """Progress is for people."""
+
+
+def where_time_goes(settings: Settings) -> dict[str, float]:
+    """Seconds of one warm run by what they were spent on; writing includes computing what is written."""
+    with spark_server(settings):
+        run_locally(request(settings, "before-shares"), settings, quiet)
+        took: dict[str, float] = defaultdict(float)
+        with timed(took):
+            began = time.perf_counter()
+            run_locally(request(settings, "shares"), settings, quiet)
+            took["whole run"] = time.perf_counter() - began
+    return dict(took)
+
+
+@contextmanager
+def timed(took: dict[str, float]) -> Iterator[None]:
+    """Count the seconds inside the steps of a wave."""
+
+    def counting(name: str, step: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*given: Any, **named: Any) -> Any:
+            began = time.perf_counter()
+            try:
+                return step(*given, **named)
+            finally:
+                took[name] += time.perf_counter() - began
+
+        return counted
+
+    steps = {
+        "compute and write": (waves, "stage_frame"),
+        "fingerprint and metrics": (waves, "measure"),
+        "gate": (waves, "judge"),
+        "publish": (waves, "publish"),
+        "ledger": (Partitions, "record"),
+    }
+    patches = [mock.patch.object(owner, step, counting(name, getattr(owner, step))) for name, (owner, step) in steps.items()]
+    for patch in patches:
+        patch.start()
+    try:
+        yield
+    finally:
+        for patch in patches:
+            patch.stop()
+
+
+def show(scale: float, measured: list[dict[str, float]], shares: dict[str, float]) -> None:
+    ratios = {
+        f"{kind}, against a {layout} job": [one[f"ours {kind}"] / one[f"{layout} {kind}"] for one in measured]
+        for kind in ("warm", "cold")
+        for layout in LAYOUTS
+    }
+    facts = {"machine": platform.platform(), "cores": os.cpu_count(), "load": os.getloadavg(), "python": platform.python_version()}
+    facts |= {package: version(package) for package in ("pyspark", "delta-spark", "deltalake")}
+    facts |= {"scale": scale, "at": datetime.now(UTC).isoformat(timespec="seconds")}
+    RESULTS.write_text(json.dumps(facts | {"seconds": measured, "ratios": ratios, "one warm run": shares}, indent=2) + "\n")
+    for name, found in ratios.items():
+        print(f"{name:36} median {statistics.median(found):.2f}  ({', '.join(f'{ratio:.2f}' for ratio in sorted(found))})")
+    for name, seconds in shares.items():
+        print(f"{name:36} {seconds:6.2f} s  {seconds / shares['whole run']:.1%}")
+
+
+if __name__ == "__main__":
+    main()
