@@ -62,6 +62,13 @@ def test_attempts_of_a_run_are_in_the_order_they_began(ledger):
     assert [found.epoch for found in ledger.attempts.of_run("run-1")] == [1, 2, 3]
 
 
+def test_recent_attempts_of_a_pipeline_are_newest_first(ledger):
+    for epoch in (3, 1, 2):
+        ledger.attempts.start(attempt(epoch))
+    ledger.attempts.start(replace(attempt(4, run_id="run-2"), pipeline="costs"))
+    assert ledger.attempts.recent("sales", 2) == (attempt(3), attempt(2))
+
+
 def test_a_failure_text_may_hold_what_a_database_refuses(ledger):
     ledger.attempts.start(attempt())
     ledger.attempts.finish(attempt().attempt_id, AttemptState.FAILED, "a\x00b\ud800c 'quoted' %s é")

@@ -51,6 +51,15 @@ def test_other_stages_intervals_and_pipelines_do_not_mix(ledger, lease):
     assert ledger.partitions.newest_of("sales", "2024-01-03") == {}
 
 
+def test_seconds_of_a_partition_are_those_of_the_first_run_that_timed_the_stage(ledger, lease):
+    other = Cell("sales", "orders", "2024-01-01")
+    timed = [record(0, seconds=1.5), record(1, seconds=2.5), record(2), record(0, cell=other, seconds=9.0)]
+    ledger.partitions.record([*timed, record(0, run_id="run-2", seconds=7.0), record(0, run_id="run-3")], lease)
+    assert ledger.partitions.seconds_each("joined", ["run-1", "run-2"]) == 2.0
+    assert ledger.partitions.seconds_each("joined", ["run-4", "run-3", "run-2"]) == 7.0
+    assert ledger.partitions.seconds_each("joined", ["run-3"]) is None
+
+
 def test_a_fenced_attempt_records_nothing(ledger, lease):
     newer = ledger.leases.seize(NAME, "you", 60)
     with pytest.raises(Fenced):

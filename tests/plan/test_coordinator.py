@@ -546,7 +546,7 @@ def test_a_pause_is_at_most_a_year():
 
 def test_settings_come_from_the_pipeline():
     spec = CheckpointSettings(tolerable_failures=2)
-    assert CoordinatorSettings.of(spec) == CoordinatorSettings(interval=30, timeout=600, tolerable_failures=2)
+    assert CoordinatorSettings.of(spec, 30) == CoordinatorSettings(interval=30, timeout=600, tolerable_failures=2)
 
 
 def test_a_task_that_the_run_does_not_have_is_refused_by_name():

@@ -1,65 +1,25 @@
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from stagehold.model.records import Attempt, AttemptState, Cell, PartitionRecord, PartitionState
+from stagehold.model.records import Cell, PartitionRecord, PartitionState
 from stagehold.plan.cost import Estimate, estimate, recorded_seconds
 from stagehold.plan.resume import Action, Decision, ResumePlan
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def at(seconds):
-    return START + timedelta(seconds=seconds)
+def recorded(stage, partition, seconds):
+    facts = {"rows": 1, "fingerprint": "", "compute_key": "", "recorded_at": START, "seconds": seconds}
+    return PartitionRecord(Cell("sample", stage, "i"), partition, PartitionState.CONSUMABLE, "run", "x", 1, 1, "t", 1, (), **facts)
 
 
-def attempt(name, second=0):
-    return Attempt(name, "run", "sample", "i", "region", 1, AttemptState.FINISHED, at(second))
-
-
-def recorded(name, stage, partition, wave, second):
-    cell = Cell("sample", stage, "i")
-    return PartitionRecord(cell, partition, PartitionState.CONSUMABLE, "run", name, 1, wave, "t", 1, (), 1, "", "", at(second))
-
-
-def records(text):
-    """ "attempt stage partitions wave second", one per comma; partitions are digits."""
-    parts = [part.split() for part in text.split(",") if part]
-    return [
-        recorded(name, stage, int(index), int(wave), float(second)) for name, stage, indices, wave, second in parts for index in indices
-    ]
-
-
-TABLE = [
-    ("nothing was recorded", "", {}),
-    ("a wave's time is shared by its partitions", "x a 01 0 10", {"a": {0: 5, 1: 5}}),
-    ("the next wave begins where the last one ended", "x a 0 0 10, x a 1 1 12", {"a": {0: 10, 1: 2}}),
-    ("stages of one region follow each other", "x a 0 0 10, x b 0 0 11", {"a": {0: 10}, "b": {0: 1}}),
-    ("another attempt has its own start", "x a 0 0 10, y a 1 0 105", {"a": {0: 10, 1: 5}}),
-    ("the newest record of a partition counts", "x a 0 0 10, y a 0 0 103", {"a": {0: 3}}),
-    ("records of an unknown attempt tell nothing", "z a 0 0 10", {}),
-    ("a clock that is behind takes no time back", "y a 0 0 50", {"a": {0: 0}}),
-]
-
-
-@pytest.mark.parametrize(("text", "expected"), [row[1:] for row in TABLE], ids=[row[0] for row in TABLE])
-def test_recorded_seconds(text, expected):
-    assert recorded_seconds([attempt("x"), attempt("y", 100)], records(text)) == expected
-
-
-@settings(max_examples=50, deadline=None)
-@given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 9), st.integers(0, 100)), max_size=12, unique_by=lambda each: each[:2]))
-def test_all_partitions_together_take_as_long_as_the_attempt(waves):
-    ordered = sorted(waves, key=lambda each: each[2])
-    found = recorded_seconds(
-        [attempt("x")], [recorded("x", stage, index, wave, second) for wave, (stage, index, second) in enumerate(ordered)]
-    )
-    total = sum(seconds for timed in found.values() for seconds in timed.values())
-    assert total == pytest.approx(ordered[-1][2] if ordered else 0)
+def test_the_newest_time_of_a_partition_counts_and_an_adopted_one_has_none():
+    records = [recorded("a", 0, 10.0), recorded("a", 1, 2.0), recorded("b", 0, 1.5), recorded("a", 0, 3.0), recorded("a", 1, None)]
+    assert recorded_seconds(records) == {"a": {0: 3.0, 1: 2.0}, "b": {0: 1.5}}
+    assert recorded_seconds([]) == {}
 
 
 def plan(text):

@@ -16,7 +16,7 @@ from stagehold.settings import Settings, load_settings
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from stagehold.model.records import Attempt, PartitionRecord
+    from stagehold.model.records import PartitionRecord
     from stagehold.model.spec import Pipeline
     from stagehold.plan.cost import Estimate, Seconds
     from stagehold.plan.what_if import Consequences, PipelineConsequences
@@ -129,15 +129,12 @@ def _timed(pipeline: Pipeline, settings: Settings) -> Seconds:
     """How long partitions took in the newest runs; nothing where there is no ledger to ask, since the question needs none."""
     from stagehold.plan.cost import recorded_seconds
 
-    by_id: dict[str, dict[int, float]] = {}
-    for attempts, records in _history(pipeline.name, settings):
-        for stage, seconds in recorded_seconds(attempts, records).items():
-            by_id.setdefault(stage, {}).update(seconds)
+    by_id = recorded_seconds(_history(pipeline.name, settings))
     return {stage.name: by_id[stage.id] for stage in pipeline.stages if stage.id in by_id}
 
 
-def _history(pipeline: str, settings: Settings) -> Sequence[tuple[Sequence[Attempt], Sequence[PartitionRecord]]]:
-    """Attempts and records of the newest runs, oldest first. A ledger that is not there is not made."""
+def _history(pipeline: str, settings: Settings) -> Sequence[PartitionRecord]:
+    """What the newest runs recorded, oldest first. A ledger that is not there is not made."""
     from stagehold.ledger.ledger import Ledger
 
     kind, _, path = settings.ledger_url.partition(":///")
@@ -146,6 +143,6 @@ def _history(pipeline: str, settings: Settings) -> Sequence[tuple[Sequence[Attem
     try:
         with Ledger.open(settings.ledger_url) as ledger:
             runs = reversed(ledger.runs.recent(RUNS_TIMED, pipeline))
-            return [(ledger.attempts.of_run(run.run_id), ledger.partitions.of_run(run.run_id)) for run in runs]
+            return [record for run in runs for record in ledger.partitions.of_run(run.run_id)]
     except StageholdError:
         return ()

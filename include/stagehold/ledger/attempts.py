@@ -37,6 +37,12 @@ class Attempts:
         with self._database.reading() as connection:
             return tuple(attempt_from(row) for row in connection.execute(query).mappings())
 
+    def recent(self, pipeline: str, limit: int) -> tuple[Attempt, ...]:
+        """The pipeline's attempts that began last, newest first."""
+        query = select(attempts).where(attempts.c.pipeline == pipeline).order_by(attempts.c.started_at.desc()).limit(limit)
+        with self._database.reading() as connection:
+            return tuple(attempt_from(row) for row in connection.execute(query).mappings())
+
     def newest(self, pipeline: str, interval: str, region: str, share: Share | None = None) -> tuple[Attempt, ...]:
         """The newest attempt of every partition of ``share``, whatever run and cut it belongs to, newest first."""
         columns = attempts.c

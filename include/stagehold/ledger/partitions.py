@@ -47,6 +47,17 @@ class Partitions:
             rows = connection.execute(select(partitions).where(partitions.c.run_id == run_id).order_by(partitions.c.id)).mappings()
             return tuple(partition_from(row) for row in rows)
 
+    def seconds_each(self, stage: str, run_ids: Sequence[str]) -> float | None:
+        """The average time of a partition of a stage, by its id, in the first of these runs that timed one; None without any."""
+        columns = partitions.c
+        with self._database.reading() as connection:
+            for run_id in run_ids:
+                average = select(func.avg(columns.seconds)).where(columns.run_id == run_id, columns.stage == stage)
+                seconds = connection.scalar(average)
+                if seconds is not None:
+                    return float(seconds)
+        return None
+
     def _newest(self, *cells: ColumnElement[bool]) -> tuple[PartitionRecord, ...]:
         # The inner query is answered by the index alone, so that what older attempts left (files, reasons) is never read.
         columns = partitions.c

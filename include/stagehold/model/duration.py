@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from typing import Annotated
+from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, PlainSerializer
+from pydantic import BeforeValidator, PlainSerializer, PlainValidator
 from pydantic_core import PydanticCustomError
 
 UNITS = {
@@ -16,6 +16,7 @@ UNITS = {
     "s": timedelta(seconds=1),
     "ms": timedelta(milliseconds=1),
 }
+AUTO = "auto"
 ALLOWED = "a whole number with a unit: 500ms, 30s, 10min, 1h, 1d"
 SHAPE = re.compile(r"([0-9]{1,15})\s*(" + "|".join(UNITS) + ")")
 
@@ -39,6 +40,19 @@ def write_duration(duration: timedelta) -> str:
     return f"{duration // UNITS[unit]}{unit}"
 
 
+def read_duration_or_auto(given: object) -> timedelta | str:
+    if given == AUTO:
+        return AUTO
+    try:
+        return more_than_nothing(read_duration(given))
+    except PydanticCustomError as error:
+        raise PydanticCustomError("duration", f"{error.message_template}; or {AUTO}") from None
+
+
+def write_duration_or_auto(duration: timedelta | str) -> str:
+    return duration if isinstance(duration, str) else write_duration(duration)
+
+
 def more_than_nothing(duration: timedelta) -> timedelta:
     if duration <= timedelta(0):
         raise PydanticCustomError("duration", "more than 0s")
@@ -46,3 +60,6 @@ def more_than_nothing(duration: timedelta) -> timedelta:
 
 
 Duration = Annotated[timedelta, BeforeValidator(read_duration), PlainSerializer(write_duration, when_used="json")]
+DurationOrAuto = Annotated[
+    timedelta | Literal["auto"], PlainValidator(read_duration_or_auto), PlainSerializer(write_duration_or_auto, when_used="json")
+]

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, JsonValue
 
-from stagehold.model.duration import Duration, more_than_nothing
+from stagehold.model.duration import Duration, DurationOrAuto, more_than_nothing
 from stagehold.model.key_groups import HIGHEST
 from stagehold.model.spec_part import Count, SpecPart
 from stagehold.model.spec_source import Source
@@ -88,9 +88,12 @@ class Output(SpecPart):
 
 
 class CheckpointSettings(SpecPart):
-    """``interval`` is also the wanted length of a wave: work lost by a kill is at most about that."""
+    """``interval`` is also the wanted length of a wave: work lost by a kill is at most about that.
 
-    interval: PositiveDuration = timedelta(seconds=30)
+    With `auto` it follows from what a commit costs and how often attempts failed.
+    """
+
+    interval: DurationOrAuto = timedelta(seconds=30)
     retained: Count = 1
     min_pause: Duration = timedelta(0)
     timeout: PositiveDuration = timedelta(minutes=10)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from stagehold.model.duration import AUTO
 from stagehold.model.key_groups import default_max_parallelism
 from stagehold.model.spec import Exchange, OutputType
 from stagehold.model.spec_draft import Draft
-from stagehold.model.spec_form import AUTO, InputForm, show, suggest
+from stagehold.model.spec_form import InputForm, show, suggest
 from stagehold.model.spec_graph import key_of
 from stagehold.model.spec_share_checks import check_shares
 from stagehold.model.spec_yaml import Problem

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, JsonValue, PlainValidator, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
+from stagehold.model.duration import AUTO
 from stagehold.model.key_groups import HIGHEST
 from stagehold.model.spec import (
     CheckpointSettings,
@@ -26,7 +27,6 @@ from stagehold.model.spec_yaml import MAPPING, Document, FieldPath, Problem
 
 Columns = Annotated[tuple[str, ...], BeforeValidator(lambda given: (given,) if isinstance(given, str) else given)]
 Params = Annotated[Mapping[str, JsonValue], BeforeValidator(lambda given: {} if given is None else given)]
-AUTO = "auto"
 AutoCount = Annotated[int | Literal["auto"], PlainValidator(lambda given: _count_or_auto(given))]
 Switch = Annotated[bool, Field(strict=True)]
 Options = Annotated[Mapping[str, str], BeforeValidator(lambda given: _option_texts(given))]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from graphlib import CycleError, TopologicalSorter
 
+from stagehold.model.duration import AUTO
 from stagehold.model.execution_mode import StageExchange, output_types
 from stagehold.model.spec import Exchange, OutputType
-from stagehold.model.spec_form import AUTO, PipelineForm, StageForm
+from stagehold.model.spec_form import PipelineForm, StageForm
 
 Producers = Mapping[str, tuple[str, ...]]
 

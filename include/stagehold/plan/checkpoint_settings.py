@@ -31,10 +31,10 @@ class CoordinatorSettings:
     every_task: bool = False
 
     @staticmethod
-    def of(spec: CheckpointSettings) -> CoordinatorSettings:
-        """What a pipeline declares."""
+    def of(spec: CheckpointSettings, interval: float) -> CoordinatorSettings:
+        """What a pipeline declares, and the ``interval`` that it declares or that was chosen for it."""
         return CoordinatorSettings(
-            interval=spec.interval.total_seconds(),
+            interval=interval,
             min_pause=spec.min_pause.total_seconds(),
             timeout=spec.timeout.total_seconds(),
             tolerable_failures=spec.tolerable_failures,

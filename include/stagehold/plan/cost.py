@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
-from itertools import groupby
 from statistics import fmean
 
-from stagehold.model.records import Attempt, PartitionRecord
+from stagehold.model.records import PartitionRecord
 from stagehold.plan.resume import Decision, ResumePlan
 
 Seconds = Mapping[str, Mapping[int, float]]  # by stage and partition
@@ -37,30 +35,13 @@ def estimate(plan: ResumePlan, seconds: Seconds) -> Estimate:
     return Estimate(len(running), len(saved), _sum(running, seconds, averages), _sum(saved, seconds, averages), unknown)
 
 
-def recorded_seconds(attempts: Iterable[Attempt], records: Sequence[PartitionRecord]) -> Seconds:
-    """How long each recorded partition took: its share of its wave, which took the time since the wave before it.
-
-    Keys are stage ids. Records whose attempt is not among ``attempts`` tell nothing. The newest record of a partition counts.
-    """
-    started = {attempt.attempt_id: attempt.started_at for attempt in attempts}
+def recorded_seconds(records: Iterable[PartitionRecord]) -> Seconds:
+    """How long each partition took when it was timed last, by stage id; ``records`` are oldest first."""
     seconds: dict[str, dict[int, float]] = {}
-    in_order = sorted((each for each in records if each.attempt_id in started), key=lambda each: (each.recorded_at, *_wave(each)))
-    for (attempt, stage, _), wave in groupby(in_order, _wave):
-        partitions = list(wave)
-        ended = partitions[-1].recorded_at
-        share = _between(started[attempt], ended) / len(partitions)
-        started[attempt] = ended
-        seconds.setdefault(stage, {}).update({record.partition: share for record in partitions})
+    for record in records:
+        if record.seconds is not None:
+            seconds.setdefault(record.cell.stage, {})[record.partition] = record.seconds
     return seconds
-
-
-def _wave(record: PartitionRecord) -> tuple[str, str, int]:
-    return record.attempt_id, record.cell.stage, record.wave
-
-
-def _between(start: datetime, end: datetime) -> float:
-    """Clocks of two machines may disagree; no work takes less than nothing."""
-    return max(0.0, (end - start).total_seconds())
 
 
 def _sum(decisions: Iterable[Decision], seconds: Seconds, averages: Mapping[str, float]) -> float:

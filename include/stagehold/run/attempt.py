@@ -24,11 +24,11 @@ from stagehold.plan.explanation import explain
 from stagehold.plan.healing import healings, lost_data, missing_inputs
 from stagehold.plan.regions import stage_regions
 from stagehold.plan.resume import Action, Decision, ResumePlan
-from stagehold.plan.waves import WaveSizer
 from stagehold.run import book
 from stagehold.run.adoption import adopt
 from stagehold.run.faults import Point, reach
 from stagehold.run.frames import FrameBuilder
+from stagehold.run.pace import wave_sizer
 from stagehold.run.planning import counted, decide_counts, plan_region
 from stagehold.run.region_task import Progress, RegionOutcome, RegionTask
 from stagehold.run.sessions import open_session, release_session, session_id, translate
@@ -192,7 +192,7 @@ class RegionAttempt:
             suite=load_suite(Path(self.settings.suites) / f"{stage.gate}.yaml") if stage.gate else None,
             ledger=self.ledger,
             heartbeat=self.heartbeat,
-            sizer=WaveSizer(self.task.pipeline.checkpoint.interval, self.settings.spark_cores * 2),
+            sizer=wave_sizer(stage, pipeline, self.ledger, self.settings),
             home=self.settings.home_path,
             progress=self.progress,
         )

@@ -27,7 +27,7 @@ from stagehold.model.records import Attempt, Cell, Event, GateResult, PartitionR
 from stagehold.model.spec import Stage
 from stagehold.plan.reproduction import remark
 from stagehold.plan.resume import Action, Decision
-from stagehold.plan.waves import WaveSizer
+from stagehold.plan.waves import MeasuredWave, WaveSizer
 from stagehold.run.faults import Point, reach, reach_within
 from stagehold.run.frames import FrameBuilder
 
@@ -66,17 +66,20 @@ class StageRunner:
         fence(self.location, self.attempt.epoch, self.rivals)
         self._reach(Point.AFTER_FENCE, 0)
         remaining = tuple(decisions)
-        size, wave, refused = self.sizer.first(len(remaining)), 0, []
+        size, wave, refused = self.sizer.first(len(remaining)), 0, list[Verdict]()
         while remaining:
-            wave, started = wave + 1, time.monotonic()
-            current, remaining = remaining[:size], remaining[size:]
-            refused += self._wave(wave, current, schema)
-            size = self.sizer.following(len(current), time.monotonic() - started, len(remaining))
+            wave += 1
+            self.progress(f"{self.stage.name}: wave {wave} takes {size.partitions} of {len(remaining)} partitions: {size.reason}")
+            current, remaining = remaining[: size.partitions], remaining[size.partitions :]
+            verdicts, measured = self._wave(wave, current, schema)
+            refused += verdicts
+            size = self.sizer.following(measured, len(remaining))
         if refused:
             raise GateBlocked(self.stage.name, _reasons(refused))
         return wave
 
-    def _wave(self, wave: int, decisions: Sequence[Decision], schema: StructType) -> list[Verdict]:
+    def _wave(self, wave: int, decisions: Sequence[Decision], schema: StructType) -> tuple[list[Verdict], MeasuredWave]:
+        """What the gate refused, and how long everything took."""
         started = time.monotonic()
         partitions = tuple(decision.partition for decision in decisions)
         self._reach(Point.BEFORE_WRITE, wave)
@@ -93,6 +96,7 @@ class StageRunner:
                 self.frames.group_columns(self.stage),
                 arranged=self.frames.is_arranged(self.stage),
             )
+        written = time.monotonic()
         self._reach(Point.AFTER_WRITE, wave)
         metrics = measure(self.frames.spark, staged, schema, partitions)
         self._reach(Point.AFTER_MEASURE, wave)
@@ -101,11 +105,12 @@ class StageRunner:
         blocked = {verdict.partition for verdict in refused}
         version = self._publish(wave, staged, [one for one in metrics if one.partition not in blocked], decisions)
         self._reach(Point.AFTER_PUBLISH, wave)
-        self._record(wave, staged, metrics, decisions, version, refused)
+        self._record(wave, staged, metrics, decisions, version, refused, (time.monotonic() - started) / len(decisions))
         self._record_verdicts(verdicts)
         self._reach(Point.AFTER_RECORD, wave)
-        self._tell(wave, metrics, blocked, version, time.monotonic() - started)
-        return refused
+        ended = time.monotonic()
+        self._tell(wave, metrics, blocked, version, ended - started)
+        return refused, MeasuredWave(len(decisions), ended - started, ended - written)
 
     def _publish(self, wave: int, staged: StagedWave, passing: Sequence[PartitionMetrics], decisions: Sequence[Decision]) -> int | None:
         if not passing:
@@ -128,6 +133,7 @@ class StageRunner:
         decisions: Sequence[Decision],
         version: int | None,
         refused: Sequence[Verdict],
+        seconds: float,
     ) -> None:
         keys, reasons = _keys(decisions), _reasons(refused)
         remarks = _remarks(decisions, metrics)
@@ -149,6 +155,7 @@ class StageRunner:
                 compute_key=keys[one.partition],
                 recorded_at=now,
                 reason=reasons.get(one.partition) or remarks.get(one.partition),
+                seconds=seconds,
             )
             for one in metrics
         ]
