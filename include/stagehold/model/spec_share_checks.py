@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from stagehold.model.duration import AUTO
 from stagehold.model.graph import UnionFind
 from stagehold.model.output_types import properties_of
 from stagehold.model.spec import Exchange
 from stagehold.model.spec_draft import Draft
-from stagehold.model.spec_form import AUTO, show
+from stagehold.model.spec_form import show
 from stagehold.model.spec_yaml import Problem
 
 CUT_ALIKE = "only where all stages that run together are cut alike"
