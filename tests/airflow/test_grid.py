@@ -183,3 +183,8 @@ def test_a_stage_without_stored_output_counts_nothing():
     made.dag_run.request.pipeline = pipeline  # type: ignore[misc]
     grid = run_grid(made)
     assert (grid.stages[0].stored, grid.partitions) == (False, 0)
+
+
+def test_a_skewed_partition_says_so() -> None:
+    grid = run_grid(facts([REUSE] * 3, [record(0), record(1), record(2, rows=99)]))
+    assert [cell.skew for cell in grid.stages[0].cells] == [None, None, "99 rows, 9.0 times the median of 11"]

@@ -85,3 +85,15 @@ def test_misspelt_names_are_refused_with_the_known_ones(ledger, arguments, messa
     assert (result.exit_code, result.stdout) == (1, "")
     assert message in result.stderr
     assert DECLARED in result.stderr
+
+
+def test_a_skewed_partition_is_marked_with_figures(ledger):
+    lease = ledger.leases.acquire("lease", "me", 60)
+    ledger.runs.start(run("run-1"))
+    ledger.partitions.record([record(0), record(1), record(2, rows=80)], lease)
+    assert [one["skew"] for one in json.loads(invoke("sales", "--json"))["partitions"]] == [
+        None,
+        None,
+        "80 rows, 8.0 times the median of 10",
+    ]
+    assert "skewed: 80 rows, 8.0 times the median of 10" in " ".join(invoke("sales").split())

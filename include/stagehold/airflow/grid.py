@@ -16,6 +16,7 @@ from stagehold.plan.explanation import explain
 from stagehold.plan.regions import Region
 from stagehold.plan.resume import Action, Decision, ResumePlan
 from stagehold.plan.shares import newest_covering, share_of
+from stagehold.plan.skew import skew_text, skewed
 
 if TYPE_CHECKING:
     from stagehold.airflow.dag_runs import StageholdDagRun
@@ -37,7 +38,10 @@ class CellState(StrEnum):
 
 @dataclass(frozen=True)
 class PartitionCell:
-    """One partition. The fields after ``reason`` are None without a record; ``run_id`` is the run that computed it."""
+    """One partition. The fields after ``reason`` are None without a record; ``run_id`` is the run that computed it.
+
+    ``skew`` says how much larger than the stage's others it is, None unless that is much.
+    """
 
     partition: int
     state: CellState
@@ -50,6 +54,7 @@ class PartitionCell:
     version: int | None = None
     run_id: str | None = None
     recorded_at: datetime | None = None
+    skew: str | None = None
 
 
 @dataclass(frozen=True)
@@ -192,7 +197,10 @@ def _stage_row(stage: Stage, facts: RunFacts) -> StageRow:
     running = _running(region, facts)
     records = {record.partition: record for record in facts.recorded.get(stage.id, ())}
     decisions = facts.plan.of(stage.name)
-    cells = tuple(_cell(decision, records.get(decision.partition), running=_has(running, decision.partition)) for decision in decisions)
+    skew = {partition: skew_text(found) for partition, found in skewed(list(records.values())).items()}
+    cells = tuple(
+        _cell(one, records.get(one.partition), skew.get(one.partition), running=_has(running, one.partition)) for one in decisions
+    )
     return StageRow(
         name=stage.name,
         region=region,
@@ -239,7 +247,7 @@ def _failure(attempt: Attempt, facts: RunFacts) -> str | None:
     return "The attempt ended without a word: its process was killed or its machine was lost. What it had committed is kept."
 
 
-def _cell(decision: Decision, record: PartitionRecord | None, *, running: bool) -> PartitionCell:
+def _cell(decision: Decision, record: PartitionRecord | None, skew: str | None, *, running: bool) -> PartitionCell:
     state = _cell_state(decision, record, running=running)
     if record is None:
         return PartitionCell(decision.partition, state, decision.action, decision.reason)
@@ -255,6 +263,7 @@ def _cell(decision: Decision, record: PartitionRecord | None, *, running: bool) 
         version=record.version,
         run_id=record.run_id,
         recorded_at=record.recorded_at,
+        skew=skew,
     )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -32,11 +33,11 @@ def partitions(pipeline: PipelineName, interval: Interval = None, stage: StageNa
     with Ledger.open(settings.ledger_url) as ledger:
         wanted = interval or _newest_interval(pipeline, ledger)
         recorded = ledger.partitions.newest_of(pipeline, wanted) if wanted else {}
-    found = _chosen(pipeline, stage, recorded, settings)
+    found = tuple(_with_skew(_chosen(pipeline, stage, recorded, settings)))
     if as_json:
-        print_document({"pipeline": pipeline, "interval": wanted, "partitions": [_document(record) for record in found]})
+        print_document({"pipeline": pipeline, "interval": wanted, "partitions": [_document(record, skew) for record, skew in found]})
     elif found:
-        print_table(f"{pipeline} for {wanted}", COLUMNS, map(_cells, found))
+        print_table(f"{pipeline} for {wanted}", COLUMNS, (_cells(record, skew) for record, skew in found))
     else:
         typer.echo(_nothing(pipeline, wanted, stage))
 
@@ -60,6 +61,16 @@ def _chosen(pipeline: str, stage: str | None, recorded: Recorded, settings: Sett
     return recorded.get(declared.get(stage, stage), ())
 
 
+def _with_skew(records: Sequence[PartitionRecord]) -> Iterator[tuple[PartitionRecord, str | None]]:
+    """Each record with what makes it much larger than the others of its stage, if it is."""
+    from stagehold.plan.skew import skew_text, skewed
+
+    for _, stage in groupby(records, key=lambda record: record.cell.stage):
+        own = list(stage)
+        found = skewed(own)
+        yield from ((record, skew_text(found[record.partition]) if record.partition in found else None) for record in own)
+
+
 def _declared_stages(pipeline: str, settings: Settings) -> dict[str, str]:
     """Stage ids by stage name."""
     from stagehold.model.spec_file import find_pipeline
@@ -74,15 +85,15 @@ def _nothing(pipeline: str, interval: str | None, stage: str | None) -> str:
     return f"{pipeline} has nothing recorded of {what} for {interval}. `stagehold run {pipeline} --interval {interval}` makes it."
 
 
-def _document(record: PartitionRecord) -> dict[str, Any]:
+def _document(record: PartitionRecord, skew: str | None) -> dict[str, Any]:
     facts = asdict(record)
-    return {"stage": facts.pop("cell")["stage"], "bytes": record.bytes, **facts}
+    return {"stage": facts.pop("cell")["stage"], "bytes": record.bytes, "skew": skew, **facts}
 
 
-def _cells(record: PartitionRecord) -> tuple[str, ...]:
+def _cells(record: PartitionRecord, skew: str | None) -> tuple[str, ...]:
     from rich.filesize import decimal
 
     version = "" if record.version is None else str(record.version)
     numbers = (str(record.rows), decimal(record.bytes), version, str(record.epoch))
     place = (record.cell.stage, str(record.partition), record.state)
-    return *place, *numbers, record.reason or ""
+    return *place, *numbers, "; ".join(filter(None, (record.reason, skew and f"skewed: {skew}")))

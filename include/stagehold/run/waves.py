@@ -27,6 +27,7 @@ from stagehold.model.records import Attempt, Cell, Event, GateResult, PartitionR
 from stagehold.model.spec import Stage
 from stagehold.plan.reproduction import remark
 from stagehold.plan.resume import Action, Decision
+from stagehold.plan.skew import skew_text, skewed
 from stagehold.plan.waves import MeasuredWave, WaveSizer
 from stagehold.run.faults import Point, reach, reach_within
 from stagehold.run.frames import FrameBuilder
@@ -74,6 +75,7 @@ class StageRunner:
             verdicts, measured = self._wave(wave, current, schema)
             refused += verdicts
             size = self.sizer.following(measured, len(remaining))
+        self._warn_of_skew(decisions)
         if refused:
             raise GateBlocked(self.stage.name, _reasons(refused))
         return wave
@@ -188,6 +190,12 @@ class StageRunner:
             state = "blocked by its gate" if one.partition in blocked else f"consumable, version {version}"
             self.progress(f"{self.stage.name}[{one.partition}] {state}: {one.rows} rows (epoch {self.attempt.epoch}, wave {wave})")
         self.progress(f"{self.stage.name}: wave {wave}, {len(metrics)} partitions, took {seconds:.1f} s")
+
+    def _warn_of_skew(self, decisions: Sequence[Decision]) -> None:
+        """Of the partitions computed just now, name those that are much larger than the stage's others."""
+        found = skewed(self.ledger.partitions.newest(self.cell))
+        for partition in sorted(found.keys() & {decision.partition for decision in decisions}):
+            self._warn("skewed", f"{self.stage.name}[{partition}] is skewed: {skew_text(found[partition])}")
 
     def _warn(self, kind: str, text: str) -> None:
         self.progress(f"warning: {text}")

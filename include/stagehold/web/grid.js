@@ -79,6 +79,7 @@ function Chosen({ stage, cell, runId }) {
     ["On resume", `${cell.action}: ${cell.reason}`],
     ["Rows", cell.rows?.toLocaleString()],
     ["Size", cell.bytes === null ? null : bytes(cell.bytes)],
+    ["Skewed", cell.skew],
     ["Attempt", cell.epoch === null ? null : `epoch ${cell.epoch}, wave ${cell.wave}`],
     ["Table version", cell.version],
     ["Recorded", cell.recorded_at && clock(cell.recorded_at)],

@@ -49,6 +49,7 @@ export const clock = (moment) => new Date(moment).toLocaleString([], { dateStyle
 export function cellText(stage, cell, runId) {
   const facts = [`${stage.name}[${cell.partition}]: ${LOOKS[lookOf(cell)].text}`, cell.reason];
   if (cell.rows !== null) facts.push(plural(cell.rows, "row"));
+  if (cell.skew) facts.push(`skewed: ${cell.skew}`);
   if (cell.epoch !== null) facts.push(`attempt epoch ${cell.epoch}, wave ${cell.wave}`);
   if (cell.run_id !== null && !cell.run_id.endsWith(`/${runId}`)) facts.push(`computed by run ${cell.run_id}`);
   return facts.join(" · ");
