@@ -14,12 +14,15 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 
 from stagehold.errors import SourceUnusable
+from stagehold.ledger import Ledger
+from stagehold.ledger.engine import Database
 from stagehold.model.spec import Stage
 from stagehold.model.spec_source import Source
 from stagehold.run.source_frames import SourceFrames
 from stagehold.run.sources import Sources
 
 pytestmark = pytest.mark.spark
+NO_LEDGER = Ledger(Database("sqlite:///unused"))
 
 
 @pytest.fixture
@@ -27,7 +30,7 @@ def frames(spark, tmp_path):
     def open_source(**fields) -> SourceFrames:
         source = Source(**{"splits": 2, "path": "${lake}", **fields})
         stage = Stage(name="orders", job="jobs:orders", source=source, partitions=source.count, max_parallelism=128)
-        return SourceFrames(spark, "orders", Sources(str(tmp_path), "r1").of(stage))
+        return SourceFrames(spark, "orders", Sources("p", "2024-01-01", "r1", str(tmp_path), NO_LEDGER).of(stage))
 
     return open_source
 

@@ -10,17 +10,21 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from stagehold.errors import SourceChanged, SourceMissing, SourceUnusable
+from stagehold.ledger import Ledger
+from stagehold.ledger.engine import Database
 from stagehold.model.spec import Stage
 from stagehold.model.spec_source import Source
-from stagehold.run.sources import SourceReading, Sources
+from stagehold.run.source_reading import SourceReading
+from stagehold.run.sources import Sources
 
+NO_LEDGER = Ledger(Database("sqlite:///unused"))
 WEIRD = "a b:c%d/é"
 
 
 def read(lake, run_id="r1", **fields) -> SourceReading:
     source = Source(**{"kind": "parquet", "splits": 4, **fields})
     stage = Stage(name="orders", job="jobs:orders", source=source, partitions=source.count, max_parallelism=128)
-    return Sources(str(lake), run_id).of(stage)
+    return Sources("p", "2024-01-01", run_id, str(lake), NO_LEDGER).of(stage)
 
 
 def fingerprints(*arguments, **fields):
@@ -73,7 +77,7 @@ def test_a_file_that_two_splits_name_would_be_read_twice(folder, splits):
 def test_sources_are_listed_once_so_that_what_was_planned_is_read(folder):
     source = Source(kind="parquet", path="${lake}/*.parquet", splits=1)
     stage = Stage(name="orders", job="jobs:orders", source=source, partitions=1, max_parallelism=1)
-    sources = Sources(str(folder), "r1")
+    sources = Sources("p", "2024-01-01", "r1", str(folder), NO_LEDGER)
     before = sources.of(stage)
     (folder / "part-99.parquet").write_text("late")
     assert sources.of(stage) is before

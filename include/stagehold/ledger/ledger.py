@@ -13,6 +13,7 @@ from stagehold.ledger.leases import Leases
 from stagehold.ledger.migrate import migrate
 from stagehold.ledger.partition_counts import PartitionCounts
 from stagehold.ledger.partitions import Partitions
+from stagehold.ledger.positions import Positions
 from stagehold.ledger.runs import Runs
 
 
@@ -29,6 +30,7 @@ class Ledger:
         self.leases = Leases(database)
         self.partitions = Partitions(database)
         self.partition_counts = PartitionCounts(database)
+        self.positions = Positions(database)
         self.gates = GateResults(database)
         self.events = Events(database)
         self.acceptances = Acceptances(database)

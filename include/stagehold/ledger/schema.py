@@ -162,8 +162,8 @@ positions = Table(
     Index(None, "run_id"),
     sqlite_autoincrement=True,
     comment=(
-        "Scope: how far a run of one interval read an incremental source. Lifetime: appended, never rewritten; a run's counts for others "
-        "when that run has finished. No column is ever NULL."
+        "Scope: what one interval reads of an incremental source. Lifetime: written once, when the interval is first computed by the run "
+        "named, and kept; it counts for all other intervals at once. No column is ever NULL."
     ),
 )
 

@@ -29,7 +29,7 @@ from stagehold.run.adoption import adopt
 from stagehold.run.faults import Point, reach
 from stagehold.run.frames import FrameBuilder
 from stagehold.run.pace import wave_sizer
-from stagehold.run.planning import counted, decide_counts, plan_region
+from stagehold.run.planning import counted, decide_counts, plan_region, sources_of
 from stagehold.run.region_task import Progress, RegionOutcome, RegionTask
 from stagehold.run.sessions import open_session, release_session, session_id, translate
 from stagehold.run.sources import Sources
@@ -79,6 +79,7 @@ class RegionAttempt:
         self._reach(Point.AFTER_LEASE)
         if self._died:
             self._adopt()
+        self._take_increments()
         plan = self._plan_with_inputs()
         for line in explain(plan, self.task.region.stages):
             self.progress(str(line))
@@ -101,9 +102,16 @@ class RegionAttempt:
     def _stored_stages(self) -> tuple[str, ...]:
         return tuple(name for name in self.task.region.stages if self.task.pipeline.stage(name).output.type.stored)
 
+    def _take_increments(self) -> None:
+        """What an incremental source gives this interval is settled before anything of it is planned."""
+        for stage in map(self.task.pipeline.stage, self.task.region.stages):
+            position = self._sources.take(stage) if stage.source and stage.source.incremental else None
+            if position is not None:
+                self.progress(f"{stage.name}: {self.task.interval} reads {position}, now and whenever it is run again")
+
     @cached_property
     def _sources(self) -> Sources:
-        return Sources(self.settings.lake_uri, self.task.run_id)
+        return sources_of(self.task.request, self.ledger, self.settings)
 
     def _plan(self) -> ResumePlan:
         stages = self.task.region.stages

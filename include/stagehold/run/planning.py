@@ -43,7 +43,7 @@ def plan_run(request: RunRequest, ledger: Ledger, settings: Settings) -> ResumeP
     """The plan for the whole run, as resume, preview and dry run show it."""
     forced = _forced(request)
     accepted = frozenset(stage.name for stage in request.pipeline.stages) - forced if forced else frozenset[str]()
-    sources = Sources(settings.lake_uri, request.run_id)
+    sources = sources_of(request, ledger, settings)
     return resume_plan(situation(request, ledger, settings, sources, accepted=accepted, forced=forced))
 
 
@@ -51,6 +51,11 @@ def plan_region(request: RunRequest, stages: tuple[str, ...], ledger: Ledger, se
     """The plan an attempt of one region follows: what earlier regions of the run left is taken as it is."""
     accepted = frozenset(stage.name for stage in request.pipeline.stages) - frozenset(stages)
     return resume_plan(situation(request, ledger, settings, sources, accepted=accepted, forced=_forced(request)))
+
+
+def sources_of(request: RunRequest, ledger: Ledger, settings: Settings) -> Sources:
+    """The run's sources, not looked at yet."""
+    return Sources(request.pipeline.name, request.interval, request.run_id, settings.lake_uri, ledger)
 
 
 def counted(request: RunRequest, ledger: Ledger) -> CountedPipeline:

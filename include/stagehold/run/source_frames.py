@@ -11,12 +11,12 @@ from functools import cached_property, reduce
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from stagehold.errors import SourceUnusable
+from stagehold.errors import SourceChanged, SourceUnusable
 from stagehold.lake.columns import is_reserved
 from stagehold.lake.location import spark_uri
 from stagehold.model.source_file import SourceFile
 from stagehold.model.spec_source import INFER, Source, SourceKind
-from stagehold.run.sources import SourceReading, Split
+from stagehold.run.source_reading import SourceReading, Split
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
@@ -34,8 +34,14 @@ class SourceFrames:
     reading: SourceReading
 
     def frame(self, partition: int) -> DataFrame:
-        """The rows of one split."""
+        """The rows of one split.
+
+        :raises SourceChanged: a file of it is no longer what was taken
+        """
         split = self.reading.splits[partition]
+        spoiled = [self.reading.spoiled[file.path] for file in split.files if file.path in self.reading.spoiled]
+        if spoiled:
+            raise SourceChanged(self.stage, spoiled)
         if split.condition is not None:
             return self._database(split)
         if not split.files:
@@ -62,7 +68,8 @@ class SourceFrames:
             return StructType([field for field in fields if not is_reserved(field.name)])
         if self._source.ddl is not None and self._source.ddl != INFER:
             return self.spark.createDataFrame([], self._source.ddl).schema
-        assert self.reading.sample is not None, "sources without a declared schema have a file"
+        if self.reading.sample is None:
+            raise SourceUnusable(self.stage, "no file is left that shows its columns", "Put one of those it has read back")
         reader = self._reader.option("inferSchema", "true") if self._source.ddl == INFER else self._reader
         return reader.load(_paths([SourceFile(self.reading.sample, 0, "")])).schema
 

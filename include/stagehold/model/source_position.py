@@ -1,0 +1,48 @@
+"""How far an incremental source was read: what one interval has taken of it, for good."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from stagehold.model.source_file import SourceFile
+
+
+@dataclass(frozen=True)
+class FilesRead:
+    """Files that one interval reads, as they were when it took them; none if there was nothing new."""
+
+    files: tuple[SourceFile, ...]
+
+    def __str__(self) -> str:
+        return f"{len(self.files)} new files"
+
+
+@dataclass(frozen=True)
+class VersionsRead:
+    """What a Delta table's commits after ``after`` added, up to ``version``; with None, all that the table held then."""
+
+    after: int | None
+    version: int
+
+    def __str__(self) -> str:
+        if self.after is None:
+            return f"the table at version {self.version}"
+        return f"what versions {self.after + 1} to {self.version} added" if self.version > self.after else "nothing, as no version is new"
+
+
+Position = FilesRead | VersionsRead
+
+
+def write_position(position: Position) -> dict[str, Any]:
+    """As plain data for JSON."""
+    if isinstance(position, VersionsRead):
+        return {"after": position.after, "version": position.version}
+    return {"files": [[file.path, file.bytes, file.version] for file in position.files]}
+
+
+def read_position(data: dict[str, Any]) -> Position:
+    """What `write_position` wrote."""
+    if "files" in data:
+        return FilesRead(tuple(SourceFile(path, size, version) for path, size, version in data["files"]))
+    return VersionsRead(data["after"], data["version"])

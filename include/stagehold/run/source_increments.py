@@ -1,0 +1,116 @@
+"""Incremental sources of one interval: what there is now, what may be taken of it, and how what was taken is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from stagehold.errors import SourceChanged, SourceMissing, SourceUnusable
+from stagehold.model.source_file import SourceFile
+from stagehold.model.source_position import FilesRead, Position, VersionsRead
+from stagehold.model.spec_source import Source, SourceKind
+from stagehold.plan.source_positions import changes_since, last_version, new_files, new_versions
+from stagehold.plan.source_splits import deal
+from stagehold.run.source_delta import TableFiles, files_added, files_of_version, newest_version
+from stagehold.run.source_files import find_files, in_lake
+from stagehold.run.source_reading import SourceReading, split_files
+
+Taken = Mapping[str, Position]  # by interval
+
+
+class Increment(Protocol):
+    """An incremental source as it is now."""
+
+    def check(self, taken: Taken) -> None:
+        """Refuse to take anything while what was ``taken`` has changed, or if what would be taken cannot be read.
+
+        :raises SourceMissing: there is nothing, and never was
+        :raises SourceChanged: rows would be lost or read twice
+        """
+
+    def choose(self, taken: Taken) -> Position:
+        """What an interval that has taken nothing takes."""
+
+    def reading(self, position: Position) -> SourceReading:
+        """The splits of what an interval took."""
+
+
+def increment_of(stage: str, source: Source, lake_uri: str) -> Increment:
+    place = source.path or ""
+    if source.kind is SourceKind.DELTA:
+        uri = in_lake(place, lake_uri)
+        return TableIncrement(stage, source, uri, newest_version(stage, uri))
+    return FileIncrement(stage, source, find_files(place, lake_uri))
+
+
+@dataclass(frozen=True)
+class FileIncrement:
+    stage: str
+    source: Source
+    listed: tuple[SourceFile, ...]
+
+    def check(self, taken: Taken) -> None:
+        _check_kind(self.stage, taken, FilesRead)
+        if not self.listed and not taken:
+            raise SourceMissing(self.stage, str(self.source.path))
+        changes = () if self.source.skips_changes else changes_since(self.listed, taken.values())
+        if changes:
+            raise SourceChanged(self.stage, changes)
+
+    def choose(self, taken: Taken) -> Position:
+        return new_files(self.listed, taken.values())
+
+    def reading(self, position: Position) -> SourceReading:
+        """What was taken is dealt as it was then. Files that changed since spoil their splits, but only those that are computed."""
+        if not isinstance(position, FilesRead):
+            raise _of_another_kind(self.stage)
+        sample = next((file.path for file in (*position.files, *self.listed)), None)
+        spoiled = {} if self.source.skips_changes else self._spoiled(position)
+        return SourceReading(self.source, split_files(self.source, deal(position.files, self.source.count)), sample, spoiled=spoiled)
+
+    def _spoiled(self, position: FilesRead) -> dict[str, str]:
+        now = {file.path: file for file in self.listed}
+        gone = {file.path: f"{file.path} was taken to be read, and is gone" for file in position.files if file.path not in now}
+        changed = [now[file.path] for file in position.files if file.path in now and now[file.path] != file]
+        return gone | dict(zip((file.path for file in changed), changes_since(changed, [position]), strict=True))
+
+
+@dataclass(frozen=True)
+class TableIncrement:
+    stage: str
+    source: Source
+    uri: str
+    newest: int
+
+    def check(self, taken: Taken) -> None:
+        _check_kind(self.stage, taken, VersionsRead)
+        last = last_version(taken.values())
+        if last is not None and self.newest < last and not self.source.skips_changes:
+            raise SourceChanged(self.stage, [f"{self.uri} was read up to version {last}, and now has {self.newest}: it was made anew"])
+        self._files(new_versions(self.newest, taken.values()))
+
+    def choose(self, taken: Taken) -> Position:
+        return new_versions(self.newest, taken.values())
+
+    def reading(self, position: Position) -> SourceReading:
+        if not isinstance(position, VersionsRead):
+            raise _of_another_kind(self.stage)
+        table = self._files(position)
+        return SourceReading(self.source, split_files(self.source, deal(table.files, self.source.count), table.schema), schema=table.schema)
+
+    def _files(self, position: VersionsRead) -> TableFiles:
+        if position.after is None:
+            return files_of_version(self.stage, self.uri, position.version)
+        skip = self.source.skips_changes
+        return files_added(self.stage, self.uri, position.after + 1, position.version, skip_changes=skip)
+
+
+def _check_kind(stage: str, taken: Taken, kind: type[Position]) -> None:
+    if not all(isinstance(position, kind) for position in taken.values()):
+        raise _of_another_kind(stage)
+
+
+def _of_another_kind(stage: str) -> SourceUnusable:
+    reason = "its earlier intervals read files where there is a table now, or the other way round"
+    return SourceUnusable(stage, reason, "Give the stage a uid that it did not have before")

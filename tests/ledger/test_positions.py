@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.ledger.samples import CELL, in_processes
+
+from stagehold.ledger import Ledger
+from stagehold.model.source_file import SourceFile
+from stagehold.model.source_position import FilesRead, VersionsRead
+from stagehold.plan.source_positions import new_files
+
+FILES = tuple(SourceFile(f"/raw/{number}", number, str(number)) for number in range(6))
+OTHER = replace(CELL, interval="2024-01-02")
+
+
+@pytest.mark.parametrize("position", [FilesRead(FILES), FilesRead(()), VersionsRead(None, 7), VersionsRead(7, 9)])
+def test_what_an_interval_took_stays_whatever_it_would_choose_later(ledger, position):
+    assert ledger.positions.take(CELL, "run-1", lambda _: position) == position
+    assert ledger.positions.take(CELL, "run-2", lambda _: VersionsRead(1, 2)) == position
+    assert ledger.positions.taken(CELL.pipeline, CELL.stage) == {CELL.interval: position}
+
+
+def test_who_chooses_knows_what_all_other_intervals_took(ledger):
+    first = ledger.positions.take(CELL, "run-1", lambda _: FilesRead(FILES[:2]))
+    known = []
+    ledger.positions.take(OTHER, "run-2", lambda taken: known.append(taken) or FilesRead(()))
+    assert known == [{CELL.interval: first}]
+
+
+def test_positions_of_other_stages_and_pipelines_do_not_mix(ledger):
+    ledger.positions.take(CELL, "run-1", lambda _: FilesRead(FILES))
+    assert ledger.positions.taken(CELL.pipeline, "another") == {}
+    assert ledger.positions.taken("another", CELL.stage) == {}
+
+
+def test_intervals_that_take_at_once_take_each_file_once(ledger_url):
+    def take(number):
+        with Ledger.open(ledger_url) as own:
+            listed = FILES[: number + 3]  # each of them sees another state of the folder
+            cell = replace(CELL, interval=str(number))
+            return own.positions.take(cell, "run", lambda taken: new_files(listed, taken.values())).files
+
+    with Ledger.open(ledger_url):
+        pass
+    taken = [file for files in in_processes(4, take) for file in files]
+    assert sorted(taken) == list(FILES)
