@@ -11,7 +11,7 @@ from stagehold.settings import load_settings
 
 pipeline = find_pipeline("shipping_priority", load_settings())
 
-with DAG("handwritten_example", schedule=None, tags=["stagehold"], params=run_params(pipeline), default_args={"retries": 2}):
+with DAG("handwritten_example", schedule=None, tags=["stagehold"], params=run_params(pipeline)):
 
     @task
     def announce() -> None:

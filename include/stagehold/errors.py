@@ -24,6 +24,7 @@
     |   +-- TableSchemaConflict   a published table cannot take the columns a stage now has
     |   +-- GateBlocked           a gate said no; the data has to change first
     |   +-- GateErrored           a gate could not be judged, so it said neither yes nor no
+    |   +-- RestartRefused        the restart strategy allows no further attempt
     |   +-- Fenced                a newer attempt owns this work
     |   +-- RunIdTaken            a run id names the run of another pipeline or interval
     |   +-- LedgerTooNew          a newer Stagehold has migrated the ledger
@@ -328,6 +329,17 @@ class GateErrored(Terminal):
         super().__init__(
             f"Suite {suite} could not judge {expectation}: {reason}.{offered} "
             "Nothing of this wave was published; what was recorded before stays safe to read. Mend the suite, then run `stagehold resume`."
+        )
+
+
+class RestartRefused(Terminal):
+    """An attempt was killed, and the pipeline's restart strategy allows no further one."""
+
+    def __init__(self, region: str, reason: str) -> None:
+        self.region, self.reason = region, reason
+        super().__init__(
+            f"The last attempt of {region} ended without a word (killed, or its machine was lost), and it is not restarted: {reason}. "
+            "What it had committed is kept, and what was recorded stays safe to read. `stagehold resume` goes on from there."
         )
 
 

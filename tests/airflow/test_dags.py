@@ -141,53 +141,36 @@ def probe(dags: Path) -> dict:
 
 
 @pytest.mark.parametrize(
-    ("restart", "expected"),
+    ("restart", "retries", "first_delay"),
     [
-        ({"strategy": "none"}, {"retries": 0}),
-        ({"strategy": "fixed-delay", "attempts": 5, "delay": "7s"}, {"retries": 5, "retry_delay": timedelta(seconds=7)}),
-        ({"strategy": "fixed-delay", "attempts": 0}, {"retries": 0, "retry_delay": timedelta(seconds=1)}),
-        ({"strategy": "failure-rate", "failures": 3, "interval": "1min"}, {"retries": 4, "retry_delay": timedelta(seconds=1)}),
-        (
-            {"strategy": "exponential-delay", "initial": "2s", "max": "10s", "multiplier": 3},
-            {
-                "retries": 4,
-                "retry_delay": timedelta(seconds=2),
-                "retry_exponential_backoff": 3,
-                "max_retry_delay": timedelta(seconds=10),
-            },
-        ),
-        (
-            {},
-            {
-                "retries": 4,
-                "retry_delay": timedelta(seconds=1),
-                "retry_exponential_backoff": 1.5,
-                "max_retry_delay": timedelta(minutes=1),
-            },
-        ),
+        ({"strategy": "none"}, 0, 1),
+        ({"strategy": "fixed-delay", "attempts": 5, "delay": "7s"}, 100, 7),
+        ({"strategy": "failure-rate", "failures": 3, "interval": "1min", "delay": "0s"}, 100, 0),
+        ({"strategy": "exponential-delay", "initial": "2s", "max": "10s", "multiplier": 3}, 100, 2),
+        ({}, 100, 1),
     ],
 )
-def test_the_restart_strategy_becomes_airflows_retries(built, restart, expected):
-    from stagehold.airflow.compile import retry_args
-    from stagehold.settings import Settings
+def test_airflow_leaves_every_retry_to_the_restart_strategy(built, restart, retries, first_delay):
+    from stagehold.airflow.compile import compile_pipeline
+    from stagehold.airflow.retry import StrategyRetryPolicy
 
-    pipeline = built({"restart": restart} if restart else {})
-    assert retry_args(pipeline.restart, Settings(attempt_retries=4)) == expected
+    for task in compile_pipeline(built({"restart": restart} if restart else {})).tasks:
+        assert (task.retries, task.retry_delay) == (retries, timedelta(seconds=first_delay))
+        assert isinstance(task.retry_policy, StrategyRetryPolicy)
+        assert not task.retry_exponential_backoff
 
 
 def test_stages_fused_by_a_pipelined_output_are_one_task(built):
     from stagehold.airflow.compile import compile_pipeline
-    from stagehold.settings import Settings
 
-    dag = compile_pipeline(built({}, output={"type": "pipelined"}), Settings())
+    dag = compile_pipeline(built({}, output={"type": "pipelined"}))
     assert edges(dag) == {"first__second": set()}
 
 
 def test_the_pipelines_own_params_are_in_the_form_with_their_type(built):
     from stagehold.airflow.compile import compile_pipeline
-    from stagehold.settings import Settings
 
-    params = compile_pipeline(built({"params": {"segment": "BUILDING", "limit": 10, "strict": True}}), Settings()).params
+    params = compile_pipeline(built({"params": {"segment": "BUILDING", "limit": 10, "strict": True}})).params
     assert {name: (params.get_param(name).schema["type"], params[name]) for name in ("segment", "limit", "strict")} == {
         "segment": ("string", "BUILDING"),
         "limit": ("integer", 10),

@@ -14,7 +14,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from stagehold.errors import Fenced, SparkUnavailable, Terminal, Transient, UnknownName
+from stagehold.errors import SparkUnavailable, UnknownName
 from stagehold.plan.shares import Share
 from stagehold.run.region_task import RegionOutcome
 
@@ -36,7 +36,7 @@ def operator(airflow_home):
 @pytest.fixture
 def runner(monkeypatch):
     """Replaces the region runner; ``runner.error`` is what it raises."""
-    made = SimpleNamespace(ran=[], cancelled=[], error=None)
+    made = SimpleNamespace(ran=[], error=None)
 
     def run(task, settings, progress):
         made.ran.append(task)
@@ -46,7 +46,6 @@ def runner(monkeypatch):
         return RegionOutcome(reused=13, computed=3, waves=1, seconds=1.23456)
 
     monkeypatch.setattr("stagehold.run.region.run_region", run)
-    monkeypatch.setattr("stagehold.run.region.cancel_region", lambda task, settings: made.cancelled.append(task))
     monkeypatch.setattr("stagehold.airflow.region_operator.die_with_parent", lambda: None)
     return made
 
@@ -55,7 +54,8 @@ def context(**params):
     dag_run = SimpleNamespace(
         dag_id="shipping_priority", run_id="scheduled__1", partition_key=None, data_interval_start=None, logical_date=DUE, run_after=DUE
     )
-    return {"dag_run": dag_run, "params": {"restore_from_stage": None, "interval": None, **params}}
+    task_instance = SimpleNamespace(try_number=1, max_tries=100)
+    return {"ti": task_instance, "dag_run": dag_run, "params": {"restore_from_stage": None, "interval": None, **params}}
 
 
 def test_the_task_is_told_everything_about_the_run(operator, runner):
@@ -102,34 +102,34 @@ def test_progress_goes_to_the_task_log(operator, runner, monkeypatch):
     ]
 
 
-def test_an_error_that_another_try_cannot_help_fails_the_task_at_once(operator, runner):
-    from airflow.sdk.exceptions import AirflowFailException
-
-    runner.error = Fenced("orders", 1, 2)
-    assert isinstance(runner.error, Terminal)
-    with pytest.raises(AirflowFailException, match="was fenced by epoch 2"):
-        operator.execute(context())
-
-
-def test_an_error_that_may_pass_is_left_to_airflows_retries(operator, runner):
-    from airflow.sdk.exceptions import AirflowFailException
-
+def test_an_error_comes_out_as_it_is_since_the_retry_policy_decides(operator, runner):
     runner.error = SparkUnavailable("nobody answers")
-    assert isinstance(runner.error, Transient)
-    with pytest.raises(SparkUnavailable) as caught:
+    with pytest.raises(SparkUnavailable):
         operator.execute(context())
-    assert not isinstance(caught.value, AirflowFailException)
 
 
-def test_a_kill_cancels_the_spark_work_of_this_task(operator, runner):
+def test_a_kill_interrupts_the_work_and_ends_the_task_for_good(operator, runner, monkeypatch):
+    from airflow.sdk.exceptions import AirflowTaskTerminated
+
+    monkeypatch.setattr("stagehold.run.region.run_region", lambda task, settings, progress: operator.on_kill())
+    with pytest.raises(AirflowTaskTerminated, match="orders was cancelled"):
+        operator.execute(context())
+
+
+def test_a_kill_before_the_start_or_after_the_end_has_nothing_to_interrupt(operator, runner):
+    operator.on_kill()
     operator.execute(context())
     operator.on_kill()
-    assert runner.cancelled == runner.ran
 
 
-def test_a_kill_before_the_start_has_nothing_to_cancel(operator, runner):
-    operator.on_kill()
-    assert runner.cancelled == []
+@pytest.mark.parametrize(
+    ("try_number", "max_tries", "again"),
+    [(1, 100, False), (2, 100, True), (9, 100, True), (3, 102, False), (4, 102, True)],
+    ids=["first try", "retry", "late retry", "first after a clear", "retry after a clear"],
+)
+def test_a_try_that_nobody_asked_for_is_told_so(operator, runner, try_number, max_tries, again):
+    operator.execute({**context(), "ti": SimpleNamespace(try_number=try_number, max_tries=max_tries)})
+    assert runner.ran[0].again is again
 
 
 def test_a_region_that_does_not_exist_is_refused_when_the_dag_is_parsed(operator):

@@ -18,7 +18,7 @@ from stagehold.local.airflow_client import AirflowClient, DagRun
 from stagehold.local.control import living_supervisor
 from stagehold.local.demo import published_top_orders
 from stagehold.local.oracle import expected_top_orders
-from stagehold.model.records import Attempt, PartitionRecord
+from stagehold.model.records import Attempt, Event, PartitionRecord
 from stagehold.run.faults import FaultAction, Point, inject
 from stagehold.settings import Settings
 
@@ -60,6 +60,10 @@ class Stack:
     def attempts(self, run: DagRun) -> tuple[Attempt, ...]:
         with Ledger.open(self.settings.ledger_url) as ledger:
             return ledger.attempts.of_run(f"{run.dag_id}/{run.run_id}")
+
+    def events(self, run: DagRun) -> tuple[Event, ...]:
+        with Ledger.open(self.settings.ledger_url) as ledger:
+            return ledger.events.of_run(f"{run.dag_id}/{run.run_id}")
 
     def failures(self, run: DagRun) -> list[str]:
         return [f"{attempt.region} {attempt.epoch}: {attempt.failure}" for attempt in self.attempts(run) if attempt.failure]

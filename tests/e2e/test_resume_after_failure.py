@@ -77,7 +77,8 @@ def test_a_zombie_that_wakes_up_after_its_successor_changes_nothing_readable(sta
     finished = stack.records("zombie")
     versions = table_versions(finished[STAGE][0].table)
     thaw(zombie)
-    until(lambda: any("Fenced" in failure for failure in stack.failures(run)), "the zombie finds out that it was fenced")
+    assert [attempt.failure_rule for attempt in attempts_of(stack, run)] == ["worker_lost", None]
+    until(lambda: any(event.kind == "fenced" for event in stack.events(run)), "the zombie finds out that it was fenced")
     thaw(supervisor)
     until(lambda: "was fenced by epoch 2" in stack.log(run, STAGE, 1), "the zombie's log says so")
     assert stack.records("zombie") == finished

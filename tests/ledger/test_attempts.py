@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.ledger.samples import attempt
 
-from stagehold.model.records import AttemptState
+from stagehold.model.records import AttemptState, FailureClass
 from stagehold.plan.shares import Share
 
 
@@ -29,6 +29,14 @@ def test_the_first_end_of_an_attempt_stays(ledger, ending):
     assert (ended.state, ended.failure, ended.ended_at is None) == (ending, "why", False)
     assert ledger.attempts.finish(attempt().attempt_id, AttemptState.FAILED, "too late") is False
     assert ledger.attempts.of_run("run-1") == (ended,)
+
+
+def test_a_failure_keeps_its_class_and_the_rule_that_gave_it(ledger):
+    ledger.attempts.start(attempt())
+    facts = {"failure_class": FailureClass.ENVIRONMENT, "failure_rule": "disk_full"}
+    ledger.attempts.finish(attempt().attempt_id, AttemptState.FAILED, "OSError: no space", **facts)
+    (ended,) = ledger.attempts.of_run("run-1")
+    assert (ended.failure_class, ended.failure_rule) == (FailureClass.ENVIRONMENT, "disk_full")
 
 
 def test_what_never_began_does_not_end(ledger):

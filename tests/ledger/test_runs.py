@@ -46,6 +46,18 @@ def test_ending_a_run_takes_an_ending(ledger):
     assert ledger.runs.get("run-1") == run()
 
 
+def test_a_run_waits_for_a_restart_until_it_is_started_again(ledger):
+    ledger.runs.start(run())
+    for _ in range(2):
+        ledger.runs.await_restart("run-1")
+        assert ledger.runs.get("run-1").state is RunState.RESTARTING
+    assert ledger.runs.start(run()).state is RunState.RUNNING
+    ledger.runs.await_restart("run-1")
+    assert ledger.runs.finish("run-1", RunState.FAILED) is True
+    ledger.runs.await_restart("run-1")
+    assert ledger.runs.get("run-1").state is RunState.FAILED
+
+
 def test_an_unknown_run_is_named_with_those_that_exist(ledger):
     ledger.runs.start(run())
     for ask in (ledger.runs.get, lambda run_id: ledger.runs.finish(run_id, RunState.FAILED)):

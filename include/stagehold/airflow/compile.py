@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import DAG, Param
 
 from stagehold.airflow.region_operator import INTERVAL, RESTORE_FROM_STAGE, RegionOperator
+from stagehold.airflow.retry import retry_arguments
 from stagehold.errors import InvalidSpec, StageholdError
-from stagehold.model.spec import Pipeline, RestartSettings, RestartStrategy, Stage
+from stagehold.model.spec import Pipeline, Stage
 from stagehold.model.spec_file import load_each_pipeline
 from stagehold.plan.partition_counts import with_counts
 from stagehold.plan.regions import Region, stage_regions
@@ -38,14 +38,14 @@ class CompiledFolder:
 
 def compile_folder(settings: Settings) -> CompiledFolder:
     """Compile every YAML file of the pipelines folder; a bad file never takes a good one down with it."""
-    results = [_compiled(loaded, settings) for loaded in load_each_pipeline(settings)]
+    results = [_compiled(loaded) for loaded in load_each_pipeline(settings)]
     return CompiledFolder(
         dags=tuple(result for result in results if isinstance(result, DAG)),
         problems=tuple(result for result in results if isinstance(result, StageholdError)),
     )
 
 
-def compile_pipeline(pipeline: Pipeline, settings: Settings) -> DAG:
+def compile_pipeline(pipeline: Pipeline) -> DAG:
     """The DAG of ``pipeline``. The DAG id is the pipeline's name and the task ids are the names of its regions."""
     dag = DAG(
         dag_id=pipeline.name,
@@ -55,7 +55,7 @@ def compile_pipeline(pipeline: Pipeline, settings: Settings) -> DAG:
         max_active_runs=MAX_ACTIVE_RUNS,
         tags=["stagehold"],
         params=run_params(pipeline),
-        default_args=retry_args(pipeline.restart, settings),
+        default_args=retry_arguments(pipeline),
         doc_md=_documentation(pipeline),
     )
     for region in stage_regions(pipeline):
@@ -94,30 +94,11 @@ def run_params(pipeline: Pipeline) -> dict[str, Param]:
     }
 
 
-def retry_args(restart: RestartSettings, settings: Settings) -> dict[str, Any]:
-    """Airflow's retry arguments for a restart strategy; a strategy without a limit gets the limit from the settings."""
-    match restart.strategy:
-        case RestartStrategy.NONE:
-            return {"retries": 0}
-        case RestartStrategy.FIXED_DELAY:
-            retries = settings.attempt_retries if restart.attempts is None else restart.attempts
-            return {"retries": retries, "retry_delay": restart.delay or timedelta(seconds=1)}
-        case RestartStrategy.FAILURE_RATE:
-            return {"retries": settings.attempt_retries, "retry_delay": restart.delay or timedelta(seconds=1)}
-        case RestartStrategy.EXPONENTIAL_DELAY:
-            return {
-                "retries": settings.attempt_retries if restart.attempts is None else restart.attempts,
-                "retry_delay": restart.initial or timedelta(seconds=1),
-                "retry_exponential_backoff": restart.multiplier or 1.5,
-                "max_retry_delay": restart.max or timedelta(minutes=1),
-            }
-
-
-def _compiled(loaded: Pipeline | InvalidSpec, settings: Settings) -> DAG | StageholdError:
+def _compiled(loaded: Pipeline | InvalidSpec) -> DAG | StageholdError:
     if isinstance(loaded, InvalidSpec):
         return loaded
     try:
-        return compile_pipeline(loaded, settings)
+        return compile_pipeline(loaded)
     except StageholdError as error:
         return error
 

@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
-from airflow.sdk.exceptions import AirflowFailException
+from airflow.sdk.exceptions import AirflowTaskTerminated
 
 from stagehold.airflow.intervals import interval_of, ledger_run_id
-from stagehold.errors import Terminal, UnknownName
+from stagehold.airflow.retry import retry_arguments
+from stagehold.errors import UnknownName
 from stagehold.model.spec import Pipeline
 from stagehold.plan.regions import Region, stage_regions
 from stagehold.plan.shares import Share
@@ -44,13 +45,13 @@ class RegionOperator(BaseOperator):
     ui_color = "#dcfce7"
 
     def __init__(self, *, pipeline: Pipeline, region: str, share: str | None = None, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+        super().__init__(**{**retry_arguments(pipeline), **kwargs})
         self.pipeline_name = pipeline.name
         self.region_name = region
         self._pipeline = pipeline
         self._region = _region_named(pipeline, region)
         self._share = None if share is None else Share.parse(share)
-        self._working_on: RegionTask | None = None
+        self._working = False
 
     def execute(self, context: Context) -> dict[str, float]:
         # Imported here because DAG files import this module, and the runner reaches libraries that are slow to import.
@@ -58,19 +59,23 @@ class RegionOperator(BaseOperator):
 
         die_with_parent()
         context["share"] = str(self._share)  # type: ignore[typeddict-unknown-key]  # read by the name of a mapped task
-        self._working_on = self._region_task(context)
+        self._working = True
         try:
-            outcome = run_region(self._working_on, load_settings(), self.log.info)
-        except Terminal as error:
-            raise AirflowFailException(str(error)) from error
+            outcome = run_region(self._region_task(context), load_settings(), self.log.info)
+        except KeyboardInterrupt as stop:
+            raise AirflowTaskTerminated(f"{self.region_name} was cancelled. `stagehold resume` goes on from what is consumable.") from stop
+        finally:
+            self._working = False
         self.log.info("%s: reused %d, computed %d in %d wave(s)", self.region_name, outcome.reused, outcome.computed, outcome.waves)
         return {"reused": outcome.reused, "computed": outcome.computed, "waves": outcome.waves, "seconds": round(outcome.seconds, 3)}
 
     def on_kill(self) -> None:
-        from stagehold.run.region import cancel_region
+        """Airflow calls this in its handler of SIGTERM, so on top of `execute`: interrupt it, and it cleans up on its way out.
 
-        if self._working_on is not None:
-            cancel_region(self._working_on, load_settings())
+        Airflow kills what is still there 5 s later.
+        """
+        if self._working:
+            raise KeyboardInterrupt
 
     def _region_task(self, context: Context) -> RegionTask:
         from stagehold.run.region_task import RegionTask
@@ -90,7 +95,13 @@ class RegionOperator(BaseOperator):
             owner=f"airflow:{run_id}/{self.task_id}" if self._share is None else f"airflow:{run_id}/{self.task_id}/{self._share}",
             launcher="airflow",
             share=self._share,
+            again=is_retry(context["ti"], self.retries or 0),
         )
+
+
+def is_retry(task_instance: Any, retries: int) -> bool:
+    """Whether Airflow tries again by itself. The first try, and the first one after a clear, were asked for by somebody."""
+    return bool(task_instance.try_number > task_instance.max_tries - retries + 1)
 
 
 def run_interval(dag_run: Any, asked: str | None) -> str:

@@ -9,7 +9,7 @@ from stagehold.ledger.endings import may_end_as
 from stagehold.ledger.engine import Database
 from stagehold.ledger.rows import attempt_from, attempt_row
 from stagehold.ledger.schema import attempts
-from stagehold.model.records import Attempt, AttemptState
+from stagehold.model.records import Attempt, AttemptState, FailureClass
 from stagehold.model.states import ATTEMPT
 from stagehold.plan.shares import Share, newest_covering
 
@@ -25,11 +25,20 @@ class Attempts:
         with self._database.writing() as connection:
             connection.execute(self._database.insert(attempts).values(attempt_row(attempt)).on_conflict_do_nothing())
 
-    def finish(self, attempt_id: str, state: AttemptState, failure: str | None) -> bool:
+    def finish(
+        self,
+        attempt_id: str,
+        state: AttemptState,
+        failure: str | None,
+        *,
+        failure_class: FailureClass | None = None,
+        failure_rule: str | None = None,
+    ) -> bool:
         """End the attempt. False when its state does not allow that: an end stays, and what never began does not end."""
+        facts = {"failure": failure, "failure_class": failure_class, "failure_rule": failure_rule}
         ending = update(attempts).where(attempts.c.attempt_id == attempt_id, attempts.c.state.in_(may_end_as(ATTEMPT, state)))
         with self._database.writing() as connection:
-            return connection.execute(ending.values(state=state, failure=failure, ended_at=DatabaseTime())).rowcount == 1
+            return connection.execute(ending.values(state=state, ended_at=DatabaseTime(), **facts)).rowcount == 1
 
     def of_run(self, run_id: str) -> tuple[Attempt, ...]:
         """The run's attempts in the order they began."""

@@ -25,7 +25,8 @@ class Runs:
     def start(self, run: Run) -> Run:
         """Record ``run``, or put the run of that id back to RUNNING; every task of a run may call it. The first start's facts stay.
 
-        Resuming is a new life of the run, so it may leave a terminal state, which no transition does.
+        Resuming is a new life of the run, so it may leave a terminal state, which no transition of the machine does: in Flink
+        it would be a new job. The same id is kept because Airflow keeps it, and because the attempts tell the lives apart.
         Run ids are unique in the whole ledger: another pipeline's or interval's run with this id raises RunIdTaken.
         """
         new = self._database.insert(runs).values(run_row(run))
@@ -37,6 +38,12 @@ class Runs:
                 taken = _get(connection, run.run_id)
                 raise RunIdTaken(run.run_id, f"{taken.pipeline} {taken.interval}", f"{run.pipeline} {run.interval}")
         return run_from(row)
+
+    def await_restart(self, run_id: str) -> None:
+        """Note that the run waits for the restart of what failed; a run that has ended, or waits already, is left alone."""
+        waiting = update(runs).where(runs.c.run_id == run_id, runs.c.state == RunState.RUNNING).values(state=RunState.RESTARTING)
+        with self._database.writing() as connection:
+            connection.execute(waiting)
 
     def finish(self, run_id: str, state: RunState) -> bool:
         """End the run. False when its state does not allow that, as when it has ended: the first end stays until the next start."""

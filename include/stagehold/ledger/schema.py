@@ -8,7 +8,7 @@ from __future__ import annotations
 from sqlalchemy import JSON, BigInteger, Boolean, Column, Float, Index, Integer, MetaData, String, Table, Text
 
 from stagehold.ledger.columns import DataFiles, FreeText, UtcTime, words
-from stagehold.model.records import AttemptState, PartitionState, RunState
+from stagehold.model.records import AttemptState, FailureClass, PartitionState, RunState
 
 SCHEMA_VERSION = "0002"
 VERSION_TABLE = "ledger_version"
@@ -52,7 +52,7 @@ attempts = Table(
     Column("started_at", UtcTime, nullable=False),
     Column("ended_at", UtcTime),
     Column("failure", FreeText),
-    Column("failure_class", String(32)),
+    Column("failure_class", words(FailureClass)),
     Column("failure_rule", FreeText),
     Column("share", String(64)),
     Index(None, "run_id"),

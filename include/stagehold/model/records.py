@@ -46,6 +46,19 @@ class AttemptState(StrEnum):
     FAILED = "failed"
 
 
+class FailureClass(StrEnum):
+    """What kind of failure an error is, the class that decides first."""
+
+    NON_RECOVERABLE = "non_recoverable"  # trying again cannot help
+    PARTITION_DATA_MISSING = "partition_data_missing"  # recorded data is gone
+    ENVIRONMENT = "environment"  # machine, storage, network, Spark or another attempt
+    RECOVERABLE = "recoverable"  # anything else
+
+    @property
+    def may_restart(self) -> bool:
+        return self is not FailureClass.NON_RECOVERABLE
+
+
 @dataclass(frozen=True, order=True)
 class Cell:
     """One stage's output for one interval: the lineage that runs, retries and backfills of that interval share."""
@@ -84,7 +97,7 @@ class Lease:
 class Attempt:
     """One try of a region in a run. ``share`` names the partitions it is for when a region is split over several tasks.
 
-    ``failure_rule`` says which rule gave ``failure_class``.
+    ``failure_rule`` names the rule that gave ``failure_class``.
     """
 
     attempt_id: str
@@ -97,7 +110,7 @@ class Attempt:
     started_at: datetime
     ended_at: datetime | None = None
     failure: str | None = None
-    failure_class: str | None = None
+    failure_class: FailureClass | None = None
     failure_rule: str | None = None
     share: str | None = None
 

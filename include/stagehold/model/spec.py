@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field, JsonValue
 
 from stagehold.model.duration import Duration, DurationOrAuto, more_than_nothing
 from stagehold.model.key_groups import HIGHEST
+from stagehold.model.records import FailureClass
 from stagehold.model.spec_part import Count, SpecPart
 from stagehold.model.spec_source import Source
 
@@ -115,6 +116,17 @@ class RestartSettings(SpecPart):
     reset_after: PositiveDuration | None = None
 
 
+class FailureDeclaration(SpecPart):
+    """The author's rule for errors of his own: a class named as ``module:Class``, a pattern in the text, or both.
+
+    The pattern is searched without regard to case.
+    """
+
+    error: str | None = None
+    text: str | None = None
+    kind: FailureClass
+
+
 class Stage(SpecPart):
     """One node of the pipeline.
 
@@ -161,6 +173,7 @@ class Pipeline(SpecPart):
     execution_mode: ExecutionMode = ExecutionMode.BATCH
     checkpoint: CheckpointSettings = CheckpointSettings()
     restart: RestartSettings = RestartSettings()
+    failures: tuple[FailureDeclaration, ...] = ()
     failover: Failover = Failover.REGION
     early_cutoff: bool = False
     params: Mapping[str, JsonValue] = Field(default_factory=dict)

@@ -13,6 +13,7 @@ from stagehold.model.duration import write_duration
 from stagehold.model.spec import OnCodeChange, OutputType, RestartStrategy
 from stagehold.model.spec_draft import Draft
 from stagehold.model.spec_edge_checks import check_edges
+from stagehold.model.spec_failures import check_failures
 from stagehold.model.spec_form import show, suggest
 from stagehold.model.spec_job import job_problem
 from stagehold.model.spec_source_checks import check_source
@@ -35,6 +36,7 @@ def check(draft: Draft) -> Iterator[Problem]:
     """Every problem that a single field does not show."""
     yield from _check_pipeline(draft)
     yield from _check_restart(draft)
+    yield from check_failures(draft)
     yield from _check_uids(draft)
     yield from _check_tables(draft)
     for name in draft.declared:

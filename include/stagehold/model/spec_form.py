@@ -97,6 +97,7 @@ class PipelineForm(SpecPart):
     execution_mode: ExecutionMode = ExecutionMode.BATCH
     checkpoint: CheckpointSettings = CheckpointSettings()
     restart: RestartSettings = RestartSettings()
+    failures: Any = ()
     failover: Failover = Failover.REGION
     early_cutoff: Switch = False
     params: Params = Field(default_factory=dict)

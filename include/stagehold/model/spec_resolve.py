@@ -5,6 +5,7 @@ from __future__ import annotations
 from stagehold.model.key_groups import default_max_parallelism
 from stagehold.model.spec import Input, Output, Pipeline, Stage
 from stagehold.model.spec_draft import Draft
+from stagehold.model.spec_failures import declared_failures
 from stagehold.model.spec_form import PipelineForm
 from stagehold.model.spec_graph import key_of
 from stagehold.model.spec_source import Source
@@ -14,8 +15,10 @@ AS_WRITTEN = ("job", "uid", "gate", "per_wave", "on_code_change", "max_parallel_
 
 def resolve(draft: Draft, file: str) -> Pipeline:
     form = draft.form
-    rest = {name: getattr(form, name) for name in Pipeline.model_fields if name in PipelineForm.model_fields and name != "stages"}
-    return Pipeline(name=form.pipeline or "", file=file, stages=tuple(_stage(name, draft) for name in draft.order), **rest)
+    own = ("stages", "failures")
+    rest = {name: getattr(form, name) for name in Pipeline.model_fields if name in PipelineForm.model_fields and name not in own}
+    stages = tuple(_stage(name, draft) for name in draft.order)
+    return Pipeline(name=form.pipeline or "", file=file, stages=stages, failures=declared_failures(form.failures), **rest)
 
 
 def _stage(name: str, draft: Draft) -> Stage:

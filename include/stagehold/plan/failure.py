@@ -1,52 +1,33 @@
 """What kind of failure an error is, from its whole chain of causes.
 
-class                   found in the chain                                    consequence
-non_recoverable         an error that trying again cannot help                the run fails at once
-partition_data_missing  recorded data that is gone                            its producers run again too
-environment             machine, storage, network, Spark or another attempt   restarts
-recoverable             anything else                                         restarts
+class                   consequence
+non_recoverable         the run fails at once
+partition_data_missing  its producers run again too
+environment             restarts
+recoverable             restarts
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
-from stagehold.errors import PartitionDataMissing, Terminal, Transient
-
-
-class FailureClass(StrEnum):
-    """Classes of failures, the one that decides first."""
-
-    NON_RECOVERABLE = "non_recoverable"
-    PARTITION_DATA_MISSING = "partition_data_missing"
-    ENVIRONMENT = "environment"
-    RECOVERABLE = "recoverable"
-
-    @property
-    def may_restart(self) -> bool:
-        return self is not FailureClass.NON_RECOVERABLE
-
-
-# The first line that fits an error is its class, so an error's own class comes before that of its base.
-_CLASSES: tuple[tuple[type[BaseException], FailureClass], ...] = (
-    (Terminal, FailureClass.NON_RECOVERABLE),
-    (PartitionDataMissing, FailureClass.PARTITION_DATA_MISSING),
-    (Transient, FailureClass.ENVIRONMENT),
-    (OSError, FailureClass.ENVIRONMENT),
-    (MemoryError, FailureClass.ENVIRONMENT),
-    (BaseException, FailureClass.RECOVERABLE),
-)
+from stagehold.errors import PartitionDataMissing
+from stagehold.model.records import FailureClass
+from stagehold.plan.failure_rules import RULES, FailureRule
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """``decided_by`` is the error whose class counts; ``missing`` is the data that the chain names as gone, if any."""
+    """``rule`` fits ``decided_by``, the error that counts; ``missing`` is the data that the chain names as gone, if any."""
 
-    kind: FailureClass
+    rule: FailureRule
     decided_by: BaseException
     missing: PartitionDataMissing | None
+
+    @property
+    def kind(self) -> FailureClass:
+        return self.rule.kind
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
@@ -63,13 +44,9 @@ def causes(error: BaseException) -> Iterator[BaseException]:
         rest.append(found.__cause__ if found.__suppress_context__ else found.__cause__ or found.__context__)
 
 
-def diagnose(error: BaseException) -> Diagnosis:
-    """The weightiest class in the chain, and the first missing data it names."""
+def diagnose(error: BaseException, rules: Sequence[FailureRule] = RULES) -> Diagnosis:
+    """The first rule that fits anything in the chain decides, so the order of the rules is their weight; the last fits everything."""
     chain = tuple(causes(error))
-    decided_by = min(chain, key=lambda cause: list(FailureClass).index(_class_of(cause)))
+    rule, decided_by = next((rule, cause) for rule in rules for cause in chain if rule.fits(cause))
     missing = next((cause for cause in chain if isinstance(cause, PartitionDataMissing)), None)
-    return Diagnosis(_class_of(decided_by), decided_by, missing)
-
-
-def _class_of(error: BaseException) -> FailureClass:
-    return next(kind for known, kind in _CLASSES if isinstance(error, known))
+    return Diagnosis(rule, decided_by, missing)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from stagehold.plan.failure import Diagnosis, diagnose
+from stagehold.model.records import FailureClass
 from stagehold.plan.restart_strategy import RestartDecider
+
+# Computing lost data again is no failure of the work, so no strategy counts it. Data that is gone again and again is one.
+MISSING_DATA_RESTARTS = 3
 
 
 @dataclass(frozen=True)
 class FailureEntry:
-    """What happened, for the record. ``subject`` is the vertex or stage that failed, None for a failure of the whole run."""
+    """What happened, for the record. ``subject`` is the vertex or region that failed, None for a failure of the whole run."""
 
     subject: str | None
+    kind: FailureClass
     text: str
     at: datetime
 
@@ -28,11 +33,15 @@ class RootCause:
 
 @dataclass(frozen=True)
 class RestartHistory:
-    """A run's failures so far; ``restarts`` counts root causes that were allowed a restart."""
+    """A run's failures so far; ``restarts`` counts root causes that were allowed a restart by the strategy.
+
+    :param missing: how often in a row each subject has missed recorded data.
+    """
 
     strategy: RestartDecider
     root_causes: tuple[RootCause, ...] = ()
     restarts: int = 0
+    missing: Mapping[str | None, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -42,25 +51,31 @@ class Handling:
     restart: bool
     delay: timedelta
     root_cause: bool
-    diagnosis: Diagnosis
     history: RestartHistory
 
 
-def handle_failure(error: BaseException, *, subject: str | None, history: RestartHistory, now: datetime) -> Handling:
+def handle_failure(failure: FailureEntry, *, history: RestartHistory) -> Handling:
     """Decide about a failure and file it.
 
-    A failure that cannot be recovered from ends the run without telling the strategy, and is always a root cause.
+    One that cannot be recovered from ends the run without telling the strategy, and is always a root cause. Missing data
+    is computed again at once and costs nothing, as long as the strategy would still allow a restart.
     """
-    diagnosis = diagnose(error)
-    entry = FailureEntry(subject, f"{type(diagnosis.decided_by).__name__}: {diagnosis.decided_by}", now)
-    if not diagnosis.kind.may_restart:
-        return Handling(False, timedelta(0), True, diagnosis, _filed(history, entry, root_cause=True))
-    counted = history.strategy.after_failure(now)
-    restart = counted.strategy.can_restart(now)
-    filed = replace(_filed(history, entry, root_cause=counted.new_attempt), strategy=counted.strategy)
+    if not failure.kind.may_restart:
+        return Handling(False, timedelta(0), True, _filed(history, failure, root_cause=True))
+    missed = history.missing.get(failure.subject, 0) + 1
+    if failure.kind is FailureClass.PARTITION_DATA_MISSING and missed <= MISSING_DATA_RESTARTS:
+        filed = replace(_filed(history, failure, root_cause=True), missing={**history.missing, failure.subject: missed})
+        return Handling(history.strategy.can_restart(failure.at), timedelta(0), True, filed)
+    return _counted(failure, replace(history, missing={**history.missing, failure.subject: 0}))
+
+
+def _counted(failure: FailureEntry, history: RestartHistory) -> Handling:
+    counted = history.strategy.after_failure(failure.at)
+    restart = counted.strategy.can_restart(failure.at)
+    filed = replace(_filed(history, failure, root_cause=counted.new_attempt), strategy=counted.strategy)
     if restart and counted.new_attempt:
         filed = replace(filed, restarts=filed.restarts + 1)
-    return Handling(restart, counted.strategy.delay(now), counted.new_attempt, diagnosis, filed)
+    return Handling(restart, counted.strategy.delay(failure.at), counted.new_attempt, filed)
 
 
 def _filed(history: RestartHistory, entry: FailureEntry, *, root_cause: bool) -> RestartHistory:

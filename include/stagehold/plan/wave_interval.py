@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Protocol
 
-from stagehold.model.records import Attempt, AttemptState
-from stagehold.plan.failure import FailureClass
+from stagehold.model.records import Attempt, AttemptState, FailureClass
 
 SHORTEST, LONGEST = 10.0, 600.0  # seconds; below, commits would crowd out the work; above, nobody wants to lose so much
 ASSUMED_COMMIT_SECONDS = 1.0  # until one was measured

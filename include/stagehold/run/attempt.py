@@ -33,6 +33,7 @@ from stagehold.run.planning import counted, decide_counts, plan_region, sources_
 from stagehold.run.region_task import Progress, RegionOutcome, RegionTask
 from stagehold.run.sessions import open_session, release_session, session_id, translate
 from stagehold.run.sources import Sources
+from stagehold.run.verdict import attach
 from stagehold.run.waves import StageRunner
 from stagehold.settings import Settings
 
@@ -68,10 +69,16 @@ class RegionAttempt:
         """Do the work and book how it ended."""
         try:
             outcome = self._work()
-        except BaseException as error:
-            book.fail(self.task, self.attempt, self.ledger, error)
+        except KeyboardInterrupt:
+            book.cancel(self.task, self.attempt, self.ledger)
             raise
-        book.succeed(self.task, self.attempt, self.ledger, f"reused {outcome.reused}, computed {outcome.computed} in {outcome.waves} waves")
+        except BaseException as error:
+            verdict = book.fail(self.task, self.attempt, self.ledger, self.settings, error)
+            self.progress(f"{self.task.region.name}: {verdict}")
+            attach(error, verdict)
+            raise
+        summary = f"reused {outcome.reused}, computed {outcome.computed} in {outcome.waves} waves"
+        book.succeed(self.task, self.attempt, self.ledger, self.settings, summary)
         return outcome
 
     def _work(self) -> RegionOutcome:

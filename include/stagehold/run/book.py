@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from stagehold.errors import Fenced
 from stagehold.lake.location import path_safe
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import Attempt, AttemptState, Event, Run, RunState
+from stagehold.model.records import Attempt, AttemptState, Event, FailureClass, Run, RunState
+from stagehold.model.states import RUN
+from stagehold.plan.failure import diagnose
+from stagehold.plan.failure_rules import WORKER_LOST, rules_of
 from stagehold.plan.regions import stage_regions
-from stagehold.plan.shares import all_finished, region_shares
+from stagehold.plan.run_restarts import RestartDecision, RestartRules, replay_failures, run_state_after
+from stagehold.plan.shares import region_shares
+from stagehold.run.verdict import Verdict
+from stagehold.settings import Settings
+
+LOST = "The attempt ended without a word: its process was killed or its machine was lost. What it had committed is kept."
 
 if TYPE_CHECKING:
     from stagehold.run.region_task import RegionTask
@@ -49,33 +58,63 @@ def start_attempt(task: RegionTask, epoch: int, ledger: Ledger) -> Attempt:
     return attempt
 
 
-def succeed(task: RegionTask, attempt: Attempt, ledger: Ledger, summary: str) -> None:
+def succeed(task: RegionTask, attempt: Attempt, ledger: Ledger, settings: Settings, summary: str) -> None:
     """The last stage is consumable; the region, or the share of one, that ends last finishes the run."""
     ledger.attempts.finish(attempt.attempt_id, AttemptState.FINISHED, None)
     tell(task, ledger, "finished", summary)
-    regions = stage_regions(task.pipeline)
-    attempts = {region.name: [one for one in ledger.attempts.of_run(task.run_id) if one.region == region.name] for region in regions}
-    parts = ((region, share) for region in regions for share in region_shares(task.pipeline, region))
-    if all(all_finished(attempts[region.name], share) for region, share in parts):
-        ledger.runs.finish(task.run_id, RunState.FINISHED)
+    settle(task, ledger, settings)
 
 
-def fail(task: RegionTask, attempt: Attempt, ledger: Ledger, error: BaseException) -> None:
-    """A fenced attempt does not fail the run: the newer one that fenced it decides that."""
-    if isinstance(error, KeyboardInterrupt):
-        cancel(task, attempt, ledger)
-        return
+def fail(task: RegionTask, attempt: Attempt, ledger: Ledger, settings: Settings, error: BaseException) -> Verdict:
+    """Record the failure with its class, and what follows from it: nothing, if a newer attempt has ended this one or fenced it."""
+    diagnosis = diagnose(error, rules_of(task.pipeline.failures))
     text = str(error) or type(error).__name__
-    ledger.attempts.finish(attempt.attempt_id, AttemptState.FAILED, f"{type(error).__name__}: {text}")
-    tell(task, ledger, "fenced" if isinstance(error, Fenced) else "failed", text)
-    if not isinstance(error, Fenced):
-        ledger.runs.finish(task.run_id, RunState.FAILED)
+    recorded = ledger.attempts.finish(
+        attempt.attempt_id,
+        AttemptState.FAILED,
+        f"{type(error).__name__}: {text}",
+        failure_class=diagnosis.kind,
+        failure_rule=diagnosis.rule.name,
+    )
+    decisions = settle(task, ledger, settings)
+    verdict = Verdict(diagnosis.kind, diagnosis.rule.name, decisions.get(attempt.attempt_id) if recorded else None)
+    tell(task, ledger, "fenced" if isinstance(error, Fenced) else "failed", f"{verdict}. {text}")
+    return verdict
+
+
+def bury(task: RegionTask, dead: Attempt, ledger: Ledger, settings: Settings) -> RestartDecision | None:
+    """End an attempt that lost its lease and never said how it ended. None if it did say, or belongs to another run."""
+    ledger.attempts.finish(dead.attempt_id, AttemptState.FAILED, LOST, failure_class=FailureClass.ENVIRONMENT, failure_rule=WORKER_LOST)
+    decision = decisions_of(task, ledger, settings).get(dead.attempt_id)
+    if decision is not None:
+        tell(task, ledger, "failed", f"{Verdict(FailureClass.ENVIRONMENT, WORKER_LOST, decision)}. {LOST}")
+    return decision
 
 
 def cancel(task: RegionTask, attempt: Attempt, ledger: Ledger) -> None:
-    ledger.attempts.finish(attempt.attempt_id, AttemptState.CANCELED, "cancelled by the user")
+    """An attempt that a newer one has ended already does not cancel the run."""
+    if not ledger.attempts.finish(attempt.attempt_id, AttemptState.CANCELED, "cancelled by the user"):
+        return
     tell(task, ledger, "cancelled", "cancelled by the user")
     ledger.runs.finish(task.run_id, RunState.CANCELED)
+
+
+def settle(task: RegionTask, ledger: Ledger, settings: Settings) -> Mapping[str, RestartDecision]:
+    """Bring the run's state up to date with its attempts; gives what follows from each failure."""
+    attempts, decisions = ledger.attempts.of_run(task.run_id), decisions_of(task, ledger, settings)
+    parts = [(region.name, share) for region in stage_regions(task.pipeline) for share in region_shares(task.pipeline, region)]
+    state = run_state_after(parts, attempts, decisions)
+    if state is RunState.RESTARTING:
+        ledger.runs.await_restart(task.run_id)
+    elif RUN.is_terminal(state):
+        ledger.runs.finish(task.run_id, state)
+    return decisions
+
+
+def decisions_of(task: RegionTask, ledger: Ledger, settings: Settings) -> Mapping[str, RestartDecision]:
+    """What follows from each failure of the run so far, by attempt id."""
+    rules = RestartRules(task.pipeline.restart, settings.attempt_retries, task.run_id)
+    return replay_failures(ledger.attempts.of_run(task.run_id), rules)
 
 
 def tell(task: RegionTask, ledger: Ledger, kind: str, text: str) -> None:

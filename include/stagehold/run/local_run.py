@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from stagehold.ledger.ledger import Ledger
+from stagehold.plan.failure import diagnose
+from stagehold.plan.failure_rules import LEDGER_UNAVAILABLE
 from stagehold.plan.regions import stage_regions
 from stagehold.plan.resume import ResumePlan
+from stagehold.plan.run_restarts import RestartDecision, first_delay
 from stagehold.plan.shares import region_shares
 from stagehold.run.planning import RunRequest, plan_run
 from stagehold.run.region import run_region
 from stagehold.run.region_task import Progress, RegionOutcome, RegionTask
-from stagehold.run.server import spark_server
+from stagehold.run.server import spark_server, start_server
+from stagehold.run.verdict import verdict_of
 from stagehold.settings import Settings
 
 
 def run_locally(request: RunRequest, settings: Settings, progress: Progress) -> RegionOutcome:
     """Run every region in order; what is consumable already is reused, and a run that only reuses starts no Spark.
 
-    :raises StageholdError: from the first region that fails; what it made consumable stays.
+    A region that fails is run again as the pipeline's restart strategy says, after its delay.
+
+    :raises StageholdError: from the first region that may not restart; what it made consumable stays.
     """
     with _spark_if_needed(current_plan(request, settings), settings):
-        outcomes = [run_region(task, settings, progress) for task in _tasks(request)]
+        outcomes = [_run_with_restarts(task, settings, progress) for task in _tasks(request)]
     return RegionOutcome(
         reused=sum(outcome.reused for outcome in outcomes),
         computed=sum(outcome.computed for outcome in outcomes),
@@ -36,6 +43,35 @@ def current_plan(request: RunRequest, settings: Settings) -> ResumePlan:
     """What a run asked for now would do."""
     with Ledger.open(settings.ledger_url) as ledger:
         return plan_run(request, ledger, settings)
+
+
+def _run_with_restarts(task: RegionTask, settings: Settings, progress: Progress) -> RegionOutcome:
+    """The restart strategy says how often; a ledger that is away cannot be asked, and is given as many chances as the settings have."""
+    unrecorded = 0
+    while True:
+        try:
+            return run_region(task, settings, progress)
+        except Exception as error:
+            verdict = verdict_of(error)
+            unrecorded = 0 if verdict else unrecorded + 1
+            delay = _delay_of(verdict.decision) if verdict else _delay_without_ledger(error, task, settings.attempt_retries - unrecorded)
+            if delay is None:
+                raise
+            progress(f"{task.region.name} runs again in {delay.total_seconds():.1f} s: {error}")
+            time.sleep(delay.total_seconds())
+        if not settings.spark_remote:
+            start_server(settings)
+
+
+def _delay_of(decision: RestartDecision | None) -> timedelta | None:
+    return decision.delay if decision and decision.restart else None
+
+
+def _delay_without_ledger(error: Exception, task: RegionTask, chances: int) -> timedelta | None:
+    """Other errors of attempts that had not begun are the user's to see at once: somebody else works on the region, say."""
+    if chances < 0 or diagnose(error).rule.name != LEDGER_UNAVAILABLE:
+        return None
+    return first_delay(task.pipeline.restart)
 
 
 @contextmanager

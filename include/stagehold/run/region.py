@@ -5,21 +5,21 @@ from __future__ import annotations
 import time
 from functools import partial
 
-from stagehold.errors import LeaseHeld, PartitionDataMissing
+from stagehold.errors import LeaseHeld, PartitionDataMissing, RestartRefused
 from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import AttemptState, Lease
+from stagehold.model.records import Lease
+from stagehold.model.states import ATTEMPT
 from stagehold.run import book
 from stagehold.run.attempt import RegionAttempt
 from stagehold.run.holder import this_process
 from stagehold.run.region_task import Progress, RegionOutcome, RegionTask
-from stagehold.run.sessions import release_session, session_id
+from stagehold.run.verdict import verdict_of
 from stagehold.settings import Settings
 
-MOST_LOSSES = 3  # of data that disappears while an attempt reads it; more is no accident
 POLL_SECONDS = 1.0
 
-__all__ = ["RegionOutcome", "RegionTask", "cancel_region", "run_region", "take_lease"]
+__all__ = ["RegionOutcome", "RegionTask", "run_region", "take_lease"]
 
 
 def run_region(task: RegionTask, settings: Settings, progress: Progress) -> RegionOutcome:
@@ -29,34 +29,28 @@ def run_region(task: RegionTask, settings: Settings, progress: Progress) -> Regi
     while it is read, by another attempt that goes on where this one stopped.
 
     Promises that nothing is readable twice or ungated, whenever this process dies. Does not promise that an earlier
-    attempt has stopped computing: only that what it does from now on stays unreadable.
+    attempt has stopped computing: only that what it does from now on stays unreadable. A KeyboardInterrupt, wherever it
+    comes, cancels: the Spark session is released on the way out, and attempt and run are CANCELED.
 
     :raises StageholdError: Terminal when another try cannot help, Transient when it may. Errors of stage functions
         come out as they are.
     """
     with Ledger.open(settings.ledger_url) as ledger:
-        for _ in range(MOST_LOSSES):
+        while True:
             book.start_run(task, ledger)
             try:
                 return _attempt(task, ledger, settings, progress)
             except PartitionDataMissing as error:
+                verdict = verdict_of(error)
+                if verdict is None or not verdict.at_once:
+                    raise
                 progress(f"{error} Computing it again and going on.")
-        book.start_run(task, ledger)
-        return _attempt(task, ledger, settings, progress)
-
-
-def cancel_region(task: RegionTask, settings: Settings) -> None:
-    """Stop the Spark work of the newest attempts: their sessions are released, so nothing more can be written through them."""
-    with Ledger.open(settings.ledger_url) as ledger:
-        for attempt in ledger.attempts.newest(task.pipeline.name, task.interval, task.region.name, task.share):
-            if attempt.state is AttemptState.RUNNING:
-                release_session(settings, session_id(settings, attempt.attempt_id))
-                book.cancel(task, attempt, ledger)
 
 
 def _attempt(task: RegionTask, ledger: Ledger, settings: Settings, progress: Progress) -> RegionOutcome:
     lease = take_lease(task, ledger, settings, progress)
     try:
+        _bury_the_dead(task, ledger, settings, progress)
         with Heartbeat(ledger, lease, settings.lease_seconds) as heartbeat:
             return RegionAttempt.begin(task, ledger, heartbeat, settings, progress, partial(_heal, ledger, settings, progress)).run()
     finally:
@@ -90,3 +84,18 @@ def take_lease(task: RegionTask, ledger: Ledger, settings: Settings, progress: P
         return seizable
 
     return ledger.leases.take(task.lease_name, task.share, str(holder), settings.lease_seconds, may_seize)
+
+
+def _bury_the_dead(task: RegionTask, ledger: Ledger, settings: Settings, progress: Progress) -> None:
+    """Whoever has the lease knows that an attempt which is still RUNNING in the ledger is dead, or cannot publish any more.
+
+    A launcher that tries again by itself could not ask the strategy about a process that was killed, so it is asked here.
+    """
+    for dead in ledger.attempts.newest(task.pipeline.name, task.interval, task.region.name, task.share):
+        decision = None if ATTEMPT.is_terminal(dead.state) else book.bury(task, dead, ledger, settings)
+        if decision is None:
+            continue
+        progress(f"{task.subject}: epoch {dead.epoch} ended without a word; {decision.reason}")
+        if task.again and not decision.restart:
+            book.settle(task, ledger, settings)
+            raise RestartRefused(task.subject, decision.reason)

@@ -20,7 +20,8 @@ class RegionTask:
     """What one attempt is for: a region, or a ``share`` of its partitions.
 
     ``owner`` names who may run it: two tries of one owner never run on purpose at once. ``only`` are partitions to heal for
-    another region, by stage; None for whatever the region needs.
+    another region, by stage; None for whatever the region needs. ``again`` says that the launcher tries again by itself,
+    and nobody asked for it.
     """
 
     pipeline: Pipeline
@@ -34,6 +35,7 @@ class RegionTask:
     launcher: str
     share: Share | None = None
     only: Mapping[str, frozenset[int]] | None = None
+    again: bool = False
 
     @property
     def subject(self) -> str:

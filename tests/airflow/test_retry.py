@@ -1,0 +1,53 @@
+"""Airflow asks our policy after a failure; what was recorded decides, else the error itself."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from stagehold.errors import GateBlocked, LeaseHeld
+from stagehold.model.records import FailureClass
+from stagehold.plan.run_restarts import RestartDecision
+from stagehold.run.verdict import Verdict, attach
+
+pytestmark = pytest.mark.airflow
+
+
+@pytest.fixture
+def ask(airflow_home):
+    from stagehold.airflow.retry import StrategyRetryPolicy
+    from stagehold.model.spec_file import find_pipeline
+    from stagehold.settings import load_settings
+
+    policy = StrategyRetryPolicy(find_pipeline("shipping_priority", load_settings()))
+    return lambda error: policy.evaluate(error, try_number=1, max_tries=100)
+
+
+def failed(decision):
+    error = ValueError("x")
+    attach(error, Verdict(FailureClass.ENVIRONMENT, "disk_full", decision))
+    return error
+
+
+def test_a_restart_waits_for_the_strategys_delay(ask):
+    answer = ask(failed(RestartDecision(True, timedelta(seconds=7), "restart 2 of the run")))
+    assert (answer.action.value, answer.retry_delay) == ("retry", timedelta(seconds=7))
+    assert answer.reason == "environment failure (rule disk_full): restart 2 of the run"
+
+
+@pytest.mark.parametrize("decision", [RestartDecision(False, timedelta(0), "enough"), None], ids=["refused", "overtaken"])
+def test_what_may_not_restart_fails_at_once(ask, decision):
+    assert ask(failed(decision)).action.value == "fail"
+
+
+def test_a_failure_that_could_not_be_recorded_is_judged_by_its_error(ask):
+    held = ask(LeaseHeld("a", "somebody", 3))
+    assert (held.action.value, held.retry_delay) == ("retry", timedelta(seconds=1))
+    assert "rule lease" in held.reason
+    assert ask(GateBlocked("a", {0: "nulls"})).action.value == "fail"
+
+
+def test_the_verdict_stands_below_the_error_wherever_it_is_printed():
+    error = failed(None)
+    assert error.__notes__ == ["environment failure (rule disk_full): a newer attempt goes on"]
