@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 from pathlib import Path
 
@@ -62,7 +61,7 @@ def test_a_commit_that_was_not_recorded_is_adopted(bench):
 def test_a_frozen_attempt_that_wakes_up_changes_nothing_readable(bench):
     bench.inject(Point.BEFORE_PUBLISH, "by_wave", 2, FaultAction.FREEZE)
     zombie = bench.command("run", "toy", "--interval", INTERVAL, "--run-id", "r1")
-    os.waitid(os.P_PID, zombie.pid, os.WSTOPPED | os.WNOWAIT)
+    zombie.await_frozen()
     newer = bench.run("--run-id", "r1")
     assert "taking toy/2026-11-20/doubled__by_wave over" in newer.err
     records, versions = bench.records("by_wave"), table_versions(bench.records("by_wave")[0].table)
@@ -77,7 +76,7 @@ def test_a_frozen_attempt_that_wakes_up_changes_nothing_readable(bench):
 def test_somebody_elses_running_attempt_is_not_disturbed(bench):
     bench.inject(Point.BEFORE_WRITE, "numbers", 1, FaultAction.FREEZE)
     running = bench.command("run", "toy", "--interval", INTERVAL, "--run-id", "r1")
-    os.waitid(os.P_PID, running.pid, os.WSTOPPED | os.WNOWAIT)
+    running.await_frozen()
     other = bench.run("--run-id", "r2")
     assert other.code == 1
     assert "is being worked on by cli/r1" in other.err
@@ -130,7 +129,7 @@ def frozen_at(bench, point, stage, wave):
     """The run, stopped at that point."""
     bench.inject(point, stage, wave, FaultAction.FREEZE)
     process = bench.command("run", "toy", "--interval", INTERVAL, "--json")
-    os.waitid(os.P_PID, process.pid, os.WSTOPPED)
+    process.await_frozen()
     return process
 
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
+from tests.run.zygote import Command, Zygote
 
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import PartitionRecord
@@ -61,16 +62,8 @@ class Workbench:
         path.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(pa.table({"number": pa.array(range(start, start + ROWS), pa.int64())}), path)
 
-    def command(self, *words: str, settings: Settings | None = None) -> subprocess.Popen[str]:
-        used = settings or self.settings
-        environment = os.environ | dict(used.environment)
-        return subprocess.Popen(
-            [sys.executable, "-m", "stagehold", *words],
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+    def command(self, *words: str, settings: Settings | None = None) -> Command:
+        return _zygote().start(words, os.environ | dict((settings or self.settings).environment))
 
     def run(self, *words: str, settings: Settings | None = None) -> Ended:
         """Run the pipeline to its end, however that ends."""
@@ -125,9 +118,16 @@ class Ended:
         return self.result["reused"], self.result["computed"]
 
 
-def ended(process: subprocess.Popen[str], timeout: float = 120) -> Ended:
-    out, err = process.communicate(timeout=timeout)
-    return Ended(process.returncode, out, err)
+def ended(command: Command, timeout: float = 120) -> Ended:
+    return Ended(command.wait(timeout), command.out(), command.err())
+
+
+@cache
+def _zygote() -> Zygote:
+    """One for all tests of a process; it ends with that process."""
+    zygote = Zygote()
+    atexit.register(zygote.__exit__)
+    return zygote.__enter__()
 
 
 def killed(ended: Ended) -> bool:
