@@ -68,7 +68,7 @@ def write_project(folder: Path, rows: int) -> Settings:
     later = [LATER.format(number=number, before=names[number - 2]) for number in range(2, STAGES + 1)]
     (folder / "chain_jobs.py").write_text("".join([JOBS, *later]))
     lines = ["pipeline: chain", "checkpoint: {interval: 1s}", "stages:", "  first:", "    job: chain_jobs:first"]
-    lines += ['    source: {kind: parquet, path: "${lake}/raw/*.parquet", splits: 16}']
+    lines += ['    source: {kind: parquet, path: "${lake}/raw/*.parquet", splits: 16}', "    output: {type: blocking}"]
     for before, name in pairwise(names):
         exchange = f"{{exchange: keyed, key: id}}\n    partitions: {PARTITIONS}" if name in ("stage_3", "stage_6") else "forward"
         inputs = f"    inputs:\n      {before}: {exchange}" if "keyed" in exchange else f"    inputs: {{{before}: {exchange}}}"
@@ -82,7 +82,7 @@ def write_project(folder: Path, rows: int) -> Settings:
         pq.write_table(pa.table({"id": pa.array(ids, pa.int64())}), raw / f"{part:02}.parquet")
     settings = load_settings()
     places = {"home": f"{folder}/home", "project": str(folder), "pipelines": f"{folder}/pipelines", "suites": f"{folder}/suites"}
-    return Settings(**places, cache=settings.cache, spark_port=15114)
+    return Settings(**places, cache=settings.cache, spark_port=15117)
 
 
 def pair(settings: Settings, number: int) -> dict[str, float]:
@@ -92,7 +92,8 @@ def pair(settings: Settings, number: int) -> dict[str, float]:
     assert run(settings, interval)[0] == -signal.SIGKILL
     done = recorded(settings, interval)
     code, resume = run(settings, interval)
-    assert (code, recorded(settings, interval)) == (0, STAGES * PARTITIONS)
+    if recorded(settings, interval) != STAGES * PARTITIONS:
+        raise RuntimeError(f"{interval}: exit code {code}, {recorded(settings, interval)} partitions recorded")
     full = run(settings, f"full-{number}")[1]
     found = {"done before the kill": done / (STAGES * PARTITIONS), "resume": resume, "full": full, "ratio": resume / full}
     print({name: round(value, 3) for name, value in found.items()}, flush=True)
