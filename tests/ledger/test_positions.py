@@ -28,6 +28,20 @@ def test_who_chooses_knows_what_all_other_intervals_took(ledger):
     assert known == [{CELL.interval: first}]
 
 
+def test_a_run_takes_something_of_its_own_once(ledger):
+    ledger.positions.take_for_run(CELL, "run-1", FilesRead(FILES[:1]))
+    assert ledger.positions.take_for_run(CELL, "run-1", FilesRead(FILES)) == FilesRead(FILES[:1])
+    assert ledger.positions.take_for_run(CELL, "run-2", FilesRead(FILES)) == FilesRead(FILES)
+    assert ledger.positions.taken_by(CELL) == FilesRead(FILES)
+    assert ledger.positions.taken_by(OTHER) is None
+
+
+def test_what_is_taken_anew_replaces_what_was_taken(ledger):
+    for files in (FILES[:1], FILES[:1], FILES):
+        assert ledger.positions.take_anew(CELL, "run-1", FilesRead(files)) == FilesRead(files)
+    assert ledger.positions.taken_by(CELL) == FilesRead(FILES)
+
+
 def test_positions_of_other_stages_and_pipelines_do_not_mix(ledger):
     ledger.positions.take(CELL, "run-1", lambda _: FilesRead(FILES))
     assert ledger.positions.taken(CELL.pipeline, "another") == {}

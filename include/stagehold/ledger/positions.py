@@ -1,16 +1,19 @@
-"""Positions: what each interval has taken of the pipeline's incremental sources."""
+"""Positions: what each interval has taken of the pipeline's sources."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import ColumnElement, Connection, insert, select
 
 from stagehold.ledger.columns import DatabaseTime
 from stagehold.ledger.engine import Database
 from stagehold.ledger.schema import positions
 from stagehold.model.records import Cell
 from stagehold.model.source_position import Position, read_position, write_position
+
+Choose = Callable[[Mapping[str, Position]], Position]  # given what was taken, by interval
 
 
 class Positions:
@@ -20,28 +23,61 @@ class Positions:
         self._database = database
 
     def taken(self, pipeline: str, stage: str) -> Mapping[str, Position]:
-        """What was taken for the stage with this id, by interval, oldest first."""
+        """What each interval took last for the stage with this id."""
         with self._database.reading() as connection:
-            return _taken(connection, pipeline, stage)
+            return _taken(connection, *_of_stage(pipeline, stage))
 
-    def take(self, cell: Cell, run_id: str, choose: Callable[[Mapping[str, Position]], Position]) -> Position:
-        """What the cell's interval takes: what it took before, else what ``choose`` picks knowing what all others took.
+    def taken_by(self, cell: Cell) -> Position | None:
+        """What the cell's interval took last."""
+        with self._database.reading() as connection:
+            return _taken(connection, *_of_cell(cell)).get(cell.interval)
+
+    def take(self, cell: Cell, run_id: str, choose: Choose) -> Position:
+        """What the cell's interval took last; if it has taken nothing, what ``choose`` picks knowing what all others took.
 
         Nobody else takes anything between that knowledge and the record, so ``choose`` must be quick and ask nobody.
         """
+        with self._taking() as connection:
+            known = _taken(connection, *_of_stage(cell.pipeline, cell.stage))
+            return known.get(cell.interval) or _record(connection, cell, run_id, choose(known))
+
+    def take_for_run(self, cell: Cell, run_id: str, position: Position) -> Position:
+        """What the cell's interval took last, if the run has taken something of it already; else ``position``, from now on."""
+        with self._taking() as connection:
+            mine = select(positions.c.id).where(*_of_cell(cell), positions.c.run_id == run_id).limit(1)
+            if connection.scalar(mine) is None:
+                return _record(connection, cell, run_id, position)
+            return _taken(connection, *_of_cell(cell))[cell.interval]
+
+    def take_anew(self, cell: Cell, run_id: str, position: Position) -> Position:
+        """``position``, in place of what the cell's interval took last; recorded only if that was something else."""
+        with self._taking() as connection:
+            same = _taken(connection, *_of_cell(cell)).get(cell.interval) == position
+            return position if same else _record(connection, cell, run_id, position)
+
+    @contextmanager
+    def _taking(self) -> Iterator[Connection]:
         with self._database.writing() as connection:
             if connection.dialect.name == "postgresql":  # SQLite's write lock is the same for the whole file
                 connection.exec_driver_sql(f"LOCK TABLE {positions.name} IN SHARE ROW EXCLUSIVE MODE")
-            known = _taken(connection, cell.pipeline, cell.stage)
-            if cell.interval in known:
-                return known[cell.interval]
-            position = choose(known)
-            row = {**vars(cell), "run_id": run_id, "position": write_position(position), "recorded_at": DatabaseTime()}
-            connection.execute(insert(positions).values(row))
-            return position
+            yield connection
 
 
-def _taken(connection: Connection, pipeline: str, stage: str) -> Mapping[str, Position]:
-    columns = positions.c
-    query = select(columns.interval, columns.position).where(columns.pipeline == pipeline, columns.stage == stage).order_by(columns.id)
+def _of_stage(pipeline: str, stage: str) -> tuple[ColumnElement[bool], ...]:
+    return (positions.c.pipeline == pipeline, positions.c.stage == stage)
+
+
+def _of_cell(cell: Cell) -> tuple[ColumnElement[bool], ...]:
+    return (*_of_stage(cell.pipeline, cell.stage), positions.c.interval == cell.interval)
+
+
+def _record(connection: Connection, cell: Cell, run_id: str, position: Position) -> Position:
+    row = {**vars(cell), "run_id": run_id, "position": write_position(position), "recorded_at": DatabaseTime()}
+    connection.execute(insert(positions).values(row))
+    return position
+
+
+def _taken(connection: Connection, *rows: ColumnElement[bool]) -> Mapping[str, Position]:
+    """By interval; a later row replaces an earlier one."""
+    query = select(positions.c.interval, positions.c.position).where(*rows).order_by(positions.c.id)
     return {interval: read_position(position) for interval, position in connection.execute(query)}

@@ -162,8 +162,9 @@ positions = Table(
     Index(None, "run_id"),
     sqlite_autoincrement=True,
     comment=(
-        "Scope: what one interval reads of an incremental source. Lifetime: written once, when the interval is first computed by the run "
-        "named, and kept; it counts for all other intervals at once. No column is ever NULL."
+        "Scope: what one interval reads of a source, as a run of it found it. Lifetime: appended, never rewritten; of an interval the row "
+        "with the highest id counts. Of an incremental source an interval has one row, which counts for all other intervals at once. "
+        "No column is ever NULL."
     ),
 )
 

@@ -1,4 +1,4 @@
-"""How far an incremental source was read: what one interval has taken of it, for good."""
+"""How far a source was read: what one interval has taken of it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class FilesRead:
     files: tuple[SourceFile, ...]
 
     def __str__(self) -> str:
-        return f"{len(self.files)} new files"
+        return f"{len(self.files)} files"
 
 
 @dataclass(frozen=True)

@@ -114,6 +114,11 @@ class Source(SpecPart):
         return () if isinstance(self.splits, int) else self.splits
 
     @property
+    def dealt(self) -> bool:
+        """Whether what there is gets dealt into splits, so that one file more or less may move others."""
+        return self.kind is not SourceKind.JDBC and not self.listed
+
+    @property
     def skips_changes(self) -> bool:
         return self.on_change is OnChange.IGNORE
 

@@ -32,7 +32,7 @@ from stagehold.run.pace import wave_sizer
 from stagehold.run.planning import counted, decide_counts, plan_region, sources_of
 from stagehold.run.region_task import Progress, RegionOutcome, RegionTask
 from stagehold.run.sessions import open_session, release_session, session_id, translate
-from stagehold.run.sources import Sources
+from stagehold.run.sources import Listing, Sources
 from stagehold.run.verdict import attach
 from stagehold.run.waves import StageRunner
 from stagehold.settings import Settings
@@ -86,7 +86,7 @@ class RegionAttempt:
         self._reach(Point.AFTER_LEASE)
         if self._died:
             self._adopt()
-        self._take_increments()
+        self._settle_sources()
         plan = self._plan_with_inputs()
         for line in explain(plan, self.task.region.stages):
             self.progress(str(line))
@@ -109,12 +109,13 @@ class RegionAttempt:
     def _stored_stages(self) -> tuple[str, ...]:
         return tuple(name for name in self.task.region.stages if self.task.pipeline.stage(name).output.type.stored)
 
-    def _take_increments(self) -> None:
-        """What an incremental source gives this interval is settled before anything of it is planned."""
+    def _settle_sources(self) -> None:
+        """What the region's sources give is settled before anything is planned, so that all its partitions are cut from the same."""
+        listing = Listing.OF_INTERVAL if self.task.only is not None else Listing.OF_RUN if self.task.share else Listing.ANEW
         for stage in map(self.task.pipeline.stage, self.task.region.stages):
-            position = self._sources.take(stage) if stage.source and stage.source.incremental else None
+            position = self._sources.settle(stage, listing) if stage.source else None
             if position is not None:
-                self.progress(f"{stage.name}: {self.task.interval} reads {position}, now and whenever it is run again")
+                self.progress(f"{stage.name}: {self.task.interval} reads {position}")
 
     @cached_property
     def _sources(self) -> Sources:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 
 from stagehold.errors import SourceMissing, SourceUnusable
 from stagehold.ledger.ledger import Ledger
@@ -14,16 +15,25 @@ from stagehold.model.source_position import Position
 from stagehold.model.spec import Stage
 from stagehold.model.spec_source import Reread, Source, SourceKind
 from stagehold.plan.source_ranges import range_conditions
-from stagehold.plan.source_splits import deal
-from stagehold.run.source_delta import TableFiles, files_added, files_of_version, newest_version
-from stagehold.run.source_files import find_files, in_lake
-from stagehold.run.source_increments import increment_of
+from stagehold.run.source_contents import SourceContents, contents_of
+from stagehold.run.source_files import find_files
 from stagehold.run.source_reading import SourceReading, Split, how_rows_are_read, split_files
+
+
+class Listing(Enum):
+    """Whose listing of a source an attempt follows."""
+
+    ANEW = "anew"  # its own: all partitions are compared with it
+    OF_RUN = "of the run"  # the first one of the run, since other attempts of it compute other partitions
+    OF_INTERVAL = "of the interval"  # the last one, since the partitions that are there were made from it
 
 
 @dataclass(frozen=True)
 class Sources:
     """The sources of a pipeline for one interval, each listed once, when first asked for: what was planned is what is read.
+
+    What an attempt deals into splits is kept in the ledger. So partitions of one source that are computed by several attempts,
+    because they are shared out or healed later, are cut from the same files, and no file is in two of them or in none.
 
     No data is opened. A file that is replaced between the listing and its reading is read as it is then; the next plan finds
     it changed: its split is computed again, or, if the source is incremental, refused.
@@ -36,47 +46,62 @@ class Sources:
     ledger: Ledger
     _readings: dict[str, SourceReading] = field(default_factory=dict)
 
-    def take(self, stage: Stage) -> Position | None:
-        """Let the interval take what is new of an incremental source, for good; None when it has done so before.
+    def settle(self, stage: Stage, listing: Listing) -> Position | None:
+        """Decide what the interval reads for ``stage`` before any of it is planned; None when it was decided before.
 
-        :raises SourceMissing: there is nothing, and never was
-        :raises SourceChanged: what was read before is not what it was
+        Of an incremental source an interval takes something once, and for good, whatever ``listing`` says.
+
+        :raises SourceMissing: there is nothing
+        :raises SourceChanged: an incremental source is not what it was
         """
-        taken = self.ledger.positions.taken(self.pipeline, stage.id)
-        if self.interval in taken:
+        source = _declared(stage)
+        if not source.dealt:
             return None
-        increment = increment_of(stage.name, _declared(stage), self.lake_uri)
-        increment.check(taken)
-        return self.ledger.positions.take(Cell(self.pipeline, stage.id, self.interval), self.run_id, increment.choose)
+        taken = self._taken(stage, source)
+        kept = self.interval in taken and (source.incremental or listing is Listing.OF_INTERVAL)
+        contents = contents_of(stage.name, source, self.lake_uri)
+        if not kept:
+            contents.check(taken)
+        position = taken[self.interval] if kept else self._take(stage, contents, listing)
+        self._readings[stage.name] = contents.reading(position)
+        return None if position == taken.get(self.interval) else position
 
     def of(self, stage: Stage) -> SourceReading:
-        """What there is to read for ``stage``, which has a source; of an incremental one, what the interval took or would take.
+        """What there is to read for ``stage``, which has a source: what was settled, else what settling it now would give.
 
-        :raises SourceMissing: there is nothing: an empty input is almost always a path gone wrong
+        :raises SourceMissing: there is nothing
         :raises SourceUnusable: it cannot be read as it is declared
         """
         if stage.name not in self._readings:
             self._readings[stage.name] = self._read(stage, _declared(stage))
         return self._readings[stage.name]
 
-    def _read(self, stage: Stage, source: Source) -> SourceReading:
+    def _take(self, stage: Stage, contents: SourceContents, listing: Listing) -> Position:
+        cell, positions = Cell(self.pipeline, stage.id, self.interval), self.ledger.positions
+        if _declared(stage).incremental or listing is Listing.OF_INTERVAL:
+            return positions.take(cell, self.run_id, contents.choose)
+        if listing is Listing.OF_RUN:
+            return positions.take_for_run(cell, self.run_id, contents.choose({}))
+        return positions.take_anew(cell, self.run_id, contents.choose({}))
+
+    def _taken(self, stage: Stage, source: Source) -> Mapping[str, Position]:
+        """What intervals took before; of a source that is not incremental nobody minds the others'."""
         if source.incremental:
-            return self._increment(stage, source)
+            return self.ledger.positions.taken(self.pipeline, stage.id)
+        position = self.ledger.positions.taken_by(Cell(self.pipeline, stage.id, self.interval))
+        return {self.interval: position} if position else {}
+
+    def _read(self, stage: Stage, source: Source) -> SourceReading:
         if source.kind is SourceKind.JDBC:
             return _database(source, self.run_id)
-        if source.kind is SourceKind.DELTA:
-            return _table(stage, source, self.lake_uri)
-        groups = (
-            _listed(stage, source, self.lake_uri) if source.listed else deal(_matching(stage, source.path, self.lake_uri), source.count)
-        )
-        return SourceReading(source, split_files(source, groups), sample=min(file.path for files in groups for file in files))
-
-    def _increment(self, stage: Stage, source: Source) -> SourceReading:
-        increment = increment_of(stage.name, source, self.lake_uri)
-        taken = self.ledger.positions.taken(self.pipeline, stage.id)
+        if source.listed:
+            groups = _listed(stage, source, self.lake_uri)
+            return SourceReading(source, split_files(source, groups), sample=min(file.path for files in groups for file in files))
+        taken = self.ledger.positions.taken(self.pipeline, stage.id) if source.incremental else {}
+        contents = contents_of(stage.name, source, self.lake_uri)
         if self.interval not in taken:
-            increment.check(taken)
-        return increment.reading(taken.get(self.interval) or increment.choose(taken))
+            contents.check(taken)
+        return contents.reading(taken.get(self.interval) or contents.choose(taken))
 
 
 def _declared(stage: Stage) -> Source:
@@ -84,8 +109,7 @@ def _declared(stage: Stage) -> Source:
     return stage.source
 
 
-def _matching(stage: Stage, pattern: str | None, lake_uri: str) -> tuple[SourceFile, ...]:
-    assert pattern is not None, "the loader wants a path"
+def _matching(stage: Stage, pattern: str, lake_uri: str) -> tuple[SourceFile, ...]:
     files = find_files(pattern, lake_uri)
     if not files:
         raise SourceMissing(stage.name, pattern)
@@ -102,18 +126,6 @@ def _listed(stage: Stage, source: Source, lake_uri: str) -> tuple[tuple[SourceFi
                 reason = f"{file.path} is named twice, by split {owner[file.path]} and by split {number}"
                 raise SourceUnusable(stage.name, reason, "Name each file once")
     return groups
-
-
-def _table(stage: Stage, source: Source, lake_uri: str) -> SourceReading:
-    table = _table_files(stage, source, in_lake(source.path or "", lake_uri))
-    return SourceReading(source, split_files(source, deal(table.files, source.count), table.schema), schema=table.schema)
-
-
-def _table_files(stage: Stage, source: Source, uri: str) -> TableFiles:
-    if source.from_version is None:
-        return files_of_version(stage.name, uri, source.version)
-    last = newest_version(stage.name, uri) if source.to_version is None else source.to_version
-    return files_added(stage.name, uri, source.from_version, last, skip_changes=source.skips_changes)
 
 
 def _database(source: Source, run_id: str) -> SourceReading:

@@ -1,0 +1,129 @@
+"""Sources that are dealt into splits: what there is now, what an interval may take of it, and how what it took is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from stagehold.errors import SourceChanged, SourceMissing, SourceUnusable
+from stagehold.model.source_file import SourceFile
+from stagehold.model.source_position import FilesRead, Position, VersionsRead
+from stagehold.model.spec_source import Source, SourceKind
+from stagehold.plan.source_positions import changes_since, last_version, new_files, new_versions
+from stagehold.plan.source_splits import deal
+from stagehold.run.source_delta import TableFiles, files_added, files_of_version, newest_version
+from stagehold.run.source_files import find_files, in_lake
+from stagehold.run.source_reading import SourceReading, split_files
+
+Taken = Mapping[str, Position]  # by interval
+
+
+class SourceContents(Protocol):
+    """A source as it is now. Only an incremental one minds what other intervals have ``taken``."""
+
+    def check(self, taken: Taken) -> None:
+        """Refuse to take anything of what cannot be read as it is declared.
+
+        :raises SourceMissing: there is nothing: an empty input is almost always a path gone wrong
+        :raises SourceChanged: what was taken is not what it was, so that rows would be lost or read twice
+        """
+
+    def choose(self, taken: Taken) -> Position:
+        """What an interval that has taken nothing takes."""
+
+    def reading(self, position: Position) -> SourceReading:
+        """The splits of what an interval took."""
+
+
+def contents_of(stage: str, source: Source, lake_uri: str) -> SourceContents:
+    place = source.path or ""
+    if source.kind is SourceKind.DELTA:
+        uri = in_lake(place, lake_uri)
+        return TableContents(stage, source, uri, newest_version(stage, uri))
+    return FileContents(stage, source, find_files(place, lake_uri))
+
+
+@dataclass(frozen=True)
+class FileContents:
+    stage: str
+    source: Source
+    listed: tuple[SourceFile, ...]
+
+    def check(self, taken: Taken) -> None:
+        if not self.listed and not (taken and self.source.incremental):
+            raise SourceMissing(self.stage, str(self.source.path))
+        if self.source.incremental:
+            _check_kind(self.stage, taken, FilesRead)
+            changes = () if self.source.skips_changes else changes_since(self.listed, taken.values())
+            if changes:
+                raise SourceChanged(self.stage, changes)
+
+    def choose(self, taken: Taken) -> Position:
+        return new_files(self.listed, taken.values()) if self.source.incremental else FilesRead(self.listed)
+
+    def reading(self, position: Position) -> SourceReading:
+        """What was taken is dealt as it was then.
+
+        A file that changed since is read as it is now, which changes its split; if the source is incremental, it spoils its split.
+        """
+        if not isinstance(position, FilesRead):
+            raise _of_another_kind(self.stage)
+        now = {file.path: file for file in self.listed}
+        kept = self.source.incremental
+        files = position.files if kept else tuple(now.get(file.path, file) for file in position.files)
+        sample = next((file.path for file in (*position.files, *self.listed) if file.path in now), None)
+        spoiled = {file.path: f"{file.path} was taken to be read, and is gone" for file in files if file.path not in now}
+        if kept and not self.source.skips_changes:
+            changed = [now[file.path] for file in files if file.path in now and now[file.path] != file]
+            spoiled |= dict(zip((file.path for file in changed), changes_since(changed, [position]), strict=True))
+        return SourceReading(self.source, split_files(self.source, deal(files, self.source.count)), sample, spoiled=spoiled)
+
+
+@dataclass(frozen=True)
+class TableContents:
+    stage: str
+    source: Source
+    uri: str
+    newest: int
+
+    def check(self, taken: Taken) -> None:
+        if self.source.incremental:
+            _check_kind(self.stage, taken, VersionsRead)
+            last = last_version(taken.values())
+            if last is not None and self.newest < last and not self.source.skips_changes:
+                raise SourceChanged(self.stage, [f"{self.uri} was read up to version {last}, and now has {self.newest}: it was made anew"])
+        self._files(self._choose(taken))
+
+    def choose(self, taken: Taken) -> Position:
+        return self._choose(taken)
+
+    def reading(self, position: Position) -> SourceReading:
+        if not isinstance(position, VersionsRead):
+            raise _of_another_kind(self.stage)
+        table = self._files(position)
+        return SourceReading(self.source, split_files(self.source, deal(table.files, self.source.count), table.schema), schema=table.schema)
+
+    def _choose(self, taken: Taken) -> VersionsRead:
+        source = self.source
+        if source.incremental:
+            return new_versions(self.newest, taken.values())
+        if source.from_version is None:
+            return VersionsRead(None, self.newest if source.version is None else source.version)
+        return VersionsRead(source.from_version - 1, self.newest if source.to_version is None else source.to_version)
+
+    def _files(self, position: VersionsRead) -> TableFiles:
+        if position.after is None:
+            return files_of_version(self.stage, self.uri, position.version)
+        skip = self.source.skips_changes
+        return files_added(self.stage, self.uri, position.after + 1, position.version, skip_changes=skip)
+
+
+def _check_kind(stage: str, taken: Taken, kind: type[Position]) -> None:
+    if not all(isinstance(position, kind) for position in taken.values()):
+        raise _of_another_kind(stage)
+
+
+def _of_another_kind(stage: str) -> SourceUnusable:
+    reason = "its earlier intervals read files where there is a table now, or the other way round"
+    return SourceUnusable(stage, reason, "Give the stage a uid that it did not have before")
