@@ -31,6 +31,7 @@ class Settings:
     spark_port: int = 15002  # port of that local server
     spark_memory: str = "2g"  # its heap
     spark_java_options: str = ""  # more options of its Java; -XX:TieredStopAtLevel=1 makes short work quicker and long work slower
+    spark_jars: str = ""  # more JARs for it, such as JDBC drivers, separated by commas
     spark_cores: int = 2  # its task slots; the smallest wave is twice as many partitions
     airflow_port: int = 8080  # api-server of `stagehold up`
     admin_password: str = ""  # of Airflow's user admin; default: made up once and kept in HOME

@@ -31,6 +31,11 @@ def test_the_server_is_given(settings: Settings, name: str, value: str) -> None:
     assert server_configuration(settings)[name] == value
 
 
+def test_the_server_is_given_the_users_jars_too(settings: Settings) -> None:
+    given = replace(settings, spark_jars="/drivers/a.jar,/drivers/b.jar")
+    assert server_configuration(given)["spark.jars"] == "/jars/delta.jar,/jars/storage.jar,/drivers/a.jar,/drivers/b.jar"
+
+
 def test_everything_the_server_writes_is_under_home(settings: Settings) -> None:
     configuration = server_configuration(settings)
     for name in ("spark.local.dir", "spark.sql.warehouse.dir"):

@@ -97,7 +97,7 @@ def server_configuration(settings: Settings) -> Mapping[str, str]:
         "spark.connect.grpc.binding.port": str(settings.spark_port),
         # A released id is refused for as long as it is remembered, so remember more attempts than a server ever sees.
         "spark.connect.session.manager.closedSessionsTombstonesSize": "100000",
-        "spark.jars": ",".join(map(str, jar_paths(settings))),
+        "spark.jars": ",".join([*map(str, jar_paths(settings)), *filter(None, settings.spark_jars.split(","))]),
         "spark.local.dir": str(folder / "local"),
         "spark.ui.enabled": "false",
         "spark.sql.catalogImplementation": "in-memory",
