@@ -17,13 +17,17 @@ def test_defaults_follow_from_the_home():
 
 
 def test_settings_survive_the_way_through_an_environment():
-    settings = Settings(home="/somewhere", spark_cores=7, lake="s3://bucket/lake")
+    settings = Settings(home="/somewhere", spark_cores=7, lake="s3://bucket/lake", only_spark_writer=True)
     assert load_settings(settings.environment) == settings
 
 
 @pytest.mark.parametrize(
     ("name", "given", "allowed"),
-    [("STAGEHOLD_SPARK_PORT", "many", "a whole number"), ("STAGEHOLD_LAEK", "s3://b", "STAGEHOLD_LAKE")],
+    [
+        ("STAGEHOLD_SPARK_PORT", "many", "a whole number"),
+        ("STAGEHOLD_LAEK", "s3://b", "STAGEHOLD_LAKE"),
+        ("STAGEHOLD_ONLY_SPARK_WRITER", "perhaps", "true or false"),
+    ],
 )
 def test_a_bad_setting_is_named_with_what_is_allowed(name, given, allowed):
     with pytest.raises(InvalidSetting, match=f"{name}.*{given}.*{allowed}"):

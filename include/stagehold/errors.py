@@ -21,6 +21,7 @@
     |   +-- SourceMissing         a source path matches no file
     |   +-- SourceUnusable        a source cannot be read as it is declared
     |   +-- SourceChanged         something that a source has read is not what it was
+    |   +-- CommitterRefused      a lake where commits by delta-spark would get lost
     |   +-- TableSchemaConflict   a published table cannot take the columns a stage now has
     |   +-- GateBlocked           a gate said no; the data has to change first
     |   +-- GateErrored           a gate could not be judged, so it said neither yes nor no
@@ -288,6 +289,19 @@ class StageContractBroken(Terminal):
         super().__init__(
             f"Stage {stage} cannot be committed: {reason}. Nothing of it was published, and what was recorded before stays safe to read. "
             "Mend the stage function, then run `stagehold resume`."
+        )
+
+
+class CommitterRefused(Terminal):
+    """A stage asks for the delta_spark committer on an object store, where delta-spark's commits overwrite each other."""
+
+    def __init__(self, stage: str, table: str) -> None:
+        self.stage, self.table = stage, table
+        super().__init__(
+            f"Stage {stage} asks for `committer: delta_spark` at {table}. On an object store, two Spark drivers that commit at the same "
+            "moment overwrite each other's commit, and neither of them is told. Nothing was written. "
+            "Leave `committer` out (staged commits are safe there); or, if one Spark server makes every commit to this lake, "
+            "set STAGEHOLD_ONLY_SPARK_WRITER=true. Then run `stagehold resume`."
         )
 
 

@@ -33,6 +33,7 @@ class Settings:
     spark_java_options: str = ""  # more options of its Java; -XX:TieredStopAtLevel=1 makes short work quicker and long work slower
     spark_jars: str = ""  # more JARs for it, such as JDBC drivers, separated by commas
     spark_cores: int = 2  # its task slots; the smallest wave is twice as many partitions
+    only_spark_writer: bool = False  # one Spark server makes every commit to an S3 lake, which allows `committer: delta_spark` there
     airflow_port: int = 8080  # api-server of `stagehold up`
     admin_password: str = ""  # of Airflow's user admin; default: made up once and kept in HOME
     lease_seconds: int = 15  # an attempt that is silent for longer has lost its region
@@ -73,8 +74,16 @@ def _variable(field: str) -> str:
 
 def _read(field: str, kind: object, environment: Mapping[str, str]) -> Any:
     text = environment[_variable(field)]
+    if kind == "bool":
+        return _read_switch(_variable(field), text)
     if kind != "int":
         return text
     if not text.isdigit():
         raise InvalidSetting(_variable(field), text, "a whole number, 0 or more")
     return int(text)
+
+
+def _read_switch(variable: str, text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise InvalidSetting(variable, text, "true or false")
+    return text.lower() == "true"

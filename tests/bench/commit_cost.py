@@ -19,11 +19,12 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from stagehold.lake.commit import CommittedPartition, WaveCommit, publish
 from stagehold.lake.location import TableLocation
 from stagehold.lake.measure import measure
+from stagehold.lake.staged_committer import StagedCommitter
 from stagehold.lake.staging import stage_frame
 from stagehold.lake.tables import ensure_table
+from stagehold.lake.wave_commit import CommittedPartition, WaveCommit
 from stagehold.run.server import spark_server
 from stagehold.run.sessions import open_session, release_session
 from stagehold.settings import Settings
@@ -56,7 +57,7 @@ def report(settings: Settings, session: str, folder: Path) -> None:
     spark = open_session(settings, session)
     frame = spark.range(ROWS).selectExpr(*COLUMNS, f"cast(id % {len(PARTITIONS)} as int) as _partition")
     ours = TableLocation("bench", str(folder / "ours"), "bench", None)
-    ensure_table(spark, ours, frame.schema)
+    ensure_table(ours, frame.schema, 1)
     took: dict[str, list[float]] = {}
 
     def timed(name: str, step: Callable[[], Any]) -> Any:
@@ -73,7 +74,10 @@ def report(settings: Settings, session: str, folder: Path) -> None:
         staged = timed("stage", lambda number=number: stage_frame(frame, ours, "attempt", number, PARTITIONS))
         metrics = timed("measure", lambda staged=staged: measure(spark, staged, frame.schema, PARTITIONS))
         parts = tuple(CommittedPartition(one.partition, one.rows, one.fingerprint, "", staged.files[one.partition]) for one in metrics)
-        timed("publish", lambda number=number, parts=parts: publish(ours, WaveCommit("run", "bench", "attempt", 1, number, parts)))
+        timed(
+            "publish",
+            lambda number=number, parts=parts: StagedCommitter().publish(ours, WaveCommit("run", "bench", "attempt", 1, number, parts)),
+        )
     show(took)
 
 

@@ -13,10 +13,12 @@ import pyarrow.fs
 import pyarrow.parquet as pq
 from deltalake import DeltaTable, Schema
 
-from stagehold.lake.commit import CommittedPartition, WaveCommit, publish
+from stagehold.lake.commit import Landed
 from stagehold.lake.delta_log import storage_options
 from stagehold.lake.files import files_at
 from stagehold.lake.location import TableLocation
+from stagehold.lake.staged_committer import StagedCommitter
+from stagehold.lake.wave_commit import CommittedPartition, WaveCommit
 from stagehold.model.records import Cell, DataFile, PartitionRecord, PartitionState
 
 INTERVAL = "2026-11-20"
@@ -77,8 +79,7 @@ class PaperTable:
         return (DataFile(path, files_at(self.location.uri).sizes(f"_data/{self.attempt_id}/{wave}")[path], len(rows)),)
 
     def publish(self, rows: Mapping[int, Rows], number: int = 1) -> list[PartitionRecord]:
-        commit = self.wave(rows, number)
-        return records(self.location, commit, publish(self.location, commit))
+        return records(self.location, StagedCommitter().publish(self.location, self.wave(rows, number)))
 
     def seen(self) -> list[tuple[Any, ...]]:
         """What any Delta reader sees in the newest version: (interval, partition, name, amount)."""
@@ -93,8 +94,9 @@ class PaperTable:
         return self.handle().version()
 
 
-def records(location: TableLocation, commit: WaveCommit, version: int) -> list[PartitionRecord]:
-    """What the ledger holds of a wave that was published as ``version``."""
+def records(location: TableLocation, landed: Landed) -> list[PartitionRecord]:
+    """What the ledger holds of a wave that was published."""
+    version, commit = landed
     return [
         PartitionRecord(
             cell=Cell("p", commit.stage, location.interval or INTERVAL),

@@ -9,7 +9,7 @@ from multiprocessing.synchronize import Barrier
 from tests.lake.paper_table import PaperTable
 
 from stagehold.errors import Fenced
-from stagehold.lake.commit import fence, publish
+from stagehold.lake.staged_committer import StagedCommitter
 
 WAVES = 6
 
@@ -31,9 +31,10 @@ def _attempt(index: int, attempt: PaperTable, barrier: Barrier, answers: Queue[t
     waves = [attempt.wave({0: [(f"{attempt.attempt_id}", number)], number: [("own", number)]}, number) for number in range(1, WAVES + 1)]
     barrier.wait(timeout=60)
     said: list[str] = []
+    committer = StagedCommitter()
     try:
-        fence(attempt.location, attempt.epoch)
-        said += [f"published {publish(attempt.location, wave)}" for wave in waves]
+        committer.fence(attempt.location, attempt.epoch)
+        said += [f"published {committer.publish(attempt.location, wave).version}" for wave in waves]
     except Fenced:
         said.append("fenced")
     answers.put((index, said))

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 from deltalake import DeltaTable
 from tests.lake.paper_table import records
 
-from stagehold.lake.commit import CommittedPartition, WaveCommit, fence, publish
+from stagehold.lake.committer import Committer
 from stagehold.lake.location import TableLocation
 from stagehold.lake.measure import PartitionMetrics, measure
 from stagehold.lake.read import read_partitions
+from stagehold.lake.staged_committer import StagedCommitter
 from stagehold.lake.staging import StagedWave, stage_frame
 from stagehold.lake.tables import ensure_table
+from stagehold.lake.wave_commit import CommittedPartition, WaveCommit
 from stagehold.model.records import PartitionRecord
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ class Stagehand:
     location: TableLocation
     columns: str = COLUMNS
     epoch: int = 1
+    committer: Committer = StagedCommitter()  # noqa: RUF009 - it has no state
 
     def at(self, **changes: Any) -> Stagehand:
         return replace(self, **changes)
@@ -49,8 +52,8 @@ class Stagehand:
         return self.spark.createDataFrame(flat, f"{self.columns}, _partition int")
 
     def prepare(self) -> Stagehand:
-        ensure_table(self.spark, self.location, self.frame({}).schema)
-        fence(self.location, self.epoch)
+        ensure_table(self.location, self.frame({}).schema, self.epoch)
+        self.committer.fence(self.location, self.epoch)
         return self
 
     def stage(self, rows: Mapping[int, Rows], wave: int = 1) -> StagedWave:
@@ -69,8 +72,7 @@ class Stagehand:
         return WaveCommit("run", self.location.stage, self.attempt_id, self.epoch, wave, partitions)
 
     def publish(self, rows: Mapping[int, Rows], wave: int = 1) -> list[PartitionRecord]:
-        commit = self.wave(rows, wave)
-        return records(self.location, commit, publish(self.location, commit))
+        return records(self.location, self.committer.publish(self.location, self.wave(rows, wave)))
 
     def read(self, records: Sequence[PartitionRecord]) -> list[tuple[Any, ...]]:
         """(partition, the stage's own columns), sorted."""

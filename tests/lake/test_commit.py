@@ -16,10 +16,19 @@ from tests.lake.paper_table import INTERVAL, PaperTable
 
 from stagehold.errors import CommitContested, Fenced, StageContractBroken
 from stagehold.lake import commit as commit_module
-from stagehold.lake.commit import committed, fence, publish
+from stagehold.lake import tokens
+from stagehold.lake.commit import committed
 from stagehold.lake.location import TableLocation
+from stagehold.lake.staged_committer import StagedCommitter
+from stagehold.lake.wave_commit import WaveCommit
 
 A, B, C = ("a", 1), ("b", 2), ("c", 3)
+
+fence = StagedCommitter().fence
+
+
+def publish(location: TableLocation, wave: WaveCommit) -> int:
+    return StagedCommitter().publish(location, wave).version
 
 
 @pytest.fixture(params=product(("own", "published"), ("folder", "s3")), ids="-".join)
@@ -209,7 +218,7 @@ def test_a_commit_that_never_gets_through_says_so(table, monkeypatch):
         raise CommitFailedError("somebody else was first")
 
     monkeypatch.setattr(DeltaTable, "create_write_transaction", loses)
-    monkeypatch.setattr(commit_module, "PAUSE_SECONDS", 0)
+    monkeypatch.setattr(tokens, "PAUSE_SECONDS", 0)
     with pytest.raises(CommitContested, match=r"failed 20 times .* somebody else was first"):
         table.publish({0: [A]})
 

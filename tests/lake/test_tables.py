@@ -50,12 +50,11 @@ def test_a_stages_own_table_takes_new_columns_and_its_old_versions_stay_readable
 
 def test_the_fence_outlives_a_change_of_columns(hand):
     from stagehold.errors import Fenced
-    from stagehold.lake.commit import fence
 
     hand.at(epoch=3).prepare().publish({0: [A]})
     hand.at(columns="other int", epoch=4).prepare()
     with pytest.raises(Fenced):
-        fence(hand.location, 3)
+        hand.committer.fence(hand.location, 3)
 
 
 def test_a_published_table_gains_columns_and_keeps_its_rows(shared):
@@ -96,13 +95,13 @@ def test_a_published_table_neither_loses_nor_changes_columns(shared, changed, na
 def test_columns_that_cannot_be_stored_are_refused_by_name(spark, hand, select, named):
     schema = spark.sql(f"SELECT {select}, 0 as _partition").schema
     with pytest.raises(StageContractBroken, match=named):
-        ensure_table(spark, hand.location, schema)
+        ensure_table(hand.location, schema, 1)
     assert not Path(hand.location.uri).exists()
 
 
 def test_a_frame_without_columns_is_refused(spark, hand):
     with pytest.raises(StageContractBroken, match="no column of its own"):
-        ensure_table(spark, hand.location, spark.sql("SELECT 0 as _partition").schema)
+        ensure_table(hand.location, spark.sql("SELECT 0 as _partition").schema, 1)
 
 
 @pytest.mark.parametrize("lost", ["_delta_log", "."])

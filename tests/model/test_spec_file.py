@@ -219,3 +219,10 @@ def test_a_stage_that_cannot_be_read_hides_no_mistake_elsewhere(project: Project
     with pytest.raises(InvalidSpec) as caught:
         build_pipeline(declaration, project=project.root, suites=project.suites)
     assert {problem.field for problem in caught.value.problems} == {f"stages.{stage}", "failover"}
+
+
+@pytest.mark.parametrize(("option", "given"), [("file_bytes: 1mb", "1048576"), ("committer: staged", "staged")])
+def test_how_an_output_is_stored_is_asked_only_where_one_is(project: Project, option: str, given: str) -> None:
+    problems = project.problems(edited(f"    per_wave: true =>     output: {{type: pipelined, {option}}}"))
+    field = f"stages.cleaned.output.{option.partition(':')[0]}"
+    assert (33, field, f"{given} | only where the type is blocking or blocking_persistent") in problems

@@ -14,7 +14,8 @@ from deltalake import DeltaTable
 from tests.lake.paper_table import INTERVAL, PaperTable, records
 
 from stagehold.errors import Fenced
-from stagehold.lake.commit import committed, fence, publish
+from stagehold.lake.commit import committed
+from stagehold.lake.staged_committer import StagedCommitter
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, Lease
 from stagehold.plan.shares import Share, shares
@@ -47,14 +48,15 @@ class Attempt:
 
     def fence(self) -> Attempt:
         location = self.table.location
-        fence(location, self.lease.epoch, [location.of(other) for other in self.ledger.leases.overlapping(REGION, self.share)])
+        rivals = [location.of(other) for other in self.ledger.leases.overlapping(REGION, self.share)]
+        StagedCommitter().fence(location, self.lease.epoch, rivals)
         return self
 
     def publish(self, *partitions: int, wave: int = 1, record: bool = True) -> None:
         commit = self.table.wave({partition: [(str(self.share), self.lease.epoch)] for partition in partitions}, wave)
-        version = publish(self.table.location, commit)
+        landed = StagedCommitter().publish(self.table.location, commit)
         if record:
-            self.ledger.partitions.record(records(self.table.location, commit, version), self.lease)
+            self.ledger.partitions.record(records(self.table.location, landed), self.lease)
 
     def adopt(self) -> list[int]:
         return [record.partition for record in adopt(CELL, self.table.location, self.share, self.ledger, self.lease)]

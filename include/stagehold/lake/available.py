@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from stagehold.lake.delta_log import COMMIT_FILE, LOG_FOLDER
 from stagehold.lake.files import files_at
+from stagehold.lake.staging import DATA_FOLDER
 from stagehold.model.records import PartitionRecord
 
 CHECKPOINT = re.compile(r"_delta_log/(\d{20})\.checkpoint(\..+)?\.parquet")
@@ -15,7 +16,7 @@ CHECKPOINT = re.compile(r"_delta_log/(\d{20})\.checkpoint(\..+)?\.parquet")
 def missing_data(records: Sequence[PartitionRecord]) -> frozenset[int]:
     """Partitions of ``records`` whose recorded version is gone from the log, or whose files are gone or of another size.
 
-    Lists the log once per table and each attempt's files once; opens none of them.
+    Lists the log once per table and each attempt's files once, or the partition's where delta-spark wrote them; opens none of them.
     """
     return frozenset(
         partition
@@ -38,7 +39,7 @@ def readable_versions(log_files: Iterable[str]) -> Collection[int]:
 
 def _missing_in(table: str, records: Sequence[PartitionRecord]) -> Iterable[int]:
     versions = readable_versions(files_at(table).sizes(LOG_FOLDER))
-    present = _present(table, {_attempt_folder(file.path) for record in records for file in record.files})
+    present = _present(table, {_folder(file.path) for record in records for file in record.files})
     for record in records:
         if record.version not in versions or any(present.get(file.path) != file.bytes for file in record.files):
             yield record.partition
@@ -48,6 +49,7 @@ def _present(table: str, folders: Collection[str]) -> Mapping[str, int]:
     return {path: size for folder in folders for path, size in files_at(table).sizes(folder).items()}
 
 
-def _attempt_folder(path: str) -> str:
-    data, attempt, *_ = path.split("/")
-    return f"{data}/{attempt}"
+def _folder(path: str) -> str:
+    """What to list to see a file: its attempt's folder; that of its first partition value if delta-spark wrote it."""
+    first, second, *_ = path.split("/")
+    return f"{first}/{second}" if first == DATA_FOLDER else first

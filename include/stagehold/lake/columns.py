@@ -69,21 +69,22 @@ def _problems(schema: StructType) -> Iterator[str]:
     for field in fields:
         if set(field.name) & set(FORBIDDEN_CHARACTERS):
             yield f"a column called {field.name!r}; space and any of {FORBIDDEN_CHARACTERS.strip()!r} cannot be in a name"
-        for kind in _leaf_types(field.dataType):
+        for kind in leaf_types(field.dataType):
             if kind.typeName() not in USABLE_TYPES:
                 yield f"column {field.name!r} of type {kind.simpleString()}, which not every reader of the table can read; cast it"
 
 
-def _leaf_types(kind: DataType) -> Iterator[DataType]:
+def leaf_types(kind: DataType) -> Iterator[DataType]:
+    """``kind`` itself, or the types at the ends of a nested one."""
     from pyspark.sql.types import ArrayType, MapType, StructType
 
     if isinstance(kind, StructType):
         for field in kind.fields:
-            yield from _leaf_types(field.dataType)
+            yield from leaf_types(field.dataType)
     elif isinstance(kind, ArrayType):
-        yield from _leaf_types(kind.elementType)
+        yield from leaf_types(kind.elementType)
     elif isinstance(kind, MapType):
-        yield from _leaf_types(kind.keyType)
-        yield from _leaf_types(kind.valueType)
+        yield from leaf_types(kind.keyType)
+        yield from leaf_types(kind.valueType)
     else:
         yield kind

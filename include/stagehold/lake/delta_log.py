@@ -5,17 +5,38 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from stagehold.lake.files import files_at
 from stagehold.lake.location import OBJECT_STORE
+from stagehold.model.records import DataFile
 
 if TYPE_CHECKING:
-    from deltalake import DeltaTable
+    from deltalake import DeltaTable, Schema
 
 LOG_FOLDER = "_delta_log"
 COMMIT_FILE = re.compile(r"_delta_log/(\d{20})\.json")
+
+
+@dataclass(frozen=True)
+class AddedFile:
+    """A file as a commit added it; ``partition`` are its values of the partition columns."""
+
+    file: DataFile
+    partition: Mapping[str, str | None]
+
+
+@dataclass(frozen=True)
+class LogEntry:
+    """One commit. ``user_metadata`` is what its writer said about it, None if nothing."""
+
+    version: int
+    user_metadata: str | None
+    added: tuple[AddedFile, ...]
+    removed: tuple[str, ...]
 
 
 def table_exists(uri: str) -> bool:
@@ -30,21 +51,38 @@ def open_table(uri: str, version: int | None = None) -> DeltaTable:
     return DeltaTable(uri, version=version, storage_options=storage_options(uri))
 
 
-def schema_fields(table: DeltaTable) -> dict[str, Any]:
+def schema_fields(schema: Schema) -> dict[str, Any]:
     """Type of each column by name, in order; types as Delta's JSON has them."""
-    return {field["name"]: field["type"] for field in json.loads(table.schema().to_json())["fields"]}
+    return {field["name"]: field["type"] for field in json.loads(schema.to_json())["fields"]}
 
 
-def newest_commits(uri: str, limit: int) -> Iterator[tuple[int, str | None]]:
-    """Version and user metadata of the newest commits, newest first; without a log there are none.
+def newest_commits(uri: str, limit: int) -> Iterator[LogEntry]:
+    """The newest commits, newest first; without a log there are none.
 
     delta-rs counts the versions in its history back from the newest one at that moment, not from the one its handle
     has, so beside other writers they are wrong. A file's name is not.
     """
     names = (COMMIT_FILE.fullmatch(path) for path in files_at(uri).sizes(LOG_FOLDER))
     for version in sorted((int(name[1]) for name in names if name), reverse=True)[:limit]:
-        actions = (json.loads(line) for line in files_at(uri).read(f"{LOG_FOLDER}/{version:020d}.json").splitlines())
-        yield version, next((action["commitInfo"].get("userMetadata") for action in actions if "commitInfo" in action), None)
+        yield read_commit(uri, version)
+
+
+def read_commit(uri: str, version: int) -> LogEntry:
+    """What the commit that made ``version`` did, from its file in the log."""
+    lines = files_at(uri).read(f"{LOG_FOLDER}/{version:020d}.json").splitlines()
+    actions = [(kind, facts) for line in lines for kind, facts in json.loads(line).items()]
+    return LogEntry(
+        version,
+        next((facts.get("userMetadata") for kind, facts in actions if kind == "commitInfo"), None),
+        tuple(_added(facts) for kind, facts in actions if kind == "add"),
+        tuple(unquote(facts["path"]) for kind, facts in actions if kind == "remove"),
+    )
+
+
+def _added(facts: Mapping[str, Any]) -> AddedFile:
+    """Paths in the log are written as in a URL."""
+    rows = json.loads(facts.get("stats") or "{}").get("numRecords", 0)
+    return AddedFile(DataFile(unquote(facts["path"]), facts["size"], rows), facts["partitionValues"])
 
 
 def storage_options(uri: str) -> dict[str, str] | None:

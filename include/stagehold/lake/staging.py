@@ -43,10 +43,12 @@ def stage_frame(
     sort_by: Sequence[str] = (),
     *,
     arranged: bool = False,
+    rows_per_file: int = 0,
 ) -> StagedWave:
     """Write ``frame``, cut by its column `_partition`, as one file per partition, sorted by ``sort_by``.
 
-    A partition without rows has no file. The same attempt and wave cannot be written twice. ``arranged`` says that the
+    A partition with more than ``rows_per_file`` has several files, each a stretch of that order; 0 means no limit. One without rows
+    has no file. The same attempt and wave cannot be written twice. ``arranged`` says that the
     rows of a partition are all in one Spark task already, which saves a shuffle of everything.
 
     :raises StageContractBroken: when rows belong to none of ``partitions``; what was written is deleted.
@@ -55,6 +57,7 @@ def stage_frame(
     cut = frame if arranged else frame.repartitionById(len(partitions), _index_within(partitions))
     # The marker file would be one more object to list and to delete; the commit is what says that a wave is whole.
     writer = cut.sortWithinPartitions(PARTITION, *sort_by).write.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
+    writer = writer.option("maxRecordsPerFile", rows_per_file)
     writer.partitionBy(PARTITION).parquet(f"{spark_uri(location.uri)}/{folder}")
     written = _written(location.uri, folder)
     strangers = {name: files for name, files in written.items() if name not in map(str, partitions)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from stagehold.model.records import DataFile
@@ -42,6 +42,11 @@ class WaveCommit:
 def fence_version(epoch: int) -> int:
     """Token of an epoch before its first wave; every earlier epoch's tokens are lower."""
     return epoch * EPOCH_WIDTH
+
+
+def without_files(commit: WaveCommit) -> WaveCommit:
+    """For a writer that makes files of its own, which only the log can name."""
+    return replace(commit, partitions=tuple(replace(one, files=()) for one in commit.partitions))
 
 
 def to_metadata(commit: WaveCommit, cell: str) -> str:

@@ -9,6 +9,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, JsonValue
 
+from stagehold.model.byte_size import MEGABYTE, ByteSize
 from stagehold.model.duration import Duration, DurationOrAuto, more_than_nothing
 from stagehold.model.key_groups import HIGHEST
 from stagehold.model.records import FailureClass
@@ -38,6 +39,13 @@ class OutputType(StrEnum):
     @property
     def stored(self) -> bool:
         return self in (OutputType.BLOCKING, OutputType.BLOCKING_PERSISTENT)
+
+
+class CommitterKind(StrEnum):
+    """Who makes an output's commits: delta-rs, of files that Spark staged, or delta-spark, which writes the rows once more."""
+
+    STAGED = "staged"
+    DELTA_SPARK = "delta_spark"
 
 
 class ScheduleMode(StrEnum):
@@ -84,8 +92,12 @@ class Input(SpecPart):
 
 
 class Output(SpecPart):
+    """``file_bytes`` is about how large a partition's files may grow before another is begun."""
+
     type: OutputType = OutputType.BLOCKING
     table: str | None = None
+    committer: CommitterKind = CommitterKind.STAGED
+    file_bytes: ByteSize = 128 * MEGABYTE
 
 
 class CheckpointSettings(SpecPart):

@@ -23,6 +23,7 @@ NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")  # single underscores: two joi
 NAME_ALLOWED = "lower-case letters, digits and single underscores, a letter first, at most 63"
 RESERVED = ("ctx", "source")  # parameters that every stage function may have
 TABLE = re.compile(r"([a-z][a-z0-9_]*\.)?[a-z][a-z0-9_]*")
+STORED_ONLY = {"committer", "file_bytes"}  # options of an output
 PRESETS = ("@once", "@hourly", "@daily", "@weekly", "@monthly", "@quarterly", "@yearly")  # Airflow's, besides cron
 PARAMETERS = {
     RestartStrategy.NONE: (),
@@ -39,6 +40,7 @@ def check(draft: Draft) -> Iterator[Problem]:
     yield from check_failures(draft)
     yield from _check_uids(draft)
     yield from _check_tables(draft)
+    yield from _check_stored_only(draft)
     for name in draft.declared:
         yield from _check_name(name)
     for name in draft.stages:
@@ -99,6 +101,16 @@ def _check_tables(draft: Draft) -> Iterator[Problem]:
             yield Problem(path, show(output.table), f"a table of its own; {publisher[output.table]} publishes this one")
         elif output.table is not None:
             publisher[output.table] = name
+
+
+def _check_stored_only(draft: Draft) -> Iterator[Problem]:
+    """Options of how an output is stored mean nothing for one that is not."""
+    for name, stage in draft.stages.items():
+        path = ("stages", name, "output")
+        if stage.output.type.stored or draft.is_broken(*path, "type"):
+            continue
+        for field in sorted(STORED_ONLY & stage.output.model_fields_set):
+            yield Problem((*path, field), str(getattr(stage.output, field)), "only where the type is blocking or blocking_persistent")
 
 
 def _check_name(name: str) -> Iterator[Problem]:

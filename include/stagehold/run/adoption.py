@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from stagehold.lake.commit import CommittedPartition, WaveCommit, committed
+from stagehold.lake.commit import committed
 from stagehold.lake.location import TableLocation
+from stagehold.lake.wave_commit import CommittedPartition, WaveCommit
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, Lease, PartitionRecord, PartitionState
 from stagehold.plan.reproduction import remark

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from stagehold.errors import GateBlocked, InputsNotReady, PartitionDataMissing, StageholdError
 from stagehold.gates.judge import preload
 from stagehold.gates.suite import load_suite
+from stagehold.lake.committer import committer_for
 from stagehold.lake.location import TableLocation, table_location
 from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.ledger.ledger import Ledger
@@ -190,6 +191,7 @@ class RegionAttempt:
     def _runner(self, name: str, plan: ResumePlan, spark: SparkSession) -> StageRunner:
         pipeline = counted(self.task.request, self.ledger).pipeline
         stage = pipeline.stage(name)
+        location = self._location(name)
         frames = FrameBuilder(
             spark=spark,
             pipeline=pipeline,
@@ -202,8 +204,9 @@ class RegionAttempt:
             stage=stage,
             cell=self._cell(stage.name),
             attempt=self.attempt,
-            location=self._location(stage.name),
+            location=location,
             rivals=self._rivals(stage.name),
+            committer=committer_for(stage.output.committer, spark, location, only_writer=self.settings.only_spark_writer),
             frames=frames,
             suite=load_suite(Path(self.settings.suites) / f"{stage.gate}.yaml") if stage.gate else None,
             ledger=self.ledger,

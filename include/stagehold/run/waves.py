@@ -16,14 +16,17 @@ from typing import TYPE_CHECKING
 from stagehold.errors import GateBlocked
 from stagehold.gates.judge import Verdict, judge
 from stagehold.gates.suite import Severity, Suite
-from stagehold.lake.commit import CommittedPartition, WaveCommit, fence, publish
+from stagehold.lake.commit import Landed
+from stagehold.lake.committer import Committer
+from stagehold.lake.file_sizing import FileSizer
 from stagehold.lake.location import TableLocation
 from stagehold.lake.measure import PartitionMetrics, measure
 from stagehold.lake.staging import StagedWave, is_staging, stage_frame
 from stagehold.lake.tables import ensure_table
+from stagehold.lake.wave_commit import CommittedPartition, WaveCommit
 from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import Attempt, Cell, Event, GateResult, PartitionRecord, PartitionState
+from stagehold.model.records import Attempt, Cell, DataFile, Event, GateResult, PartitionRecord, PartitionState
 from stagehold.model.spec import Stage
 from stagehold.plan.reproduction import remark
 from stagehold.plan.resume import Action, Decision
@@ -37,6 +40,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class WaveDone:
+    """What the gate refused, what was staged, and how long everything took."""
+
+    refused: Sequence[Verdict]
+    files: Sequence[DataFile]
+    measured: MeasuredWave
+
+
+@dataclass(frozen=True)
 class StageRunner:
     """Runs the waves of one stage within one attempt; ``rivals`` are the shares of earlier cuts that overlap this attempt's."""
 
@@ -45,6 +57,7 @@ class StageRunner:
     attempt: Attempt
     location: TableLocation
     rivals: Sequence[TableLocation]
+    committer: Committer
     frames: FrameBuilder
     suite: Suite | None
     ledger: Ledger
@@ -62,26 +75,26 @@ class StageRunner:
         :raises GateBlocked: after the last wave, when the gate refused some partitions; all others are consumable.
         """
         schema = self.frames.check(self.stage, decisions[0].partition)
-        ensure_table(self.frames.spark, self.location, schema)
+        ensure_table(self.location, schema, self.attempt.epoch)
         self._reach(Point.BEFORE_FENCE, 0)
-        fence(self.location, self.attempt.epoch, self.rivals)
+        self.committer.fence(self.location, self.attempt.epoch, self.rivals)
         self._reach(Point.AFTER_FENCE, 0)
         remaining = tuple(decisions)
+        files = FileSizer.guess(self.stage.output.file_bytes, schema).having_seen(_recorded_files(decisions))
         size, wave, refused = self.sizer.first(len(remaining)), 0, list[Verdict]()
         while remaining:
             wave += 1
             self.progress(f"{self.stage.name}: wave {wave} takes {size.partitions} of {len(remaining)} partitions: {size.reason}")
             current, remaining = remaining[: size.partitions], remaining[size.partitions :]
-            verdicts, measured = self._wave(wave, current, schema)
-            refused += verdicts
-            size = self.sizer.following(measured, len(remaining))
+            done = self._wave(wave, current, schema, files.rows_per_file)
+            refused += done.refused
+            files, size = files.having_seen(done.files), self.sizer.following(done.measured, len(remaining))
         self._warn_of_skew(decisions)
         if refused:
             raise GateBlocked(self.stage.name, _reasons(refused))
         return wave
 
-    def _wave(self, wave: int, decisions: Sequence[Decision], schema: StructType) -> tuple[list[Verdict], MeasuredWave]:
-        """What the gate refused, and how long everything took."""
+    def _wave(self, wave: int, decisions: Sequence[Decision], schema: StructType, rows_per_file: int) -> WaveDone:
         started = time.monotonic()
         partitions = tuple(decision.partition for decision in decisions)
         self._reach(Point.BEFORE_WRITE, wave)
@@ -97,6 +110,7 @@ class StageRunner:
                 partitions,
                 self.frames.group_columns(self.stage),
                 arranged=self.frames.is_arranged(self.stage),
+                rows_per_file=rows_per_file,
             )
         written = time.monotonic()
         self._reach(Point.AFTER_WRITE, wave)
@@ -105,16 +119,17 @@ class StageRunner:
         verdicts = judge(metrics, self.suite) if self.suite else ()
         refused = [verdict for verdict in verdicts if not verdict.passed and verdict.severity is Severity.CRITICAL]
         blocked = {verdict.partition for verdict in refused}
-        version = self._publish(wave, staged, [one for one in metrics if one.partition not in blocked], decisions)
+        landed = self._publish(wave, staged, [one for one in metrics if one.partition not in blocked], decisions)
         self._reach(Point.AFTER_PUBLISH, wave)
-        self._record(wave, staged, metrics, decisions, version, refused, (time.monotonic() - started) / len(decisions))
+        self._record(wave, staged, metrics, decisions, landed, refused, (time.monotonic() - started) / len(decisions))
         self._record_verdicts(verdicts)
         self._reach(Point.AFTER_RECORD, wave)
         ended = time.monotonic()
-        self._tell(wave, metrics, blocked, version, ended - started)
-        return refused, MeasuredWave(len(decisions), ended - started, ended - written)
+        self._tell(wave, metrics, blocked, landed, ended - started)
+        files = [file for some in staged.files.values() for file in some]
+        return WaveDone(refused, files, MeasuredWave(len(decisions), ended - started, ended - written))
 
-    def _publish(self, wave: int, staged: StagedWave, passing: Sequence[PartitionMetrics], decisions: Sequence[Decision]) -> int | None:
+    def _publish(self, wave: int, staged: StagedWave, passing: Sequence[PartitionMetrics], decisions: Sequence[Decision]) -> Landed | None:
         if not passing:
             return None
         self._reach(Point.BEFORE_PUBLISH, wave)
@@ -125,7 +140,7 @@ class StageRunner:
             for one in passing
         )
         commit = WaveCommit(self.attempt.run_id, self.stage.id, self.attempt.attempt_id, self.attempt.epoch, wave, committed)
-        return publish(self.location, commit)
+        return self.committer.publish(self.location, commit)
 
     def _record(
         self,
@@ -133,12 +148,13 @@ class StageRunner:
         staged: StagedWave,
         metrics: Sequence[PartitionMetrics],
         decisions: Sequence[Decision],
-        version: int | None,
+        landed: Landed | None,
         refused: Sequence[Verdict],
         seconds: float,
     ) -> None:
         keys, reasons = _keys(decisions), _reasons(refused)
         remarks = _remarks(decisions, metrics)
+        files = {**staged.files, **(landed.files if landed else {})}
         now = datetime.now(UTC)
         records = [
             PartitionRecord(
@@ -150,8 +166,8 @@ class StageRunner:
                 epoch=self.attempt.epoch,
                 wave=wave,
                 table=self.location.uri,
-                version=None if one.partition in reasons else version,
-                files=staged.files.get(one.partition, ()),
+                version=landed.version if landed and one.partition not in reasons else None,
+                files=files.get(one.partition, ()),
                 rows=one.rows,
                 fingerprint=one.fingerprint,
                 compute_key=keys[one.partition],
@@ -185,9 +201,9 @@ class StageRunner:
             ]
         )
 
-    def _tell(self, wave: int, metrics: Sequence[PartitionMetrics], blocked: set[int], version: int | None, seconds: float) -> None:
+    def _tell(self, wave: int, metrics: Sequence[PartitionMetrics], blocked: set[int], landed: Landed | None, seconds: float) -> None:
         for one in metrics:
-            state = "blocked by its gate" if one.partition in blocked else f"consumable, version {version}"
+            state = f"consumable, version {landed.version}" if landed and one.partition not in blocked else "blocked by its gate"
             self.progress(f"{self.stage.name}[{one.partition}] {state}: {one.rows} rows (epoch {self.attempt.epoch}, wave {wave})")
         self.progress(f"{self.stage.name}: wave {wave}, {len(metrics)} partitions, took {seconds:.1f} s")
 
@@ -203,6 +219,10 @@ class StageRunner:
 
     def _reach(self, point: Point, wave: int) -> None:
         reach(self.home, point, self.stage.name, wave)
+
+
+def _recorded_files(decisions: Sequence[Decision]) -> list[DataFile]:
+    return [file for decision in decisions if decision.record for file in decision.record.files]
 
 
 def _keys(decisions: Sequence[Decision]) -> Mapping[int, str]:
