@@ -37,6 +37,7 @@ class Settings:
     airflow_port: int = 8080  # api-server of `stagehold up`
     admin_password: str = ""  # of Airflow's user admin; default: made up once and kept in HOME
     lease_seconds: int = 15  # an attempt that is silent for longer has lost its region
+    sweep_after_seconds: int = 3600  # files of dead attempts that nothing knows of are deleted when they are older
     attempt_retries: int = 2  # restarts of one region, where the restart strategy has no limit of its own
 
     @property

@@ -81,3 +81,26 @@ def test_a_failure_text_may_hold_what_a_database_refuses(ledger):
     ledger.attempts.start(attempt())
     ledger.attempts.finish(attempt().attempt_id, AttemptState.FAILED, "a\x00b\ud800c 'quoted' %s é")
     assert ledger.attempts.of_run("run-1")[0].failure == "a\N{REPLACEMENT CHARACTER}b?c 'quoted' %s é"
+
+
+def test_attempts_before_one_are_those_of_its_region_that_had_partitions_of_it(ledger):
+    for epoch, share in ((1, None), (2, "0-3"), (3, "4-7"), (4, "2-5"), (5, "0-1")):
+        ledger.attempts.start(replace(attempt(epoch), share=share))
+    for other in (attempt(1, interval="other"), attempt(1, region="other")):
+        ledger.attempts.start(other)
+
+    def before(epoch: int, share: str | None) -> list[int]:
+        return [found.epoch for found in ledger.attempts.before(replace(attempt(epoch), share=share))]
+
+    assert before(5, "0-1") == [1, 2]
+    assert before(4, "2-5") == [1, 2, 3]
+    assert before(6, None) == [1, 2, 3, 4, 5]
+    assert before(1, None) == []
+
+
+def test_the_newest_attempt_of_every_region_and_interval_of_a_pipeline(ledger):
+    for one in (attempt(1), attempt(3, run_id="run-0"), attempt(2), attempt(9, interval="2024-01-03"), attempt(4, region="other")):
+        ledger.attempts.start(one)
+    found = [(one.interval, one.region, one.epoch) for one in ledger.attempts.newest_of_regions("sales")]
+    assert found == [("2024-01-01", "joined", 3), ("2024-01-01", "other", 4), ("2024-01-03", "joined", 9)]
+    assert ledger.attempts.newest_of_regions("unknown") == ()

@@ -124,3 +124,10 @@ def test_ten_thousand_partitions_with_several_attempts_are_read_quickly(ledger, 
     assert {len(records) for records in found.values()} == {1000}
     assert {one.epoch for records in found.values() for one in records} == {3}
     assert taken < 2, f"{taken:.2f} s"
+
+
+def test_the_history_of_a_cell_has_every_record_of_it_oldest_first(ledger, lease):
+    ledger.partitions.record([record(1), record(0)], lease)
+    ledger.partitions.record([record(1, epoch=2)], lease)
+    ledger.partitions.record([record(0, cell=Cell("sales", "joined", "2024-01-02"))], lease)
+    assert [(one.partition, one.epoch) for one in ledger.partitions.history(CELL)] == [(1, 1), (0, 1), (1, 2)]

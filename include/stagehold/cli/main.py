@@ -15,6 +15,7 @@ from stagehold.cli.resume import resume
 from stagehold.cli.run import run
 from stagehold.cli.services import down, up
 from stagehold.cli.status import status
+from stagehold.cli.sweep import sweep
 from stagehold.cli.what_if import what_if
 from stagehold.errors import StageholdError
 
@@ -69,4 +70,5 @@ app.command()(resume)
 app.command()(accept)
 app.command()(status)
 app.command()(partitions)
+app.command()(sweep)
 app.command()(demo)

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,10 +19,14 @@ KEYS_PER_DELETE = 1000  # S3's limit
 
 @dataclass(frozen=True)
 class FileFacts:
-    """A file as it is now; ``version`` is another text after every change of its content, and perhaps without one."""
+    """A file as it is now; ``version`` is another text after every change of its content, and perhaps without one.
+
+    ``modified`` is by the clock of the store.
+    """
 
     bytes: int
     version: str
+    modified: datetime
 
 
 class Files(Protocol):
@@ -78,7 +83,10 @@ class FolderFiles:
         """Nothing for a file that has vanished since its folder was listed."""
         with suppress(FileNotFoundError):
             status = path.stat()
-            yield str(path.relative_to(self._root)), FileFacts(status.st_size, str(status.st_mtime_ns))
+            yield (
+                str(path.relative_to(self._root)),
+                FileFacts(status.st_size, str(status.st_mtime_ns), datetime.fromtimestamp(status.st_mtime, UTC)),
+            )
 
 
 class ObjectFiles:
@@ -95,7 +103,7 @@ class ObjectFiles:
         entries = ((entry["Key"].removeprefix(self._root), entry) for entry in self._entries(path))
         within = (path, f"{path}/") if path else ("", "")
         return {
-            name: FileFacts(entry["Size"], entry["ETag"].strip('"'))
+            name: FileFacts(entry["Size"], entry["ETag"].strip('"'), entry["LastModified"])
             for name, entry in entries
             if (name == within[0] or name.startswith(within[1])) and not name.endswith("/")
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import select, update
+from sqlalchemy import func, select, update
 
 from stagehold.ledger.columns import DatabaseTime
 from stagehold.ledger.endings import may_end_as
@@ -11,7 +11,7 @@ from stagehold.ledger.rows import attempt_from, attempt_row
 from stagehold.ledger.schema import attempts
 from stagehold.model.records import Attempt, AttemptState, FailureClass
 from stagehold.model.states import ATTEMPT
-from stagehold.plan.shares import Share, newest_covering
+from stagehold.plan.shares import Share, newest_covering, overlap, share_of
 
 
 class Attempts:
@@ -58,3 +58,22 @@ class Attempts:
         query = select(attempts).where(columns.pipeline == pipeline, columns.interval == interval, columns.region == region)
         with self._database.reading() as connection:
             return newest_covering((attempt_from(row) for row in connection.execute(query).mappings()), share)
+
+    def before(self, attempt: Attempt) -> tuple[Attempt, ...]:
+        """Earlier attempts of the region that had partitions of this one: its fence is theirs, too."""
+        columns = attempts.c
+        region = (columns.pipeline == attempt.pipeline, columns.interval == attempt.interval, columns.region == attempt.region)
+        query = select(attempts).where(*region, columns.epoch < attempt.epoch).order_by(columns.epoch)
+        with self._database.reading() as connection:
+            found = [attempt_from(row) for row in connection.execute(query).mappings()]
+        return tuple(one for one in found if overlap(share_of(one), share_of(attempt)))
+
+    def newest_of_regions(self, pipeline: str) -> tuple[Attempt, ...]:
+        """The attempt with the highest epoch of every region and interval of a pipeline, by interval."""
+        columns = attempts.c
+        newest = select(columns.interval, columns.region, func.max(columns.epoch).label("epoch")).where(columns.pipeline == pipeline)
+        highest = newest.group_by(columns.interval, columns.region).subquery()
+        same = (columns.interval == highest.c.interval) & (columns.region == highest.c.region) & (columns.epoch == highest.c.epoch)
+        query = select(attempts).join(highest, same).where(columns.pipeline == pipeline).order_by(columns.interval, columns.region)
+        with self._database.reading() as connection:
+            return tuple(attempt_from(row) for row in connection.execute(query).mappings())

@@ -41,6 +41,14 @@ class Partitions:
         """The newest record of each partition of a stage in every interval."""
         return self._newest(partitions.c.pipeline == pipeline, partitions.c.stage == stage)
 
+    def history(self, cell: Cell) -> tuple[PartitionRecord, ...]:
+        """Every record of the cell, oldest first."""
+        columns = partitions.c
+        wanted = (columns.pipeline == cell.pipeline, columns.interval == cell.interval, columns.stage == cell.stage)
+        with self._database.reading() as connection:
+            rows = connection.execute(select(partitions).where(*wanted).order_by(columns.id)).mappings()
+            return tuple(partition_from(row) for row in rows)
+
     def of_run(self, run_id: str) -> tuple[PartitionRecord, ...]:
         """Everything the run recorded, oldest first."""
         with self._database.reading() as connection:

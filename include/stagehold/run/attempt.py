@@ -34,6 +34,7 @@ from stagehold.run.planning import counted, decide_counts, plan_region, sources_
 from stagehold.run.region_task import Progress, RegionOutcome, RegionTask
 from stagehold.run.sessions import open_session, release_session, session_id, translate
 from stagehold.run.sources import Listing, Sources
+from stagehold.run.sweeping import sweep_behind
 from stagehold.run.verdict import attach
 from stagehold.run.waves import StageRunner
 from stagehold.settings import Settings
@@ -186,7 +187,13 @@ class RegionAttempt:
 
     def _run_stage(self, name: str, plan: ResumePlan, spark: SparkSession) -> int:
         decisions = self._to_compute(name, plan)
-        return self._runner(name, plan, spark).run(decisions) if decisions else 0
+        if not decisions:
+            return 0
+        waves = self._runner(name, plan, spark).run(decisions)
+        swept = sweep_behind(self.attempt, self._cell(name), self._location(name), self.ledger, self.settings)
+        if swept:
+            self.progress(f"{name}: deleted {sum(one.files for one in swept)} files that dead attempts left")
+        return waves
 
     def _runner(self, name: str, plan: ResumePlan, spark: SparkSession) -> StageRunner:
         pipeline = counted(self.task.request, self.ledger).pipeline

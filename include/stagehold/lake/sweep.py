@@ -1,0 +1,104 @@
+"""Finds and deletes what dead attempts left below a table's `_data`: files that nothing knows of and nobody reads.
+
+Deleting by attempt is safe once the attempt is fenced: it can publish nothing more, so what no record and no commit
+knows of then will never be known of. Other folders, other tables' and users' files are never looked at.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from urllib.parse import unquote
+
+from stagehold.lake.delta_log import newest_commits, open_table, table_exists
+from stagehold.lake.files import FileFacts, files_at
+from stagehold.lake.staging import DATA_FOLDER
+from stagehold.model.records import PartitionRecord, PartitionState
+
+DEPTHS = (2, 3, 4)  # _data/<attempt>, then its waves, then their partitions
+ALL_COMMITS = 2**63
+
+
+@dataclass(frozen=True)
+class StrayFolder:
+    """A folder of the table at ``uri`` that may go with everything in it."""
+
+    uri: str
+    folder: str
+    files: int
+    bytes: int
+
+    @property
+    def attempt_id(self) -> str:
+        return self.folder.split("/")[1]
+
+
+def find_strays(uri: str, dead: Collection[str], records: Iterable[PartitionRecord], older_than: datetime) -> tuple[StrayFolder, ...]:
+    """What may go. Costs one listing; only when something may, the table's log is read as well.
+
+    :param dead: ids of attempts that are fenced.
+    :param records: all there ever were of the stage and interval; those of others lie in folders of other attempts.
+    """
+    if not dead:
+        return ()
+    present, recorded = files_at(uri).facts(DATA_FOLDER), recorded_files(records)
+    if not choose(uri, present, dead, recorded, older_than):
+        return ()
+    return choose(uri, present, dead, recorded | committed_files(uri), older_than)
+
+
+def choose(
+    uri: str, present: Mapping[str, FileFacts], dead: Collection[str], kept: Collection[str], older_than: datetime
+) -> tuple[StrayFolder, ...]:
+    """The largest folders of dead attempts in which no file is ``kept`` and all are older."""
+    attempts = {f"{DATA_FOLDER}/{attempt}" for attempt in dead}
+    stays = frozenset(path for path, file in present.items() if path in kept or file.modified >= older_than)
+    return tuple(_within(uri, {path: file for path, file in present.items() if _folder(path, 2) in attempts}, stays, DEPTHS))
+
+
+def recorded_files(records: Iterable[PartitionRecord]) -> frozenset[str]:
+    """Files that the ledger may send somebody to. Of those that a gate blocked, only the newest of each partition."""
+    every = list(records)
+    newest = {record.partition: record for record in sorted(every, key=lambda record: (record.epoch, record.wave))}
+    return frozenset(
+        file.path
+        for record in every
+        if record.state is not PartitionState.BLOCKED or record == newest[record.partition]
+        for file in record.files
+    )
+
+
+def committed_files(uri: str) -> frozenset[str]:
+    """Files that any version of the table ever held, as far as its log goes back."""
+    import pyarrow as pa  # type: ignore[import-untyped]
+
+    if not table_exists(uri):
+        return frozenset()
+    live = (unquote(path) for path in pa.table(open_table(uri).get_add_actions(flatten=True))["path"].to_pylist())
+    logged = (path for entry in newest_commits(uri, ALL_COMMITS) for path in (*entry.removed, *(one.file.path for one in entry.added)))
+    return frozenset((*live, *logged))
+
+
+def remove(strays: Iterable[StrayFolder]) -> None:
+    """Delete them. A crash in the middle leaves some of them, for the next time."""
+    for stray in strays:
+        files_at(stray.uri).delete(stray.folder)
+
+
+def _within(uri: str, files: Mapping[str, FileFacts], stays: frozenset[str], depths: tuple[int, ...]) -> Iterator[StrayFolder]:
+    depth, *deeper = depths
+    folders: dict[str, dict[str, FileFacts]] = defaultdict(dict)
+    for path, file in files.items():
+        if path.count("/") >= depth:
+            folders[_folder(path, depth)][path] = file
+    for folder, inside in sorted(folders.items()):
+        if stays.isdisjoint(inside):
+            yield StrayFolder(uri, folder, len(inside), sum(file.bytes for file in inside.values()))
+        elif deeper:
+            yield from _within(uri, inside, stays, tuple(deeper))
+
+
+def _folder(path: str, depth: int) -> str:
+    return "/".join(path.split("/")[:depth])

@@ -1,0 +1,111 @@
+"""Decides when strays may be swept: behind an attempt's own fence, or over the whole lake region by region."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+from stagehold.errors import LeaseHeld
+from stagehold.lake.location import TableLocation, table_location
+from stagehold.lake.staged_committer import StagedCommitter
+from stagehold.lake.sweep import StrayFolder, find_strays, remove
+from stagehold.ledger.ledger import Ledger
+from stagehold.model.records import Attempt, Cell, Lease
+from stagehold.model.spec import Pipeline
+from stagehold.plan.regions import stage_regions
+from stagehold.run.holder import this_process
+from stagehold.settings import Settings
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class RegionSweep:
+    """What dead attempts of one region left for one interval. ``passed_over`` says why it stays, None when it may go."""
+
+    attempt: Attempt
+    strays: tuple[StrayFolder, ...]
+    passed_over: str | None = None
+
+    @property
+    def bytes(self) -> int:
+        return sum(stray.bytes for stray in self.strays)
+
+
+def sweep_behind(attempt: Attempt, cell: Cell, location: TableLocation, ledger: Ledger, settings: Settings) -> tuple[StrayFolder, ...]:
+    """Delete what earlier attempts left of a stage. ``attempt`` has fenced them, so it is certain that they publish nothing more.
+
+    Never fails the attempt, whose work is done: what could not be deleted is found again.
+    """
+    try:
+        strays = _strays(attempt, cell, location, ledger, settings)
+        remove(strays)
+    except Exception as error:  # noqa: BLE001 - whatever the store says, the attempt's own work is done
+        log.warning("strays of %s not swept: %s", location.uri, error)
+        return ()
+    return strays
+
+
+def sweep_lake(pipelines: Iterable[Pipeline], ledger: Ledger, settings: Settings, *, dry_run: bool) -> tuple[RegionSweep, ...]:
+    """Find strays of every region and interval that the ledger knows attempts of, and delete them unless it is a ``dry_run``.
+
+    Each region is leased and fenced like by an attempt, so one with a live attempt is passed over. Only regions that have
+    strays are touched.
+    """
+    return tuple(sweep for pipeline in pipelines for sweep in _sweep_pipeline(pipeline, ledger, settings, dry_run=dry_run))
+
+
+def _sweep_pipeline(pipeline: Pipeline, ledger: Ledger, settings: Settings, *, dry_run: bool) -> Iterator[RegionSweep]:
+    for newest in ledger.attempts.newest_of_regions(pipeline.name):
+        places = _places(pipeline, newest, settings)
+        last = replace(newest, share=None, epoch=newest.epoch + 1)  # the newest may be dead, too
+        found = _strays_of(last, places, ledger, settings)
+        if not found:
+            continue
+        yield RegionSweep(newest, found) if dry_run else _sweep_region(last, places, ledger, settings)
+
+
+def _sweep_region(last: Attempt, places: dict[Cell, TableLocation], ledger: Ledger, settings: Settings) -> RegionSweep:
+    """Under the region's lease; what is found before that may be a live attempt's."""
+    region = f"{last.pipeline}/{last.interval}/{last.region}"
+    try:
+        lease = ledger.leases.take(region, None, str(this_process("sweep")), settings.lease_seconds, lambda _: False)
+    except LeaseHeld as held:
+        return RegionSweep(last, (), str(held))
+    try:
+        return RegionSweep(last, _fence_and_remove(replace(last, epoch=lease.epoch), places, region, lease, ledger, settings))
+    finally:
+        ledger.leases.release(lease)
+
+
+def _fence_and_remove(
+    sweeper: Attempt, places: dict[Cell, TableLocation], region: str, lease: Lease, ledger: Ledger, settings: Settings
+) -> tuple[StrayFolder, ...]:
+    rivals = ledger.leases.overlapping(region, None)
+    for location in places.values():
+        StagedCommitter().fence(location, lease.epoch, [location.of(share) for share in rivals])
+    strays = _strays_of(sweeper, places, ledger, settings)
+    remove(strays)
+    return strays
+
+
+def _places(pipeline: Pipeline, attempt: Attempt, settings: Settings) -> dict[Cell, TableLocation]:
+    """Tables of the region; none when the pipeline no longer has a region of that name."""
+    stages = [pipeline.stage(name) for region in stage_regions(pipeline) if region.name == attempt.region for name in region.stages]
+    return {
+        Cell(pipeline.name, stage.id, attempt.interval): table_location(settings.lake_uri, pipeline.name, stage, attempt.interval)
+        for stage in stages
+        if stage.output.type.stored
+    }
+
+
+def _strays_of(attempt: Attempt, places: dict[Cell, TableLocation], ledger: Ledger, settings: Settings) -> tuple[StrayFolder, ...]:
+    return tuple(stray for cell, location in places.items() for stray in _strays(attempt, cell, location, ledger, settings))
+
+
+def _strays(attempt: Attempt, cell: Cell, location: TableLocation, ledger: Ledger, settings: Settings) -> tuple[StrayFolder, ...]:
+    dead = [one.attempt_id for one in ledger.attempts.before(attempt)]
+    older_than = datetime.now(UTC) - timedelta(seconds=settings.sweep_after_seconds)
+    return find_strays(location.uri, dead, ledger.partitions.history(cell), older_than)

@@ -1,0 +1,138 @@
+"""`stagehold sweep` over a lake that attempts wrote to, without Spark."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.lake.paper_table import PaperTable, records
+from tests.run.workbench import INTERVAL, NOWHERE, Workbench
+from typer.testing import CliRunner
+
+from stagehold.cli.main import app
+from stagehold.errors import Fenced
+from stagehold.lake.files import files_at
+from stagehold.lake.location import table_location
+from stagehold.lake.staged_committer import StagedCommitter
+from stagehold.ledger import Ledger
+from stagehold.model.records import Attempt, AttemptState, Cell, Lease
+from stagehold.model.spec_file import find_pipeline
+from stagehold.settings import Settings
+
+REGION = "by_colour"
+A, B = ("a", 1), ("b", 2)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Attempts of one region, as `run` would make them."""
+
+    settings: Settings
+    ledger: Ledger
+    table: PaperTable
+
+    def attempt(self, epoch: int, state: AttemptState = AttemptState.FAILED) -> tuple[PaperTable, Lease]:
+        lease = self.ledger.leases.take(f"toy/{INTERVAL}/{REGION}", None, f"attempt {epoch}", 60, lambda _: True)
+        assert lease.epoch == epoch
+        table = replace(self.table, epoch=epoch)
+        self.ledger.attempts.start(
+            Attempt(table.attempt_id, "run", "toy", INTERVAL, REGION, epoch, AttemptState.RUNNING, datetime.now(UTC))
+        )
+        if state is not AttemptState.RUNNING:
+            self.ledger.attempts.finish(table.attempt_id, state, None)
+            self.ledger.leases.release(lease)
+        return table, lease
+
+    def data_files(self) -> set[str]:
+        return {path for path in files_at(self.table.location.uri).sizes("_data") if not path.endswith("/")}
+
+    def sweep(self, *words: str) -> dict[str, Any]:
+        result = CliRunner().invoke(app, ["sweep", "--json", *words], env=dict(self.settings.environment))
+        assert result.exit_code == 0, result.output
+        return json.loads(result.stdout)
+
+
+@pytest.fixture(params=["folder", "s3"])
+def scene(request: pytest.FixtureRequest, tmp_path: Path):
+    settings = replace(Workbench.make(tmp_path, NOWHERE).settings, sweep_after_seconds=0)
+    if request.param == "s3":
+        settings = replace(settings, lake=request.getfixturevalue("s3_lake"))
+    stage = find_pipeline("toy", settings).stage(REGION)
+    location = table_location(settings.lake_uri, "toy", stage, INTERVAL)
+    with Ledger.open(settings.ledger_url) as ledger:
+        yield Scene(settings, ledger, PaperTable(location).create())
+
+
+def test_what_a_dead_attempt_left_goes_and_what_it_recorded_stays(scene):
+    table, lease = scene.attempt(1, AttemptState.RUNNING)
+    landed = StagedCommitter().publish(table.location, table.wave({0: [A]}))
+    scene.ledger.partitions.record([replace(one, cell=Cell("toy", REGION, INTERVAL)) for one in records(table.location, landed)], lease)
+    table.wave({1: [B]}, 2)
+    scene.ledger.attempts.finish(table.attempt_id, AttemptState.FAILED, None)
+    scene.ledger.leases.release(lease)
+    before = scene.data_files()
+    shown = scene.sweep("--dry-run")
+    assert scene.data_files() == before
+    ((folder,),) = (region["folders"] for region in shown["regions"])
+    assert folder["folder"] == f"{table.location.uri}/_data/{table.attempt_id}/2"
+    done = scene.sweep()
+    assert [region["folders"] for region in done["regions"]] == [[folder]]
+    assert (done["bytes"], folder["files"]) == (shown["bytes"], 1) == (folder["bytes"], 1)
+    assert scene.data_files() == {file.path for file in landed.commit.partitions[0].files}
+    assert scene.sweep()["regions"] == []
+    assert [row[2:] for row in table.seen()] == [A]
+
+
+def test_a_region_that_is_worked_on_is_passed_over(scene):
+    dead, _ = scene.attempt(1)
+    dead.wave({0: [A]})
+    living, _ = scene.attempt(2, AttemptState.RUNNING)
+    wave = living.wave({0: [B]})
+    before = scene.data_files()
+    (region,) = scene.sweep()["regions"]
+    assert "is being worked on by attempt 2" in region["passed_over"]
+    assert (region["folders"], scene.data_files()) == ([], before)
+    assert StagedCommitter().publish(living.location, wave)
+
+
+def test_a_zombie_is_fenced_before_its_files_go(scene):
+    zombie, _ = scene.attempt(1, AttemptState.CANCELED)  # its process may still be at it
+    late = zombie.wave({0: [A]})
+    scene.sweep()
+    assert scene.data_files() == set()
+    with pytest.raises(Fenced):
+        StagedCommitter().fence(zombie.location, zombie.epoch)
+    assert late.epoch == 1
+    following, _ = scene.attempt(3)  # the sweep took an epoch, too
+    StagedCommitter().publish(following.location, following.wave({0: [B]}))
+    assert [row[2:] for row in following.seen()] == [B]
+
+
+def test_files_of_attempts_that_the_ledger_does_not_know_stay(scene):
+    replace(scene.table, epoch=77).wave({0: [A]})
+    scene.attempt(1)
+    before = scene.data_files()
+    assert (scene.sweep()["regions"], scene.data_files()) == ([], before)
+
+
+def test_files_stay_until_they_are_old_enough(scene):
+    table, _ = scene.attempt(1)
+    table.wave({0: [A]})
+    patient = replace(scene, settings=replace(scene.settings, sweep_after_seconds=600))
+    assert patient.sweep()["regions"] == []
+    assert len(scene.data_files()) == 1
+
+
+def test_people_are_shown_a_table(scene):
+    table, _ = scene.attempt(1)
+    table.wave({0: [A]})
+    environment = dict(scene.settings.environment)
+    shown = CliRunner().invoke(app, ["sweep", "--dry-run"], env=environment).stdout
+    assert table.attempt_id in shown
+    assert "would be deleted: no record and no commit knows of it." in shown
+    CliRunner().invoke(app, ["sweep"], env=environment)
+    assert "0 bytes deleted." in CliRunner().invoke(app, ["sweep"], env=environment).stdout
