@@ -61,3 +61,31 @@ def own_settings(tmp_path: Path) -> Settings:
     return Settings(
         home=str(tmp_path / "home"), spark_port=free_port(), airflow_port=free_port(), spark_memory="1g", spark_java_options=QUICK_JAVA
     )
+
+
+@pytest.fixture(scope="session")
+def s3_endpoint() -> Iterator[str]:
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    yield "http://{}:{}".format(*server.get_host_and_port())
+    server.stop()
+
+
+@pytest.fixture
+def s3_lake(s3_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A lake in a new bucket, found as any AWS client finds it."""
+    import boto3
+
+    from stagehold.lake import files
+
+    for name, text in {"ENDPOINT_URL": s3_endpoint, "REGION": "us-east-1", "DEFAULT_REGION": "us-east-1"}.items():
+        monkeypatch.setenv(f"AWS_{name}", text)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "tester")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "tester")
+    files._s3.cache_clear()
+    bucket = f"lake-{uuid4()}"
+    boto3.client("s3").create_bucket(Bucket=bucket)
+    yield f"s3://{bucket}/some/lake"
+    files._s3.cache_clear()

@@ -159,6 +159,6 @@ def test_a_zombie_whose_files_were_swept_is_fenced_and_publishes_nothing(table):
     committer = StagedCommitter()
     committer.fence(table.location, 2)
     remove(find_strays(table.location.uri, [table.attempt_id], (), LATER))
-    with pytest.raises(Exception, match="fenced|No such|NoSuchKey|Not Found"):
+    with pytest.raises(Exception, match=r"fenced|No such|NoSuchKey|Not Found"):
         committer.publish(table.location, late)
     assert table.seen() == []

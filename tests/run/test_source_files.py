@@ -6,7 +6,6 @@ from pathlib import Path
 
 import boto3
 import pytest
-from tests.lake.conftest import s3_endpoint, s3_lake  # noqa: F401
 
 from stagehold.run.source_files import find_files
 
