@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from tests.lake.stagehand import Stagehand
 
 from stagehold.lake.available import missing_data
+from stagehold.lake.object_store import s3a_options
 
 pytestmark = pytest.mark.spark
 
@@ -16,18 +18,12 @@ A, B, C = ("a", 1), ("b", 2), ("c", 3)
 
 
 @pytest.fixture
-def in_s3(hand: Stagehand, s3_lake: str, s3_endpoint: str) -> Stagehand:
-    options = {
-        "endpoint": s3_endpoint,
-        "endpoint.region": "us-east-1",
-        "path.style.access": "true",
-        "connection.ssl.enabled": "false",
-        "access.key": "tester",
-        "secret.key": "tester",
-        "aws.credentials.provider": "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider",
-    }
-    for name, text in options.items():
-        hand.spark.conf.set(f"fs.s3a.{name}", text)
+def in_s3(hand: Stagehand, s3_lake: str) -> Stagehand:
+    keys = {"access.key": "tester", "secret.key": "tester"}  # the shared server's own environment has none
+    provider = {"aws.credentials.provider": "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider"}
+    options = {f"fs.s3a.{name}": text for name, text in {**keys, **provider}.items()}
+    for name, text in {**s3a_options(os.environ), **options}.items():
+        hand.spark.conf.set(name, text)
     return hand.at(location=replace(hand.location, uri=f"{s3_lake}/joined"))
 
 

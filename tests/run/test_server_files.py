@@ -42,9 +42,34 @@ def test_everything_the_server_writes_is_under_home(settings: Settings) -> None:
         assert configuration[name].startswith(settings.home)
 
 
-def test_no_secret_is_in_the_configuration(settings: Settings) -> None:
+def test_no_secret_is_in_the_configuration(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+        monkeypatch.setenv(name, "hush-hush")
     folder = write_configuration(settings)
-    assert "token" not in "".join(file.read_text() for file in folder.iterdir())
+    written = "".join(file.read_text() for file in folder.iterdir())
+    assert "token" not in written
+    assert "hush" not in written
+
+
+def test_spark_is_told_of_the_object_store_that_everybody_else_finds_by_the_environment(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_ENDPOINT_URL", "AWS_REGION", "AWS_DEFAULT_REGION"):
+        monkeypatch.delenv(name, raising=False)
+    before = server_fingerprint(settings)
+    assert "s3a" not in "".join(server_configuration(settings))
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9000")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
+    found = {name: text for name, text in server_configuration(settings).items() if "s3a" in name}
+    assert found == {
+        "spark.hadoop.fs.s3a.endpoint": "http://127.0.0.1:9000",
+        "spark.hadoop.fs.s3a.endpoint.region": "eu-central-1",
+        "spark.hadoop.fs.s3a.path.style.access": "true",
+        "spark.hadoop.fs.s3a.connection.ssl.enabled": "false",
+    }
+    assert server_fingerprint(settings) != before
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "https://store.example")
+    assert "spark.hadoop.fs.s3a.connection.ssl.enabled" not in server_configuration(settings)
 
 
 @pytest.mark.parametrize(

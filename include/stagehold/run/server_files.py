@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from stagehold.lake.object_store import s3a_options
 from stagehold.run.jars import jar_paths, pinned_jars
 from stagehold.run.private_files import write_private
 from stagehold.run.processes import ProcessIdentity
@@ -110,6 +112,7 @@ def server_configuration(settings: Settings) -> Mapping[str, str]:
         "spark.databricks.delta.snapshotPartitions": "1",
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
         "spark.databricks.delta.commit.idempotencyCheck.enabled": "true",
+        **{f"spark.hadoop.{name}": text for name, text in s3a_options(os.environ).items()},
     }
 
 
