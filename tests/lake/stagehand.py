@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from deltalake import DeltaTable
 from tests.lake.paper_table import records
 
 from stagehold.lake.committer import Committer
+from stagehold.lake.delta_log import open_table
 from stagehold.lake.location import TableLocation
 from stagehold.lake.measure import PartitionMetrics, measure
 from stagehold.lake.read import read_partitions
@@ -20,6 +20,7 @@ from stagehold.lake.wave_commit import CommittedPartition, WaveCommit
 from stagehold.model.records import PartitionRecord
 
 if TYPE_CHECKING:
+    from deltalake import DeltaTable
     from pyspark.sql import DataFrame, SparkSession
 
 COLUMNS = "name string, amount bigint"
@@ -82,9 +83,12 @@ class Stagehand:
 
     def seen_by_anybody(self) -> list[tuple[Any, ...]]:
         """(partition, the stage's own columns) of the table's newest version, read without Spark."""
-        rows = DeltaTable(self.location.uri).to_pyarrow_table().to_pylist()
+        rows = self.handle().to_pyarrow_table().to_pylist()
         return sorted((row["_partition"], *(value for name, value in row.items() if not name.startswith("_"))) for row in rows)
+
+    def handle(self, version: int | None = None) -> DeltaTable:
+        return open_table(self.location.uri, version)
 
     @property
     def version(self) -> int:
-        return DeltaTable(self.location.uri).version()
+        return self.handle().version()

@@ -6,11 +6,8 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from itertools import product
-from pathlib import Path
 
 import pytest
-from deltalake import DeltaTable
 from tests.lake.paper_table import records
 from tests.lake.stagehand import Stagehand
 
@@ -21,20 +18,31 @@ from stagehold.lake.committer import committer_for
 from stagehold.lake.delta_spark_committer import DeltaSparkCommitter
 from stagehold.lake.files import files_at
 from stagehold.model.spec import CommitterKind
+from stagehold.plan.shares import Share
 
 pytestmark = pytest.mark.spark
+
+COMBINATIONS = (
+    ("staged", "hand", "folder"),
+    ("staged", "shared", "s3"),
+    ("delta_spark", "hand", "s3"),
+    ("delta_spark", "shared", "folder"),
+)
 
 A, B, C = ("a", 1), ("b", 2), ("c", 3)
 
 
 def with_committer(hand: Stagehand, kind: str) -> Stagehand:
-    return hand.at(committer=committer_for(CommitterKind(kind), hand.spark, hand.location, only_writer=False))
+    return hand.at(committer=committer_for(CommitterKind(kind), hand.spark, hand.location, only_writer=True))
 
 
-@pytest.fixture(params=product(("staged", "delta_spark"), ("hand", "shared")), ids="-".join)
+@pytest.fixture(params=COMBINATIONS, ids="-".join)
 def table(request: pytest.FixtureRequest) -> Stagehand:
-    kind, name = request.param
-    return with_committer(request.getfixturevalue(name), kind).prepare()
+    kind, name, place = request.param
+    hand = request.getfixturevalue(name)
+    if place == "s3":
+        hand = hand.at(location=replace(hand.location, uri=f"{request.getfixturevalue('lake_in_s3')}/{hand.location.stage}"))
+    return with_committer(hand, kind).prepare()
 
 
 @pytest.fixture(params=["staged", "delta_spark"])
@@ -56,19 +64,18 @@ def test_a_wave_becomes_visible_as_a_whole_and_replaces_just_its_own_partitions(
     second = table.publish({1: [C], 2: [C], 0: []}, 2)  # as a healed wave does
     assert table.seen_by_anybody() == [(1, *C), (2, *C)]
     assert (table.read(first), table.read(second)) == ([(0, *A), (0, *B), (1, *B)], [(1, *C), (2, *C)])
-    old = DeltaTable(table.location.uri, version=landed.version)
-    assert old.to_pyarrow_table().num_rows == 3
+    assert table.handle(landed.version).to_pyarrow_table().num_rows == 3
     assert missing_data([*first, *second]) == frozenset()
 
 
 def test_records_name_the_files_that_hold_the_rows_and_notice_when_they_go(table):
     found = table.publish({0: [A, B], 1: [C], 2: []})
+    facts = files_at(table.location.uri).facts("")
     for record in found:
         assert record.rows == sum(file.rows for file in record.files) == {0: 2, 1: 1, 2: 0}[record.partition]
-        assert all((Path(table.location.uri) / file.path).stat().st_size == file.bytes for file in record.files)
-    live = DeltaTable(table.location.uri).file_uris()
-    assert len(live) == len(found[0].files) + len(found[1].files)
-    (Path(table.location.uri) / found[1].files[0].path).unlink()
+        assert all(facts[file.path].bytes == file.bytes for file in record.files)
+    assert len(table.handle().file_uris()) == len(found[0].files) + len(found[1].files)
+    files_at(table.location.uri).delete(found[1].files[0].path.rpartition("/")[0])
     assert missing_data(found) == {1}
 
 
@@ -107,6 +114,19 @@ def test_an_attempt_that_was_fenced_changes_nothing(table):
     assert (table.version, table.seen_by_anybody()) == (version, [(0, *A)])
     newer.committer.fence(newer.location, 2)
     assert table.version == version
+
+
+def test_a_fence_keeps_out_what_the_same_partitions_were_cut_into_before(table):
+    older = table.at(location=table.location.of(Share(0, 1)))
+    older.publish({0: [A]})
+    late = older.wave({0: [B]}, 2)
+    newer = table.at(location=table.location.of(Share(0, 3)), epoch=2)
+    newer.committer.fence(newer.location, 2, [older.location])
+    with pytest.raises(Fenced):
+        older.committer.publish(older.location, late)
+    newer.publish({0: [C]})
+    assert table.seen_by_anybody() == [(0, *C)]
+    assert in_log(table) == [(2, 1, (0,))]
 
 
 def test_a_table_that_is_not_there_needs_no_fence(table, tmp_path):
