@@ -14,11 +14,11 @@ from stagehold.lake.staged_committer import StagedCommitter
 WAVES = 6
 
 
-def race(*attempts: PaperTable) -> dict[PaperTable, list[str]]:
+def race(*attempts: PaperTable, waves: int = WAVES) -> dict[PaperTable, list[str]]:
     """Let every attempt publish its waves in a process of its own, all at once; answers by attempt."""
     context = get_context("spawn")
     barrier, answers = context.Barrier(len(attempts)), context.Queue()
-    processes = [context.Process(target=_attempt, args=(index, one, barrier, answers)) for index, one in enumerate(attempts)]
+    processes = [context.Process(target=_attempt, args=(index, one, waves, barrier, answers)) for index, one in enumerate(attempts)]
     for process in processes:
         process.start()
     found = dict(answers.get(timeout=120) for _ in attempts)
@@ -27,8 +27,8 @@ def race(*attempts: PaperTable) -> dict[PaperTable, list[str]]:
     return {attempt: found[index] for index, attempt in enumerate(attempts)}
 
 
-def _attempt(index: int, attempt: PaperTable, barrier: Barrier, answers: Queue[tuple[int, list[str]]]) -> None:
-    waves = [attempt.wave({0: [(f"{attempt.attempt_id}", number)], number: [("own", number)]}, number) for number in range(1, WAVES + 1)]
+def _attempt(index: int, attempt: PaperTable, count: int, barrier: Barrier, answers: Queue[tuple[int, list[str]]]) -> None:
+    waves = [attempt.wave({0: [(f"{attempt.attempt_id}", number)], number: [("own", number)]}, number) for number in range(1, count + 1)]
     barrier.wait(timeout=60)
     said: list[str] = []
     committer = StagedCommitter()

@@ -17,6 +17,8 @@ from stagehold.lake.commit import committed
 from stagehold.lake.committer import committer_for
 from stagehold.lake.delta_spark_committer import DeltaSparkCommitter
 from stagehold.lake.files import files_at
+from stagehold.lake.staging import stage_frame
+from stagehold.lake.wave_commit import CommittedPartition, WaveCommit
 from stagehold.model.spec import CommitterKind
 from stagehold.plan.shares import Share
 
@@ -101,6 +103,15 @@ def test_a_wave_of_nothing_but_empty_partitions_is_a_commit_too(table):
     assert [(record.version, record.files) for record in found] == [(table.version, ())] * 2
     assert in_log(table) == [(1, 1, (0, 1))]
     assert table.read(found) == []
+
+
+def test_a_commit_has_as_many_files_as_were_staged(table):
+    staged = stage_frame(table.frame({0: [A, B, C], 1: [A]}), table.location, table.attempt_id, 1, (0, 1), rows_per_file=2)
+    metrics = table.measure(staged, (0, 1))
+    parts = tuple(CommittedPartition(one.partition, one.rows, one.fingerprint, "key", staged.files[one.partition]) for one in metrics)
+    landed = table.committer.publish(table.location, WaveCommit("run", "joined", table.attempt_id, 1, 1, parts))
+    assert {partition: [file.rows for file in files] for partition, files in landed.files.items()} == {0: [2, 1], 1: [1]}
+    assert table.seen_by_anybody() == [(0, *A), (0, *B), (0, *C), (1, *A)]
 
 
 def test_an_attempt_that_was_fenced_changes_nothing(table):

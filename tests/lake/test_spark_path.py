@@ -48,6 +48,17 @@ def test_each_partition_is_one_file_sorted_as_its_readers_prune(hand):
         assert (file.rows, file.bytes) == (1000, (Path(hand.location.uri) / file.path).stat().st_size)
 
 
+def test_a_large_partition_is_several_files_one_after_the_other_in_its_order(hand):
+    frame = hand.spark.range(4000).selectExpr(
+        "id", "cast(pmod(id, 2) as int) as _partition", "cast(pmod(hash(id), 128) as int) as _group_128"
+    )
+    staged = stage_frame(frame.repartition(8), hand.location, "attempt", 1, (0, 1), ("_group_128",), rows_per_file=600)
+    assert [[file.rows for file in staged.files[partition]] for partition in (0, 1)] == [[600, 600, 600, 200]] * 2
+    for files in staged.files.values():
+        groups = [group for file in files for group in pq.read_table(Path(hand.location.uri) / file.path)["_group_128"].to_pylist()]
+        assert groups == sorted(groups)
+
+
 def test_frames_that_are_one_per_partition_are_written_without_a_shuffle(hand):
     one_each = [hand.frame({partition: [A, B]}).coalesce(1) for partition in (4, 5)]
     staged = stage_frame(one_each[0].unionByName(one_each[1]), hand.location, "attempt", 1, (4, 5), arranged=True)

@@ -23,10 +23,11 @@ pytestmark = pytest.mark.spark
 
 @pytest.fixture
 def bench(tmp_path: Path, s3_lake: str) -> Iterator[Workbench]:
-    """The toy pipeline with its lake in a bucket; one stage is committed by delta-spark, all others are staged."""
+    """The toy pipeline with its lake in a bucket; one stage is committed by delta-spark, all others are staged, one in tiny files."""
     made = Workbench.make(tmp_path, NOWHERE)
     spec = Path(made.settings.pipelines) / "toy.yaml"
-    spec.write_text(spec.read_text().replace("    gate: by_colour\n", "    gate: by_colour\n    output: {committer: delta_spark}\n"))
+    text = spec.read_text().replace("    gate: by_colour\n", "    gate: by_colour\n    output: {committer: delta_spark}\n")
+    spec.write_text(text.replace("splits: 4}\n", "splits: 4}\n    output: {file_bytes: 1kb}\n"))
     _upload(Path(made.settings.lake_uri), s3_lake)
     settings = replace(
         made.settings, lake=s3_lake, spark_remote="", spark_port=free_port(), spark_memory="1g", spark_java_options=QUICK_JAVA
@@ -64,6 +65,7 @@ def test_a_pipeline_in_a_bucket_survives_crashes_and_leaves_nothing_behind(bench
         recorded = {file.path for record in records for file in record.files}
         assert data_files(records[0].table) == {path for path in recorded if path.startswith("_data/")}, stage
         assert recorded <= set(files_at(records[0].table).facts("")), stage
+    assert [len(record.files) for record in bench.records("numbers")] == [1, 1, 2, 2]  # a wave learns from the one before
     assert bench.run(settings=bench.without_spark()).counts == (13, 0)
     assert "AWS" not in (tmp_path / "home" / "spark" / "conf" / "spark-defaults.conf").read_text()
     assert os.environ["AWS_SECRET_ACCESS_KEY"] not in (tmp_path / "home" / "spark" / "conf" / "spark-defaults.conf").read_text()

@@ -1,0 +1,78 @@
+"""An object store whose commits take long: a proxy that holds back every PUT of a log entry, so that writers overlap."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from http.client import HTTPConnection, HTTPResponse
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import urlsplit
+
+HOP_BY_HOP = ("connection", "keep-alive", "transfer-encoding", "te", "trailer", "upgrade", "content-length")
+
+
+@contextmanager
+def slow_store(endpoint: str, seconds: float) -> Iterator[str]:
+    """Address of a proxy in front of ``endpoint`` that passes a log entry's PUT on only after ``seconds``."""
+    server = Proxy(urlsplit(endpoint).netloc, seconds)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+class Proxy(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, target: str, seconds: float) -> None:
+        self.target, self.seconds = target, seconds
+        super().__init__(("127.0.0.1", 0), Handler)
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Proxy
+
+    def pass_on(self) -> None:
+        body = self._body()
+        if self.command == "PUT" and "_delta_log/" in self.path and ".json" in self.path:
+            time.sleep(self.server.seconds)
+        with closing(HTTPConnection(self.server.target, timeout=60)) as connection:
+            connection.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
+            for name, text in self.headers.items():
+                if name.lower() not in HOP_BY_HOP:
+                    connection.putheader(name, text)
+            connection.putheader("Content-Length", str(len(body)))
+            connection.endheaders(body)
+            self._answer(connection.getresponse())
+
+    do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = pass_on
+
+    def _answer(self, response: HTTPResponse) -> None:
+        content = response.read()
+        self.send_response_only(response.status)
+        for name, text in response.getheaders():
+            if name.lower() not in HOP_BY_HOP:
+                self.send_header(name, text)
+        length = response.getheader("Content-Length", "0") if self.command == "HEAD" else str(len(content))
+        self.send_header("Content-Length", length)
+        self.end_headers()
+        self.wfile.write(content)
+
+    def _body(self) -> bytes:
+        if self.headers.get("Expect", "").lower() == "100-continue":
+            self.send_response_only(100)
+            self.end_headers()
+        if self.headers.get("Transfer-Encoding", "").lower() == "chunked":
+            return b"".join(iter(self._chunk, b""))
+        return self.rfile.read(int(self.headers.get("Content-Length", 0)))
+
+    def _chunk(self) -> bytes:
+        chunk = self.rfile.read(int(self.rfile.readline().split(b";")[0], 16))
+        self.rfile.readline()
+        return chunk
+
+    def log_message(self, *words: object) -> None:
+        """Quietly."""
