@@ -16,6 +16,7 @@ from stagehold.ledger import Ledger
 from stagehold.model.spec import Pipeline, Source, Stage
 from stagehold.plan.resume import Action
 from stagehold.run.planning import RunRequest, decide_counts, plan_run
+from stagehold.run.sources import Sources
 from stagehold.settings import Settings
 
 RAW = Stage(
@@ -52,7 +53,10 @@ def compute_raw(ledger: Ledger, settings: Settings, *partitions: int, megabytes:
 
 
 def decide(ledger: Ledger, settings: Settings) -> list[tuple[int, int]]:
-    return [(count.partitions, count.bytes) for count in decide_counts(REQUEST, ("joined",), ledger, settings)]
+    return [
+        (count.partitions, count.bytes)
+        for count in decide_counts(REQUEST, ("joined",), ledger, settings, Sources(settings.lake_uri, "run"))
+    ]
 
 
 def actions(ledger: Ledger, settings: Settings, name: str) -> list[Action]:
