@@ -29,6 +29,7 @@ from stagehold.run import book
 from stagehold.run.adoption import adopt
 from stagehold.run.faults import Point, reach
 from stagehold.run.frames import FrameBuilder
+from stagehold.run.intermediates import Intermediates
 from stagehold.run.pace import wave_sizer
 from stagehold.run.planning import counted, decide_counts, plan_region, sources_of
 from stagehold.run.region_task import Progress, RegionOutcome, RegionTask
@@ -123,6 +124,10 @@ class RegionAttempt:
     def _sources(self) -> Sources:
         return sources_of(self.task.request, self.ledger, self.settings)
 
+    @cached_property
+    def _intermediates(self) -> Intermediates:
+        return Intermediates()
+
     def _plan(self) -> ResumePlan:
         stages = self.task.region.stages
         for count in decide_counts(self.task.request, stages, self.ledger, self.settings, self._sources):
@@ -206,6 +211,7 @@ class RegionAttempt:
             sources=self._sources,
             context=self._context,
             project=self.settings.project,
+            intermediates=self._intermediates,
         )
         return StageRunner(
             stage=stage,

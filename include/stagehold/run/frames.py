@@ -19,8 +19,10 @@ from stagehold.lake.read import read_partitions, recorded_schema
 from stagehold.model.context import StageContext, is_stage
 from stagehold.model.key_groups import group_column, range_of
 from stagehold.model.records import PartitionRecord
-from stagehold.model.spec import Exchange, Input, Pipeline, Stage
+from stagehold.model.spec import Exchange, Input, OutputType, Pipeline, Stage
+from stagehold.plan.fusion import is_divisible
 from stagehold.plan.resume import Action, Decision
+from stagehold.run.intermediates import Intermediates
 from stagehold.run.key_columns import key_group, partition_of_key
 from stagehold.run.source_frames import SourceFrames
 from stagehold.run.sources import Sources
@@ -44,6 +46,7 @@ class FrameBuilder:
     sources: Sources
     context: Callable[[Stage, tuple[int, ...]], StageContext]
     project: str
+    intermediates: Intermediates
     _source_frames: dict[str, SourceFrames] = field(default_factory=dict)
 
     def check(self, stage: Stage, partition: int) -> StructType:
@@ -86,8 +89,11 @@ class FrameBuilder:
         return frame.withColumns(groups) if groups else frame
 
     def is_arranged(self, stage: Stage) -> bool:
-        """True when each partition's rows come out of one Spark task, so that no shuffle is needed to write one file."""
-        return not (_is_keyed(stage) or stage.per_wave)
+        """True when each partition's rows come out of one Spark task, so that no shuffle is needed to write one file.
+
+        Not where that task would have to compute everything which that partition needs of an output that is not stored.
+        """
+        return not (_is_keyed(stage) or stage.per_wave) and is_divisible(stage, self.pipeline)
 
     def group_columns(self, stage: Stage) -> tuple[str, ...]:
         """Names of the columns by which keyed readers find their groups in this output."""
@@ -108,7 +114,9 @@ class FrameBuilder:
             return self._call(stage, partitions).withColumn(PARTITION, partition)
         if stage.per_wave:
             return self._call(stage, partitions, keep_partition=True)
-        return _union([self._call(stage, (partition,)).coalesce(1).withColumn(PARTITION, F.lit(partition)) for partition in partitions])
+        frames = [(partition, self._call(stage, (partition,))) for partition in partitions]
+        arranged = self.is_arranged(stage)
+        return _union([(one.coalesce(1) if arranged else one).withColumn(PARTITION, F.lit(partition)) for partition, one in frames])
 
     def _call(self, stage: Stage, partitions: tuple[int, ...], *, keep_partition: bool = False) -> DataFrame:
         """Call the stage's function with its inputs for ``partitions``."""
@@ -142,10 +150,26 @@ class FrameBuilder:
             frame = read_partitions(self.spark, records)
             columns = [column for column in recorded_schema(records).fieldNames() if is_reserved(column)]
         else:
-            frame, columns = self._computed(producer, wanted), [PARTITION]
+            frame, columns = self._fused(producer, wanted), [PARTITION]
         if edge.exchange is Exchange.KEYED:
             frame = frame.where(_in_groups(stage, edge, partitions, columns))
         return frame.drop(*(column for column in columns if not (keep_partition and column == PARTITION)))
+
+    def _fused(self, producer: Stage, wanted: tuple[int, ...]) -> DataFrame:
+        """Rows of an output that is not stored: computed by each query that reads them, or once and kept."""
+        from pyspark.sql import functions as F
+
+        if producer.output.type is not OutputType.PIPELINED_BOUNDED:
+            return self._computed(producer, wanted)
+        if self.is_arranged(producer):
+            return _union([self._kept(producer, (partition,)) for partition in wanted])
+        needed = {decision.partition for decision in self.decisions[producer.name] if decision.action.computes}
+        return self._kept(producer, tuple(sorted(needed.union(wanted)))).where(F.col(PARTITION).isin(*wanted))
+
+    def _kept(self, producer: Stage, partitions: tuple[int, ...]) -> DataFrame:
+        decided = {decision.partition: str(decision.key) for decision in self.decisions[producer.name]}
+        keys = {partition: decided.get(partition, "") for partition in partitions}
+        return self.intermediates.frame(producer.name, keys, lambda: self._computed(producer, partitions))
 
     def _records(self, producer: Stage, partitions: Sequence[int]) -> list[PartitionRecord]:
         """Records of the producer's partitions, all of which are consumable when a reader runs."""

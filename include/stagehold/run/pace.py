@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.spec import Pipeline, Stage
+from stagehold.plan.fusion import is_divisible
 from stagehold.plan.wave_interval import DeclaredInterval, WaveInterval, adaptive_interval
 from stagehold.plan.waves import WaveSizer
 from stagehold.settings import Settings
@@ -19,6 +20,7 @@ def wave_sizer(stage: Stage, pipeline: Pipeline, ledger: Ledger, settings: Setti
         interval=wave_interval(pipeline, ledger),
         slots=settings.spark_cores * 2,
         known=ledger.partitions.seconds_each(stage.id, runs),
+        undivided=not is_divisible(stage, pipeline),
     )
 
 
