@@ -1,0 +1,57 @@
+"""Pipelines declared in a test and run in its own process, on the session's Spark server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from stagehold.ledger import Ledger
+from stagehold.model.records import PartitionRecord
+from stagehold.model.spec import Pipeline
+from stagehold.model.spec_file import build_pipeline
+from stagehold.run.local_run import run_locally
+from stagehold.run.planning import RunRequest
+from stagehold.settings import Settings
+
+INTERVAL = "i"
+FILES, ROWS = 4, 25
+NUMBERS = {"kind": "parquet", "path": "${lake}/raw/*.parquet", "splits": FILES}
+
+
+@dataclass(frozen=True)
+class SmallProject:
+    """A home with a module `jobs_of_test` and a source of the numbers from 0 on, in `FILES` files of `ROWS` rows."""
+
+    settings: Settings
+
+    @staticmethod
+    def make(folder: Path, spark_remote: str, jobs: str) -> SmallProject:
+        (folder / "jobs_of_test.py").write_text(jobs)
+        project = SmallProject(
+            Settings(home=str(folder), project=str(folder), suites=str(folder), spark_remote=spark_remote, spark_cores=1)
+        )
+        for number in range(FILES):
+            project.write_source(number, ROWS)
+        return project
+
+    def write_source(self, number: int, rows: int) -> None:
+        path = Path(self.settings.lake_uri) / "raw" / f"part-{number}.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table({"number": pa.array(range(number * rows, (number + 1) * rows), pa.int64())}), path)
+
+    def pipeline(self, name: str, stages: Mapping[str, Any], **facts: Any) -> Pipeline:
+        """``stages`` as in a file; their jobs are functions of the module with their names."""
+        declared = {stage: {"job": f"jobs_of_test:{stage}", **fields} for stage, fields in stages.items()}
+        declaration = {"pipeline": name, "checkpoint": {"interval": "100ms"}, "stages": declared, **facts}
+        return build_pipeline(declaration, project=Path(self.settings.project), suites=Path(self.settings.suites))
+
+    def run(self, pipeline: Pipeline, run_id: str) -> dict[str, tuple[PartitionRecord, ...]]:
+        """Run it to its end; what is recorded then, by stage."""
+        run_locally(RunRequest(pipeline, run_id, INTERVAL, {}), self.settings, print)
+        with Ledger.open(self.settings.ledger_url) as ledger:
+            return dict(ledger.partitions.newest_of(pipeline.name, INTERVAL))
