@@ -21,7 +21,7 @@ import pytest
 from stagehold.errors import SessionClosed, SparkUnavailable
 from stagehold.run.environment import python_environment
 from stagehold.run.processes import identify, wait_until
-from stagehold.run.server import port_answers, running_server, start_server, stop_server
+from stagehold.run.server import port_answers, running_server, spark_server, start_server, stop_server
 from stagehold.run.server_files import server_folder, write_state
 from stagehold.run.sessions import open_session, release_session, translate
 from stagehold.settings import Settings
@@ -66,6 +66,14 @@ def test_a_client_without_the_token_is_refused(spark_settings: Settings, token: 
     remote = f"sc://localhost:{spark_settings.spark_port}/;user_id=stranger{token}"
     with pytest.raises(SparkUnavailable, match="token"):
         open_session(replace(spark_settings, spark_remote=remote), str(uuid4()), wait_seconds=0)
+
+
+def test_a_block_leaves_a_server_running_that_was_there_before(spark_settings: Settings) -> None:
+    before = running_server(spark_settings)
+    assert before is not None
+    with spark_server(spark_settings):
+        pass
+    assert running_server(spark_settings) == before
 
 
 def test_the_token_is_readable_by_its_owner_only_and_on_no_command_line(spark_settings: Settings) -> None:

@@ -132,11 +132,12 @@ def spark_server(settings: Settings) -> Iterator[None]:
     if settings.spark_remote:
         yield
         return
+    before = frozenset(_children)
     state = start_server(settings)
     try:
         yield
     finally:
-        if state.pid in _children:
+        if state.pid in _children.keys() - before:
             stop_server(settings)
 
 
