@@ -36,10 +36,9 @@ from stagehold.model.spec_file import find_pipeline
 from stagehold.run.frames import FrameBuilder
 from stagehold.run.intermediates import Intermediates
 from stagehold.run.local_run import run_locally
-from stagehold.run.planning import RunRequest, plan_run
+from stagehold.run.planning import RunRequest, plan_run, sources_of
 from stagehold.run.server import running_server, spark_server
 from stagehold.run.sessions import open_session, release_session
-from stagehold.run.sources import Sources
 from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -78,9 +77,8 @@ def main() -> None:
 def bench(settings: Settings, request: RunRequest) -> Iterator[Bench]:
     session = str(uuid4())
     spark = open_session(settings, session)
-    sources = Sources(settings.lake_uri, request.run_id)
     with Ledger.open(settings.ledger_url) as ledger:
-        plan = plan_run(request, ledger, settings)
+        plan, sources = plan_run(request, ledger, settings), sources_of(request, ledger, settings)
     frames = FrameBuilder(spark, request.pipeline, plan.by_stage, sources, context, settings.project, Intermediates())
     server = running_server(settings)
     assert server is not None

@@ -15,8 +15,7 @@ from stagehold.lake.location import TableLocation
 from stagehold.ledger import Ledger
 from stagehold.model.spec import Pipeline, Source, Stage
 from stagehold.plan.resume import Action
-from stagehold.run.planning import RunRequest, decide_counts, plan_run
-from stagehold.run.sources import Sources
+from stagehold.run.planning import RunRequest, decide_counts, plan_run, sources_of
 from stagehold.settings import Settings
 
 RAW = Stage(
@@ -55,7 +54,7 @@ def compute_raw(ledger: Ledger, settings: Settings, *partitions: int, megabytes:
 def decide(ledger: Ledger, settings: Settings) -> list[tuple[int, int]]:
     return [
         (count.partitions, count.bytes)
-        for count in decide_counts(REQUEST, ("joined",), ledger, settings, Sources(settings.lake_uri, "run"))
+        for count in decide_counts(REQUEST, ("joined",), ledger, settings, sources_of(REQUEST, ledger, settings))
     ]
 
 
