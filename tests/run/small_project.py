@@ -25,13 +25,13 @@ NUMBERS = {"kind": "parquet", "path": "${lake}/raw/*.parquet", "splits": FILES}
 
 @dataclass(frozen=True)
 class SmallProject:
-    """A home with a module `jobs_of_test` and a source of the numbers from 0 on, in `FILES` files of `ROWS` rows."""
+    """A home with a module of stage functions, imported under the home's own name, and a source of numbers from 0 on in `FILES` files."""
 
     settings: Settings
 
     @staticmethod
     def make(folder: Path, spark_remote: str, jobs: str) -> SmallProject:
-        (folder / "jobs_of_test.py").write_text(jobs)
+        (folder / f"{folder.name}.py").write_text(jobs)
         project = SmallProject(
             Settings(home=str(folder), project=str(folder), suites=str(folder), spark_remote=spark_remote, spark_cores=1)
         )
@@ -46,7 +46,8 @@ class SmallProject:
 
     def pipeline(self, name: str, stages: Mapping[str, Any], **facts: Any) -> Pipeline:
         """``stages`` as in a file; their jobs are functions of the module with their names."""
-        declared = {stage: {"job": f"jobs_of_test:{stage}", **fields} for stage, fields in stages.items()}
+        module = Path(self.settings.project).name
+        declared = {stage: {"job": f"{module}:{stage}", **fields} for stage, fields in stages.items()}
         declaration = {"pipeline": name, "checkpoint": {"interval": "100ms"}, "stages": declared, **facts}
         return build_pipeline(declaration, project=Path(self.settings.project), suites=Path(self.settings.suites))
 

@@ -56,4 +56,4 @@ def test_a_number_that_was_decided_stays_whatever_the_inputs_become(tmp_path, sp
     assert sum(record.rows for record in second["numbers"]) == 2075
     with Ledger.open(project.settings.ledger_url) as ledger:
         skewed = [event.text for event in ledger.events.of_run("second") if event.kind == "skewed"]
-    assert any("numbers[0] is skewed: 2000 rows, 80.0 times the median of 25" in text for text in skewed)
+    assert any("is skewed: 2000 rows, " in text for text in skewed)
