@@ -6,6 +6,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import datetime
 
 import pytest
 from tests.lake.paper_table import records
@@ -182,8 +183,10 @@ def test_intervals_that_commit_at_the_same_moment_all_succeed(published):
 def test_a_stage_whose_columns_changed_goes_on_and_its_old_versions_stay_readable(table):
     old = table.publish({0: [A], 1: [B]})
     wider = table.at(columns="name string, amount bigint, extra timestamp_ntz", epoch=2).prepare()
-    new = wider.publish({0: [(*C, None)]})
-    assert wider.read(new) == [(0, *C, None)]
+    moment = datetime(2026, 1, 1, 0, 0, 0, 123456)
+    new = wider.publish({0: [(*C, moment)]})
+    assert wider.read(new) == [(0, *C, moment)]
+    assert (0, *C, moment) in wider.seen_by_anybody()
     assert table.read(old) == [(0, *A), (1, *B)]
 
 

@@ -14,7 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.lake.stagehand import Stagehand
 
+from stagehold.lake.location import TableLocation
 from stagehold.lake.measure import ColumnMetrics, PartitionMetrics
+from stagehold.lake.staging import stage_frame
 
 pytestmark = pytest.mark.spark
 
@@ -28,20 +30,33 @@ def fingerprints(hand: Stagehand, *variants: Sequence[tuple[Any, ...]]) -> list[
     return [one.fingerprint for one in measured(hand, dict(enumerate(variants)))]
 
 
-SMALL_ROWS = st.lists(st.tuples(st.none() | st.sampled_from(["", "a", "b"]), st.none() | st.integers(-1, 2)), max_size=4)
+COLUMNS = "name string, amount int, some array<int>, pairs map<string, int>, both struct<x: int, y: string>"
+TEXTS, NUMBERS = st.none() | st.sampled_from(["", "a", "b"]), st.none() | st.integers(-1, 1)
+MAPS = st.dictionaries(st.sampled_from("ab"), NUMBERS, max_size=2)
+ROWS = st.tuples(TEXTS, NUMBERS, st.none() | st.lists(NUMBERS, max_size=2), st.none() | MAPS, st.none() | st.tuples(NUMBERS, TEXTS))
+
+
+def content(rows: Sequence[tuple[Any, ...]]) -> frozenset[Any]:
+    """Rows with how often each is there; texts, since lists and maps cannot be counted."""
+    return frozenset(Counter(repr((*row[:3], sorted(row[3].items()) if row[3] else row[3], row[4])) for row in rows).items())
 
 
 @settings(max_examples=2, deadline=None)
-@given(frames=st.lists(SMALL_ROWS, min_size=60, max_size=60), seed=st.integers(0, 1000))
-def test_fingerprints_are_equal_when_and_only_when_the_rows_are_in_whatever_order(spark, tmp_path_factory, frames, seed):
-    from stagehold.lake.location import TableLocation
-
-    hand = Stagehand(spark, TableLocation("s", str(tmp_path_factory.mktemp("lake")), "token", None))
-    shuffled = [random.Random(seed).sample(rows, len(rows)) for rows in frames]
-    found = fingerprints(hand, *frames, *shuffled)
-    assert found[: len(frames)] == found[len(frames) :]
-    content = {fingerprint: frozenset(Counter(rows).items()) for fingerprint, rows in zip(found, frames + shuffled, strict=True)}
-    assert len(set(content.values())) == len(content) == len(set(found))
+@given(frames=st.lists(st.lists(ROWS, max_size=4), min_size=50, max_size=50), seed=st.integers(0, 1000))
+def test_fingerprints_are_equal_when_and_only_when_the_rows_are_in_whatever_order_and_files(spark, tmp_path_factory, frames, seed):
+    """Nulls count, at any depth; so does how often a row is there; neither rows' nor map entries' order does, nor how files are cut."""
+    hand = Stagehand(spark, TableLocation("s", str(tmp_path_factory.mktemp("lake")), "cell", None), COLUMNS)
+    shuffled = [
+        [(*row[:3], row[3] and dict(reversed(row[3].items())), row[4]) for row in random.Random(seed).sample(rows, len(rows))]
+        for rows in frames
+    ]
+    whole = fingerprints(hand, *frames)
+    scattered = hand.frame(dict(enumerate(shuffled))).repartition(3)
+    staged = stage_frame(scattered, hand.location, "scattered", 1, range(len(frames)), arranged=True, rows_per_file=1)
+    assert [one.fingerprint for one in hand.measure(staged, range(len(frames)))] == whole
+    contents = {fingerprint: content(rows) for fingerprint, rows in zip(whole, frames, strict=True)}
+    assert all(contents[fingerprint] == content(rows) for fingerprint, rows in zip(whole, frames, strict=True))
+    assert len(set(contents.values())) == len(contents)
 
 
 @pytest.mark.parametrize(
