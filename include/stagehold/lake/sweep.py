@@ -36,14 +36,13 @@ class StrayFolder:
 
 
 def find_strays(uri: str, dead: Collection[str], records: Iterable[PartitionRecord], older_than: datetime) -> tuple[StrayFolder, ...]:
-    """What may go. Costs one listing; only when something may, the table's log is read as well.
+    """What may go. Costs one listing per attempt; only when something may, the table's log is read as well.
 
     :param dead: ids of attempts that are fenced.
     :param records: all there ever were of the stage and interval; those of others lie in folders of other attempts.
     """
-    if not dead:
-        return ()
-    present, recorded = files_at(uri).facts(DATA_FOLDER), recorded_files(records)
+    files, recorded = files_at(uri), recorded_files(records)
+    present = {path: facts for attempt in dead for path, facts in files.facts(f"{DATA_FOLDER}/{attempt}").items()}
     if not choose(uri, present, dead, recorded, older_than):
         return ()
     return choose(uri, present, dead, recorded | committed_files(uri), older_than)

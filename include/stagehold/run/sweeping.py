@@ -12,7 +12,7 @@ from stagehold.lake.location import TableLocation, table_location
 from stagehold.lake.staged_committer import StagedCommitter
 from stagehold.lake.sweep import StrayFolder, find_strays, remove
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import Attempt, Cell, Lease
+from stagehold.model.records import Attempt, AttemptState, Cell, Lease
 from stagehold.model.spec import Pipeline
 from stagehold.plan.regions import stage_regions
 from stagehold.run.holder import this_process
@@ -106,6 +106,7 @@ def _strays_of(attempt: Attempt, places: dict[Cell, TableLocation], ledger: Ledg
 
 
 def _strays(attempt: Attempt, cell: Cell, location: TableLocation, ledger: Ledger, settings: Settings) -> tuple[StrayFolder, ...]:
-    dead = [one.attempt_id for one in ledger.attempts.before(attempt)]
+    """Attempts that finished are left out: all they wrote was published."""
+    dead = [one.attempt_id for one in ledger.attempts.before(attempt) if one.state is not AttemptState.FINISHED]
     older_than = datetime.now(UTC) - timedelta(seconds=settings.sweep_after_seconds)
     return find_strays(location.uri, dead, ledger.partitions.history(cell), older_than)
