@@ -8,6 +8,7 @@ loses some, and tells nobody, does not. Run it from the project's folder: `pytho
 from __future__ import annotations
 
 import json
+import logging
 import os
 import platform
 import tempfile
@@ -58,6 +59,7 @@ def object_store() -> Iterator[None]:
     """A bucket behind a slow proxy, found by everything in this process and its children."""
     from moto.server import ThreadedMotoServer
 
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     endpoint = "http://{}:{}".format(*server.get_host_and_port())
