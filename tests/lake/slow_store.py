@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from http.client import HTTPConnection, HTTPResponse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
@@ -59,7 +59,8 @@ class Handler(BaseHTTPRequestHandler):
         length = response.getheader("Content-Length", "0") if self.command == "HEAD" else str(len(content))
         self.send_header("Content-Length", length)
         self.end_headers()
-        self.wfile.write(content)
+        with suppress(BrokenPipeError, ConnectionResetError):  # clients hang up when they have read enough
+            self.wfile.write(content)
 
     def _body(self) -> bytes:
         if self.headers.get("Expect", "").lower() == "100-continue":
