@@ -8,7 +8,7 @@ import pytest
 from tests.model.spec_samples import VALID, Project
 
 from stagehold.model.spec import Pipeline
-from stagehold.model.spec_source import OnChange, Reread, Source
+from stagehold.model.spec_source import OnChange, Reread, Source, SplitSize
 
 PARQUET = '{kind: parquet, path: "${lake}/raw/lineitem/*.parquet", splits: 4}'
 CSV = "{kind: csv, path: raw, splits: 4, schema: 'id int, tags array<struct<a:int,b:int>>, price decimal(10, 2), `odd, name` string'}"
@@ -31,15 +31,15 @@ def declared(project: Project, source: str) -> Source:
     assert Pipeline.model_validate_json(pipeline.model_dump_json()) == pipeline
     stage = pipeline.stage("lineitem")
     assert stage.source is not None
-    assert stage.partitions == stage.source.count
+    assert stage.partitions == (len(stage.source.listed) or stage.source.splits)
     return stage.source
 
 
 @pytest.mark.parametrize(
     ("source", "facts"),
     [
-        (PARQUET, {"path": "${lake}/raw/lineitem/*.parquet", "splits": 4, "count": 4, "incremental": False}),
-        ("{kind: parquet, splits: [[a, b], c/*]}", {"splits": (("a", "b"), ("c/*",)), "count": 2, "place": "a b c/*"}),
+        (PARQUET, {"path": "${lake}/raw/lineitem/*.parquet", "splits": 4, "incremental": False}),
+        ("{kind: parquet, splits: [[a, b], c/*]}", {"splits": (("a", "b"), ("c/*",)), "place": "a b c/*"}),
         ("{kind: parquet, path: a, splits: 2, incremental: true, on_change: ignore}", {"on_change": OnChange.IGNORE, "incremental": True}),
         (CSV, {"header": False, "delimiter": ","}),
         (
@@ -65,7 +65,7 @@ def declared(project: Project, source: str) -> Source:
             "{kind: jdbc, url: 'jdbc:derby:db', table: t, splits: [a < 1, a >= 1], reread: run, user_variable: U, password_variable: P}",
             {"splits": (("a < 1",), ("a >= 1",)), "reread": Reread.RUN},
         ),
-        (QUERY, {"query": "select 1 as a", "count": 1}),
+        (QUERY, {"query": "select 1 as a"}),
     ],
 )
 def test_a_source_is_read_as_declared(project, source, facts):
@@ -85,7 +85,7 @@ def added(source: str, text: str) -> str:
     return f"{source[:-1]}, {text}}}"
 
 
-SPLITS = "a whole number, 1 or more, or a list with the files of each split"
+SPLITS = "a whole number, 1 or more, {bytes: 128mb}, or a list with the files of each split"
 MISTAKES = [
     (PARQUET.replace("parquet, path", "orc, path"), "kind", "'orc' | parquet, csv, json, delta, jdbc"),
     ("{path: a, splits: 2}", "kind", "nothing | parquet, csv, json, delta, jdbc"),
@@ -93,6 +93,13 @@ MISTAKES = [
     ("{kind: delta, splits: 2}", "path", "nothing | a Delta table"),
     ("{kind: delta, path: a}", "splits", f"nothing | {SPLITS}"),
     ("{kind: parquet, path: a, splits: true}", "splits", f"True | {SPLITS}"),
+    ("{kind: parquet, path: a, splits: {bytes: 128}}", "splits", "a mapping | a whole number with a unit, more than 0: 512kb"),
+    ("{kind: parquet, path: a, splits: {rows: 128}}", "splits", f"a mapping | {SPLITS}"),
+    (
+        without(JDBC, "splits").replace("}", ", splits: {bytes: 1gb}}"),
+        "splits",
+        "a size | a whole number, 1 or more, or a list of conditions",
+    ),
     ("{kind: parquet, splits: []}", "splits", f"[] | {SPLITS}"),
     ("{kind: parquet, splits: [[], [a]]}", "splits", f"[[], ['a']] | {SPLITS}"),
     ("{kind: parquet, splits: [[1]]}", "splits", f"[[1]] | {SPLITS}"),
@@ -148,3 +155,14 @@ def test_a_mistake_is_reported_once_at_its_place(project, source, field, text):
     problems = project.problems(written(source))
     assert [problem[:2] for problem in problems] == [(20, f"stages.lineitem.source.{field}")], problems
     assert text in problems[0][2]
+
+
+def test_splits_by_size_leave_the_number_to_be_decided(project):
+    pipeline = project.load(written("{kind: parquet, path: a, splits: {bytes: 128mb}}"))
+    assert Pipeline.model_validate_json(pipeline.model_dump_json()) == pipeline
+    stage = pipeline.stage("lineitem")
+    assert stage.auto_partitions
+    assert stage.source is not None
+    assert stage.source.splits == SplitSize(bytes=134217728)
+    text = written("{kind: parquet, path: a, splits: {bytes: 128mb}}\n    partitions: 4")
+    assert project.problems(text) == [(21, "stages.lineitem.partitions", "4 | nothing: source.splits says how large they are")]

@@ -4,7 +4,7 @@ import pytest
 from tests.plan.test_resume import facts_of, forward, source
 
 from stagehold.model.spec import Exchange, Input, Pipeline, Stage
-from stagehold.plan.partition_counts import divided_inputs, partitions_for, with_counts
+from stagehold.plan.partition_counts import divided_inputs, partitions_for, splits_for, with_counts
 from stagehold.plan.resume import Action, Situation, resume_plan
 
 MEGABYTE = 1024 * 1024
@@ -75,3 +75,12 @@ def test_a_partition_takes_about_sixteen_megabytes_and_there_are_never_more_than
     joined = declared.stage("joined")
     assert divided_inputs(joined) == ("raw",)
     assert partitions_for(joined, declared, {"raw": megabytes * MEGABYTE}) == partitions
+
+
+@pytest.mark.parametrize(
+    ("total", "files", "most", "splits"),
+    [(0, 0, 128, 1), (1, 1, 128, 1), (100, 10, 128, 10), (101, 20, 128, 11), (1000, 3, 128, 3), (1000, 100, 8, 8)],
+    ids=["nothing", "less than a split", "exactly", "a little more", "files are not cut", "no more than the stage allows"],
+)
+def test_a_source_has_as_many_splits_as_its_bytes_take(total: int, files: int, most: int, splits: int) -> None:
+    assert splits_for(stage("raw", most=most), 10, total, files) == splits

@@ -29,7 +29,7 @@ NO_LEDGER = Ledger(Database("sqlite:///unused"))
 def frames(spark, tmp_path):
     def open_source(**fields) -> SourceFrames:
         source = Source(**{"splits": 2, "path": "${lake}", **fields})
-        stage = Stage(name="orders", job="jobs:orders", source=source, partitions=source.count, max_parallelism=128)
+        stage = Stage(name="orders", job="jobs:orders", source=source, partitions=len(source.listed) or source.splits, max_parallelism=128)
         return SourceFrames(spark, "orders", Sources("p", "2024-01-01", "r1", str(tmp_path), NO_LEDGER).of(stage))
 
     return open_source

@@ -11,9 +11,11 @@ from deltalake import DeltaTable, write_deltalake
 
 from stagehold.errors import SourceChanged, SourceMissing, SourceUnusable
 from stagehold.ledger import Ledger
-from stagehold.model.spec import Stage
+from stagehold.model.spec import Pipeline, Stage
 from stagehold.model.spec_source import Source
+from stagehold.run.planning import RunRequest, counted, decide_counts, sources_of
 from stagehold.run.sources import Listing, Sources
+from stagehold.settings import Settings
 
 
 @pytest.fixture
@@ -24,7 +26,7 @@ def ledger(tmp_path):
 
 def stage(**fields) -> Stage:
     source = Source(**{"kind": "parquet", "path": "${lake}/raw", "splits": 2, "incremental": True, **fields})
-    return Stage(name="orders", job="jobs:orders", source=source, partitions=source.count, max_parallelism=128)
+    return Stage(name="orders", job="jobs:orders", source=source, partitions=len(source.listed) or source.splits, max_parallelism=128)
 
 
 @pytest.fixture
@@ -237,3 +239,24 @@ def test_a_table_is_healed_from_the_version_that_was_read(interval, add):
     healing.settle(whole, Listing.OF_INTERVAL)
     assert numbers(healing, whole) == [1]
     assert numbers(interval("1"), whole) == [1, 2]
+
+
+def test_the_bytes_of_an_increment_decide_how_many_splits_it_has_and_they_stay(interval, arrive, ledger, tmp_path):
+    declared = {"kind": "parquet", "path": "${lake}/raw", "splits": {"bytes": "10b"}, "incremental": True}
+    by_size = stage().model_copy(update={"source": Source(**declared), "partitions": 1, "auto_partitions": True})
+    pipeline = Pipeline(name="p", file="p.yaml", stages=(by_size,))
+    settings = Settings(home=str(tmp_path), lake=str(tmp_path))
+
+    def decided(name: str) -> list[list[str]]:
+        request = RunRequest(pipeline, f"run of {name}", name, {})
+        sources = sources_of(request, ledger, settings)
+        sources.settle(by_size, Listing.ANEW)
+        decide_counts(request, ("orders",), ledger, settings, sources)
+        return read(sources, counted(request, ledger).pipeline.stage("orders"))
+
+    arrive("a", "b", "c", content="12345678")
+    assert decided("1") == [["a"], ["b"], ["c"]]
+    assert decided("2") == [[]]
+    arrive("d", "e", content="1234")
+    assert decided("3") == [["d", "e"]]
+    assert decided("1") == [["a"], ["b"], ["c"]]

@@ -23,7 +23,7 @@ WEIRD = "a b:c%d/é"
 
 def read(lake, run_id="r1", **fields) -> SourceReading:
     source = Source(**{"kind": "parquet", "splits": 4, **fields})
-    stage = Stage(name="orders", job="jobs:orders", source=source, partitions=source.count, max_parallelism=128)
+    stage = Stage(name="orders", job="jobs:orders", source=source, partitions=len(source.listed) or source.splits, max_parallelism=128)
     return Sources("p", "2024-01-01", run_id, str(lake), NO_LEDGER).of(stage)
 
 

@@ -90,6 +90,11 @@ def _check_auto(draft: Draft, name: str) -> Iterator[Problem]:
 
 def _check_auto_inputs(draft: Draft, name: str) -> Iterator[Problem]:
     path, edges = ("stages", name, "partitions"), draft.edges(name)
+    source = draft.stages[name].source
+    if source is not None and source.by_size:
+        if draft.stages[name].partitions is not None:
+            yield Problem(path, show(draft.stages[name].partitions), "nothing: source.splits says how large they are")
+        return
     if draft.is_doubtful("stages", name, "inputs"):
         return
     settling = {edge.exchange: producer for producer, edge in edges.items() if edge.exchange in (Exchange.FORWARD, Exchange.GATHER)}

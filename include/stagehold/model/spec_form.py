@@ -22,7 +22,7 @@ from stagehold.model.spec import (
     ScheduleMode,
 )
 from stagehold.model.spec_part import Count, SpecPart
-from stagehold.model.spec_source import Bound, OnChange, Reread, SourceKind, Splits, Version
+from stagehold.model.spec_source import Bound, OnChange, Reread, SourceKind, Splits, SplitSize, Version
 from stagehold.model.spec_yaml import MAPPING, Document, FieldPath, Problem
 
 Columns = Annotated[tuple[str, ...], BeforeValidator(lambda given: (given,) if isinstance(given, str) else given)]
@@ -64,7 +64,14 @@ class SourceForm(SpecPart):
     @property
     def count(self) -> int | None:
         """How many splits there are, where the file tells."""
-        return len(self.splits) if isinstance(self.splits, tuple) else self.splits
+        if isinstance(self.splits, tuple):
+            return len(self.splits)
+        return None if isinstance(self.splits, SplitSize) else self.splits
+
+    @property
+    def by_size(self) -> bool:
+        """Whether the number of splits follows from the bytes that there are."""
+        return isinstance(self.splits, SplitSize)
 
     @property
     def given(self) -> Mapping[str, Any]:

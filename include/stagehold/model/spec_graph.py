@@ -39,12 +39,16 @@ def partition_counts(order: Iterable[str], stages: Mapping[str, StageForm], doub
 
 
 def auto_stages(order: Iterable[str], stages: Mapping[str, StageForm]) -> dict[str, str]:
-    """For each stage whose number of partitions is decided later: the stage with `partitions: auto` that it has it from, maybe itself."""
+    """For each stage whose number of partitions is decided later: the stage it has it from, maybe itself.
+
+    That is one with `partitions: auto`, or with a source that is split by size.
+    """
     roots: dict[str, str] = {}
     for name in order:
         forward = [producer for producer, edge in stages[name].inputs.items() if edge.exchange is Exchange.FORWARD]
         inherited = [roots[producer] for producer in forward if producer in roots]
-        if stages[name].partitions == AUTO:
+        source = stages[name].source
+        if stages[name].partitions == AUTO or (source is not None and source.by_size):
             roots[name] = name
         elif inherited and stages[name].partitions is None:
             roots[name] = inherited[0]

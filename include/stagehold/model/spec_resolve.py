@@ -28,7 +28,7 @@ def _stage(name: str, draft: Draft) -> Stage:
         {
             **{field: getattr(stage, field) for field in AS_WRITTEN},
             "name": name,
-            "source": None if stage.source is None else Source(**stage.source.model_dump(exclude_none=True)),
+            "source": None if stage.source is None else Source.model_validate(stage.source.model_dump(mode="json", exclude_none=True)),
             "inputs": tuple(Input(stage=producer, exchange=edge.exchange, key=edge.key) for producer, edge in stage.inputs.items()),
             "partitions": partitions,
             "auto_partitions": root == name,

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
+from stagehold.model.size import Size, read_size
 from stagehold.model.spec_part import SpecPart
 
 INFER = "infer"  # in place of a schema: take the one that the first file seems to have
@@ -40,12 +41,22 @@ class Reread(StrEnum):
 
 
 SplitList = tuple[tuple[str, ...], ...]
-SPLITS_ALLOWED = "a whole number, 1 or more, or a list with the files of each split"
+SPLITS_ALLOWED = "a whole number, 1 or more, {bytes: 128mb}, or a list with the files of each split"
 BOUND_ALLOWED = "a whole number, a date or a time without a zone"
 
 
-def read_splits(given: Any) -> int | SplitList:
-    """A number, or a list that names what each split reads: one text or several."""
+class SplitSize(SpecPart):
+    """As many splits as it takes for each to have about so many bytes."""
+
+    bytes: Size
+
+
+def read_splits(given: Any) -> int | SplitSize | SplitList:
+    """A number, a size, or a list that names what each split reads: one text or several."""
+    if isinstance(given, Mapping) and set(given) == {"bytes"}:
+        return SplitSize(bytes=read_size(given["bytes"]))
+    if isinstance(given, SplitSize):
+        return given
     if isinstance(given, int) and not isinstance(given, bool) and given >= 1:
         return given
     if isinstance(given, list | tuple) and given:
@@ -67,7 +78,7 @@ def read_bound(given: Any) -> int | date | datetime:
     return given
 
 
-Splits = Annotated[int | SplitList, BeforeValidator(read_splits)]
+Splits = Annotated[int | SplitSize | SplitList, BeforeValidator(read_splits)]
 Bound = Annotated[int | datetime | date, BeforeValidator(read_bound)]
 Version = Annotated[int, Field(strict=True, ge=0)]
 
@@ -111,7 +122,7 @@ class Source(SpecPart):
     @property
     def listed(self) -> SplitList:
         """What each split reads, where the file says so."""
-        return () if isinstance(self.splits, int) else self.splits
+        return self.splits if isinstance(self.splits, tuple) else ()
 
     @property
     def dealt(self) -> bool:
@@ -121,8 +132,3 @@ class Source(SpecPart):
     @property
     def skips_changes(self) -> bool:
         return self.on_change is OnChange.IGNORE
-
-    @property
-    def count(self) -> int:
-        """How many splits there are."""
-        return self.splits if isinstance(self.splits, int) else len(self.splits)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from stagehold.model.spec_draft import Draft
 from stagehold.model.spec_form import SourceForm, show, suggest
-from stagehold.model.spec_source import INFER, SPLITS_ALLOWED, SourceKind
+from stagehold.model.spec_source import INFER, SPLITS_ALLOWED, SourceKind, SplitSize
 from stagehold.model.spec_yaml import FieldPath, Problem
 
 VARIABLE = re.compile(r"\$\{([^}]*)\}?")
@@ -99,6 +99,9 @@ def _missing_of_jdbc(source: SourceForm, path: FieldPath) -> Iterator[Problem]:
 def _check_range(source: SourceForm, path: FieldPath) -> Iterator[Problem]:
     """Several splits need a column and its bounds, unless each has a condition of its own."""
     bounds = {field: source.given.get(field) for field in ("column", "lower", "upper")}
+    if isinstance(source.splits, SplitSize):
+        yield Problem((*path, "splits"), "a size", "a whole number, 1 or more, or a list of conditions; nobody knows the size of a table")
+        return
     if isinstance(source.splits, tuple):
         for field in (field for field, value in bounds.items() if value is not None):
             yield Problem((*path, field), show(bounds[field]), "no range beside a list of conditions in splits")
@@ -119,7 +122,7 @@ def _at_odds(source: SourceForm, kind: SourceKind, path: FieldPath) -> Iterator[
         return
     if isinstance(source.splits, tuple):
         if kind is SourceKind.DELTA:
-            yield Problem((*path, "splits"), show(source.splits), "a whole number, 1 or more")
+            yield Problem((*path, "splits"), show(source.splits), "a whole number, 1 or more, or {bytes: 128mb}")
         for field in {"path", "incremental"} & set(source.given):
             yield Problem((*path, field), show(source.given[field]), "nothing beside a list in splits, which names the files itself")
     if source.delimiter is not None and len(source.delimiter) < 1:

@@ -48,5 +48,13 @@ def partitions_for(stage: Stage, pipeline: Pipeline, sizes: Mapping[str, int]) -
     return decide_parallelism(inputs, ParallelismSettings(most=stage.max_parallelism)).partitions
 
 
+def splits_for(stage: Stage, size: int, total: int, files: int) -> int:
+    """The number for a source with ``total`` bytes in ``files`` files: splits of about ``size`` bytes.
+
+    There are no more of them than files, which are not cut, or than the stage allows.
+    """
+    return min(max(-(-total // size), 1), max(files, 1), stage.max_parallelism)
+
+
 def _dealt_out(total: int, groups: int) -> tuple[int, ...]:
     return tuple(total * (group + 1) // groups - total * group // groups for group in range(groups))

@@ -18,7 +18,8 @@ from stagehold.model.code import code_fingerprint
 from stagehold.model.compute_key import digest
 from stagehold.model.records import Acceptance, Cell, PartitionCount, PartitionRecord
 from stagehold.model.spec import Pipeline, Stage
-from stagehold.plan.partition_counts import CountedPipeline, divided_inputs, partitions_for, with_counts
+from stagehold.model.spec_source import SplitSize
+from stagehold.plan.partition_counts import CountedPipeline, divided_inputs, partitions_for, splits_for, with_counts
 from stagehold.plan.resume import ResumePlan, Situation, StageFacts, descendants, resume_plan
 from stagehold.run.sources import Sources
 from stagehold.settings import Settings
@@ -75,16 +76,21 @@ def decide_counts(
     missing = [stage for stage in map(known.pipeline.stage, stages) if stage.auto_partitions and stage.name in known.undecided]
     plan = plan_region(request, stages, ledger, settings, sources) if missing else None
     return tuple(
-        ledger.partition_counts.decide(_count(stage, known.pipeline, plan, request.interval))
+        ledger.partition_counts.decide(_count(stage, known.pipeline, plan, sources, request.interval))
         for stage in missing
         if plan is not None and all(plan.consumable(edge.stage) for edge in stage.inputs)
     )
 
 
-def _count(stage: Stage, pipeline: Pipeline, plan: ResumePlan, interval: str) -> PartitionCount:
+def _count(stage: Stage, pipeline: Pipeline, plan: ResumePlan, sources: Sources, interval: str) -> PartitionCount:
+    cell, now = Cell(pipeline.name, stage.id, interval), datetime.now(UTC)
+    if stage.source is not None and isinstance(stage.source.splits, SplitSize):
+        sizes_of_files = [file.bytes for split in sources.of(stage).splits for file in split.files]
+        total = sum(sizes_of_files)
+        return PartitionCount(cell, splits_for(stage, stage.source.splits.bytes, total, len(sizes_of_files)), total, now)
     sizes = {name: sum(record.bytes for record in plan.records(name)) for name in divided_inputs(stage)}
     partitions = partitions_for(stage, pipeline, sizes)
-    return PartitionCount(Cell(pipeline.name, stage.id, interval), partitions, sum(sizes.values()), datetime.now(UTC))
+    return PartitionCount(cell, partitions, sum(sizes.values()), now)
 
 
 def situation(

@@ -32,8 +32,8 @@ class SourceContents(Protocol):
     def choose(self, taken: Taken) -> Position:
         """What an interval that has taken nothing takes."""
 
-    def reading(self, position: Position) -> SourceReading:
-        """The splits of what an interval took."""
+    def reading(self, position: Position, count: int) -> SourceReading:
+        """What an interval took, in ``count`` splits."""
 
 
 def contents_of(stage: str, source: Source, lake_uri: str) -> SourceContents:
@@ -62,7 +62,7 @@ class FileContents:
     def choose(self, taken: Taken) -> Position:
         return new_files(self.listed, taken.values()) if self.source.incremental else FilesRead(self.listed)
 
-    def reading(self, position: Position) -> SourceReading:
+    def reading(self, position: Position, count: int) -> SourceReading:
         """What was taken is dealt as it was then.
 
         A file that changed since is read as it is now, which changes its split; if the source is incremental, it spoils its split.
@@ -77,7 +77,7 @@ class FileContents:
         if kept and not self.source.skips_changes:
             changed = [now[file.path] for file in files if file.path in now and now[file.path] != file]
             spoiled |= dict(zip((file.path for file in changed), changes_since(changed, [position]), strict=True))
-        return SourceReading(self.source, split_files(self.source, deal(files, self.source.count)), sample, spoiled=spoiled)
+        return SourceReading(self.source, split_files(self.source, deal(files, count)), sample, spoiled=spoiled)
 
 
 @dataclass(frozen=True)
@@ -98,11 +98,11 @@ class TableContents:
     def choose(self, taken: Taken) -> Position:
         return self._choose(taken)
 
-    def reading(self, position: Position) -> SourceReading:
+    def reading(self, position: Position, count: int) -> SourceReading:
         if not isinstance(position, VersionsRead):
             raise _of_another_kind(self.stage)
         table = self._files(position)
-        return SourceReading(self.source, split_files(self.source, deal(table.files, self.source.count), table.schema), schema=table.schema)
+        return SourceReading(self.source, split_files(self.source, deal(table.files, count), table.schema), schema=table.schema)
 
     def _choose(self, taken: Taken) -> VersionsRead:
         source = self.source

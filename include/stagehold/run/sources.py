@@ -44,7 +44,8 @@ class Sources:
     run_id: str
     lake_uri: str
     ledger: Ledger
-    _readings: dict[str, SourceReading] = field(default_factory=dict)
+    _settled: dict[str, tuple[SourceContents, Position]] = field(default_factory=dict)
+    _readings: dict[tuple[str, int], SourceReading] = field(default_factory=dict)
 
     def settle(self, stage: Stage, listing: Listing) -> Position | None:
         """Decide what the interval reads for ``stage`` before any of it is planned; None when it was decided before.
@@ -63,7 +64,7 @@ class Sources:
         if not kept:
             contents.check(taken)
         position = taken[self.interval] if kept else self._take(stage, contents, listing)
-        self._readings[stage.name] = contents.reading(position)
+        self._settled[stage.name] = (contents, position)
         return None if position == taken.get(self.interval) else position
 
     def of(self, stage: Stage) -> SourceReading:
@@ -72,9 +73,10 @@ class Sources:
         :raises SourceMissing: there is nothing
         :raises SourceUnusable: it cannot be read as it is declared
         """
-        if stage.name not in self._readings:
-            self._readings[stage.name] = self._read(stage, _declared(stage))
-        return self._readings[stage.name]
+        key = (stage.name, stage.partitions)
+        if key not in self._readings:
+            self._readings[key] = self._read(stage, _declared(stage))
+        return self._readings[key]
 
     def _take(self, stage: Stage, contents: SourceContents, listing: Listing) -> Position:
         cell, positions = Cell(self.pipeline, stage.id, self.interval), self.ledger.positions
@@ -93,15 +95,21 @@ class Sources:
 
     def _read(self, stage: Stage, source: Source) -> SourceReading:
         if source.kind is SourceKind.JDBC:
-            return _database(source, self.run_id)
+            return _database(source, stage.partitions, self.run_id)
         if source.listed:
             groups = _listed(stage, source, self.lake_uri)
             return SourceReading(source, split_files(source, groups), sample=min(file.path for files in groups for file in files))
-        taken = self.ledger.positions.taken(self.pipeline, stage.id) if source.incremental else {}
+        contents, position = self._settled.get(stage.name) or self._found(stage, source)
+        self._settled[stage.name] = (contents, position)
+        return contents.reading(position, stage.partitions)
+
+    def _found(self, stage: Stage, source: Source) -> tuple[SourceContents, Position]:
+        """What settling would give, without keeping it."""
         contents = contents_of(stage.name, source, self.lake_uri)
+        taken = self.ledger.positions.taken(self.pipeline, stage.id) if source.incremental else {}
         if self.interval not in taken:
             contents.check(taken)
-        return contents.reading(taken.get(self.interval) or contents.choose(taken))
+        return contents, taken.get(self.interval) or contents.choose(taken)
 
 
 def _declared(stage: Stage) -> Source:
@@ -128,15 +136,15 @@ def _listed(stage: Stage, source: Source, lake_uri: str) -> tuple[tuple[SourceFi
     return groups
 
 
-def _database(source: Source, run_id: str) -> SourceReading:
+def _database(source: Source, count: int, run_id: str) -> SourceReading:
     """A database has no file whose change could be seen, so what was read counts for the interval, or for the run."""
     reading = digest((how_rows_are_read(source), source.place, run_id if source.reread is Reread.RUN else ""))
-    return SourceReading(source, tuple(Split((), reading, condition) for condition in _conditions(source)))
+    return SourceReading(source, tuple(Split((), reading, condition) for condition in _conditions(source, count)))
 
 
-def _conditions(source: Source) -> Iterable[str]:
+def _conditions(source: Source, count: int) -> Iterable[str]:
     if source.listed:
         return (" and ".join(f"({text})" for text in split) for split in source.listed)
     if source.column is None or source.lower is None or source.upper is None:
         return ("1 = 1",)
-    return range_conditions(source.column, source.lower, source.upper, source.count)
+    return range_conditions(source.column, source.lower, source.upper, count)
