@@ -49,11 +49,16 @@ class RegionTask:
     @property
     def lease_name(self) -> str:
         """Of the whole region, by interval and not by run: epochs then grow along with the tables, which runs of an interval share."""
-        return f"{self.pipeline.name}/{self.interval}/{self.region.name}"
+        return region_lease(self.pipeline.name, self.interval, self.region.name)
 
     @property
     def request(self) -> RunRequest:
         return RunRequest(self.pipeline, self.run_id, self.interval, self.params, self.restore_from_stage)
+
+
+def region_lease(pipeline: str, interval: str, region: str) -> str:
+    """Name of the lease without which nobody works on a region."""
+    return f"{pipeline}/{interval}/{region}"
 
 
 @dataclass(frozen=True)

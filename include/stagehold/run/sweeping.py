@@ -16,6 +16,7 @@ from stagehold.model.records import Attempt, AttemptState, Cell, Lease
 from stagehold.model.spec import Pipeline
 from stagehold.plan.regions import stage_regions
 from stagehold.run.holder import this_process
+from stagehold.run.region_task import region_lease
 from stagehold.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -69,7 +70,7 @@ def _sweep_pipeline(pipeline: Pipeline, ledger: Ledger, settings: Settings, *, d
 
 def _sweep_region(last: Attempt, places: dict[Cell, TableLocation], ledger: Ledger, settings: Settings) -> RegionSweep:
     """Under the region's lease; what is found before that may be a live attempt's."""
-    region = f"{last.pipeline}/{last.interval}/{last.region}"
+    region = region_lease(last.pipeline, last.interval, last.region)
     try:
         lease = ledger.leases.take(region, None, str(this_process("sweep")), settings.lease_seconds, lambda _: False)
     except LeaseHeld as held:
