@@ -12,7 +12,7 @@ import yaml
 from tests.model.spec_samples import MISTAKES, VALID, Project, edited
 
 from stagehold.errors import InvalidSpec, UnknownName
-from stagehold.model.spec import Exchange, Failover, OutputType, Pipeline, RestartStrategy, ScheduleMode
+from stagehold.model.spec import CommitterKind, Exchange, Failover, OutputType, Pipeline, RestartStrategy, ScheduleMode
 from stagehold.model.spec_file import build_pipeline, find_pipeline, load_pipeline, load_pipelines
 from stagehold.settings import Settings
 
@@ -226,3 +226,16 @@ def test_how_an_output_is_stored_is_asked_only_where_one_is(project: Project, op
     problems = project.problems(edited(f"    per_wave: true =>     output: {{type: pipelined, {option}}}"))
     field = f"stages.cleaned.output.{option.partition(':')[0]}"
     assert (33, field, f"{given} | only where the type is blocking or blocking_persistent") in problems
+    streaming = edited(
+        "execution_mode: batch => execution_mode: pipelined",
+        f"    per_wave: true =>     output: {{{option}}}",
+        "inputs: {cleaned: gather} => inputs: {cleaned: forward}",
+    )
+    assert (33, field, f"{given} | only where the type is blocking or blocking_persistent") in project.problems(streaming)
+
+
+def test_how_an_output_is_stored_comes_through(project: Project) -> None:
+    output = project.load(edited("marts.top => marts.top, committer: delta_spark, file_bytes: 1mb")).stage("top").output
+    assert (output.committer, output.file_bytes, output.table) == (CommitterKind.DELTA_SPARK, 1 << 20, "marts.top")
+    untouched = project.load(VALID).stage("joined").output
+    assert (untouched.committer, untouched.file_bytes) == (CommitterKind.STAGED, 128 << 20)

@@ -107,7 +107,7 @@ def _check_stored_only(draft: Draft) -> Iterator[Problem]:
     """Options of how an output is stored mean nothing for one that is not."""
     for name, stage in draft.stages.items():
         path = ("stages", name, "output")
-        if stage.output.type.stored or draft.is_broken(*path, "type"):
+        if draft.types[name].stored or draft.is_broken(*path, "type"):
             continue
         for field in sorted(STORED_ONLY & stage.output.model_fields_set):
             yield Problem((*path, field), str(getattr(stage.output, field)), "only where the type is blocking or blocking_persistent")

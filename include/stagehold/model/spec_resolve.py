@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stagehold.model.key_groups import default_max_parallelism
-from stagehold.model.spec import Input, Output, Pipeline, Stage
+from stagehold.model.spec import Input, Pipeline, Stage
 from stagehold.model.spec_draft import Draft
 from stagehold.model.spec_failures import declared_failures
 from stagehold.model.spec_form import PipelineForm
@@ -36,6 +36,6 @@ def _stage(name: str, draft: Draft) -> Stage:
             or (root and draft.stages[root].max_parallelism)
             or default_max_parallelism(partitions or 1),
             "key": key_of(stage),
-            "output": Output(type=draft.types[name], table=stage.output.table),
+            "output": stage.output.model_copy(update={"type": draft.types[name]}),
         }
     )
