@@ -32,6 +32,7 @@ class Settings:
     spark_memory: str = "2g"  # its heap
     spark_java_options: str = ""  # more options of its Java; -XX:TieredStopAtLevel=1 makes short work quicker and long work slower
     spark_jars: str = ""  # more JARs for it, such as JDBC drivers, separated by commas
+    spark_master: str = ""  # master of that local server's work, as spark://host:7077; default: threads of the server itself
     spark_cores: int = 2  # its task slots; the smallest wave is twice as many partitions
     only_spark_writer: bool = False  # one Spark server makes every commit to an S3 lake, which allows `committer: delta_spark` there
     airflow_port: int = 8080  # api-server of `stagehold up`

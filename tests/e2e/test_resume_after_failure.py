@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,8 @@ from stagehold.run.sessions import open_session, session_id
 pytestmark = pytest.mark.e2e
 
 STAGE = "shipping_priority"
+NOTICED_SECONDS = 10  # a wave's work, Airflow's detection, its retry delay and the start of a process
+CANCELLED_SECONDS = 5
 
 
 def test_a_run_succeeds_and_a_second_one_of_its_interval_reuses_everything_without_a_session(stack: Stack):
@@ -43,7 +46,13 @@ def test_a_killed_task_goes_on_after_its_last_recorded_wave(stack: Stack):
     run = stack.start("killed")
     until(lambda: len(stack.records("killed").get(STAGE, ())) == 8, "two waves of the stage are recorded")
     before = stack.records("killed")
+    killed = max(record.recorded_at for record in before[STAGE])
     stack.finish(run)
+    print(
+        "seconds from the last wave before the kill to the next attempt:",
+        seconds := (attempts_of(stack, run)[1].started_at - killed).total_seconds(),
+    )
+    assert seconds < NOTICED_SECONDS
     after = stack.records("killed")
     kept = {record.partition: record for record in before[STAGE]}
     assert {record.partition: record for record in after[STAGE] if record.partition in kept} == kept
@@ -73,7 +82,13 @@ def test_a_zombie_that_wakes_up_after_its_successor_changes_nothing_readable(sta
     zombie = stack.await_frozen_task()
     supervisor = parent_of(zombie)
     freeze(supervisor)  # or it would report for the zombie that all is well
+    silent = datetime.now(UTC)
     stack.finish(run)
+    print(
+        "seconds from the supervisor's last sign to the next attempt:",
+        seconds := (attempts_of(stack, run)[1].started_at - silent).total_seconds(),
+    )
+    assert seconds < stack.settings.lease_seconds + NOTICED_SECONDS
     finished = stack.records("zombie")
     versions = table_versions(finished[STAGE][0].table)
     thaw(zombie)
@@ -148,8 +163,8 @@ def test_a_task_that_is_stopped_by_hand_cannot_write_any_more_and_is_resumed(sta
     run = stack.start("stopped")
     until(lambda: len(stack.records("stopped").get(STAGE, ())) == 4, "one wave of the stage is recorded")
     stack.airflow.mark_failed(run, STAGE)
+    until(lambda: attempts_of(stack, run)[-1].state is AttemptState.CANCELED, "the attempt has been cancelled", CANCELLED_SECONDS)
     stack.finish(run, expected="failed")
-    until(lambda: attempts_of(stack, run)[-1].state is AttemptState.CANCELED, "the attempt has been cancelled")
     with pytest.raises(SessionClosed):
         open_session(stack.settings, session_id(stack.settings, attempts_of(stack, run)[-1].attempt_id), wait_seconds=0)
     assert stack.resume(run)["reuse"] == 4 * 16 + 4

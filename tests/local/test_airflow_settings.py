@@ -13,7 +13,7 @@ from stagehold.settings import Settings, load_settings
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    return Settings(home=str(tmp_path / "home"), airflow_port=8123)
+    return Settings(home=str(tmp_path / "home"), airflow_port=8123, lease_seconds=7)
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,7 @@ def settings(tmp_path: Path) -> Settings:
         ("AIRFLOW__CORE__LOAD_EXAMPLES", "False"),
         ("AIRFLOW__SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME", "0.1"),
         ("AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL", "1"),
+        ("AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT", "7"),
     ],
 )
 def test_airflow_is_given(settings: Settings, variable: str, value: str) -> None:

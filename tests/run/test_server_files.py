@@ -94,3 +94,27 @@ def test_a_record_that_cannot_be_read_is_as_good_as_none(settings: Settings, tex
     folder.mkdir()
     (folder / "server.json").write_text(text)
     assert read_state(settings) is None
+
+
+@pytest.mark.parametrize(
+    ("master", "cluster", "here"),
+    [
+        ("", False, True),
+        ("local[4]", False, True),
+        ("local", False, True),
+        ("local-cluster[2,1,1024]", True, True),
+        ("spark://127.0.0.1:7077", True, True),
+        ("spark://spark-master:7077", True, False),
+        ("yarn", True, False),
+    ],
+)
+def test_on_a_cluster_bad_hosts_are_left_out_and_executors_can_reach_the_server(
+    settings: Settings, master: str, cluster: bool, here: bool
+) -> None:
+    configuration = server_configuration(replace(settings, spark_master=master))
+    assert configuration["spark.master"] == (master or "local[2]")
+    assert configuration.get("spark.excludeOnFailure.enabled") == ("true" if cluster else None)
+    assert configuration.get("spark.driver.bindAddress") == ("127.0.0.1" if here else None)
+    assert configuration["spark.connect.grpc.binding.address"] == "127.0.0.1"
+    if cluster:
+        assert int(configuration["spark.excludeOnFailure.task.maxTaskAttemptsPerNode"]) < int(configuration["spark.task.maxFailures"])

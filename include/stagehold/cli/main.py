@@ -27,7 +27,7 @@ class Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except StageholdError as error:
-            typer.secho(str(error), fg="red", err=True)
+            typer.secho("\n".join([str(error), *getattr(error, "__notes__", ())]), fg="red", err=True)
             raise typer.Exit(1) from None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
@@ -14,6 +15,8 @@ from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from stagehold.run.planning import RunRequest
+
+CANCELLED = 130  # as shells say of a program that was interrupted
 
 RunId = Annotated[str | None, typer.Option("--run-id", help="Name of the run. Default: made from the pipeline and the time.")]
 
@@ -38,11 +41,18 @@ def run(
 
 
 def run_here(request: RunRequest, settings: Settings, *, as_json: bool) -> None:
-    """Run it with progress on stderr and the result on stdout."""
+    """Run it with progress on stderr and the result on stdout. SIGTERM cancels it as Ctrl-C does."""
     from stagehold.run.local_run import run_locally
 
     typer.echo(f"run {request.run_id} of {request.pipeline.name} for {request.interval}", err=True)
-    outcome = run_locally(request, settings, lambda line: typer.echo(line, err=True))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        outcome = run_locally(request, settings, lambda line: typer.echo(line, err=True))
+    except KeyboardInterrupt:
+        typer.secho(
+            f"{request.run_id} was cancelled. What is consumable is kept; `stagehold resume` goes on from there.", fg="red", err=True
+        )
+        raise typer.Exit(CANCELLED) from None
     if as_json:
         print_document({"run_id": request.run_id, "interval": request.interval, **asdict(outcome)})
     else:

@@ -66,9 +66,9 @@ def airflow_environment(settings: Settings) -> Mapping[str, str]:
         "AIRFLOW__API_AUTH__JWT_SECRET": keys.jwt_secret,
         # The default of 1 s is what most of the time between two tasks consists of.
         "AIRFLOW__SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": "0.1",
-        # A task whose process is gone is noticed after these, not after five minutes.
-        "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "15",
-        "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": "3",
+        # A task whose supervisor is gone is tried again when its lease has ended, not after five minutes.
+        "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": str(settings.lease_seconds),
+        "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": "1",
         "AIRFLOW__WORKERS__SOCKET_CLEANUP_TIMEOUT": "5",
         # A task that has ended holds its slot for up to this long.
         "AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL": "1",

@@ -23,6 +23,7 @@ from stagehold.run.processes import identify, start_process, stop_session, wait_
 from stagehold.run.server_files import (
     ADDRESS,
     ServerState,
+    on_this_machine,
     read_state,
     remove_state,
     server_fingerprint,
@@ -198,9 +199,9 @@ def _environment(settings: Settings, token: str) -> Mapping[str, str]:
         "JAVA_HOME": str(java_home(settings)),
         "SPARK_HOME": str(_spark_home()),
         "SPARK_CONF_DIR": str(write_configuration(settings)),
-        "SPARK_LOCAL_IP": ADDRESS,
         "SPARK_CONNECT_AUTHENTICATE_TOKEN": token,
         "PYSPARK_PYTHON": sys.executable,
+        **({"SPARK_LOCAL_IP": ADDRESS} if on_this_machine(settings) else {}),
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from hashlib import sha256
@@ -16,6 +17,19 @@ from stagehold.run.processes import ProcessIdentity
 from stagehold.settings import Settings
 
 ADDRESS = "127.0.0.1"  # never another: whoever has the token can run any code
+
+LOOPBACK = {"spark.driver.host": ADDRESS, "spark.driver.bindAddress": ADDRESS}
+
+# After two failures on it an executor, and after two such executors a host, gets no more work of that stage, or for a while of
+# any. Not longer: a host whose disk was cleared, or the only one, has to come back by itself.
+EXCLUDE_BAD_HOSTS = {
+    "spark.excludeOnFailure.enabled": "true",
+    "spark.excludeOnFailure.timeout": "5min",
+    "spark.excludeOnFailure.task.maxTaskAttemptsPerExecutor": "2",
+    "spark.excludeOnFailure.task.maxTaskAttemptsPerNode": "3",
+    "spark.excludeOnFailure.application.fetchFailure.enabled": "true",
+    "spark.task.maxFailures": "6",
+}
 
 LOGGING = """\
 rootLogger.level = warn
@@ -88,13 +102,11 @@ def server_fingerprint(settings: Settings) -> str:
 def server_configuration(settings: Settings) -> Mapping[str, str]:
     folder = server_folder(settings)
     return {
-        "spark.master": f"local[{settings.spark_cores}]",
+        "spark.master": _master(settings),
         "spark.app.name": "stagehold",
         "spark.driver.memory": settings.spark_memory,
         # A server that ran out of heap answers, but nothing it says can be trusted: end it, so that it is started anew.
         "spark.driver.extraJavaOptions": f"-XX:+ExitOnOutOfMemoryError -Duser.timezone=UTC {settings.spark_java_options}".strip(),
-        "spark.driver.host": ADDRESS,
-        "spark.driver.bindAddress": ADDRESS,
         "spark.connect.grpc.binding.address": ADDRESS,
         "spark.connect.grpc.binding.port": str(settings.spark_port),
         # A released id is refused for as long as it is remembered, so remember more attempts than a server ever sees.
@@ -113,7 +125,23 @@ def server_configuration(settings: Settings) -> Mapping[str, str]:
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
         "spark.databricks.delta.commit.idempotencyCheck.enabled": "true",
         **{f"spark.hadoop.{name}": text for name, text in s3a_options(os.environ).items()},
+        **(LOOPBACK if on_this_machine(settings) else {}),
+        **(EXCLUDE_BAD_HOSTS if on_cluster(settings) else {}),
     }
+
+
+def on_cluster(settings: Settings) -> bool:
+    """Whether work runs in executors that can be lost one by one, and not in the server itself."""
+    return not re.match(r"local($|\[)", _master(settings))
+
+
+def on_this_machine(settings: Settings) -> bool:
+    """Whether nothing but this machine has to reach the server; executors elsewhere have to."""
+    return re.match(r"local|spark://(127\.|localhost)", _master(settings)) is not None
+
+
+def _master(settings: Settings) -> str:
+    return settings.spark_master or f"local[{settings.spark_cores}]"
 
 
 def _state_file(settings: Settings) -> Path:

@@ -1,0 +1,47 @@
+"""Cancelling `stagehold run` in the middle of a long Spark stage: how soon the work stops, and what is left."""
+
+from __future__ import annotations
+
+import signal
+import time
+
+import pytest
+from tests.run.busy import BusyJob, until
+from tests.run.workbench import Workbench, ended
+
+from stagehold.errors import SessionClosed
+from stagehold.ledger.ledger import Ledger
+from stagehold.model.records import AttemptState, RunState
+from stagehold.run.sessions import open_session, session_id
+
+pytestmark = pytest.mark.spark
+
+SECONDS = 5.0
+
+
+@pytest.fixture
+def bench(tmp_path, spark_remote):
+    return Workbench.make(tmp_path, spark_remote)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
+def test_spark_work_stops_within_seconds_and_the_run_can_be_resumed(bench, tmp_path, number):
+    busy = BusyJob.put_into(bench, tmp_path)
+    running = bench.command("run", "toy", "--interval", "2026-11-20", "--run-id", "r1")
+    until(busy.works, 60)
+    asked = time.time()
+    running.send_signal(number)
+    stopped = ended(running)
+    assert time.time() - asked < SECONDS
+    assert (stopped.code, "was cancelled" in stopped.err) == (130, True)
+    until(lambda: time.time() - busy.worked_last() > 1, SECONDS)
+    assert busy.worked_last() - asked < SECONDS
+    with Ledger.open(bench.settings.ledger_url) as ledger:
+        (attempt,) = ledger.attempts.of_run("r1")
+        assert (attempt.state, ledger.runs.get("r1").state) == (AttemptState.CANCELED, RunState.CANCELED)
+    with pytest.raises(SessionClosed):
+        open_session(bench.settings, session_id(bench.settings, attempt.attempt_id), wait_seconds=0)
+    assert bench.records("numbers") == ()
+    busy.let_go()
+    assert bench.run("--run-id", "r1").counts == (0, 13)
+    assert bench.published() == bench.expected()

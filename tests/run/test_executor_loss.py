@@ -1,0 +1,66 @@
+"""A Spark server whose work runs in executors of their own, one of which is killed in the middle of a wave."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from tests.conftest import QUICK_JAVA, free_port
+from tests.run.busy import BusyJob, until
+from tests.run.workbench import Workbench, ended
+
+from stagehold.run.server import running_server, spark_server
+
+pytestmark = pytest.mark.spark
+
+MASTER = "local-cluster[2,1,1024]"
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Workbench]:
+    made = Workbench.make(tmp_path, "")
+    settings = replace(made.settings, spark_master=MASTER, spark_port=free_port(), spark_java_options=QUICK_JAVA, spark_memory="1g")
+    with _without_traces(), spark_server(settings):
+        yield Workbench(settings)
+
+
+@contextmanager
+def _without_traces() -> Iterator[None]:
+    """Workers of a local cluster keep their applications' folders in Spark's own."""
+    spec = find_spec("pyspark")
+    assert spec
+    folder = Path(str(spec.origin)).parent / "work"
+    before = set(folder.glob("app-*"))
+    yield
+    for left in set(folder.glob("app-*")) - before:
+        shutil.rmtree(left, ignore_errors=True)
+
+
+def executors(bench: Workbench) -> list[int]:
+    server = running_server(bench.settings)
+    assert server is not None
+    found = subprocess.run(
+        ["pgrep", "-s", str(server.pid), "-f", "CoarseGrainedExecutorBackend"], capture_output=True, text=True, check=False
+    )
+    return [int(pid) for pid in found.stdout.split()]
+
+
+def test_a_run_survives_an_executor_that_is_killed_in_the_middle_of_a_wave(bench: Workbench, tmp_path: Path) -> None:
+    busy = BusyJob.put_into(bench, tmp_path)
+    running = bench.command("run", "toy", "--interval", "2026-11-20", "--run-id", "r1", "--json")
+    until(busy.works, 60)
+    before = executors(bench)
+    os.kill(before[0], signal.SIGKILL)
+    until(lambda: before[0] not in executors(bench), 20)
+    busy.let_go()
+    assert ended(running).counts == (0, 13)
+    assert bench.published() == bench.expected()
+    assert set(bench.epochs("numbers")) == {1}  # Spark repeated the lost tasks; the attempt did not notice
