@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import Attempt, AttemptState, Cell, Lease, PartitionRecord, PartitionState, Run, RunState
+from stagehold.model.records import Attempt, AttemptState, Cell, FailureClass, Lease, PartitionRecord, PartitionState, Run, RunState
 from stagehold.model.spec_file import find_pipeline
 from stagehold.run.planning import RunRequest, plan_run
 from stagehold.settings import load_settings
@@ -120,7 +120,8 @@ def _attempt(ledger: Ledger, request: RunRequest, stage: str, keys: list[str], *
     if finished:
         ledger.attempts.finish(attempt_id, AttemptState.FINISHED, None)
     else:
-        ledger.attempts.finish(attempt_id, AttemptState.FAILED, FAILURE)
+        cause = {"failure_class": FailureClass.RECOVERABLE, "failure_rule": "anything_else"}
+        ledger.attempts.finish(attempt_id, AttemptState.FAILED, FAILURE, **cause)
     ledger.leases.release(lease)
 
 

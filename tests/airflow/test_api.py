@@ -83,6 +83,7 @@ def test_the_grid_tells_what_is_done_and_what_is_not(api, bearer, half_done):
     assert stage["cells"][0]["rows"] == 100
     assert stage["cells"][5]["reason"] == "never computed for this interval"
     assert grid["failures"][0]["failure"] == "Spark lost its server in the middle of orders_by_customer."
+    assert grid["failures"][0]["cause"] == "recoverable failure, rule anything_else"
     assert "you cannot resume it" in grid["resume"]["refusal"]
 
 

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from stagehold.cli.main import app
 from stagehold.ledger import Ledger
-from stagehold.model.records import AttemptState, Cell, PartitionState, RunState
+from stagehold.model.records import AttemptState, Cell, FailureClass, PartitionState, RunState
 
 
 @pytest.fixture
@@ -30,7 +30,8 @@ def failed_run(ledger):
     ledger.partitions.record([record(0, run_id="run-0"), record(1), blocked, orders], lease)
     ledger.gates.record([gate_result(2, passed=False), gate_result(1, passed=True)])
     ledger.events.append(event("took over from [red]nobody"))
-    ledger.attempts.finish(attempt(1).attempt_id, AttemptState.FAILED, "GateBlocked: 3 nulls")
+    failed = {"failure_class": FailureClass.NON_RECOVERABLE, "failure_rule": "gate"}
+    ledger.attempts.finish(attempt(1).attempt_id, AttemptState.FAILED, "GateBlocked: 3 nulls", **failed)
     ledger.runs.finish("run-1", RunState.FAILED)
 
 
@@ -54,7 +55,14 @@ def test_without_a_run_it_lists_the_newest_runs_first(failed_run):
 def test_a_run_is_shown_with_its_stages_attempts_failures_and_events(failed_run):
     text = invoke("run-1")
     assert text.startswith("run-1: sales for 2024-01-01, failed, by cli, started 2024-01-02 03:05:05, ended ")
-    for part in ("Stages", "Attempts", "GateBlocked: 3 nulls", "Failed gates", "3 nulls", "took over from [red]nobody"):
+    for part in (
+        "Stages",
+        "Attempts",
+        "non_recoverable failure, rule gate: GateBlocked: 3 nulls",
+        "Failed gates",
+        "3 nulls",
+        "took over from [red]nobody",
+    ):
         assert part in text
     assert text.endswith("`stagehold plan sales --interval 2024-01-01` shows what a run would reuse now, and what it would run.\n")
 

@@ -18,6 +18,7 @@ from stagehold.local.airflow_client import AirflowClient, DagRun
 from stagehold.local.control import living_supervisor
 from stagehold.local.demo import published_top_orders
 from stagehold.local.oracle import expected_top_orders
+from stagehold.local.state import ServiceState
 from stagehold.model.records import Attempt, Event, PartitionRecord
 from stagehold.run.faults import FaultAction, Point, inject
 from stagehold.settings import Settings
@@ -74,6 +75,11 @@ class Stack:
     def assert_answer_is_right(self, interval: str) -> None:
         """As DuckDB computes it from the source files, row for row, so none is lost or there twice."""
         assert published_top_orders(self.settings, interval) == expected_top_orders(Path(self.settings.lake_uri))
+
+    def service(self, name: str) -> ServiceState:
+        supervisor = living_supervisor(self.settings)
+        assert supervisor is not None
+        return next(service for service in supervisor.services if service.name == name)
 
     def await_frozen_task(self) -> int:
         """The pid of the task process that a `freeze` fault has stopped."""

@@ -23,6 +23,7 @@ pytestmark = pytest.mark.e2e
 STAGE = "shipping_priority"
 NOTICED_SECONDS = 10  # a wave's work, Airflow's detection, its retry delay and the start of a process
 CANCELLED_SECONDS = 5
+TAKEN_OVER_SECONDS = 45  # a new scheduler's start, and Airflow's patience with the old one
 
 
 def test_a_run_succeeds_and_a_second_one_of_its_interval_reuses_everything_without_a_session(stack: Stack):
@@ -74,6 +75,21 @@ def test_a_killed_spark_server_comes_back_and_the_stage_goes_on(stack: Stack):
     assert tries == {1: AttemptState.FAILED, 2: AttemptState.FINISHED}
     assert {record.epoch for record in stack.records("server")[STAGE]} == {1, 2}
     stack.assert_answer_is_right("server")
+
+
+def test_a_killed_scheduler_comes_back_and_takes_its_tasks_over(stack: Stack):
+    stack.inject(Point.AFTER_RECORD, STAGE, 1, FaultAction.FREEZE)
+    run = stack.start("scheduler")
+    stack.await_frozen_task()
+    os.kill(stack.service("scheduler").pid, signal.SIGKILL)
+    killed = datetime.now(UTC)
+    stack.finish(run)
+    print(
+        "seconds from the scheduler's end to the next attempt:", seconds := (attempts_of(stack, run)[1].started_at - killed).total_seconds()
+    )
+    assert seconds < TAKEN_OVER_SECONDS
+    assert {record.epoch for record in stack.records("scheduler")[STAGE]} == {1, 2}
+    stack.assert_answer_is_right("scheduler")
 
 
 def test_a_zombie_that_wakes_up_after_its_successor_changes_nothing_readable(stack: Stack):

@@ -93,7 +93,10 @@ class GateFailure:
 
 @dataclass(frozen=True)
 class AttemptLine:
-    """One attempt; ``region`` says its share, too; ``failure`` is the text for the user, None unless it failed."""
+    """One attempt; ``region`` says its share, too; ``failure`` is the text for the user, None unless it failed.
+
+    ``cause`` is the class of the failure and the rule that gave it.
+    """
 
     region: str
     epoch: int
@@ -101,6 +104,7 @@ class AttemptLine:
     started_at: datetime
     ended_at: datetime | None
     failure: str | None
+    cause: str | None
 
 
 @dataclass(frozen=True)
@@ -291,7 +295,7 @@ def _headline(facts: RunFacts, consumable: int, partitions: int) -> str:
 
 def _attempt_line(attempt: Attempt, failure: str | None) -> AttemptLine:
     region = attempt.region if attempt.share is None else f"{attempt.region}[{attempt.share}]"
-    return AttemptLine(region, attempt.epoch, attempt.state, attempt.started_at, attempt.ended_at, failure)
+    return AttemptLine(region, attempt.epoch, attempt.state, attempt.started_at, attempt.ended_at, failure, attempt.cause)
 
 
 def _gate_failures(facts: RunFacts) -> Iterator[GateFailure]:

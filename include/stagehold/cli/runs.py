@@ -140,7 +140,8 @@ def _stage_cells(stage: StageCount) -> tuple[str, ...]:
 
 
 def _attempt_cells(attempt: Attempt) -> tuple[str, ...]:
-    return attempt.region, str(attempt.epoch), attempt.state, moment(attempt.started_at), moment(attempt.ended_at), attempt.failure or ""
+    failure = ": ".join(text for text in (attempt.cause, attempt.failure) if text)
+    return attempt.region, str(attempt.epoch), attempt.state, moment(attempt.started_at), moment(attempt.ended_at), failure
 
 
 def _failure_cells(failure: GateResult) -> tuple[str, ...]:

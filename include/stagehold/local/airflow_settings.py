@@ -69,6 +69,9 @@ def airflow_environment(settings: Settings) -> Mapping[str, str]:
         # A task whose supervisor is gone is tried again when its lease has ended, not after five minutes.
         "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": str(settings.lease_seconds),
         "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": "1",
+        # So are the tasks of a scheduler that was killed, which the next one takes over; it beats every 5 s.
+        "AIRFLOW__SCHEDULER__SCHEDULER_HEALTH_CHECK_THRESHOLD": str(max(settings.lease_seconds, 15)),
+        "AIRFLOW__SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": "3",
         "AIRFLOW__WORKERS__SOCKET_CLEANUP_TIMEOUT": "5",
         # A task that has ended holds its slot for up to this long.
         "AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL": "1",

@@ -114,6 +114,11 @@ class Attempt:
     failure_rule: str | None = None
     share: str | None = None
 
+    @property
+    def cause(self) -> str | None:
+        """What kind of failure it was, for people; None unless it failed."""
+        return f"{self.failure_class} failure, rule {self.failure_rule}" if self.failure_class else None
+
 
 @dataclass(frozen=True)
 class DataFile:
