@@ -294,8 +294,7 @@ def _headline(facts: RunFacts, consumable: int, partitions: int) -> str:
 
 
 def _attempt_line(attempt: Attempt, failure: str | None) -> AttemptLine:
-    region = attempt.region if attempt.share is None else f"{attempt.region}[{attempt.share}]"
-    return AttemptLine(region, attempt.epoch, attempt.state, attempt.started_at, attempt.ended_at, failure, attempt.cause)
+    return AttemptLine(attempt.subject, attempt.epoch, attempt.state, attempt.started_at, attempt.ended_at, failure, attempt.cause)
 
 
 def _gate_failures(facts: RunFacts) -> Iterator[GateFailure]:

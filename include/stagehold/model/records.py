@@ -115,6 +115,11 @@ class Attempt:
     share: str | None = None
 
     @property
+    def subject(self) -> str:
+        """What it works on, for people."""
+        return self.region if self.share is None else f"{self.region}[{self.share}]"
+
+    @property
     def cause(self) -> str | None:
         """What kind of failure it was, for people; None unless it failed."""
         return f"{self.failure_class} failure, rule {self.failure_rule}" if self.failure_class else None

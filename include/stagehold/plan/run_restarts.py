@@ -31,7 +31,7 @@ class RestartDecision:
 
 @dataclass(frozen=True)
 class RestartRules:
-    """The pipeline's strategy. ``limit`` is how often one region restarts in a life if the strategy has no limit of its own."""
+    """The pipeline's strategy. ``limit`` is how often one region, or share of one, restarts in a life if the strategy sets no limit."""
 
     settings: RestartSettings
     limit: int
@@ -68,9 +68,9 @@ class _Replay:
     def decide(self, attempt: Attempt, at: datetime) -> RestartDecision:
         self._begin_life_of(attempt)
         kind = attempt.failure_class or FailureClass.RECOVERABLE
-        handling = handle_failure(FailureEntry(attempt.region, kind, attempt.failure or "", at), history=self.history)
+        handling = handle_failure(FailureEntry(attempt.subject, kind, attempt.failure or "", at), history=self.history)
         self.history = handling.history
-        decision = self._decision(attempt.region, kind, handling)
+        decision = self._decision(attempt.subject, kind, handling)
         if not decision.restart:
             self.ended_at = at
         return decision
@@ -85,17 +85,17 @@ class _Replay:
             self.life, self.ended_at, self.restarts = self.life + 1, None, {}
             self.history = self.rules.history(self.life)
 
-    def _decision(self, region: str, kind: FailureClass, handling: Handling) -> RestartDecision:
+    def _decision(self, subject: str, kind: FailureClass, handling: Handling) -> RestartDecision:
         if not kind.may_restart:
             return self._refused("trying again cannot help")
         if not handling.restart:
             return self._refused(f"strategy {self._strategy} allows no further restart after {self.history.restarts}")
         if kind is FailureClass.PARTITION_DATA_MISSING and not handling.delay:
             return RestartDecision(True, handling.delay, "what is missing is computed again at once")
-        restarted = self.restarts.get(region, 0)
+        restarted = self.restarts.get(subject, 0)
         if self.rules.unlimited and restarted >= self.rules.limit:
-            return self._refused(f"{region} has restarted {restarted} times, as often as STAGEHOLD_ATTEMPT_RETRIES allows")
-        self.restarts[region] = restarted + 1
+            return self._refused(f"{subject} has restarted {restarted} times, as often as STAGEHOLD_ATTEMPT_RETRIES allows")
+        self.restarts[subject] = restarted + 1
         reason = f"restart {self.history.restarts} of the run, in {write_duration(handling.delay)} ({self._strategy})"
         return RestartDecision(True, handling.delay, reason)
 
