@@ -43,11 +43,19 @@ LAYOUTS = ("partitioned", "plain")
 def main() -> None:
     scale, pairs = (float(sys.argv[1]) if len(sys.argv) > 1 else 1.0), (int(sys.argv[2]) if len(sys.argv) > 2 else 5)
     with tempfile.TemporaryDirectory() as folder:
-        settings = replace(load_settings(), home=f"{folder}/home", spark_port=15113)
+        settings = replace(load_settings(), home=f"{folder}/home", spark_port=15113, pipelines=pipelines_in(Path(folder)))
         make_sample(Path(settings.lake_uri), scale)
         measured = [pair(settings, Path(folder), number) for number in range(pairs)]
         shares = where_time_goes(settings)
     show(scale, measured, shares)
+
+
+def pipelines_in(folder: Path) -> str:
+    """The sample with waves of the usual length: its own are as short as can be, so that the demo can fail half-way."""
+    (folder / "pipelines").mkdir()
+    text = (Path(load_settings().pipelines) / f"{PIPELINE}.yaml").read_text()
+    (folder / "pipelines" / f"{PIPELINE}.yaml").write_text(text.replace("interval: 100ms, ", ""))
+    return f"{folder}/pipelines"
 
 
 def pair(settings: Settings, folder: Path, number: int) -> dict[str, float]:
