@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 DATA_FOLDER = "_data"
+# A reader of a stretch of a sorted file reads whole pages and, whatever the stretch, the dictionary of every column: so pages are
+# small, and a column with so many values that its dictionary would be large has none.
+EASY_TO_PRUNE = {"parquet.page.row.count.limit": "5000", "parquet.dictionary.page.size": str(64 * 1024)}
 DATA_FILE = re.compile(r"_partition=(?P<partition>[^/]+)/[^/._][^/]*\.parquet")
 
 
@@ -58,6 +61,8 @@ def stage_frame(
     # The marker file would be one more object to list and to delete; the commit is what says that a wave is whole.
     writer = cut.sortWithinPartitions(PARTITION, *sort_by).write.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
     writer = writer.option("maxRecordsPerFile", rows_per_file)
+    if sort_by:
+        writer = writer.options(**EASY_TO_PRUNE)
     writer.partitionBy(PARTITION).parquet(f"{spark_uri(location.uri)}/{folder}")
     written = _written(location.uri, folder)
     strangers = {name: files for name, files in written.items() if name not in map(str, partitions)}
