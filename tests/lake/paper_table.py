@@ -63,20 +63,12 @@ class PaperTable:
     def wave(self, rows: Mapping[int, Rows], number: int = 1) -> WaveCommit:
         """Write files; what is left is to publish."""
         partitions = [
-            CommittedPartition(partition, len(some), f"content of {some}", "key", self._write(number, partition, some))
+            CommittedPartition(
+                partition, len(some), f"content of {some}", "key", write_file(self.location.uri, self.attempt_id, number, partition, some)
+            )
             for partition, some in rows.items()
         ]
         return WaveCommit("run", self.location.stage, self.attempt_id, self.epoch, number, tuple(partitions))
-
-    def _write(self, wave: int, partition: int, rows: Rows) -> tuple[DataFile, ...]:
-        if not rows:
-            return ()
-        path = f"_data/{self.attempt_id}/{wave}/_partition={partition}/part-0.parquet"
-        filesystem, folder = pa.fs.FileSystem.from_uri(self.location.uri)
-        filesystem.create_dir(f"{folder}/{path.rpartition('/')[0]}")
-        table = pa.table({"name": [name for name, _ in rows], "amount": [amount for _, amount in rows]})
-        pq.write_table(table, f"{folder}/{path}", filesystem=filesystem)
-        return (DataFile(path, files_at(self.location.uri).sizes(f"_data/{self.attempt_id}/{wave}")[path], len(rows)),)
 
     def publish(self, rows: Mapping[int, Rows], number: int = 1) -> list[PartitionRecord]:
         return records(self.location, StagedCommitter().publish(self.location, self.wave(rows, number)))
@@ -92,6 +84,18 @@ class PaperTable:
     @property
     def version(self) -> int:
         return self.handle().version()
+
+
+def write_file(uri: str, attempt_id: str, wave: int, partition: int, rows: Rows) -> tuple[DataFile, ...]:
+    """The file of one staged partition; there is none for one without rows."""
+    if not rows:
+        return ()
+    path = f"_data/{attempt_id}/{wave}/_partition={partition}/part-0.parquet"
+    filesystem, folder = pa.fs.FileSystem.from_uri(uri)
+    filesystem.create_dir(f"{folder}/{path.rpartition('/')[0]}")
+    table = pa.table({"name": [name for name, _ in rows], "amount": [amount for _, amount in rows]})
+    pq.write_table(table, f"{folder}/{path}", filesystem=filesystem)
+    return (DataFile(path, files_at(uri).sizes(f"_data/{attempt_id}/{wave}")[path], len(rows)),)
 
 
 def records(location: TableLocation, landed: Landed) -> list[PartitionRecord]:

@@ -1,0 +1,130 @@
+"""Attempts of one pipeline that meet, freeze, die and wake up in every order: what can be read is right after each of their steps."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from tests.run.protocol.stepper import Stepper
+from tests.run.protocol.world import CUTS, PARTITIONS, STAGES, World
+
+from stagehold.run.faults import Point
+
+MEMORY = Path("/dev/shm")  # flushing to a disk is most of the time otherwise, and tells nothing here
+MOST_AT_ONCE = 4
+PLACES = (
+    *(f"{when} its {what}" for when in ("before", "after") for what in ("lease", "fence", "commit", "records")),
+    *(str(point) for point in Point if point is not Point.MID_WRITE),
+    "a file is written",
+    "its end",
+)
+AMOUNTS = {"some": (7, 8), "others": (20, 21), "a debt": (-5, 3), "too much": (600,), "none": ()}
+
+places, stages, cuts, parts = st.sampled_from(PLACES), st.sampled_from(STAGES), st.sampled_from(CUTS), st.integers(0, 2)
+standing = st.sampled_from(["before its commit", "after its commit", "before its records", "before its fence", "after_measure"])
+partitions = st.integers(0, PARTITIONS - 1)
+changes = st.dictionaries(partitions, st.sampled_from(sorted(AMOUNTS)), max_size=PARTITIONS)
+mended, newer = st.sets(partitions), st.tuples(cuts, parts, places)
+one_of_several = st.integers(0, MOST_AT_ONCE - 1)
+
+
+class Protocol(RuleBasedStateMachine):
+    """Its rules say who goes on and how far, who dies, and what changes in the world meanwhile."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.patch = pytest.MonkeyPatch()
+        self.folder = tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None)
+        self.world = World(Path(self.folder.name), self.patch)
+
+    def teardown(self) -> None:
+        try:
+            self.world.bring_to_an_end()
+        finally:
+            self.patch.undo()
+            self.folder.cleanup()
+
+    @property
+    def alive(self) -> list[Stepper]:
+        return [one for one in self.world.attempts if not one.ended]
+
+    def some(self, number: int) -> Stepper:
+        return self.alive[number % len(self.alive)]
+
+    @initialize(computed=st.sampled_from([(), STAGES[:1], STAGES]))
+    def begin_after_earlier_runs(self, computed):
+        for stage in computed:
+            self.world.begin(stage).go_to("its end")
+
+    @precondition(lambda self: len(self.alive) < MOST_AT_ONCE)
+    @rule(stage=stages, cut=cuts, part=parts, place=places, changes=changes, silence=st.booleans())
+    def begin(self, stage, cut, part, place, changes, silence):
+        self.change_sources(changes)
+        if silence:
+            self.world.end_leases()
+        self.world.begin(stage, cut, part).go_to(place)
+
+    @rule(stage=stages, cut=cuts, part=parts, place=places, changes=changes)
+    def begin_and_die(self, stage, cut, part, place, changes):
+        self.change_sources(changes)
+        self.world.end_leases()
+        attempt = self.world.begin(stage, cut, part)
+        attempt.go_to(place)
+        attempt.kill()
+
+    @rule(stage=stages, cut=cuts, part=parts, place=standing, newer=newer, changes=changes, mended=mended)
+    def begin_and_be_overtaken(self, stage, cut, part, place, newer, changes, mended):
+        """The zombie wakes up while its successor, for whom some sources are again what they were, stands somewhere or has ended."""
+        before = {partition: self.world.sources[partition] for partition in mended}
+        self.change_sources(changes)
+        self.world.end_leases()
+        zombie = self.world.begin(stage, cut, part)
+        zombie.go_to(place)
+        for partition, amounts in before.items():
+            self.world.write_source(partition, amounts)
+        self.world.end_leases()
+        cut, part, place = newer
+        self.world.begin(stage, cut, part).go_to(place)
+        zombie.go_to("its end")
+
+    @precondition(lambda self: self.alive)
+    @rule(which=one_of_several, steps=st.integers(1, 5))
+    def step(self, which, steps):
+        attempt = self.some(which)
+        for _ in range(steps):
+            attempt.step()
+
+    @precondition(lambda self: self.alive)
+    @rule(which=one_of_several, place=places)
+    def go_on(self, which, place):
+        self.some(which).go_to(place)
+
+    @precondition(lambda self: self.alive)
+    @rule(which=one_of_several)
+    def kill(self, which):
+        self.some(which).kill()
+
+    @rule()
+    def end_leases(self):
+        self.world.end_leases()
+
+    @rule(changes=changes)
+    def change_sources(self, changes):
+        for partition, amounts in changes.items():
+            self.world.write_source(partition, AMOUNTS[amounts])
+
+    @rule(stage=st.sampled_from(STAGES), partition=partitions)
+    def lose(self, stage, partition):
+        self.world.lose(stage, partition)
+
+    @invariant()
+    def what_can_be_read_is_right(self):
+        self.world.check()
+
+
+TestProtocol = Protocol.TestCase
+TestProtocol.settings = settings(max_examples=40, stateful_step_count=30, deadline=None, derandomize=True, database=None)

@@ -1,0 +1,60 @@
+"""Races that are worth a name, on a real ledger and a real lake."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.run.protocol.world import STAGES, World
+
+from stagehold.errors import Fenced
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    world = World(tmp_path, monkeypatch)
+    for stage in STAGES:
+        world.begin(stage).go_to("its end")
+    world.check()
+    return world
+
+
+@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize("others", [(), (3,)], ids=["there is nothing to do for its successor", "its successor has other partitions to do"])
+def test_a_zombie_in_the_middle_of_its_commit_changes_nothing_once_its_successor_has_finished(world, stage, others):
+    original = world.sources[0]
+    world.write_source(0, (7, 8))
+    if stage == "prints":
+        world.begin("drafts").go_to("its end")
+    zombie = world.begin(stage)
+    assert zombie.go_to("before its commit"), zombie.error
+    world.write_source(0, original)
+    for partition in others:
+        world.write_source(partition, (9,))
+    world.end_leases()
+    if stage == "prints":
+        world.begin("drafts").go_to("its end")
+    world.begin(stage).go_to("its end")
+    world.check()
+    zombie.go_to("its end")
+    world.check()
+    assert isinstance(zombie.error, Fenced)
+    world.bring_to_an_end()
+
+
+def test_what_a_zombie_commits_while_its_successor_is_about_to_fence_it_does_not_stay(world):
+    original = world.sources[0]
+    world.write_source(0, (7, 8))
+    zombie = world.begin("drafts")
+    assert zombie.go_to("before its commit")
+    world.write_source(0, original)
+    world.write_source(3, (9,))
+    world.end_leases()
+    successor = world.begin("drafts")
+    assert successor.go_to("before its fence")
+    zombie.go_to("its end")
+    assert isinstance(zombie.error, Fenced)
+    world.check()
+    successor.go_to("its end")
+    world.check()
+    world.bring_to_an_end()

@@ -1,0 +1,192 @@
+"""One pipeline on a real SQLite ledger and a real folder lake, and the attempts that work on it, which go as a test tells them."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable
+from sqlalchemy import Connection
+from tests.run.protocol.judge import Judge
+from tests.run.protocol.paper_spark import Amounts, PaperWriter, install
+from tests.run.protocol.stepper import Stepper, indivisible
+
+from stagehold.lake.location import table_location
+from stagehold.ledger.engine import Database
+from stagehold.ledger.ledger import Ledger
+from stagehold.ledger.leases import Leases
+from stagehold.ledger.partitions import Partitions
+from stagehold.model.records import AttemptState, Lease, PartitionRecord, PartitionState
+from stagehold.model.spec import Pipeline
+from stagehold.model.spec_file import build_pipeline
+from stagehold.plan.regions import stage_regions
+from stagehold.plan.shares import Share, region_shares
+from stagehold.run import planning, region
+from stagehold.run.region import run_region
+from stagehold.run.region_task import RegionTask
+from stagehold.settings import Settings
+
+PIPELINE, INTERVAL, RUN = "paper", "2026-11-20", "r"
+STAGES = ("drafts", "prints")  # each a region of its own
+PARTITIONS = 4
+CUTS = (1, 2, 3)  # into the shares 0-3; 0-1 and 2-3; 0-0, 1-1 and 2-3
+LEASE_SECONDS = 3600  # a lease ends when the test says so
+JOBS = "from stagehold import stage\n\n@stage\ndef drafts(ctx, source): ...\n\n@stage\ndef prints(ctx, drafts): ...\n"
+SUITE = "suite: sound\nexpectations:\n  - {type: expect_column_values_to_be_between, column: rows, min_value: 0}\n"
+
+
+class World:
+    """Whatever happens in it, `check` must hold after every step of every attempt."""
+
+    def __init__(self, folder: Path, patch: pytest.MonkeyPatch) -> None:
+        self.settings = _settings(folder)
+        self.ledger = Ledger.open(self.settings.ledger_url)
+        self.pipelines = {tasks: _pipeline(tasks, self.settings) for tasks in CUTS}
+        self.attempts: list[Stepper] = []
+        self.leases: list[Lease] = []
+        self.sources: dict[int, Amounts] = {}
+        self.lost: set[str] = set()
+        writer = PaperWriter()
+        self.judge = Judge({stage: self.table(stage) for stage in STAGES}, PARTITIONS, writer.staged)
+        install(patch, writer)
+        patch.setattr(region, "Ledger", SimpleNamespace(open=lambda url: nullcontext(self.ledger)))  # a new one compiles all its SQL anew
+        patch.setattr(planning, "code_fingerprint", cache(planning.code_fingerprint))  # nobody changes code or suites here
+        patch.setattr(planning, "suite_fingerprint", cache(planning.suite_fingerprint))
+        self._watch(patch)
+        for partition in range(PARTITIONS):
+            self.write_source(partition, (partition + 1, partition + 11))
+
+    def table(self, stage: str) -> str:
+        return table_location(self.settings.lake_uri, PIPELINE, self.pipelines[1].stage(stage), INTERVAL).uri
+
+    def write_source(self, partition: int, amounts: Amounts) -> None:
+        """The same amounts make the same file, to the nanosecond, as a copy that keeps the time does."""
+        path = Path(self.settings.lake_uri, "raw", f"{partition}.parquet")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table({"amount": pa.array(amounts, pa.int64())}), path)
+        moment = 10**18 + 10**6 * zlib.crc32(repr(amounts).encode())
+        os.utime(path, ns=(moment, moment))
+        self.sources[partition] = amounts
+
+    def begin(self, stage: str, cut: int = 1, part: int = 0) -> Stepper:
+        """Begin an attempt of one of the shares that the stage is cut into; it stands before its first step."""
+        pipeline = self.pipelines[cut]
+        (own,) = (one for one in stage_regions(pipeline) if one.name == stage)
+        shares = region_shares(pipeline, own)
+        share = shares[part % len(shares)]
+        task = RegionTask(pipeline, own, RUN, INTERVAL, None, {}, None, f"cli/{RUN}/{share}", "cli", share)
+        self.attempts.append(Stepper(lambda: run_region(task, self.settings, lambda line: None)))
+        return self.attempts[-1]
+
+    def end_leases(self) -> None:
+        """As when no heart has beaten for long, though all who have them may still be alive."""
+        for lease in self.leases:
+            self.ledger.leases.release(lease)
+
+    def lose(self, stage: str, partition: int) -> None:
+        """Delete what is recorded of a partition."""
+        for record in self.consumable(stage):
+            if record.partition == partition:
+                for file in record.files:
+                    Path(record.table, file.path).unlink(missing_ok=True)
+                    self.lost.add(f"{record.table}/{file.path}")
+
+    def consumable(self, stage: str) -> list[PartitionRecord]:
+        newest = self.ledger.partitions.newest_of(PIPELINE, INTERVAL).get(self.pipelines[1].stage(stage).id, ())
+        return [record for record in newest if record.state is PartitionState.CONSUMABLE]
+
+    def check(self) -> None:
+        finished = {(one.region, one.epoch) for one in self.ledger.attempts.of_run(RUN) if one.state is AttemptState.FINISHED}
+        for stage in STAGES:
+            present = [one for one in self.consumable(stage) if not self.lost & {f"{one.table}/{file.path}" for file in one.files}]
+            self.judge.check(stage, present, {epoch for region, epoch in finished if region == stage})
+
+    def bring_to_an_end(self) -> None:
+        """Kill everybody, mend everything, run all there is: then what is published is right."""
+        for attempt in self.attempts:
+            attempt.kill()
+        self.end_leases()
+        for partition in range(PARTITIONS):
+            self.write_source(partition, (100 + partition,))
+        for stage in STAGES:
+            attempt = self.begin(stage)
+            attempt.go_to("its end", most=1000)
+            assert attempt.ended and attempt.error is None, attempt.error or attempt.at
+            self.check()
+        rows = DeltaTable(self.table("prints")).to_pyarrow_table().to_pylist()
+        assert sorted((row["_partition"], row["amount"]) for row in rows) == [(n, 2 * (100 + n)) for n in range(PARTITIONS)]
+        self.ledger.close()
+
+    def _watch(self, patch: pytest.MonkeyPatch) -> None:
+        """A pause before and after everything that changes ledger or lake; the judge hears of it before anybody else acts."""
+        take, record, writing, commit = Leases.take, Partitions.record, Database.writing, DeltaTable.create_write_transaction
+
+        def watched_take(leases: Leases, region: str, share: Share | None, *arguments: Any) -> Lease:
+            with indivisible("its lease"):
+                lease = take(leases, region, share, *arguments)
+                self.leases.append(lease)
+                self.judge.took(region.rpartition("/")[2], share, lease.epoch)
+            return lease
+
+        def watched_record(partitions: Partitions, records: Sequence[PartitionRecord], lease: Lease) -> None:
+            with indivisible("its records"):
+                record(partitions, records, lease)
+                self.judge.recorded(lease.name.split("/")[2], records, lease.epoch)
+
+        @contextmanager
+        def watched_writing(database: Database) -> Iterator[Connection]:
+            with indivisible("a row"), writing(database) as connection:
+                yield connection
+
+        def watched_commit(*arguments: Any, **options: Any) -> None:
+            with indivisible("its fence" if "append" in arguments else "its commit"):
+                commit(*arguments, **options)
+
+        patch.setattr(Leases, "take", watched_take)
+        patch.setattr(Partitions, "record", watched_record)
+        patch.setattr(Database, "writing", watched_writing)
+        patch.setattr(DeltaTable, "create_write_transaction", watched_commit)
+
+
+def _settings(folder: Path) -> Settings:
+    project = folder / "project"
+    (project / "suites").mkdir(parents=True)
+    (project / "paper_jobs.py").write_text(JOBS)
+    (project / "suites" / "sound.yaml").write_text(SUITE)
+    return Settings(
+        home=str(folder / "home"),
+        project=str(project),
+        pipelines=str(project),
+        suites=str(project / "suites"),
+        spark_cores=1,  # a wave is two partitions
+        lease_seconds=LEASE_SECONDS,
+        sweep_after_seconds=0,
+    )
+
+
+def _pipeline(tasks: int, settings: Settings) -> Pipeline:
+    splits = [f"${{lake}}/raw/{partition}.parquet" for partition in range(PARTITIONS)]
+    shared = {"gate": "sound", "max_parallel_tasks": tasks}
+    declaration = {
+        "pipeline": PIPELINE,
+        "checkpoint": {"interval": "1ms"},
+        "stages": {
+            "drafts": {"job": "paper_jobs:drafts", "source": {"kind": "parquet", "splits": splits}, **shared},
+            "prints": {
+                "job": "paper_jobs:prints",
+                "inputs": {"drafts": "forward"},
+                "output": {"type": "blocking_persistent", "table": "marts.prints"},
+                **shared,
+            },
+        },
+    }
+    return build_pipeline(declaration, project=Path(settings.project), suites=Path(settings.suites))
