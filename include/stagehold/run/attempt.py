@@ -1,4 +1,4 @@
-"""What one attempt of a region does while it holds the lease: adopt, plan, fence, compute."""
+"""What one attempt of a region does while it holds the lease: fence, adopt, plan, compute."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from stagehold.gates.judge import preload
 from stagehold.gates.suite import load_suite
 from stagehold.lake.committer import committer_for
 from stagehold.lake.location import TableLocation, table_location
+from stagehold.lake.staged_committer import StagedCommitter
 from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.context import StageContext
@@ -88,6 +89,7 @@ class RegionAttempt:
         started = time.monotonic()
         self._reach(Point.AFTER_LEASE)
         if self._died:
+            self._fence()
             self._adopt()
         self._settle_sources()
         plan = self._plan_with_inputs()
@@ -135,6 +137,11 @@ class RegionAttempt:
                 f"{count.cell.stage}: {count.partitions} partitions for {count.bytes} bytes of input, from now on for this interval"
             )
         return plan_region(self.task.request, stages, self.ledger, self.settings, self._sources).within(stages, self.task.share)
+
+    def _fence(self) -> None:
+        """Before anything is looked at, and whether or not anything is to be computed: what is adopted and planned stays as it is."""
+        for name in self._stored_stages:
+            StagedCommitter().fence(self._location(name), self.attempt.epoch, self._rivals(name))
 
     def _adopt(self) -> None:
         for name in self._stored_stages:

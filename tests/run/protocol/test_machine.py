@@ -127,4 +127,4 @@ class Protocol(RuleBasedStateMachine):
 
 
 TestProtocol = Protocol.TestCase
-TestProtocol.settings = settings(max_examples=40, stateful_step_count=30, deadline=None, derandomize=True, database=None)
+TestProtocol.settings = settings(max_examples=25, stateful_step_count=30, deadline=None, derandomize=True, database=None)

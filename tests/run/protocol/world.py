@@ -22,8 +22,8 @@ from tests.run.protocol.stepper import Stepper, indivisible
 
 from stagehold.lake.location import table_location
 from stagehold.ledger.engine import Database
-from stagehold.ledger.ledger import Ledger
 from stagehold.ledger.leases import Leases
+from stagehold.ledger.ledger import Ledger
 from stagehold.ledger.partitions import Partitions
 from stagehold.model.records import AttemptState, Lease, PartitionRecord, PartitionState
 from stagehold.model.spec import Pipeline
@@ -120,7 +120,8 @@ class World:
         for stage in STAGES:
             attempt = self.begin(stage)
             attempt.go_to("its end", most=1000)
-            assert attempt.ended and attempt.error is None, attempt.error or attempt.at
+            assert attempt.ended, f"still at {attempt.at}"
+            assert attempt.error is None, attempt.error
             self.check()
         rows = DeltaTable(self.table("prints")).to_pyarrow_table().to_pylist()
         assert sorted((row["_partition"], row["amount"]) for row in rows) == [(n, 2 * (100 + n)) for n in range(PARTITIONS)]
