@@ -18,6 +18,7 @@
     |   +-- CheckpointStoreClosed a checkpoint came after its run had ended
     |   +-- UnknownName           a pipeline, stage, run or partition that does not exist
     |   +-- StageContractBroken   a stage function returned something the runner cannot commit
+    |   +-- NotDeterministic      a stage may give other data from the same input, and its pipeline forbids that
     |   +-- SourceMissing         a source path matches no file
     |   +-- SourceUnusable        a source cannot be read as it is declared
     |   +-- SourceChanged         something that a source has read is not what it was
@@ -302,6 +303,19 @@ class CommitterRefused(Terminal):
             "moment overwrite each other's commit, and neither of them is told. Nothing was written. "
             "Leave `committer` out (staged commits are safe there); or, if one Spark server makes every commit to this lake, "
             "set STAGEHOLD_ONLY_SPARK_WRITER=true. Then run `stagehold resume`."
+        )
+
+
+class NotDeterministic(Terminal):
+    """A stage does what may give other data in the next run, while its spec says `determinism: error`."""
+
+    def __init__(self, stage: str, findings: Sequence[str]) -> None:
+        self.stage, self.findings = stage, tuple(findings)
+        lines = "\n".join(f"  {finding}" for finding in self.findings)
+        super().__init__(
+            f"Stage {stage} may give other data from the same input, in {len(self.findings)} place(s):\n{lines}\n"
+            "Nothing of it was computed. Change them, or end the line of one that does no harm with `# stagehold: deterministic`, "
+            "then run `stagehold resume`."
         )
 
 

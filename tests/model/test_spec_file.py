@@ -22,6 +22,14 @@ def project(tmp_path: Path) -> Project:
     return Project(tmp_path)
 
 
+def test_a_stage_has_its_own_policy_or_that_of_its_pipeline(project: Project) -> None:
+    pipeline = project.load(
+        edited("early_cutoff: true => determinism: error", "gate: joined => gate: joined\n    determinism: off\\n    on_code_change: keep")
+    )
+    assert [pipeline.determinism_of(pipeline.stage(name)) for name in ("orders", "joined")] == ["error", "off"]
+    assert [pipeline.stage(name).on_code_change for name in ("orders", "joined")] == ["recompute", "keep"]
+
+
 def test_a_valid_file_becomes_a_pipeline_with_every_field(project: Project) -> None:
     pipeline = project.load(VALID)
     assert (pipeline.name, pipeline.schedule, pipeline.params) == ("revenue", "0 2 * * *", {"segment": "BUILDING"})

@@ -156,3 +156,36 @@ def test_lost_data_is_healed_partition_by_partition_in_the_region_that_misses_it
         found = ledger.attempts.of_run(bench.records("by_colour")[0].run_id)
     states = [attempt.state for attempt in found if attempt.region == "by_colour"]
     assert states == [AttemptState.FAILED] * (attempts - 1) + [AttemptState.FINISHED]
+
+
+def edit_jobs(bench, old, new):
+    jobs = Path(bench.settings.project) / "toy_jobs.py"
+    assert jobs.read_text().count(old) == 1
+    jobs.write_text(jobs.read_text().replace(old, new))
+
+
+def test_what_may_come_out_different_is_told_or_refused_and_if_it_does_its_readers_run_again(bench):
+    edit_jobs(bench, "F.lit(len(ctx.partitions))", "F.lit(len(ctx.partitions)) + F.rand()")
+    first = bench.run()
+    told = "toy_jobs.py:24: rand has no seed, so every run draws anew; derive it from the row, as in F.xxhash64(key, F.lit(ctx.seed))"
+    assert first.err.count(f"warning: {told} (stage by_wave)") == 1
+    with Ledger.open(bench.settings.ledger_url) as ledger:
+        events = ledger.events.of_run(bench.records("numbers")[0].run_id)
+    assert [event.text for event in events if event.kind == "not deterministic"] == [f"{told} (stage by_wave)"]
+    delete_data(bench, "by_wave", 0)
+    delete_data(bench, "by_colour", 1)
+    edit_jobs(bench, "F.lit(ctx.interval)", "F.lit(ctx.interval + ' again')")
+    planned = json.loads(ended(bench.command("plan", "toy", "--interval", INTERVAL, "--json")).out)["summary"]
+    hinging = "runs again only if by_wave[0], which is healed, comes out different"
+    assert [line["partitions"] for line in planned if hinging in line["reason"]] == [[0, 2, 3]]
+    healed = bench.run()
+    assert healed.counts == (4 + 3, 1 + 4 + 1)
+    assert "by_wave[0] was healed and came out different" in healed.err
+    assert "not deterministic" in (bench.records("by_wave")[0].reason or "")
+    assert bench.published() == bench.expected()
+    spec = Path(bench.settings.pipelines) / "toy.yaml"
+    spec.write_text(spec.read_text().replace("pipeline: toy\n", "pipeline: toy\ndeterminism: error\n"))
+    edit_jobs(bench, "F.rand()", "F.randn()")
+    refused = bench.run()
+    assert refused.code == 1
+    assert "Stage by_wave may give other data from the same input, in 1 place(s):\n  toy_jobs.py:24: randn has no seed" in refused.err

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +23,7 @@ DYNAMIC_NAMES = frozenset(
     {"exec", "eval", "compile", "globals", "__import__", "__builtins__", "__file__", "__path__", "__loader__", "__spec__", "__doc__"}
 )
 DYNAMIC_ATTRIBUTES = frozenset({"__globals__", "__subclasses__", "__code__", "__doc__"})
+UNREADABLE = (CannotFollow, SyntaxError, ValueError, OSError, RecursionError)
 DYNAMIC_IMPORTS = ("importlib", "runpy", "pkgutil", "builtins", "sys.modules", "sys.path", "sys._getframe")
 
 
@@ -41,9 +43,19 @@ def code_fingerprint(job: str, project: Path) -> CodeFingerprint:
     try:
         closure.reach_member(module, function, (), job)
         closure.follow_all()
-    except (CannotFollow, SyntaxError, ValueError, OSError, RecursionError) as error:
+    except UNREADABLE as error:
         return CodeFingerprint(None, str(error), closure.files)
     return CodeFingerprint(closure.digest(), None, closure.files)
+
+
+def reached_code(job: str, project: Path) -> tuple[tuple[Module, ast.stmt], ...]:
+    """The statements that count for ``module:function``, with their modules; as far as the code can be followed."""
+    module, _, function = job.partition(":")
+    closure = _Closure(project)
+    with suppress(*UNREADABLE):
+        closure.reach_member(module, function, (), job)
+        closure.follow_all()
+    return tuple((closure.modules[name][0], statement) for name, statement in closure.counted)
 
 
 class _Closure:
@@ -54,6 +66,7 @@ class _Closure:
         self.modules: dict[str, tuple[Module, Bindings]] = {}
         self.parts: dict[tuple[str, str], tuple[str, ...]] = {}
         self.pending: list[tuple[str, ast.stmt]] = []
+        self.counted: list[tuple[str, ast.stmt]] = []
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -139,6 +152,7 @@ class _Closure:
         if (module, name) not in self.parts:
             counted = tuple(statements)
             self.parts[module, name] = tuple(canonical(statement) for statement in counted)
+            self.counted.extend((module, statement) for statement in counted)
             self.pending.extend((module, statement) for statement in counted)
 
 

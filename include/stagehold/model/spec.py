@@ -76,6 +76,14 @@ class OnCodeChange(StrEnum):
     KEEP = "keep"
 
 
+class DeterminismPolicy(StrEnum):
+    """What is done about operations that may give other data in the next run."""
+
+    WARN = "warn"
+    ERROR = "error"
+    OFF = "off"
+
+
 class RestartStrategy(StrEnum):
     NONE = "none"
     FIXED_DELAY = "fixed-delay"
@@ -162,6 +170,7 @@ class Stage(SpecPart):
     output: Output = Output()
     per_wave: bool = False
     on_code_change: OnCodeChange = OnCodeChange.RECOMPUTE
+    determinism: DeterminismPolicy | None = None
     max_parallel_tasks: Count = 1
     co_location: str | None = None
     params: Mapping[str, JsonValue] = Field(default_factory=dict)
@@ -188,6 +197,7 @@ class Pipeline(SpecPart):
     failures: tuple[FailureDeclaration, ...] = ()
     failover: Failover = Failover.REGION
     early_cutoff: bool = False
+    determinism: DeterminismPolicy = DeterminismPolicy.WARN
     params: Mapping[str, JsonValue] = Field(default_factory=dict)
     stages: tuple[Stage, ...]
 
@@ -196,6 +206,9 @@ class Pipeline(SpecPart):
 
     def stage(self, name: str) -> Stage:
         return next(stage for stage in self.stages if stage.name == name)
+
+    def determinism_of(self, stage: Stage) -> DeterminismPolicy:
+        return stage.determinism or self.determinism
 
     def readers(self, name: str) -> tuple[Stage, ...]:
         return tuple(stage for stage in self.stages if any(edge.stage == name for edge in stage.inputs))

@@ -13,6 +13,7 @@ from stagehold.model.duration import AUTO
 from stagehold.model.key_groups import HIGHEST
 from stagehold.model.spec import (
     CheckpointSettings,
+    DeterminismPolicy,
     Exchange,
     ExecutionMode,
     Failover,
@@ -28,6 +29,8 @@ from stagehold.model.spec_yaml import MAPPING, Document, FieldPath, Problem
 Columns = Annotated[tuple[str, ...], BeforeValidator(lambda given: (given,) if isinstance(given, str) else given)]
 Params = Annotated[Mapping[str, JsonValue], BeforeValidator(lambda given: {} if given is None else given)]
 AutoCount = Annotated[int | Literal["auto"], PlainValidator(lambda given: _count_or_auto(given))]
+# YAML reads an unquoted off as false.
+Determinism = Annotated[DeterminismPolicy, BeforeValidator(lambda given: DeterminismPolicy.OFF if given is False else given)]
 Switch = Annotated[bool, Field(strict=True)]
 Options = Annotated[Mapping[str, str], BeforeValidator(lambda given: _option_texts(given))]
 
@@ -92,6 +95,7 @@ class StageForm(SpecPart):
     output: Output = Output()
     per_wave: Switch = False
     on_code_change: OnCodeChange = OnCodeChange.RECOMPUTE
+    determinism: Determinism | None = None
     max_parallel_tasks: Count = 1
     co_location: str | None = None
     params: Params = Field(default_factory=dict)
@@ -107,6 +111,7 @@ class PipelineForm(SpecPart):
     failures: Any = ()
     failover: Failover = Failover.REGION
     early_cutoff: Switch = False
+    determinism: Determinism = DeterminismPolicy.WARN
     params: Params = Field(default_factory=dict)
     stages: Mapping[str, StageForm] = Field(default_factory=dict)
 

@@ -33,11 +33,22 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class StageCall:
+    """One call of a stage's function: what it was given and what it returned."""
+
+    partitions: tuple[int, ...]
+    inputs: tuple[DataFrame, ...]
+    frame: DataFrame
+
+
+@dataclass(frozen=True)
 class FrameBuilder:
     """Builds frames for one region attempt. ``decisions`` hold the records to read, by stage.
 
     Asking Spark Connect for a frame's columns is a call to the server that plans the whole frame, so it is done once per
     stage, by `check`; never per partition, wave or input.
+
+    ``calls`` keeps each function's first call, and the second if it was for the same partitions: enough to compare them.
     """
 
     spark: SparkSession
@@ -47,6 +58,7 @@ class FrameBuilder:
     context: Callable[[Stage, tuple[int, ...]], StageContext]
     project: str
     intermediates: Intermediates
+    calls: dict[str, list[StageCall]] = field(default_factory=dict)
     _source_frames: dict[str, SourceFrames] = field(default_factory=dict)
 
     def check(self, stage: Stage, partition: int) -> StructType:
@@ -121,7 +133,11 @@ class FrameBuilder:
     def _call(self, stage: Stage, partitions: tuple[int, ...], *, keep_partition: bool = False) -> DataFrame:
         """Call the stage's function with its inputs for ``partitions``."""
         arguments = self._arguments(stage, partitions, keep_partition=keep_partition)
-        return self._function(stage)(self.context(stage, partitions), **arguments)
+        frame = self._function(stage)(self.context(stage, partitions), **arguments)
+        known = self.calls.setdefault(stage.name, [])
+        if len(known) < 2 and all(call.partitions == partitions for call in known):
+            known.append(StageCall(partitions, tuple(arguments.values()), frame))
+        return frame
 
     def _function(self, stage: Stage) -> Callable[..., DataFrame]:
         if self.project not in sys.path:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stagehold.errors import GateBlocked
+from stagehold.errors import GateBlocked, NotDeterministic
 from stagehold.gates.judge import Verdict, judge
 from stagehold.gates.suite import Severity, Suite
 from stagehold.lake.commit import Landed
@@ -32,6 +32,7 @@ from stagehold.plan.reproduction import remark
 from stagehold.plan.resume import Action, Decision
 from stagehold.plan.skew import skew_text, skewed
 from stagehold.plan.waves import MeasuredWave, WaveSizer
+from stagehold.run.determinism import inspect
 from stagehold.run.faults import Point, reach, reach_within
 from stagehold.run.frames import FrameBuilder
 
@@ -72,9 +73,11 @@ class StageRunner:
         The table is created first, so that the fence has a log to go to before anything is written.
 
         :raises StageContractBroken: before anything is written, when the function's frame cannot be stored.
+        :raises NotDeterministic: likewise, when it may come out different next time and the spec forbids that.
         :raises GateBlocked: after the last wave, when the gate refused some partitions; all others are consumable.
         """
         schema = self.frames.check(self.stage, decisions[0].partition)
+        self._guard(decisions[0].partition, schema)
         ensure_table(self.location, schema, self.attempt.epoch)
         self._reach(Point.BEFORE_FENCE, 0)
         self.committer.fence(self.location, self.attempt.epoch, self.rivals)
@@ -93,6 +96,15 @@ class StageRunner:
         if refused:
             raise GateBlocked(self.stage.name, _reasons(refused))
         return wave
+
+    def _guard(self, partition: int, schema: StructType) -> None:
+        """Say, once per attempt, what may come out different next time."""
+        found = inspect(self.frames, self.stage, partition, schema)
+        for one in found:
+            self._warn("not deterministic", str(one))
+        refused = [str(one) for one in found if one.refused]
+        if refused:
+            raise NotDeterministic(self.stage.name, refused)
 
     def _wave(self, wave: int, decisions: Sequence[Decision], schema: StructType, rows_per_file: int) -> WaveDone:
         started = time.monotonic()
