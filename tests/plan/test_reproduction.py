@@ -23,6 +23,15 @@ def test_other_data_from_the_same_key_is_remarked_on(compute_key, fingerprint, h
     assert remark(BEFORE, compute_key=compute_key, fingerprint=fingerprint, healed=healed) == expected
 
 
+def test_what_was_made_again_from_such_data_says_so_to_its_own_readers():
+    told = remark(BEFORE, compute_key="other", fingerprint="after", healed=False, because="raw[1] was healed and came out different")
+    assert told == "was computed again because raw[1] was healed and came out different"
+    assert (
+        remark(BEFORE, compute_key="other", fingerprint="before", healed=False, because="raw[1] was healed and came out different") is None
+    )
+    assert remark(BEFORE, compute_key="other", fingerprint="after", healed=False, because="parameters changed") is None
+
+
 def test_a_first_time_and_an_unmeasured_one_are_not_compared():
     assert remark(None, compute_key="key", fingerprint="after", healed=False) is None
     assert remark(replace(BEFORE, fingerprint=""), compute_key="key", fingerprint="after", healed=True) is None

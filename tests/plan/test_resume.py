@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
 
@@ -340,6 +340,15 @@ def test_a_doubt_goes_through_all_that_was_made_from_it_stored_or_not():
     assert {one.stage for one in fused.decisions if one.hinges_on} == {"flowing", "kept", "total", "needs"}
 
 
+def test_what_is_taken_as_recorded_is_healed_when_what_it_was_made_from_came_out_different():
+    taken = replace(DONE, accepted=frozenset({"raw", "clean"}))
+    other = altered(taken, "raw", 1, fingerprint="other", reason=HEALED_DIFFERENT)
+    assert " ".join(words(resume_plan(other)).values()) == "rr rH R"
+    assert resume_plan(other).of("clean")[1].reason == f"raw[1] {HEALED_DIFFERENT}"
+    assert " ".join(words(resume_plan(altered(taken, "raw", 1, fingerprint="other"))).values()) == "rr rr R"
+    assert " ".join(words(resume_plan(altered(taken, "raw", 1, reason=HEALED_DIFFERENT))).values()) == "rr rr r"
+
+
 def test_a_partition_taken_as_recorded_has_the_key_to_heal_it_with():
     plan = resume_plan(replace(HEALING, accepted=frozenset({"raw"})))
     assert [(one.action, one.key is not None) for one in plan.of("raw")] == [(Action.REUSE, True), (Action.HEAL, True)]
@@ -353,18 +362,17 @@ REASONS = [
     (replace(DONE, params="p", environment="e"), "raw", 0, "the Spark or Python environment changed; parameters changed"),
     (altered(DONE, "raw", 0, fingerprint="other"), "clean", 0, "an input was computed anew"),
     (
-        altered(DONE, "raw", 1, fingerprint="other", reason=HEALED_DIFFERENT, recorded_at=NOW + timedelta(hours=1)),
+        altered(DONE, "raw", 1, fingerprint="other", reason=HEALED_DIFFERENT),
         "clean",
         1,
         "raw[1] was healed and came out different (fingerprint other, before data raw 1): not deterministic",
     ),
     (
-        altered(DONE, "clean", 1, fingerprint="other", reason="was healed and came out different", recorded_at=NOW + timedelta(hours=1)),
+        altered(DONE, "clean", 1, fingerprint="other", reason="was healed and came out different"),
         "total",
         0,
         "clean[1] was healed and came out different",
     ),
-    (altered(DONE, "raw", 1, fingerprint="other", reason=HEALED_DIFFERENT), "clean", 1, "an input was computed anew"),
     (changed(KEPT, "clean", code="new"), "clean", 0, "consumable; made by other code, and kept since the stage says on_code_change: keep"),
     (
         accepted(changed(DONE, "clean", code="new"), "clean", "code clean", "new"),

@@ -10,7 +10,7 @@ from stagehold.model.spec_form import PipelineForm
 from stagehold.model.spec_graph import key_of
 from stagehold.model.spec_source import Source
 
-AS_WRITTEN = ("job", "uid", "gate", "per_wave", "on_code_change", "max_parallel_tasks", "co_location", "params")
+AS_WRITTEN = ("job", "uid", "gate", "per_wave", "on_code_change", "determinism", "max_parallel_tasks", "co_location", "params")
 
 
 def resolve(draft: Draft, file: str) -> Pipeline:

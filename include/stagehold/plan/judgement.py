@@ -44,6 +44,14 @@ def judge(stage: Stage, record: PartitionRecord | None, key: ComputeKey, situati
     return Action.REUSE, f"consumable; {pardon}" if pardon else "consumable, and nothing it follows from changed"
 
 
+def take(record: PartitionRecord, key: ComputeKey | None, upstreams: Sequence[Upstream]) -> Opinion:
+    """A consumable partition that is taken as it is recorded, unless it was made from data that came out different since."""
+    surprise = _surprise(record.partition, upstreams)
+    if surprise and key is not None and "inputs" in key.changes_since(record.compute_key):
+        return Action.HEAL, surprise
+    return Action.REUSE, "consumable, and taken as it is recorded"
+
+
 def _judge_unstored(stage: Stage, situation: Situation) -> Opinion:
     problem = situation.facts[stage.name].code_problem
     return (Action.RUN, f"its code cannot be compared: {problem}") if problem else (Action.REUSE, "not stored, and no reader runs")
@@ -80,11 +88,9 @@ def _in_words(change: str, stage: Stage, record: PartitionRecord, situation: Sit
         case "params":
             return "parameters changed"
         case "inputs":
-            return "its source changed" if stage.source else _what_came(record, upstreams)
+            return "its source changed" if stage.source else _surprise(record.partition, upstreams) or "an input was computed anew"
     return "it was recorded in a format this version cannot read"
 
 
-def _what_came(record: PartitionRecord, upstreams: Sequence[Upstream]) -> str:
-    partition = record.partition
-    surprise = next((told for upstream in upstreams if (told := upstream.surprise(partition, record))), None)
-    return surprise or "an input was computed anew"
+def _surprise(partition: int, upstreams: Sequence[Upstream]) -> str | None:
+    return next((told for upstream in upstreams if (told := upstream.surprise(partition))), None)

@@ -11,13 +11,16 @@ from stagehold.model.records import PartitionRecord
 CAME_OUT_DIFFERENT = "came out different"
 
 
-def remark(before: PartitionRecord | None, *, compute_key: str, fingerprint: str, healed: bool) -> str | None:
+def remark(before: PartitionRecord | None, *, compute_key: str, fingerprint: str, healed: bool, because: str = "") -> str | None:
     """What to record with a partition that was computed again; None when nothing is odd about it.
 
-    Other data from another key needs no explanation. Empty fingerprints are those of records that nobody measured.
+    Other data from another key needs no explanation, unless such a remark is ``because`` of what it was computed: its readers
+    have to hear of it in turn. Empty fingerprints are those of records that nobody measured.
     """
-    if before is None or before.compute_key != compute_key or before.fingerprint in ("", fingerprint):
+    if before is None or before.fingerprint in ("", fingerprint):
         return None
+    if before.compute_key != compute_key:
+        return f"was computed again because {because}" if CAME_OUT_DIFFERENT in because else None
     again = "was healed" if healed else "was computed again"
     return f"{again} and {CAME_OUT_DIFFERENT} (fingerprint {fingerprint}, before {before.fingerprint}): not deterministic"
 

@@ -14,7 +14,7 @@ from stagehold.model.compute_key import ComputeKey, digest
 from stagehold.model.records import PartitionState
 from stagehold.model.spec import Exchange, Pipeline, Stage
 from stagehold.plan.decisions import Action, Decision, ResumePlan, Situation, StageFacts
-from stagehold.plan.judgement import constant_parts, judge
+from stagehold.plan.judgement import constant_parts, judge, take
 from stagehold.plan.upstream import Upstream
 
 __all__ = ["Action", "Decision", "ResumePlan", "Situation", "StageFacts", "descendants", "resume_plan"]
@@ -55,7 +55,7 @@ def _draft(stage: Stage, situation: Situation, drafts: Mapping[str, list[Decisio
         key = None if obstacle else ComputeKey(*constant, digest(_identities(stage, situation, upstreams, partition)))
         record = records.get(partition)
         if stage.name in situation.accepted and record is not None and record.state is PartitionState.CONSUMABLE:
-            yield Decision(stage.name, partition, Action.REUSE, "consumable, and taken as it is recorded", key, record)
+            yield Decision(stage.name, partition, *take(record, key, upstreams), key, record)
         elif obstacle is not None:
             yield Decision(stage.name, partition, obstacle.action, obstacle.reason, None, record)
         elif key is not None:

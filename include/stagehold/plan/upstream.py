@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 from stagehold.model.compute_key import digest
-from stagehold.model.records import PartitionRecord
 from stagehold.model.spec import Exchange, Input, Pipeline
 from stagehold.plan.decisions import Action, Decision, Place
 from stagehold.plan.reproduction import tells_of_other_data
@@ -31,11 +30,9 @@ class Upstream:
         """A partition to heal that the reader was made from, directly or not."""
         return healed_place(self._decisions[partition]) if self._pointwise else self._whole_healed
 
-    def surprise(self, partition: int, record: PartitionRecord) -> str | None:
-        """That this input was computed anew after ``record`` was made from it, and came out different for no good reason."""
-        told = _with_other_data([self._decisions[partition]]) if self._pointwise else self._whole_told
-        newer = (one for one in told if one.recorded_at > record.recorded_at)
-        return next((f"{one.cell.stage}[{one.partition}] {one.reason}" for one in newer), None)
+    def surprise(self, partition: int) -> str | None:
+        """That this input was computed anew and came out different for no good reason."""
+        return _told_by([self._decisions[partition]]) if self._pointwise else self._whole_surprise
 
     @cached_property
     def _whole_obstacle(self) -> Decision | None:
@@ -50,8 +47,8 @@ class Upstream:
         return next((place for decision in self._decisions if (place := healed_place(decision))), None)
 
     @cached_property
-    def _whole_told(self) -> Sequence[PartitionRecord]:
-        return _with_other_data(self._decisions)
+    def _whole_surprise(self) -> str | None:
+        return _told_by(self._decisions)
 
     def _first_obstacle(self, decisions: Iterable[Decision]) -> Decision | None:
         computing: Decision | None = None
@@ -83,5 +80,6 @@ def healed_place(decision: Decision) -> Place | None:
     return (decision.stage, decision.partition) if decision.action is Action.HEAL else decision.hinges_on
 
 
-def _with_other_data(decisions: Iterable[Decision]) -> Sequence[PartitionRecord]:
-    return [decision.record for decision in decisions if decision.record is not None and tells_of_other_data(decision.record)]
+def _told_by(decisions: Iterable[Decision]) -> str | None:
+    odd = (one.record for one in decisions if one.record is not None and tells_of_other_data(one.record))
+    return next((f"{record.cell.stage}[{record.partition}] {record.reason}" for record in odd), None)

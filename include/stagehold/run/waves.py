@@ -246,7 +246,11 @@ def _remarks(decisions: Sequence[Decision], metrics: Sequence[PartitionMetrics])
     fingerprints = {one.partition: one.fingerprint for one in metrics}
     found = {
         one.partition: remark(
-            one.record, compute_key=str(one.key), fingerprint=fingerprints[one.partition], healed=one.action is Action.HEAL
+            one.record,
+            compute_key=str(one.key),
+            fingerprint=fingerprints[one.partition],
+            healed=one.action is Action.HEAL,
+            because=one.reason,
         )
         for one in decisions
     }
