@@ -345,8 +345,14 @@ def test_what_is_taken_as_recorded_is_healed_when_what_it_was_made_from_came_out
     other = altered(taken, "raw", 1, fingerprint="other", reason=HEALED_DIFFERENT)
     assert " ".join(words(resume_plan(other)).values()) == "rr rH R"
     assert resume_plan(other).of("clean")[1].reason == f"raw[1] {HEALED_DIFFERENT}"
-    assert " ".join(words(resume_plan(altered(taken, "raw", 1, fingerprint="other"))).values()) == "rr rr R"
+    assert " ".join(words(resume_plan(altered(taken, "raw", 1, fingerprint="other"))).values()) == "rr rr r"
     assert " ".join(words(resume_plan(altered(taken, "raw", 1, reason=HEALED_DIFFERENT))).values()) == "rr rr r"
+
+
+def test_what_somebody_outside_wants_is_healed_and_what_it_is_made_from_with_it():
+    lost = replace(DONE, accepted=frozenset({"total"}), gone={"raw": frozenset({0, 1}), "clean": frozenset({0, 1})})
+    assert " ".join(words(resume_plan(lost)).values()) == "rr rr r"
+    assert " ".join(words(resume_plan(replace(lost, wanted={"clean": frozenset({1})}))).values()) == "rH rH r"
 
 
 def test_a_partition_taken_as_recorded_has_the_key_to_heal_it_with():

@@ -49,7 +49,8 @@ class Situation:
     ``gone`` are recorded partitions that cannot be read now: asked of the lake at planning time, never remembered.
     Records of ``accepted`` stages count as they are; of ``forced`` stages only those made by ``run_id`` count. Into how many
     partitions the ``undecided`` stages are cut is not known yet; one decision stands for all of them. ``acceptances`` are
-    people's words that data made by other code is as good as by the present one.
+    people's words that data made by other code is as good as by the present one. ``wanted`` are partitions that somebody
+    outside the accepted stages' view needs, so that they are healed if they are gone.
     """
 
     pipeline: Pipeline
@@ -63,6 +64,7 @@ class Situation:
     forced: frozenset[str] = frozenset()
     undecided: frozenset[str] = frozenset()
     acceptances: Mapping[str, tuple[Acceptance, ...]] = field(default_factory=dict)
+    wanted: Mapping[str, frozenset[int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -87,9 +87,10 @@ def _heal(situation: Situation, drafts: dict[str, list[Decision]]) -> bool:
     for stage in reversed(situation.pipeline.stages):
         lost = situation.gone.get(stage.name, frozenset())
         needed = lost and _needed(situation.pipeline, stage, drafts)
+        wanted = situation.wanted.get(stage.name, frozenset())
         for partition in sorted(lost):
             decision = drafts[stage.name][partition]
-            if decision.action is Action.REUSE and partition in needed:
+            if decision.action is Action.REUSE and (partition in needed or partition in wanted):
                 reason = "its data is gone from the lake and is needed"
                 drafts[stage.name][partition] = Decision(stage.name, partition, Action.HEAL, reason, decision.key, decision.record)
                 changed = True

@@ -136,7 +136,9 @@ class RegionAttempt:
             self.progress(
                 f"{count.cell.stage}: {count.partitions} partitions for {count.bytes} bytes of input, from now on for this interval"
             )
-        return plan_region(self.task.request, stages, self.ledger, self.settings, self._sources).within(stages, self.task.share)
+        return plan_region(self.task.request, stages, self.ledger, self.settings, self._sources, self.task.only).within(
+            stages, self.task.share
+        )
 
     def _fence(self) -> None:
         """Before anything is looked at, and whether or not anything is to be computed: what is adopted and planned stays as it is."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -48,10 +48,21 @@ def plan_run(request: RunRequest, ledger: Ledger, settings: Settings) -> ResumeP
     return resume_plan(situation(request, ledger, settings, sources, accepted=accepted, forced=forced))
 
 
-def plan_region(request: RunRequest, stages: tuple[str, ...], ledger: Ledger, settings: Settings, sources: Sources) -> ResumePlan:
-    """The plan an attempt of one region follows: what earlier regions of the run left is taken as it is."""
+def plan_region(
+    request: RunRequest,
+    stages: tuple[str, ...],
+    ledger: Ledger,
+    settings: Settings,
+    sources: Sources,
+    wanted: Mapping[str, frozenset[int]] | None = None,
+) -> ResumePlan:
+    """The plan an attempt of one region follows: what earlier regions of the run left is taken as it is.
+
+    ``wanted`` are partitions that another region asked this one for; taking others as they are hides who needs them.
+    """
     accepted = frozenset(stage.name for stage in request.pipeline.stages) - frozenset(stages)
-    return resume_plan(situation(request, ledger, settings, sources, accepted=accepted, forced=_forced(request)))
+    known = situation(request, ledger, settings, sources, accepted=accepted, forced=_forced(request))
+    return resume_plan(replace(known, wanted=wanted or {}))
 
 
 def sources_of(request: RunRequest, ledger: Ledger, settings: Settings) -> Sources:
