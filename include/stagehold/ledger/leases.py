@@ -89,6 +89,16 @@ class Leases:
             row = connection.execute(select(leases).where(leases.c.name == name)).mappings().one_or_none()
         return lease_from(row) if row else None
 
+    def holds(self, lease: Lease) -> bool:
+        """Whether nobody has taken the lease over, ended or not."""
+        found = self.get(lease.name)
+        return found is not None and found.epoch == lease.epoch
+
+    def alive(self, name: str) -> bool:
+        """Whether somebody has the lease and it has not ended."""
+        with self._database.reading() as connection:
+            return bool(connection.scalar(select(leases.c.expires_at > DatabaseTime()).where(leases.c.name == name)))
+
     def _take(self, connection: Connection, name: str, holder: str, seconds: float, *, free: ColumnElement[bool]) -> Lease | None:
         """Write the next epoch if the row is ``free``, in one statement: of several takers at once the database lets one through."""
         first = self._database.insert(leases).values(name=name, holder=holder, epoch=1, expires_at=DatabaseTime(seconds))

@@ -147,6 +147,19 @@ class FailureDeclaration(SpecPart):
     kind: FailureClass
 
 
+class Speculation(SpecPart):
+    """When a task that is done with its own share computes a slow one's as well; the words are Flink's, times are in seconds.
+
+    Slow is who takes ``multiplier`` times the median of the quickest ``finished_share`` of the tasks, which must have
+    finished, and at least ``least_seconds``. ``attempts_at_a_time`` counts the slow one, too.
+    """
+
+    finished_share: float = Field(default=0.75, ge=0, le=1, strict=True)
+    multiplier: float = Field(default=1.5, ge=1, strict=True)
+    least_seconds: float = Field(default=60, ge=0, strict=True)
+    attempts_at_a_time: int = Field(default=2, ge=2, strict=True)
+
+
 class Stage(SpecPart):
     """One node of the pipeline.
 
@@ -198,6 +211,7 @@ class Pipeline(SpecPart):
     failover: Failover = Failover.REGION
     early_cutoff: bool = False
     determinism: DeterminismPolicy = DeterminismPolicy.WARN
+    speculation: Speculation | None = None
     params: Mapping[str, JsonValue] = Field(default_factory=dict)
     stages: tuple[Stage, ...]
 

@@ -21,6 +21,7 @@ from stagehold.model.spec import (
     Output,
     RestartSettings,
     ScheduleMode,
+    Speculation,
 )
 from stagehold.model.spec_part import Count, SpecPart
 from stagehold.model.spec_source import Bound, OnChange, Reread, SourceKind, Splits, SplitSize, Version
@@ -112,6 +113,7 @@ class PipelineForm(SpecPart):
     failover: Failover = Failover.REGION
     early_cutoff: Switch = False
     determinism: Determinism = DeterminismPolicy.WARN
+    speculation: Speculation | None = None
     params: Params = Field(default_factory=dict)
     stages: Mapping[str, StageForm] = Field(default_factory=dict)
 
@@ -206,6 +208,8 @@ def _fields_at(path: FieldPath) -> tuple[str, ...]:
             form = Output
         case ("checkpoint",):
             form = CheckpointSettings
+        case ("speculation",):
+            form = Speculation
         case _:
             form = RestartSettings
     return tuple(written_name(form, name) for name in form.model_fields)

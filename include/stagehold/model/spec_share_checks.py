@@ -16,6 +16,11 @@ CUT_ALIKE = "only where all stages that run together are cut alike"
 
 
 def check_shares(draft: Draft) -> Iterator[Problem]:
+    doubtful = draft.is_doubtful("speculation") or draft.is_doubtful("stages")
+    if draft.form.speculation is not None and not doubtful and all(stage.max_parallel_tasks == 1 for stage in draft.stages.values()):
+        yield Problem(
+            ("speculation",), "a mapping", "only with max_parallel_tasks on a stage: a task helps with other shares of its region"
+        )
     for region in _regions(draft):
         yield from _check_tasks(draft, region)
         yield from _check_co_location(draft, region)

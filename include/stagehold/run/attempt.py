@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from stagehold.lake.staged_committer import StagedCommitter
 from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.context import StageContext
-from stagehold.model.records import Attempt, AttemptState, Cell
+from stagehold.model.records import Attempt, AttemptState, Cell, Lease
 from stagehold.model.spec import Stage
 from stagehold.plan.explanation import explain
 from stagehold.plan.healing import healings, lost_data, missing_inputs
@@ -31,9 +31,11 @@ from stagehold.run.adoption import adopt
 from stagehold.run.faults import Point, reach
 from stagehold.run.frames import FrameBuilder
 from stagehold.run.intermediates import Intermediates
+from stagehold.run.overtaken import wait_for_faster
 from stagehold.run.pace import wave_sizer
 from stagehold.run.planning import counted, decide_counts, plan_region, sources_of
 from stagehold.run.region_task import Progress, RegionOutcome, RegionTask
+from stagehold.run.rights import Right
 from stagehold.run.sessions import open_session, release_session, session_id, translate
 from stagehold.run.sources import Listing, Sources
 from stagehold.run.sweeping import sweep_behind
@@ -72,7 +74,7 @@ class RegionAttempt:
     def run(self) -> RegionOutcome:
         """Do the work and book how it ended."""
         try:
-            outcome = self._work()
+            outcome = self._work_unless_overtaken()
         except KeyboardInterrupt:
             book.cancel(self.task, self.attempt, self.ledger)
             raise
@@ -85,12 +87,33 @@ class RegionAttempt:
         book.succeed(self.task, self.attempt, self.ledger, self.settings, summary)
         return outcome
 
+    def _work_unless_overtaken(self) -> RegionOutcome:
+        """An attempt that lost its share to a faster one waits for that one, and ends as well as it does."""
+        started = time.monotonic()
+        try:
+            return self._work()
+        except Exception as error:
+            if self.task.pipeline.speculation is None or self.ledger.leases.holds(self.heartbeat.lease):
+                raise
+            self.progress(f"{self.task.subject} was overtaken by a faster attempt ({type(error).__name__}); waiting for that one")
+            plan = wait_for_faster(self.heartbeat.lease, self.ledger, self._plan, self._computes)
+        self._refuse_blocked(plan)
+        book.tell(self.task, self.ledger, "superseded", "a faster attempt made every partition consumable")
+        return RegionOutcome(sum(len(plan.of(name)) for name in self._stored_stages), 0, 0, time.monotonic() - started)
+
+    def begin_stage(self, stage: str, prepare: Callable[[int], None]) -> None:  # noqa: ARG002
+        prepare(self.attempt.epoch)
+
+    def secure(self, stage: str, decisions: Sequence[Decision]) -> Right:  # noqa: ARG002
+        """The lease gives the right from the start."""
+        return Right(self.attempt, self.heartbeat, frozenset(decision.partition for decision in decisions))
+
     def _work(self) -> RegionOutcome:
         started = time.monotonic()
         self._reach(Point.AFTER_LEASE)
         if self._died:
-            self._fence()
-            self._adopt()
+            self._fence(self.attempt.epoch)
+            self._adopt(self.heartbeat.lease)
         self._settle_sources()
         plan = self._plan_with_inputs()
         for line in explain(plan, self.task.region.stages):
@@ -140,14 +163,14 @@ class RegionAttempt:
             stages, self.task.share
         )
 
-    def _fence(self) -> None:
+    def _fence(self, epoch: int) -> None:
         """Before anything is looked at, and whether or not anything is to be computed: what is adopted and planned stays as it is."""
         for name in self._stored_stages:
-            StagedCommitter().fence(self._location(name), self.attempt.epoch, self._rivals(name))
+            StagedCommitter().fence(self._location(name), epoch, self._rivals(name))
 
-    def _adopt(self) -> None:
+    def _adopt(self, lease: Lease) -> None:
         for name in self._stored_stages:
-            adopted = adopt(self._cell(name), self._location(name), self.task.share, self.ledger, self.heartbeat.lease)
+            adopted = adopt(self._cell(name), self._location(name), self.task.share, self.ledger, lease)
             if adopted:
                 self.progress(f"{name}: adopted {len(adopted)} partitions that an earlier attempt committed but could not record")
 
@@ -225,14 +248,15 @@ class RegionAttempt:
         return StageRunner(
             stage=stage,
             cell=self._cell(stage.name),
-            attempt=self.attempt,
+            run_id=self.attempt.run_id,
+            attempt_id=self.attempt.attempt_id,
             location=location,
-            rivals=self._rivals(stage.name),
+            rivals=partial(self._rivals, stage.name),
             committer=committer_for(stage.output.committer, spark, location, only_writer=self.settings.only_spark_writer),
+            rights=self,
             frames=frames,
             suite=load_suite(Path(self.settings.suites) / f"{stage.gate}.yaml") if stage.gate else None,
             ledger=self.ledger,
-            heartbeat=self.heartbeat,
             sizer=wave_sizer(stage, pipeline, self.ledger, self.settings),
             home=self.settings.home_path,
             progress=self.progress,

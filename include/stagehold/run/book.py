@@ -43,8 +43,15 @@ def start_run(task: RegionTask, ledger: Ledger) -> None:
 
 def start_attempt(task: RegionTask, epoch: int, ledger: Ledger) -> Attempt:
     """Shares of a region draw their epochs from one sequence, so the epoch alone tells its attempts apart."""
-    attempt = Attempt(
-        attempt_id=path_safe(f"{task.run_id}.{task.region.name}.{epoch}"),
+    attempt = attempt_of(task, epoch, str(epoch))
+    ledger.attempts.start(attempt)
+    return attempt
+
+
+def attempt_of(task: RegionTask, epoch: int, name: str) -> Attempt:
+    """An attempt that begins now; ``name`` tells it from the region's others in this run."""
+    return Attempt(
+        attempt_id=path_safe(f"{task.run_id}.{task.region.name}.{name}"),
         run_id=task.run_id,
         pipeline=task.pipeline.name,
         interval=task.interval,
@@ -54,8 +61,6 @@ def start_attempt(task: RegionTask, epoch: int, ledger: Ledger) -> Attempt:
         started_at=datetime.now(UTC),
         share=None if task.share is None else str(task.share),
     )
-    ledger.attempts.start(attempt)
-    return attempt
 
 
 def succeed(task: RegionTask, attempt: Attempt, ledger: Ledger, settings: Settings, summary: str) -> None:

@@ -12,12 +12,12 @@ from stagehold.model.records import Lease
 from stagehold.model.states import ATTEMPT
 from stagehold.run import book
 from stagehold.run.attempt import RegionAttempt
-from stagehold.run.holder import this_process
-from stagehold.run.region_task import Progress, RegionOutcome, RegionTask
+from stagehold.run.holder import Holder, this_process
+from stagehold.run.overtaken import POLL_SECONDS
+from stagehold.run.region_task import SPECULATION, Progress, RegionOutcome, RegionTask
+from stagehold.run.speculation import Helper
 from stagehold.run.verdict import verdict_of
 from stagehold.settings import Settings
-
-POLL_SECONDS = 1.0
 
 __all__ = ["RegionOutcome", "RegionTask", "run_region", "take_lease"]
 
@@ -36,23 +36,30 @@ def run_region(task: RegionTask, settings: Settings, progress: Progress) -> Regi
         come out as they are.
     """
     with Ledger.open(settings.ledger_url) as ledger:
-        while True:
-            book.start_run(task, ledger)
-            try:
-                return _attempt(task, ledger, settings, progress)
-            except PartitionDataMissing as error:
-                verdict = verdict_of(error)
-                if verdict is None or not verdict.at_once:
-                    raise
-                progress(f"{error} Computing it again and going on.")
+        outcome = _attempt_again_after_losses(task, ledger, settings, progress)
+        Helper(task, ledger, settings, progress, partial(_heal, ledger, settings, progress)).help_slow_shares()
+        return outcome
+
+
+def _attempt_again_after_losses(task: RegionTask, ledger: Ledger, settings: Settings, progress: Progress) -> RegionOutcome:
+    while True:
+        book.start_run(task, ledger)
+        try:
+            return _attempt(task, ledger, settings, progress)
+        except PartitionDataMissing as error:
+            verdict = verdict_of(error)
+            if verdict is None or not verdict.at_once:
+                raise
+            progress(f"{error} Computing it again and going on.")
 
 
 def _attempt(task: RegionTask, ledger: Ledger, settings: Settings, progress: Progress) -> RegionOutcome:
-    lease = take_lease(task, ledger, settings, progress)
+    lease = _lease_after_helpers(task, ledger, settings, progress)
     try:
         _bury_the_dead(task, ledger, settings, progress)
         with Heartbeat(ledger, lease, settings.lease_seconds) as heartbeat:
-            return RegionAttempt.begin(task, ledger, heartbeat, settings, progress, partial(_heal, ledger, settings, progress)).run()
+            heal = partial(_heal, ledger, settings, progress)
+            return RegionAttempt.begin(task, ledger, heartbeat, settings, progress, heal).run()
     finally:
         ledger.leases.release(lease)
 
@@ -68,6 +75,18 @@ def _heal(ledger: Ledger, settings: Settings, progress: Progress, task: RegionTa
     except LeaseHeld as held:
         progress(f"waiting for {held.holder}, who works on {task.region.name}")
         time.sleep(POLL_SECONDS)
+
+
+def _lease_after_helpers(task: RegionTask, ledger: Ledger, settings: Settings, progress: Progress) -> Lease:
+    """A speculative attempt that has this share is let finish: its owner lives, and this one would only do the same again."""
+    while True:
+        try:
+            return take_lease(task, ledger, settings, progress)
+        except LeaseHeld as held:
+            holder = Holder.parse(held.holder)
+            if holder is None or not holder.owner.endswith(f"/{SPECULATION}"):
+                raise
+            time.sleep(POLL_SECONDS)
 
 
 def take_lease(task: RegionTask, ledger: Ledger, settings: Settings, progress: Progress) -> Lease:

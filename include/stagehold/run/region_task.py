@@ -12,6 +12,7 @@ from stagehold.plan.regions import Region
 from stagehold.plan.shares import Share
 from stagehold.run.planning import RunRequest
 
+SPECULATION = "speculation"  # how an owner's name ends when it helps with somebody else's share
 Progress = Callable[[str], None]
 
 

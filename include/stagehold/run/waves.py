@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,9 +25,8 @@ from stagehold.lake.measure import PartitionMetrics, measure
 from stagehold.lake.staging import StagedWave, is_staging, stage_frame
 from stagehold.lake.tables import ensure_table
 from stagehold.lake.wave_commit import CommittedPartition, WaveCommit
-from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import Attempt, Cell, DataFile, Event, GateResult, PartitionRecord, PartitionState
+from stagehold.model.records import Cell, DataFile, Event, GateResult, PartitionRecord, PartitionState
 from stagehold.model.spec import Stage
 from stagehold.plan.reproduction import remark
 from stagehold.plan.resume import Action, Decision
@@ -35,6 +35,7 @@ from stagehold.plan.waves import MeasuredWave, WaveSizer
 from stagehold.run.determinism import inspect
 from stagehold.run.faults import Point, reach, reach_within
 from stagehold.run.frames import FrameBuilder
+from stagehold.run.rights import Right, Rights
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -51,18 +52,19 @@ class WaveDone:
 
 @dataclass(frozen=True)
 class StageRunner:
-    """Runs the waves of one stage within one attempt; ``rivals`` are the shares of earlier cuts that overlap this attempt's."""
+    """Runs the waves of one stage within one attempt."""
 
     stage: Stage
     cell: Cell
-    attempt: Attempt
+    run_id: str
+    attempt_id: str
     location: TableLocation
-    rivals: Sequence[TableLocation]
+    rivals: Callable[[], Sequence[TableLocation]]
     committer: Committer
+    rights: Rights
     frames: FrameBuilder
     suite: Suite | None
     ledger: Ledger
-    heartbeat: Heartbeat
     sizer: WaveSizer
     home: Path
     progress: Callable[[str], None]
@@ -78,10 +80,7 @@ class StageRunner:
         """
         schema = self.frames.check(self.stage, decisions[0].partition)
         self._guard(decisions[0].partition, schema)
-        ensure_table(self.location, schema, self.attempt.epoch)
-        self._reach(Point.BEFORE_FENCE, 0)
-        self.committer.fence(self.location, self.attempt.epoch, self.rivals)
-        self._reach(Point.AFTER_FENCE, 0)
+        self.rights.begin_stage(self.stage.name, partial(self._prepare, schema))
         remaining = tuple(decisions)
         files = FileSizer.guess(self.stage.output.file_bytes, schema).having_seen(_recorded_files(decisions))
         size, wave, refused = self.sizer.first(len(remaining)), 0, list[Verdict]()
@@ -106,18 +105,22 @@ class StageRunner:
         if refused:
             raise NotDeterministic(self.stage.name, refused)
 
+    def _prepare(self, schema: StructType, epoch: int) -> None:
+        ensure_table(self.location, schema, epoch)
+        self._reach(Point.BEFORE_FENCE, 0)
+        self.committer.fence(self.location, epoch, self.rivals())
+        self._reach(Point.AFTER_FENCE, 0)
+
     def _wave(self, wave: int, decisions: Sequence[Decision], schema: StructType, rows_per_file: int) -> WaveDone:
         started = time.monotonic()
         partitions = tuple(decision.partition for decision in decisions)
         self._reach(Point.BEFORE_WRITE, wave)
         frame = self.frames.output(self.stage, partitions)
-        with reach_within(
-            self.home, Point.MID_WRITE, self.stage.name, wave, lambda: is_staging(self.location, self.attempt.attempt_id, wave)
-        ):
+        with reach_within(self.home, Point.MID_WRITE, self.stage.name, wave, lambda: is_staging(self.location, self.attempt_id, wave)):
             staged = stage_frame(
                 frame,
                 self.location,
-                self.attempt.attempt_id,
+                self.attempt_id,
                 wave,
                 partitions,
                 self.frames.group_columns(self.stage),
@@ -128,34 +131,54 @@ class StageRunner:
         self._reach(Point.AFTER_WRITE, wave)
         metrics = measure(self.frames.spark, staged, schema, partitions)
         self._reach(Point.AFTER_MEASURE, wave)
-        verdicts = judge(metrics, self.suite) if self.suite else ()
-        refused = [verdict for verdict in verdicts if not verdict.passed and verdict.severity is Severity.CRITICAL]
-        blocked = {verdict.partition for verdict in refused}
-        landed = self._publish(wave, staged, [one for one in metrics if one.partition not in blocked], decisions)
-        self._reach(Point.AFTER_PUBLISH, wave)
-        self._record(wave, staged, metrics, decisions, landed, refused, (time.monotonic() - started) / len(decisions))
-        self._record_verdicts(verdicts)
-        self._reach(Point.AFTER_RECORD, wave)
+        right = self.rights.secure(self.stage.name, decisions)
+        taken = [decision for decision in decisions if decision.partition in right.partitions]
+        refused = self._deliver(right, wave, taken, staged, [one for one in metrics if one.partition in right.partitions], started)
         ended = time.monotonic()
-        self._tell(wave, metrics, blocked, landed, ended - started)
         files = [file for some in staged.files.values() for file in some]
         return WaveDone(refused, files, MeasuredWave(len(decisions), ended - started, ended - written))
 
-    def _publish(self, wave: int, staged: StagedWave, passing: Sequence[PartitionMetrics], decisions: Sequence[Decision]) -> Landed | None:
+    def _deliver(
+        self,
+        right: Right,
+        wave: int,
+        decisions: Sequence[Decision],
+        staged: StagedWave,
+        metrics: Sequence[PartitionMetrics],
+        started: float,
+    ) -> list[Verdict]:
+        """Gate, publish and record what there is a right to; what the gate refused."""
+        if not metrics:
+            return []
+        verdicts = judge(metrics, self.suite) if self.suite else ()
+        refused = [verdict for verdict in verdicts if not verdict.passed and verdict.severity is Severity.CRITICAL]
+        blocked = {verdict.partition for verdict in refused}
+        landed = self._publish(right, wave, staged, [one for one in metrics if one.partition not in blocked], decisions)
+        self._reach(Point.AFTER_PUBLISH, wave)
+        self._record(right, wave, staged, metrics, decisions, landed, refused, (time.monotonic() - started) / len(decisions))
+        self._record_verdicts(verdicts)
+        self._reach(Point.AFTER_RECORD, wave)
+        self._tell(right.attempt.epoch, wave, metrics, blocked, landed, time.monotonic() - started)
+        return refused
+
+    def _publish(
+        self, right: Right, wave: int, staged: StagedWave, passing: Sequence[PartitionMetrics], decisions: Sequence[Decision]
+    ) -> Landed | None:
         if not passing:
             return None
         self._reach(Point.BEFORE_PUBLISH, wave)
-        self.heartbeat.check()
+        right.heartbeat.check()
         keys = _keys(decisions)
         committed = tuple(
             CommittedPartition(one.partition, one.rows, one.fingerprint, keys[one.partition], staged.files.get(one.partition, ()))
             for one in passing
         )
-        commit = WaveCommit(self.attempt.run_id, self.stage.id, self.attempt.attempt_id, self.attempt.epoch, wave, committed)
+        commit = WaveCommit(self.run_id, self.stage.id, self.attempt_id, right.attempt.epoch, wave, committed)
         return self.committer.publish(self.location, commit)
 
     def _record(
         self,
+        right: Right,
         wave: int,
         staged: StagedWave,
         metrics: Sequence[PartitionMetrics],
@@ -173,9 +196,9 @@ class StageRunner:
                 cell=self.cell,
                 partition=one.partition,
                 state=PartitionState.BLOCKED if one.partition in reasons else PartitionState.CONSUMABLE,
-                run_id=self.attempt.run_id,
-                attempt_id=self.attempt.attempt_id,
-                epoch=self.attempt.epoch,
+                run_id=self.run_id,
+                attempt_id=self.attempt_id,
+                epoch=right.attempt.epoch,
                 wave=wave,
                 table=self.location.uri,
                 version=landed.version if landed and one.partition not in reasons else None,
@@ -189,7 +212,7 @@ class StageRunner:
             )
             for one in metrics
         ]
-        self.ledger.partitions.record(records, self.heartbeat.lease)
+        self.ledger.partitions.record(records, right.heartbeat.lease)
         for partition, text in remarks.items():
             self._warn("not deterministic", f"{self.stage.name}[{partition}] {text}")
 
@@ -202,7 +225,7 @@ class StageRunner:
                 GateResult(
                     self.cell,
                     verdict.partition,
-                    self.attempt.attempt_id,
+                    self.attempt_id,
                     self.suite.name,
                     verdict.expectation,
                     verdict.passed,
@@ -213,10 +236,12 @@ class StageRunner:
             ]
         )
 
-    def _tell(self, wave: int, metrics: Sequence[PartitionMetrics], blocked: set[int], landed: Landed | None, seconds: float) -> None:
+    def _tell(
+        self, epoch: int, wave: int, metrics: Sequence[PartitionMetrics], blocked: set[int], landed: Landed | None, seconds: float
+    ) -> None:
         for one in metrics:
             state = f"consumable, version {landed.version}" if landed and one.partition not in blocked else "blocked by its gate"
-            self.progress(f"{self.stage.name}[{one.partition}] {state}: {one.rows} rows (epoch {self.attempt.epoch}, wave {wave})")
+            self.progress(f"{self.stage.name}[{one.partition}] {state}: {one.rows} rows (epoch {epoch}, wave {wave})")
         self.progress(f"{self.stage.name}: wave {wave}, {len(metrics)} partitions, took {seconds:.1f} s")
 
     def _warn_of_skew(self, decisions: Sequence[Decision]) -> None:
@@ -227,7 +252,7 @@ class StageRunner:
 
     def _warn(self, kind: str, text: str) -> None:
         self.progress(f"warning: {text}")
-        self.ledger.events.append(Event(self.attempt.run_id, kind, self.stage.name, text, datetime.now(UTC)))
+        self.ledger.events.append(Event(self.run_id, kind, self.stage.name, text, datetime.now(UTC)))
 
     def _reach(self, point: Point, wave: int) -> None:
         reach(self.home, point, self.stage.name, wave)
