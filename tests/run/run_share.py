@@ -22,7 +22,7 @@ if __name__ == "__main__":
         run_id=run_id,
         interval=interval,
         logical_date=datetime(2026, 11, 20, tzinfo=UTC),
-        params={},
+        params=dict(pipeline.params),
         restore_from_stage=None,
         owner=f"test/{run_id}/{region}/{share}",
         launcher="cli",
