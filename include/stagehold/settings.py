@@ -12,6 +12,7 @@ from stagehold.errors import InvalidSetting
 
 PROJECT = Path(__file__).resolve().parents[2]
 PREFIX = "STAGEHOLD_"
+SPARK_POOL = "stagehold"  # the Airflow pool of the Spark server's slots
 TEST_PREFIX = "STAGEHOLD_TEST_"  # read by the tests alone
 
 
@@ -40,6 +41,8 @@ class Settings:
     lease_seconds: int = 15  # an attempt that is silent for longer has lost its region
     sweep_after_seconds: int = 3600  # files of dead attempts that nothing knows of are deleted when they are older
     attempt_retries: int = 2  # restarts of one region, where the restart strategy has no limit of its own
+    spark_slots: int = 0  # slots of the Airflow pool `stagehold`, which all region tasks then share; 0 is no pool
+    input_seconds: int = 3600  # how long a task of an eager pipeline waits for what it reads
 
     @property
     def home_path(self) -> Path:

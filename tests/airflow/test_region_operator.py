@@ -14,7 +14,8 @@ from unittest.mock import Mock
 
 import pytest
 
-from stagehold.errors import SparkUnavailable, UnknownName
+from stagehold.errors import InputsNotReady, SparkUnavailable, UnknownName
+from stagehold.model.spec import ScheduleMode
 from stagehold.plan.shares import Share
 from stagehold.run.region_task import RegionOutcome
 
@@ -86,6 +87,28 @@ def test_a_share_is_passed_on_and_has_an_owner_of_its_own(operator, runner):
     (task,) = runner.ran
     assert (task.share, task.owner) == (Share(4, 7), "airflow:shipping_priority/scheduled__1/orders/4-7")
     assert given["share"] == "4-7"
+
+
+def test_a_task_of_an_eager_pipeline_waits_for_its_inputs_first(operator, runner, monkeypatch):
+    from airflow.sdk.exceptions import AirflowFailException
+
+    from stagehold.airflow.region_operator import RegionOperator
+
+    waited = []
+    monkeypatch.setattr("stagehold.run.inputs.await_inputs", lambda task, settings, progress: waited.append(task))
+    operator.execute(context())
+    assert waited == []
+    pipeline = operator._pipeline.model_copy(update={"schedule_mode": ScheduleMode.EAGER})
+    eager = RegionOperator(task_id="orders", pipeline=pipeline, region="orders")
+    eager.execute(context())
+    assert waited == [runner.ran[-1]]
+
+    def in_vain(task, settings, progress):
+        raise InputsNotReady("orders", {"customer": (3,)})
+
+    monkeypatch.setattr("stagehold.run.inputs.await_inputs", in_vain)
+    with pytest.raises(AirflowFailException, match="customer 3"):
+        eager.execute(context())
 
 
 def test_the_summary_is_small_and_for_people(operator, runner):

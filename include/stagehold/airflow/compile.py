@@ -1,8 +1,8 @@
-"""Turns a pipeline into an Airflow DAG: one task per region, edges where a region reads another."""
+"""Turns a pipeline into an Airflow DAG: one task per region, mapped where it is split, edges where a region reads another."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,17 +12,19 @@ from airflow.sdk import DAG, Param
 from stagehold.airflow.region_operator import INTERVAL, RESTORE_FROM_STAGE, RegionOperator
 from stagehold.airflow.retry import retry_arguments
 from stagehold.errors import InvalidSpec, StageholdError
-from stagehold.model.spec import Pipeline, Stage
+from stagehold.model.spec import Pipeline, ScheduleMode, Stage
 from stagehold.model.spec_file import load_each_pipeline
 from stagehold.plan.partition_counts import with_counts
 from stagehold.plan.regions import Region, stage_regions
 from stagehold.plan.shares import region_shares
-from stagehold.settings import Settings
+from stagehold.plan.task_slots import NO_LIMIT, task_slots
+from stagehold.settings import SPARK_POOL, Settings
 
 if TYPE_CHECKING:
     from airflow.sdk.definitions.mappedoperator import MappedOperator
 
-# More than one, so that a resumed run need not wait behind tonight's; few, because they share one Spark server.
+# More than one, so that a resumed run need not wait behind tonight's; few, because they share one Spark server. Of an eager
+# pipeline only one: tasks that wait keep their slots, and another run's could keep those that they wait for.
 MAX_ACTIVE_RUNS = 4
 SHARE_NAME = "partitions {{ share }}"  # how Airflow's pages call a mapped task
 JSON_TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
@@ -38,40 +40,63 @@ class CompiledFolder:
 
 def compile_folder(settings: Settings) -> CompiledFolder:
     """Compile every YAML file of the pipelines folder; a bad file never takes a good one down with it."""
-    results = [_compiled(loaded) for loaded in load_each_pipeline(settings)]
+    results = [_compiled(loaded, settings.spark_slots) for loaded in load_each_pipeline(settings)]
     return CompiledFolder(
         dags=tuple(result for result in results if isinstance(result, DAG)),
         problems=tuple(result for result in results if isinstance(result, StageholdError)),
     )
 
 
-def compile_pipeline(pipeline: Pipeline) -> DAG:
-    """The DAG of ``pipeline``. The DAG id is the pipeline's name and the task ids are the names of its regions."""
+def compile_pipeline(pipeline: Pipeline, slots: int = 0) -> DAG:
+    """The DAG of ``pipeline``. The DAG id is the pipeline's name and the task ids are the names of its regions.
+
+    :param slots: of the Spark server's pool, which must exist; 0 for no pool.
+    :raises ScheduleRefused: the schedule mode cannot run the pipeline with so many slots.
+    """
     dag = DAG(
         dag_id=pipeline.name,
         schedule=pipeline.schedule,
         # No start date: with one, switching the DAG on would at once start a run for the schedule's last time.
         catchup=False,
-        max_active_runs=MAX_ACTIVE_RUNS,
+        max_active_runs=1 if pipeline.schedule_mode is ScheduleMode.EAGER else MAX_ACTIVE_RUNS,
         tags=["stagehold"],
         params=run_params(pipeline),
         default_args=retry_arguments(pipeline),
         doc_md=_documentation(pipeline),
     )
-    for region in stage_regions(pipeline):
-        task = region_task(pipeline, region, dag)
-        for upstream in region.upstream:
-            dag.get_task(upstream) >> task
+    for region, options in _task_options(pipeline, slots).items():
+        region_task(pipeline, region, dag, options)
+    for upstream, downstream in _edges(pipeline):
+        dag.get_task(upstream) >> dag.get_task(downstream)
     return dag
 
 
-def region_task(pipeline: Pipeline, region: Region, dag: DAG) -> RegionOperator | MappedOperator:
+def region_task(pipeline: Pipeline, region: Region, dag: DAG, options: Mapping[str, Any]) -> RegionOperator | MappedOperator:
     """The task of a region; where it is split, one mapped over the shares. Their number follows from the file alone."""
+    arguments = {"task_id": region.name, "dag": dag, "pipeline": pipeline, "region": region.name, **options}
     shares = [str(share) for share in region_shares(pipeline, region) if share is not None]
     if not shares:
-        return RegionOperator(task_id=region.name, dag=dag, pipeline=pipeline, region=region.name)
-    mapped = RegionOperator.partial(task_id=region.name, dag=dag, pipeline=pipeline, region=region.name, map_index_template=SHARE_NAME)
-    return mapped.expand(share=shares)
+        return RegionOperator(**arguments)
+    return RegionOperator.partial(**arguments, map_index_template=SHARE_NAME).expand(share=shares)
+
+
+def _task_options(pipeline: Pipeline, slots: int) -> Mapping[Region, Mapping[str, Any]]:
+    """Airflow's arguments for each region: its slots in the pool, and its place in the queue where no edges give it one."""
+    regions = stage_regions(pipeline)
+    taken = task_slots(pipeline, slots or NO_LIMIT)
+    pools = {name: {"pool": SPARK_POOL, "pool_slots": count} if slots else {} for name, count in taken.items()}
+    if pipeline.schedule_mode is not ScheduleMode.EAGER:
+        return {region: pools[region.name] for region in regions}
+    first = len(regions)
+    return {
+        region: {**pools[region.name], "priority_weight": first - place, "weight_rule": "absolute"} for place, region in enumerate(regions)
+    }
+
+
+def _edges(pipeline: Pipeline) -> Iterator[tuple[str, str]]:
+    """Tasks of an eager pipeline have none: they all start at once, and wait for the partitions that they read."""
+    if pipeline.schedule_mode is not ScheduleMode.EAGER:
+        yield from ((upstream, region.name) for region in stage_regions(pipeline) for upstream in region.upstream)
 
 
 def run_params(pipeline: Pipeline) -> dict[str, Param]:
@@ -94,11 +119,11 @@ def run_params(pipeline: Pipeline) -> dict[str, Param]:
     }
 
 
-def _compiled(loaded: Pipeline | InvalidSpec) -> DAG | StageholdError:
+def _compiled(loaded: Pipeline | InvalidSpec, slots: int) -> DAG | StageholdError:
     if isinstance(loaded, InvalidSpec):
         return loaded
     try:
-        return compile_pipeline(loaded)
+        return compile_pipeline(loaded, slots)
     except StageholdError as error:
         return error
 

@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
-from airflow.sdk.exceptions import AirflowTaskTerminated
+from airflow.sdk.exceptions import AirflowFailException, AirflowTaskTerminated
 
 from stagehold.airflow.intervals import interval_of, ledger_run_id
 from stagehold.airflow.retry import retry_arguments
-from stagehold.errors import UnknownName
-from stagehold.model.spec import Pipeline
+from stagehold.errors import InputsNotReady, UnknownName
+from stagehold.model.spec import Pipeline, ScheduleMode
 from stagehold.plan.regions import Region, stage_regions
 from stagehold.plan.shares import Share
 from stagehold.settings import load_settings
@@ -59,15 +59,27 @@ class RegionOperator(BaseOperator):
 
         die_with_parent()
         context["share"] = str(self._share)  # type: ignore[typeddict-unknown-key]  # read by the name of a mapped task
-        self._working = True
+        task, self._working = self._region_task(context), True
         try:
-            outcome = run_region(self._region_task(context), load_settings(), self.log.info)
+            self._await_inputs(task)
+            outcome = run_region(task, load_settings(), self.log.info)
         except KeyboardInterrupt as stop:
             raise AirflowTaskTerminated(f"{self.region_name} was cancelled. `stagehold resume` goes on from what is consumable.") from stop
         finally:
             self._working = False
         self.log.info("%s: reused %d, computed %d in %d wave(s)", self.region_name, outcome.reused, outcome.computed, outcome.waves)
         return {"reused": outcome.reused, "computed": outcome.computed, "waves": outcome.waves, "seconds": round(outcome.seconds, 3)}
+
+    def _await_inputs(self, task: RegionTask) -> None:
+        """Tasks of an eager pipeline start before those that they read from have ended."""
+        from stagehold.run.inputs import await_inputs
+
+        if self._pipeline.schedule_mode is not ScheduleMode.EAGER:
+            return
+        try:
+            await_inputs(task, load_settings(), self.log.info)
+        except InputsNotReady as error:  # what was waited for in vain is not worth another try
+            raise AirflowFailException(str(error)) from error
 
     def on_kill(self) -> None:
         """Airflow calls this in its handler of SIGTERM, so on top of `execute`: interrupt it, and it cleans up on its way out.

@@ -1,4 +1,4 @@
-"""Airflow's SQLite metadata database, migrated once per Airflow version and copied from then on."""
+"""Airflow's SQLite metadata database, migrated once per Airflow version and copied from then on, with the pool of slots in it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,20 @@ from pathlib import Path
 from stagehold.errors import ServicesFailed
 from stagehold.local.airflow_settings import airflow_database, airflow_home, service_environment
 from stagehold.run.processes import start_process
-from stagehold.settings import Settings
+from stagehold.settings import SPARK_POOL, Settings
 
 
 def prepare_database(settings: Settings) -> None:
-    """Have this Airflow version's schema in the home's database; at once when it is there, quick when it is new."""
+    """Have this Airflow version's schema in the home's database, and the pool with the slots that are set.
+
+    At once when both are there, quick when the database is new.
+    """
+    _prepare_schema(settings)
+    if settings.spark_slots and _slots(settings) != settings.spark_slots:
+        _airflow(settings, "pools", "set", SPARK_POOL, str(settings.spark_slots), "Slots of the Spark server, taken by region tasks")
+
+
+def _prepare_schema(settings: Settings) -> None:
     database, marker, template = airflow_database(settings), airflow_home(settings) / "migrated", _template(settings)
     if database.exists() and marker.exists() and marker.read_text() == _version():
         return
@@ -24,17 +33,25 @@ def prepare_database(settings: Settings) -> None:
         _copy(template, database)
     else:
         fresh = not database.exists()
-        _migrate(settings)
+        _airflow(settings, "db", "migrate")
         if fresh:  # before anything of this home's own is in it
             _copy(database, template)
     marker.write_text(_version())
 
 
-def _migrate(settings: Settings) -> None:
-    command, log = [sys.executable, "-m", "airflow", "db", "migrate"], settings.home_path / "logs" / "airflow-migrate.log"
+def _slots(settings: Settings) -> int | None:
+    """Slots of the pool now; None when there is no pool."""
+    with closing(sqlite3.connect(airflow_database(settings))) as database:
+        row = database.execute("SELECT slots FROM slot_pool WHERE pool = ?", (SPARK_POOL,)).fetchone()
+    return row[0] if row else None
+
+
+def _airflow(settings: Settings, *words: str) -> None:
+    command, log = [sys.executable, "-m", "airflow", *words], settings.home_path / "logs" / f"airflow-{words[0]}.log"
     code = start_process(command, environment=service_environment(settings), folder=airflow_home(settings), log=log).wait()
     if code:
-        raise ServicesFailed("airflow db migrate", f"failed with code {code}", log.read_text(errors="replace").splitlines()[-8:])
+        last_lines = log.read_text(errors="replace").splitlines()[-8:]
+        raise ServicesFailed(f"airflow {words[0]} {words[1]}", f"failed with code {code}", last_lines)
 
 
 def _copy(source: Path, target: Path) -> None:

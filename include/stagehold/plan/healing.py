@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from stagehold.model.records import PartitionState
-from stagehold.model.spec import Pipeline
+from stagehold.model.spec import Exchange, Pipeline
 from stagehold.plan.regions import Region
 from stagehold.plan.resume import Action, Decision, ResumePlan
+from stagehold.plan.shares import Share
 
 
 @dataclass(frozen=True)
@@ -35,15 +36,23 @@ def healings(plan: ResumePlan, regions: Sequence[Region], region: Region) -> tup
     return tuple(RegionHealing(other, partitions) for other, partitions in found if partitions)
 
 
-def missing_inputs(plan: ResumePlan, pipeline: Pipeline, region: Region) -> Mapping[str, tuple[int, ...]]:
-    """Partitions that ``region`` has to read, by stage, which were never consumable, so that nothing can be healed."""
+def missing_inputs(plan: ResumePlan, pipeline: Pipeline, region: Region, share: Share | None = None) -> Mapping[str, tuple[int, ...]]:
+    """Partitions that a share of ``region`` has to read, by stage, which were never consumable, so that nothing can be healed."""
     if not any(decision.action.computes for stage in region.stages for decision in plan.of(stage)):
         return {}
-    inputs = dict.fromkeys(
-        edge.stage for stage in region.stages for edge in pipeline.stage(stage).inputs if edge.stage not in region.stages
-    )
-    missing = {stage: _partitions(decision for decision in plan.of(stage) if decision.action.computes) for stage in inputs}
+    read = partitions_read(plan, pipeline, region, share)
+    missing = {stage: _partitions(decision for decision in decisions if decision.action.computes) for stage, decisions in read.items()}
     return {stage: partitions for stage, partitions in missing.items() if partitions}
+
+
+def partitions_read(plan: ResumePlan, pipeline: Pipeline, region: Region, share: Share | None) -> Mapping[str, tuple[Decision, ...]]:
+    """What a share of ``region`` reads of other regions, by stage: all of it, or by forward inputs its own partitions only."""
+    edges = [edge for stage in region.stages for edge in pipeline.stage(stage).inputs if edge.stage not in region.stages]
+    whole = {edge.stage for edge in edges if share is None or edge.exchange is not Exchange.FORWARD}
+    return {
+        stage: tuple(one for one in plan.of(stage) if share is None or stage in whole or one.partition in share)
+        for stage in dict.fromkeys(edge.stage for edge in edges)
+    }
 
 
 def lost_data(plan: ResumePlan) -> tuple[Decision, ...]:

@@ -186,7 +186,7 @@ class RegionAttempt:
             first = lost[0]
             self.progress(f"healing {_named(first.partitions)}, which {self.task.region.name} reads and whose data is gone")
             self.heal(replace(self.task, region=first.region, share=None, only=first.partitions))
-        missing = missing_inputs(plan, self.task.pipeline, self.task.region)
+        missing = missing_inputs(plan, self.task.pipeline, self.task.region, self.task.share)
         if missing:
             raise InputsNotReady(self.task.region.name, missing)
         return plan
