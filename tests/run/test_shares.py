@@ -120,6 +120,7 @@ def test_a_slow_share_that_commits_first_wins_and_its_helper_publishes_nothing(b
     helped = ended(helper)
     assert (helped.code, "is slow" in helped.err) == (0, True)
     assert bench.records("by_wave") == records
+    assert not list(Path(bench.settings.lake_uri).glob("**/_data/*speculation*"))
     assert bench.run("--run-id", "r1").counts == (4 + 4, 4 + 1)
     assert bench.published() == bench.expected()
 

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from stagehold.errors import LeaseHeld
+from stagehold.lake.files import files_at
+from stagehold.lake.staging import DATA_FOLDER
 from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import AttemptState, Lease
@@ -119,6 +121,7 @@ class SpeculativeAttempt(RegionAttempt):
     def run(self) -> RegionOutcome:
         self.progress(f"{self.task.subject} is slow: computing what is left of it, too")
         with self._holding:
+            self._holding.callback(self._forget_files)
             try:
                 outcome = self._work()
             except KeyboardInterrupt:
@@ -132,6 +135,11 @@ class SpeculativeAttempt(RegionAttempt):
             for right in self._won:
                 book.succeed(self.task, right.attempt, self.ledger, self.settings, f"overtook a slow attempt; computed {outcome.computed}")
             return outcome
+
+    def _forget_files(self) -> None:
+        """What nobody will publish goes with the attempt, which the ledger does not know if it did not win."""
+        for stage in () if self._won else self._stored_stages:
+            files_at(self._location(stage).uri).delete(f"{DATA_FOLDER}/{self.attempt.attempt_id}")
 
     def begin_stage(self, stage: str, prepare: Callable[[int], None]) -> None:
         """Without the lease the table is left as it is; files can be staged before there is one."""
