@@ -82,15 +82,19 @@ def region_task(pipeline: Pipeline, region: Region, dag: DAG, options: Mapping[s
 
 def _task_options(pipeline: Pipeline, slots: int) -> Mapping[Region, Mapping[str, Any]]:
     """Airflow's arguments for each region: its slots in the pool, and its place in the queue where no edges give it one."""
-    regions = stage_regions(pipeline)
-    taken = task_slots(pipeline, slots or NO_LIMIT)
-    pools = {name: {"pool": SPARK_POOL, "pool_slots": count} if slots else {} for name, count in taken.items()}
+    regions, taken = stage_regions(pipeline), _slots_taken(pipeline, slots)
+    pools = {region: {"pool": SPARK_POOL, "pool_slots": taken[region.name]} if slots else {} for region in regions}
     if pipeline.schedule_mode is not ScheduleMode.EAGER:
-        return {region: pools[region.name] for region in regions}
+        return pools
     first = len(regions)
-    return {
-        region: {**pools[region.name], "priority_weight": first - place, "weight_rule": "absolute"} for place, region in enumerate(regions)
-    }
+    return {region: {**pools[region], "priority_weight": first - place, "weight_rule": "absolute"} for place, region in enumerate(regions)}
+
+
+def _slots_taken(pipeline: Pipeline, slots: int) -> Mapping[str, int]:
+    """Looks at every partition, which takes a second for 10,000 of them; so not where it could not refuse anything."""
+    if not slots and pipeline.schedule_mode is ScheduleMode.LAZY_FROM_SOURCES:
+        return {}
+    return task_slots(pipeline, slots or NO_LIMIT)
 
 
 def _edges(pipeline: Pipeline) -> Iterator[tuple[str, str]]:
