@@ -102,10 +102,11 @@ class Bench:
 
     def bytes_read(self) -> dict[str, dict[str, int]]:
         """Bytes by reader and input: what is recorded, what one wave over all reads, and the sum of what eight read."""
+        readers = [(self.pipeline.stage(name), edge) for name in READERS for edge in self.pipeline.stage(name).inputs]
+        alone = {"name": "reader", "job": PASS_ON}
         return {
-            f"{name} reads {edge.stage}": self._bytes_of(self.pipeline.stage(name).model_copy(update={"inputs": (edge,), "job": PASS_ON}))
-            for name in READERS
-            for edge in self.pipeline.stage(name).inputs
+            f"{reader.name} reads {edge.stage}": self._bytes_of(reader.model_copy(update={**alone, "inputs": (edge,), "key": edge.key}))
+            for reader, edge in readers
         }
 
     def _bytes_of(self, reader: Stage) -> dict[str, int]:
