@@ -47,6 +47,7 @@ class PaperFrames:
     context: object
     project: str
     intermediates: object
+    calls: Mapping[str, object] = field(default_factory=dict)  # no plans of Spark's to inspect
 
     def check(self, stage: Stage, partition: int) -> StructType:
         return StructType().add("name", StringType()).add("amount", LongType()).add("_partition", IntegerType())
