@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import resource
 import signal
 import sqlite3
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +13,7 @@ from pathlib import Path
 import pytest
 from tests.run.busy import until
 from tests.run.workbench import INTERVAL, Workbench, ended
+from tests.run.zygote import Command
 
 from stagehold.ledger.engine import LOCK_SECONDS
 from stagehold.ledger.ledger import Ledger
@@ -34,11 +33,11 @@ def bench(tmp_path, spark_remote):
 
 
 @contextmanager
-def frozen(bench: Workbench, point: Point, stage: str) -> Iterator[subprocess.Popen[str]]:
+def frozen(bench: Workbench, point: Point, stage: str) -> Iterator[Command]:
     """The run, stopped at ``point`` for the length of the block; after it, it runs to its end and has to succeed."""
     bench.inject(point, stage, 1, FaultAction.FREEZE)
     running = bench.command("run", "toy", "--interval", INTERVAL, "--run-id", "r1", "--json")
-    os.waitid(os.P_PID, running.pid, os.WSTOPPED | os.WNOWAIT)
+    running.await_frozen()
     yield running
     assert ended(running).counts[1] > 0
     assert bench.published() == bench.expected()
