@@ -4,6 +4,8 @@ VENV ?= .venv
 PYTHON ?=
 UV ?= $(shell command -v uv 2>/dev/null)
 SCALE ?= 0.05
+RUNS ?= 50
+SEED ?= 1
 
 BIN := $(VENV)/bin
 COMPILE := pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command "make lock"
@@ -17,7 +19,7 @@ BROWSER := browser
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test test-fast test-spark test-airflow test-e2e test-browser lint up down status clean bench lock FORCE
+.PHONY: help setup demo test test-fast test-spark test-airflow test-e2e test-browser lint up down status clean bench chaos lock FORCE
 unexport PYTHONDONTWRITEBYTECODE
 
 help: ## list these targets
@@ -66,6 +68,9 @@ clean: ## stop everything and remove the state folder (.stagehold, or STAGEHOLD_
 
 bench: setup ## run the benchmarks in tests/bench
 	@for script in $(sort $(wildcard tests/bench/*.py)); do $(BIN)/python "$$script" || exit 1; done
+
+chaos: setup ## kill, freeze and starve RUNS random runs of a small pipeline and check each (RUNS=50 SEED=1)
+	@PYTHONPATH=include:. $(BIN)/python -m tests.chaos.chaos --runs $(RUNS) --seed $(SEED)
 
 lock: ## pin the newest packages that requirements*.in allow (needs uv)
 	@test -n "$(UV)" || { echo "make lock needs uv: pip install uv" >&2; exit 1; }

@@ -53,11 +53,23 @@ class Command:
 
     def await_frozen(self, seconds: float = 120) -> None:
         """Until a `freeze` fault has stopped it."""
+        assert self.stops(seconds), self.err()
+
+    def stops(self, seconds: float) -> bool:
+        """Wait until a `freeze` fault has stopped it; False if it ends before."""
         deadline = time.monotonic() + seconds
-        while self.poll() is None and Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] != "T":
-            assert time.monotonic() < deadline, f"not frozen after {seconds} s: {self.err()}"
+        while self.poll() is None:
+            if self._state() == "T":
+                return True
+            assert time.monotonic() < deadline, f"neither frozen nor ended after {seconds} s: {self.err()}"
             time.sleep(POLL_SECONDS)
-        assert self.poll() is None, self.err()
+        return False
+
+    def _state(self) -> str:
+        try:
+            return Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except FileNotFoundError:  # it has been reaped, and its exit code is being written
+            return ""
 
     def send_signal(self, number: signal.Signals) -> None:
         os.kill(self.pid, number)

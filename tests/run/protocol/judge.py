@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
+from tests.lake.table_log import Entry, TableLog
 from tests.run.protocol.paper_spark import Amounts, read_file, refused, rows_of
-from tests.run.protocol.table_log import Entry, TableLog
 
 from stagehold.model.records import PartitionRecord, PartitionState
 from stagehold.plan.shares import Share
@@ -20,8 +20,8 @@ BEGINNING: Moment = (0, 0)
 class Judge:
     """Remembers who took which partitions and what was committed and recorded; asserts what follows from it."""
 
-    def __init__(self, tables: Mapping[str, str], partitions: int, staged: Mapping[tuple[str, int, int], Amounts]) -> None:
-        self._logs = {stage: TableLog(uri) for stage, uri in tables.items()}
+    def __init__(self, tables: Mapping[str, TableLog], partitions: int, staged: Mapping[tuple[str, int, int], Amounts]) -> None:
+        self._logs = tables
         self._partitions, self._staged = range(partitions), staged
         self._taken: dict[tuple[str, int], Collection[int]] = {}  # partitions of an epoch
         self._owner: dict[Place, int] = {}  # newest epoch that may write

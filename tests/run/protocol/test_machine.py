@@ -25,10 +25,13 @@ PLACES = (
 AMOUNTS = {"some": (7, 8), "others": (20, 21), "a debt": (-5, 3), "too much": (600,), "none": ()}
 
 places, stages, cuts, parts = st.sampled_from(PLACES), st.sampled_from(STAGES), st.sampled_from(CUTS), st.integers(0, 2)
-standing = st.sampled_from(["before its commit", "after its commit", "before its records", "before its fence", "after_measure"])
+standing = st.sampled_from(["before its commit", "before its commit", "after its commit", "before its records", "before its fence"])
+overtaking = st.sampled_from(["its end", "before its fence", "after its fence", "before its commit"])
+soon = st.sampled_from(["its end", "its end", "after its commit", "before its records"])
 partitions = st.integers(0, PARTITIONS - 1)
 changes = st.dictionaries(partitions, st.sampled_from(sorted(AMOUNTS)), max_size=PARTITIONS)
-mended, newer = st.sets(partitions), st.tuples(cuts, parts, places)
+others = st.dictionaries(partitions, st.sampled_from(["some", "others", "too much"]), min_size=1, max_size=2)
+attempts = st.tuples(stages, cuts, parts)
 one_of_several = st.integers(0, MOST_AT_ONCE - 1)
 
 
@@ -76,20 +79,26 @@ class Protocol(RuleBasedStateMachine):
         attempt.go_to(place)
         attempt.kill()
 
-    @rule(stage=stages, cut=cuts, part=parts, place=standing, newer=newer, changes=changes, mended=mended)
-    def begin_and_be_overtaken(self, stage, cut, part, place, newer, changes, mended):
-        """The zombie wakes up while its successor, for whom some sources are again what they were, stands somewhere or has ended."""
-        before = {partition: self.world.sources[partition] for partition in mended}
+    @rule(older=attempts, place=standing, changes=others, mended=st.booleans(), newer=attempts, newer_place=overtaking, then=soon)
+    def begin_and_be_overtaken(self, older, place, changes, mended, newer, newer_place, then):
+        """A zombie wakes up while its successor, for whom sources may be again what they were, stands somewhere or has ended."""
+        before = {partition: self.world.sources[partition] for partition in changes}
         self.change_sources(changes)
         self.world.end_leases()
-        zombie = self.world.begin(stage, cut, part)
+        zombie = self.world.begin(*older)
         zombie.go_to(place)
-        for partition, amounts in before.items():
-            self.world.write_source(partition, amounts)
+        if mended:
+            self.restore_sources(before)
         self.world.end_leases()
-        cut, part, place = newer
-        self.world.begin(stage, cut, part).go_to(place)
+        successor = self.world.begin(older[0], *newer[1:])
+        successor.go_to(newer_place)
         zombie.go_to("its end")
+        self.world.check()
+        successor.go_to(then)
+
+    def restore_sources(self, sources):
+        for partition, amounts in sources.items():
+            self.world.write_source(partition, amounts)
 
     @precondition(lambda self: self.alive)
     @rule(which=one_of_several, steps=st.integers(1, 5))
@@ -127,4 +136,4 @@ class Protocol(RuleBasedStateMachine):
 
 
 TestProtocol = Protocol.TestCase
-TestProtocol.settings = settings(max_examples=25, stateful_step_count=30, deadline=None, derandomize=True, database=None)
+TestProtocol.settings = settings(max_examples=16, stateful_step_count=30, deadline=None, derandomize=True, database=None)

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 from sqlalchemy import Connection
+from tests.lake.table_log import TableLog
 from tests.run.protocol.judge import Judge
 from tests.run.protocol.paper_spark import Amounts, PaperWriter, install
 from tests.run.protocol.stepper import Stepper, indivisible
@@ -52,14 +53,15 @@ class World:
         self.ledger = Ledger.open(self.settings.ledger_url)
         self.pipelines = {tasks: _pipeline(tasks, self.settings) for tasks in CUTS}
         self.attempts: list[Stepper] = []
-        self.leases: list[Lease] = []
+        self.leases: dict[str, Lease] = {}
         self.sources: dict[int, Amounts] = {}
         self.lost: set[str] = set()
         writer = PaperWriter()
-        self.judge = Judge({stage: self.table(stage) for stage in STAGES}, PARTITIONS, writer.staged)
+        self.judge = Judge({stage: TableLog(self.table(stage), INTERVAL) for stage in STAGES}, PARTITIONS, writer.staged)
         install(patch, writer)
         patch.setattr(region, "Ledger", SimpleNamespace(open=lambda url: nullcontext(self.ledger)))  # a new one compiles all its SQL anew
-        patch.setattr(planning, "code_fingerprint", cache(planning.code_fingerprint))  # nobody changes code or suites here
+        patch.setattr(planning, "environment", cache(planning.environment))
+        patch.setattr(planning, "code_fingerprint", cache(planning.code_fingerprint))  # nobody changes it here
         patch.setattr(planning, "suite_fingerprint", cache(planning.suite_fingerprint))
         self._watch(patch)
         for partition in range(PARTITIONS):
@@ -89,7 +91,7 @@ class World:
 
     def end_leases(self) -> None:
         """As when no heart has beaten for long, though all who have them may still be alive."""
-        for lease in self.leases:
+        for lease in self.leases.values():
             self.ledger.leases.release(lease)
 
     def lose(self, stage: str, partition: int) -> None:
@@ -134,7 +136,7 @@ class World:
         def watched_take(leases: Leases, region: str, share: Share | None, *arguments: Any) -> Lease:
             with indivisible("its lease"):
                 lease = take(leases, region, share, *arguments)
-                self.leases.append(lease)
+                self.leases[lease.name] = lease
                 self.judge.took(region.rpartition("/")[2], share, lease.epoch)
             return lease
 

@@ -36,10 +36,10 @@ class Entry:
 
 
 class TableLog:
-    """The log of one table, as far as it has been read; ``live`` are the newest version's files with their partitions."""
+    """What one interval has in the log of a table; ``live`` are the newest version's files with their partitions."""
 
-    def __init__(self, uri: str) -> None:
-        self.uri = uri
+    def __init__(self, uri: str, interval: str) -> None:
+        self.uri, self._interval = uri, interval
         self.entries: list[Entry] = []
         self.live: dict[str, int] = {}
 
@@ -57,11 +57,21 @@ class TableLog:
     def _read(self, version: int, actions: list[dict[str, Any]]) -> Entry:
         for action in actions:
             if "remove" in action:
-                del self.live[action["remove"]["path"]]
+                self.live.pop(action["remove"]["path"], None)
         for action in actions:
             if "add" in action:
-                assert action["add"]["path"] not in self.live, f"{action['add']['path']} is in {self.uri} twice"
-                self.live[action["add"]["path"]] = int(action["add"]["partitionValues"]["_partition"])
+                self._add(action["add"])
         texts = [action["commitInfo"].get("userMetadata") for action in actions if "commitInfo" in action]
-        tokens = [action["txn"]["version"] // EPOCH_WIDTH for action in actions if "txn" in action]
-        return Entry(version, frozenset(tokens), json.loads(texts[0]) if texts and texts[0] else None)
+        tokens = [action["txn"] for action in actions if "txn" in action and self._is_ours(action["txn"]["appId"])]
+        wave = json.loads(texts[0]) if texts and texts[0] else None
+        epochs = frozenset(token["version"] // EPOCH_WIDTH for token in tokens)
+        return Entry(version, epochs, wave if wave and self._is_ours(wave["token"]) else None)
+
+    def _add(self, file: dict[str, Any]) -> None:
+        values = file["partitionValues"]
+        if values.get("_interval", self._interval) == self._interval:
+            assert file["path"] not in self.live, f"{file['path']} is in {self.uri} twice"
+            self.live[file["path"]] = int(values["_partition"])
+
+    def _is_ours(self, token: str) -> bool:
+        return token.endswith(f"/{self._interval}")

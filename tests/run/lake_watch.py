@@ -1,0 +1,136 @@
+"""Compares the ledger with the lake after each thing that happens to a run: nothing lost, repeated, mixed or shown ungated."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import unquote
+
+import pyarrow.parquet as pq
+from tests.lake.table_log import Entry, TableLog
+
+from stagehold.lake.location import table_location
+from stagehold.ledger.ledger import Ledger
+from stagehold.model.records import Cell, PartitionRecord, PartitionState
+from stagehold.model.spec import Pipeline, Stage
+from stagehold.settings import Settings
+
+Place = tuple[str, int]  # stage and partition
+Moment = tuple[int, int]  # epoch and wave
+
+
+@dataclass
+class LakeWatch:
+    """One interval of a pipeline. ``lost`` are files that a test has deleted, ``consumable`` what was when it last looked."""
+
+    pipeline: Pipeline
+    interval: str
+    settings: Settings
+    lost: set[Path] = field(default_factory=set)
+    consumable: set[Place] = field(default_factory=set)
+
+    def check(self) -> None:
+        """Assert that all is well at this moment; no attempt may be running."""
+        consumable = {place for stage in self._stages for place in self._check_stage(stage)}
+        assert not self.consumable - consumable - self._lost_places(consumable), f"not consumable any more: {self.consumable - consumable}"
+        self.consumable = consumable
+
+    def forget(self) -> None:
+        """Inputs or code have changed: what was consumable may have to be computed again."""
+        self.consumable = set()
+
+    def lose(self, stage: str, partition: int) -> None:
+        """Delete the files of a partition that is live in its table's newest version."""
+        log = self.log(stage)
+        for path in log.files_of(partition):
+            file = Path(log.uri, unquote(path))
+            file.unlink()
+            self.lost.add(file)
+
+    def log(self, stage: str) -> TableLog:
+        log = TableLog(self._uri(self.pipeline.stage(stage)), self.interval)
+        log.follow()
+        return log
+
+    def records(self, stage: str) -> tuple[PartitionRecord, ...]:
+        """All that were ever made, oldest first."""
+        with Ledger.open(self.settings.ledger_url) as ledger:
+            return tuple(ledger.partitions.history(Cell(self.pipeline.name, self.pipeline.stage(stage).id, self.interval)))
+
+    def unfinished_waves(self, attempt_id: str) -> set[str]:
+        """Wave folders of an attempt that nothing was committed from."""
+        tables = {name: Path(self._uri(self.pipeline.stage(name)), "_data", attempt_id) for name in self._stages}
+        staged = {f"{name}/{wave.name}" for name, folder in tables.items() if folder.is_dir() for wave in folder.iterdir()}
+        committed = {
+            f"{name}/{entry.author[1]}" for name in self._stages for entry in waves(self.log(name).entries) if entry.author[0] == attempt_id
+        }
+        return staged - committed
+
+    @property
+    def _stages(self) -> Sequence[str]:
+        return [stage.name for stage in self.pipeline.stages if stage.output.type.stored]
+
+    def _uri(self, stage: Stage) -> str:
+        return table_location(self.settings.lake_uri, self.pipeline.name, stage, self.interval).uri
+
+    def _check_stage(self, stage: str) -> set[Place]:
+        """Partitions that are recorded, or committed and adoptable."""
+        log, history = self.log(stage), self.records(stage)
+        committed = _commits_in_order(stage, log)
+        recorded = [record for record in history if record.state is PartitionState.CONSUMABLE]
+        _check_once(stage, history)
+        newest = {record.partition: record for record in history}
+        for record in newest.values():
+            if record.state is PartitionState.CONSUMABLE:
+                self._check_record(record, committed)
+        known = {unquote(path) for record in recorded for path in (file.path for file in record.files)}
+        shown = {unquote(path) for path in log.live}
+        adoptable = {partition: moment for partition, moment in committed.items() if moment > _moment(newest.get(partition))}
+        allowed = known | {unquote(path) for partition in adoptable for path in log.files_of(partition)}
+        assert shown <= allowed, f"{stage}: {shown - allowed} can be read, is not recorded and cannot be adopted"
+        blocked = {file.path for record in history if record.state is PartitionState.BLOCKED for file in record.files}
+        assert not blocked & shown, f"{stage}: {blocked & shown} was blocked and can be read"
+        alive = {record.partition for record in newest.values() if record.state is PartitionState.CONSUMABLE}
+        return {(stage, partition) for partition in alive | set(adoptable)}
+
+    def _check_record(self, record: PartitionRecord, committed: Mapping[int, Moment]) -> None:
+        """Its commit is in the log, and its files hold as many rows as it says, all from one wave of one attempt."""
+        assert committed.get(record.partition, (0, 0)) >= _moment(record), f"{record} is recorded and not committed"
+        files = [Path(record.table, file.path) for file in record.files]
+        assert len({file.parent.parent for file in files}) <= 1, f"{record} mixes waves"
+        if not self.lost & set(files):
+            assert sum(pq.read_metadata(file).num_rows for file in files) == record.rows, f"{record} has other rows"
+
+    def _lost_places(self, consumable: Iterable[Place]) -> set[Place]:
+        return self.consumable - set(consumable) if self.lost else set()
+
+
+def waves(entries: Iterable[Entry]) -> list[Entry]:
+    return [entry for entry in entries if entry.wave is not None]
+
+
+def _commits_in_order(stage: str, log: TableLog) -> dict[int, Moment]:
+    """Newest commit of each partition; every wave is there once, and never after one of a newer epoch on the same partition."""
+    newest: dict[int, Moment] = {}
+    for entry in waves(log.entries):
+        for partition in entry.partitions:
+            before = newest.get(partition, (0, 0))
+            assert before < entry.moment, f"{stage}[{partition}]: {entry.moment} committed after {before}"
+            newest[partition] = entry.moment
+    authors = Counter(entry.author for entry in waves(log.entries))
+    assert not [author for author, count in authors.items() if count > 1], f"{stage}: committed twice: {authors}"
+    return newest
+
+
+def _check_once(stage: str, history: Iterable[PartitionRecord]) -> None:
+    newest: dict[int, Moment] = {}
+    for record in history:
+        before = newest.get(record.partition, (0, 0))
+        assert before < _moment(record), f"{stage}[{record.partition}]: {_moment(record)} recorded after {before}"
+        newest[record.partition] = _moment(record)
+
+
+def _moment(record: PartitionRecord | None) -> Moment:
+    return (record.epoch, record.wave) if record else (0, 0)

@@ -1,0 +1,80 @@
+"""One interval in which process after process is killed, each at the next point of the next stage, until nothing is left to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tests.run.lake_watch import LakeWatch, waves
+from tests.run.workbench import INTERVAL, ROWS, Workbench, killed
+
+from stagehold.ledger.ledger import Ledger
+from stagehold.model.records import AttemptState, PartitionState
+from stagehold.model.spec_file import find_pipeline
+from stagehold.run.faults import FaultAction, Point
+
+pytestmark = pytest.mark.spark
+
+RUN = "r1"
+REGIONS = {"numbers": "numbers", "by_wave": "doubled__by_wave", "by_colour": "by_colour", "summary": "summary"}
+OF_A_STAGE = [point for point in Point if point not in (Point.AFTER_LEASE, Point.BEFORE_FINISH)]
+FENCES = (Point.BEFORE_FENCE, Point.AFTER_FENCE)
+
+
+@pytest.fixture
+def bench(tmp_path: Path, spark_remote: str) -> Workbench:
+    return Workbench.make(tmp_path, spark_remote)
+
+
+@pytest.fixture
+def watch(bench: Workbench) -> LakeWatch:
+    return LakeWatch(find_pipeline("toy", bench.settings), INTERVAL, bench.settings)
+
+
+def points_of(stage: str) -> Iterator[tuple[Point, str, int]]:
+    """In the order in which attempts get there, each of which begins anew with wave 1."""
+    yield Point.AFTER_LEASE, REGIONS[stage], 0
+    for point in OF_A_STAGE:
+        yield point, stage, 0 if point in FENCES else 1
+
+
+def kill_at(bench: Workbench, watch: LakeWatch, point: Point, name: str, wave: int) -> None:
+    """What was consumable before still is, and at most one wave is lost."""
+    bench.inject(point, name, wave, FaultAction.KILL)
+    ended = bench.run("--run-id", RUN)
+    assert killed(ended), f"not killed at {point} of {name}: {ended.err}"
+    watch.check()
+    with Ledger.open(bench.settings.ledger_url) as ledger:
+        last = ledger.attempts.of_run(RUN)[-1]
+    assert last.state is AttemptState.RUNNING
+    assert len(watch.unfinished_waves(last.attempt_id)) <= 1
+
+
+def spoil_a_source(bench: Workbench) -> None:
+    """One colour's total becomes negative, which its gate refuses; the others are as good as before."""
+    path = Path(bench.settings.lake_uri, "raw", "numbers", "part-3.parquet")
+    pq.write_table(pa.table({"number": pa.array([-7000] * ROWS, pa.int64())}), path)
+
+
+def test_whatever_point_a_worker_is_killed_at_nothing_is_lost_repeated_mixed_or_shown(bench, watch):
+    spoil_a_source(bench)
+    for stage, region in REGIONS.items():
+        for point in points_of(stage):
+            if point[0] is Point.AFTER_RECORD and stage == "summary":
+                watch.lose(stage, 0)  # its one partition was committed by the attempt before, so that nothing would be left to record
+            kill_at(bench, watch, *point)
+        if stage == "by_colour":
+            assert bench.run("--run-id", RUN).code == 1
+            assert [record.state for record in bench.records(stage)].count(PartitionState.BLOCKED) == 1
+            bench.write_source(3)
+            watch.forget()
+        kill_at(bench, watch, Point.BEFORE_FINISH, region, 0)
+    assert bench.run("--run-id", RUN).counts == (13, 0)
+    watch.check()
+    assert bench.published() == bench.expected()
+    for stage in REGIONS:
+        live = {entry.moment: entry.version for entry in waves(watch.log(stage).entries)}
+        assert all(live[record.epoch, record.wave] == record.version for record in bench.records(stage))
