@@ -167,17 +167,20 @@ def test_stages_fused_by_a_pipelined_output_are_one_task(built):
     assert edges(dag) == {"first__second": set()}
 
 
+BLOCKING = {"type": "blocking"}  # else a forward input would fuse the two
+
+
 def test_a_mapped_task_keeps_its_edges(built):
     from stagehold.airflow.compile import compile_pipeline
 
-    dag = compile_pipeline(built({}, tasks=2))
+    dag = compile_pipeline(built({}, BLOCKING, tasks=2))
     assert (edges(dag), dag.get_task("first").is_mapped) == ({"first": set(), "second": {"first"}}, True)
 
 
 def test_an_eager_pipeline_has_no_edges_and_starts_its_first_regions_first(built):
     from stagehold.airflow.compile import compile_pipeline
 
-    dag = compile_pipeline(built({"schedule_mode": "eager"}))
+    dag = compile_pipeline(built({"schedule_mode": "eager"}, BLOCKING))
     assert edges(dag) == {"first": set(), "second": set()}
     assert dag.get_task("first").priority_weight > dag.get_task("second").priority_weight
     assert dag.max_active_runs == 1
@@ -186,7 +189,7 @@ def test_an_eager_pipeline_has_no_edges_and_starts_its_first_regions_first(built
 def test_tasks_take_slots_of_the_pool_where_slots_are_set(built):
     from stagehold.airflow.compile import compile_pipeline
 
-    pooled = compile_pipeline(built({}, tasks=2), slots=2)
+    pooled = compile_pipeline(built({}, BLOCKING, tasks=2), slots=2)
     assert {(task.pool, task.pool_slots) for task in pooled.tasks} == {("stagehold", 1)}
     assert {task.pool for task in compile_pipeline(built({})).tasks} == {"default_pool"}
 
@@ -197,7 +200,7 @@ def test_too_few_slots_for_an_eager_pipeline_are_an_import_error(built):
 
     refusal = r"its 3 tasks start at once and take 3 slots, but there are 2\. .*STAGEHOLD_SPARK_SLOTS to 3"
     with pytest.raises(ScheduleRefused, match=refusal):
-        compile_pipeline(built({"schedule_mode": "eager"}, tasks=2), slots=2)
+        compile_pipeline(built({"schedule_mode": "eager"}, BLOCKING, tasks=2), slots=2)
 
 
 def test_the_pipelines_own_params_are_in_the_form_with_their_type(built):
