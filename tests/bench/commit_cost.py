@@ -76,7 +76,9 @@ def report(settings: Settings, session: str, folder: Path) -> None:
         parts = tuple(CommittedPartition(one.partition, one.rows, one.fingerprint, "", staged.files[one.partition]) for one in metrics)
         timed(
             "publish",
-            lambda number=number, parts=parts: StagedCommitter().publish(ours, WaveCommit("run", "bench", "attempt", 1, number, parts)),
+            lambda number=number, parts=parts: StagedCommitter().publish(
+                ours, WaveCommit("run", "bench", "attempt", 1, number, parts, len(PARTITIONS))
+            ),
         )
     show(took)
 

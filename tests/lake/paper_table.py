@@ -31,6 +31,7 @@ class PaperTable:
 
     location: TableLocation
     epoch: int = 1
+    cut_into: int = 100
 
     @staticmethod
     def own(folder: str) -> PaperTable:
@@ -68,7 +69,7 @@ class PaperTable:
             )
             for partition, some in rows.items()
         ]
-        return WaveCommit("run", self.location.stage, self.attempt_id, self.epoch, number, tuple(partitions))
+        return WaveCommit("run", self.location.stage, self.attempt_id, self.epoch, number, tuple(partitions), self.cut_into)
 
     def publish(self, rows: Mapping[int, Rows], number: int = 1) -> list[PartitionRecord]:
         return records(self.location, StagedCommitter().publish(self.location, self.wave(rows, number)))

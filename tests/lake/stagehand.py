@@ -70,7 +70,7 @@ class Stagehand:
             CommittedPartition(one.partition, one.rows, one.fingerprint, "key", staged.files.get(one.partition, ()))
             for one in self.measure(staged, sorted(rows))
         )
-        return WaveCommit("run", self.location.stage, self.attempt_id, self.epoch, wave, partitions)
+        return WaveCommit("run", self.location.stage, self.attempt_id, self.epoch, wave, partitions, 100)
 
     def publish(self, rows: Mapping[int, Rows], wave: int = 1) -> list[PartitionRecord]:
         return records(self.location, self.committer.publish(self.location, self.wave(rows, wave)))

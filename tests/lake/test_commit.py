@@ -87,6 +87,15 @@ def test_a_partition_without_rows_replaces_one_that_had_some(table):
     assert (record.version, record.rows, record.files) == (2, 0, ())
 
 
+def test_a_cut_into_fewer_partitions_leaves_nothing_of_the_earlier_one(table):
+    table.publish({0: [A], 1: [B], 2: [C]})
+    fewer = replace(table.next_epoch(), cut_into=2)
+    fewer.publish({0: [A]})
+    assert seen(table) == [(0, *A), (1, *B)]
+    fewer.publish({1: [B, C]}, 2)
+    assert seen(table) == [(0, *A), (1, *B), (1, *C)]
+
+
 def test_a_wave_of_nothing_but_empty_partitions_is_a_commit_too(table):
     assert [record.version for record in table.publish({0: [], 1: []})] == [1, 1]
     ((version, wave),) = committed(table.location)

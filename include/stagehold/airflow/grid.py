@@ -274,7 +274,7 @@ def _cell(decision: Decision, record: PartitionRecord | None, skew: str | None, 
 def _cell_state(decision: Decision, record: PartitionRecord | None, *, running: bool) -> CellState:
     if decision.action.computes and running:
         return CellState.RUNNING
-    if record is None or decision.action is Action.HEAL:
+    if record is None or record.state is PartitionState.DAMAGED or decision.action is Action.HEAL:
         return CellState.MISSING
     return CellState(record.state.value)
 

@@ -12,8 +12,10 @@ from stagehold.lake.columns import GROUP_PREFIX, PARTITION, data_fields, quoted
 from stagehold.lake.content_hash import content_hash
 from stagehold.lake.footers import read_footer
 from stagehold.lake.location import spark_uri
+from stagehold.lake.read import read_partitions, recorded_schema
 from stagehold.lake.staging import StagedWave
 from stagehold.model.compute_key import digest
+from stagehold.model.records import PartitionRecord
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -57,21 +59,46 @@ def measure(spark: SparkSession, staged: StagedWave, schema: StructType, partiti
     """
     fields = data_fields(schema)
     measured = _rows(_measuring(spark, staged, fields)) if staged.files else {}
-    columns = digest(f"{field.name} {field.dataType.simpleString()}" for field in fields)
+    columns = _columns_digest(fields)
     return tuple(
         _metrics(partition, measured.get(partition), fields, columns, _texts(staged, partition, fields)) for partition in partitions
     )
 
 
+def fingerprints(spark: SparkSession, records: Sequence[PartitionRecord]) -> dict[int, str]:
+    """Fingerprints of recorded partitions by what is in their files now; all of ``records`` were written by one attempt."""
+    from pyspark.sql import functions as F
+
+    fields = data_fields(recorded_schema(records))
+    aggregates = [aggregate.alias(str(position)) for position, aggregate in enumerate(_of_content())]
+    found = _rows(read_partitions(spark, records).withColumn(HASH, content_hash(fields)).groupBy(F.col(PARTITION)).agg(*aggregates))
+    return {record.partition: _fingerprint(_columns_digest(fields), found.get(record.partition)) for record in records}
+
+
+def _of_content() -> list[Column]:
+    """Rows, and their hashes in two ways that do not depend on the order of rows."""
+    from pyspark.sql import functions as F
+
+    hashed = F.col(HASH)
+    return [F.count(F.lit(1)), F.bit_xor(hashed), F.sum(hashed.bitwiseAND(F.lit(LOW_BITS)))]
+
+
+def _columns_digest(fields: Sequence[StructField]) -> str:
+    return digest(f"{field.name} {field.dataType.simpleString()}" for field in fields)
+
+
+def _fingerprint(columns: str, row: Sequence[Any] | None) -> str:
+    rows, mixed, low = row[:3] if row else (0, 0, 0)
+    return f"{columns}-{rows}-{mixed & HASH_BITS:016x}-{low:x}"
+
+
 def _measuring(spark: SparkSession, staged: StagedWave, fields: Sequence[StructField]) -> DataFrame:
     """One row per partition; values are found by position, since column names may hold anything."""
-    from pyspark.sql import functions as F
     from pyspark.sql.types import IntegerType, StructType
 
     written = StructType([*fields]).add(PARTITION, IntegerType())
     frame = spark.read.schema(written).parquet(f"{spark_uri(staged.uri)}/{staged.folder}")
-    hashed = F.col(HASH)
-    aggregates = [F.count(F.lit(1)), F.bit_xor(hashed), F.sum(hashed.bitwiseAND(F.lit(LOW_BITS)))]
+    aggregates = _of_content()
     for field in fields:
         aggregates += _aggregates(field)
     named = [aggregate.alias(str(position)) for position, aggregate in enumerate(aggregates)]
@@ -108,12 +135,9 @@ def _is_number(field: StructField) -> bool:
 def _metrics(
     partition: int, row: Sequence[Any] | None, fields: Sequence[StructField], columns: str, texts: Mapping[str, tuple[str, str]]
 ) -> PartitionMetrics:
-    rows, mixed, low = row[:3] if row else (0, 0, 0)
-    fingerprint = f"{columns}-{rows}-{mixed & HASH_BITS:016x}-{low:x}"
     values = [row[start : start + 4] if row else (0, None, None, None) for start in range(3, 3 + 4 * len(fields), 4)]
-    return PartitionMetrics(
-        partition, rows, fingerprint, tuple(_column(field.name, found, texts) for field, found in zip(fields, values, strict=True))
-    )
+    columns_found = tuple(_column(field.name, found, texts) for field, found in zip(fields, values, strict=True))
+    return PartitionMetrics(partition, row[0] if row else 0, _fingerprint(columns, row), columns_found)
 
 
 def _column(name: str, values: Sequence[Any], texts: Mapping[str, tuple[str, str]]) -> ColumnMetrics:

@@ -61,7 +61,7 @@ def _append_nothing(table: DeltaTable, location: TableLocation, versions: Mappin
 
 def _replace(table: DeltaTable, location: TableLocation, commit: WaveCommit, adds: list[AddAction]) -> None:
     """The table's own schema is passed on: another would change the table's."""
-    partitions = [str(one.partition) for one in commit.partitions]
+    partitions = [*(str(one.partition) for one in commit.partitions), *_beyond(table, location, commit.cut_into)]
     share = [] if location.interval is None else [(INTERVAL, "=", location.interval)]
     table.create_write_transaction(
         list(adds),
@@ -71,6 +71,12 @@ def _replace(table: DeltaTable, location: TableLocation, commit: WaveCommit, add
         [*share, (PARTITION, "in", partitions)],
         commit_properties=token_properties({location.token: commit.token_version}, to_metadata(commit, location.cell)),
     )
+
+
+def _beyond(table: DeltaTable, location: TableLocation, cut_into: int) -> list[str]:
+    """Partitions of this stage and interval that only an earlier cut had."""
+    live = (one for one in table.partitions() if one.get(INTERVAL, location.interval) == location.interval)
+    return sorted({one[PARTITION] for one in live if int(one[PARTITION]) >= cut_into})
 
 
 def _add_action(location: TableLocation, commit: WaveCommit, partition: CommittedPartition, file: DataFile) -> AddAction:

@@ -25,7 +25,10 @@ class CommittedPartition:
 
 @dataclass(frozen=True)
 class WaveCommit:
-    """The partitions that one wave of one attempt publishes together."""
+    """The partitions that one wave of one attempt publishes together.
+
+    The stage has ``cut_into`` partitions in all. Whatever the table holds beyond them is of an earlier cut, and goes.
+    """
 
     run_id: str
     stage: str
@@ -33,6 +36,7 @@ class WaveCommit:
     epoch: int
     wave: int
     partitions: tuple[CommittedPartition, ...]
+    cut_into: int
 
     @property
     def token_version(self) -> int:
@@ -63,7 +67,7 @@ def from_metadata(text: str | None, cell: str) -> WaveCommit | None:
     if not isinstance(found, dict) or (found.get("stagehold"), found.get("token")) != (SCHEMA_VERSION, cell):
         return None
     partitions = tuple(_partition(one) for one in found["partitions"])
-    return WaveCommit(found["run_id"], found["stage"], found["attempt_id"], found["epoch"], found["wave"], partitions)
+    return WaveCommit(found["run_id"], found["stage"], found["attempt_id"], found["epoch"], found["wave"], partitions, found["cut_into"])
 
 
 def _partition(found: dict[str, Any]) -> CommittedPartition:

@@ -15,6 +15,7 @@ class PartitionState(StrEnum):
     CONSUMABLE = "consumable"  # committed, gated and recorded: safe to read
     BLOCKED = "blocked"  # the gate said no; its data was never published
     RELEASED = "released"  # deleted on purpose
+    DAMAGED = "damaged"  # its content no longer matches its fingerprint: as good as gone
 
 
 class RunState(StrEnum):

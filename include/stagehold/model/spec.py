@@ -64,6 +64,14 @@ class ExecutionMode(StrEnum):
     BATCH_FORCED = "batch_forced"
 
 
+class VerifyPolicy(StrEnum):
+    """Which reused partitions are read and compared with their fingerprints before anything is made from them."""
+
+    NEVER = "never"
+    SAMPLE = "sample"
+    ALWAYS = "always"
+
+
 class Failover(StrEnum):
     REGION = "region"
     FULL = "full"
@@ -211,6 +219,7 @@ class Pipeline(SpecPart):
     failover: Failover = Failover.REGION
     early_cutoff: bool = False
     determinism: DeterminismPolicy = DeterminismPolicy.WARN
+    verify: VerifyPolicy = VerifyPolicy.SAMPLE
     speculation: Speculation | None = None
     params: Mapping[str, JsonValue] = Field(default_factory=dict)
     stages: tuple[Stage, ...]

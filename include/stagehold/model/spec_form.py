@@ -22,6 +22,7 @@ from stagehold.model.spec import (
     RestartSettings,
     ScheduleMode,
     Speculation,
+    VerifyPolicy,
 )
 from stagehold.model.spec_part import Count, SpecPart
 from stagehold.model.spec_source import Bound, OnChange, Reread, SourceKind, Splits, SplitSize, Version
@@ -113,6 +114,7 @@ class PipelineForm(SpecPart):
     failover: Failover = Failover.REGION
     early_cutoff: Switch = False
     determinism: Determinism = DeterminismPolicy.WARN
+    verify: VerifyPolicy = VerifyPolicy.SAMPLE
     speculation: Speculation | None = None
     params: Params = Field(default_factory=dict)
     stages: Mapping[str, StageForm] = Field(default_factory=dict)

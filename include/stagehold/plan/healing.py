@@ -78,8 +78,8 @@ def _lost_in(region: Region, plan: ResumePlan) -> Mapping[str, frozenset[int]]:
 
 
 def _is_lost(decision: Decision) -> bool:
-    released = decision.record is not None and decision.record.state is PartitionState.RELEASED
-    return decision.action is Action.HEAL or (decision.action is Action.RUN and released)
+    unreadable = decision.record is not None and decision.record.state in (PartitionState.RELEASED, PartitionState.DAMAGED)
+    return decision.action is Action.HEAL or (decision.action is Action.RUN and unreadable)
 
 
 def _partitions(decisions: Iterable[Decision]) -> tuple[int, ...]:

@@ -30,6 +30,8 @@ def judge(stage: Stage, record: PartitionRecord | None, key: ComputeKey, situati
         return _judge_unstored(stage, situation)
     if record is None:
         return Action.RUN, "never computed for this interval"
+    if record.state is PartitionState.DAMAGED:
+        return Action.HEAL, record.reason or "its content is damaged"
     if record.state is PartitionState.RELEASED:
         return Action.RUN, "its data was released"
     if stage.name in situation.forced and record.run_id != situation.run_id:

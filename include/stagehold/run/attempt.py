@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -21,13 +20,14 @@ from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.context import StageContext
 from stagehold.model.records import Attempt, AttemptState, Cell, Lease
-from stagehold.model.spec import Stage
+from stagehold.model.spec import Stage, VerifyPolicy
 from stagehold.plan.explanation import explain
 from stagehold.plan.healing import healings, lost_data, missing_inputs
 from stagehold.plan.regions import stage_regions
 from stagehold.plan.resume import Action, Decision, ResumePlan
 from stagehold.run import book
 from stagehold.run.adoption import adopt
+from stagehold.run.attempt_session import session_of
 from stagehold.run.faults import Point, reach
 from stagehold.run.frames import FrameBuilder
 from stagehold.run.intermediates import Intermediates
@@ -36,10 +36,10 @@ from stagehold.run.pace import wave_sizer
 from stagehold.run.planning import counted, decide_counts, plan_region, sources_of
 from stagehold.run.region_task import Progress, RegionOutcome, RegionTask
 from stagehold.run.rights import Right
-from stagehold.run.sessions import open_session, release_session, session_id, translate
 from stagehold.run.sources import Listing, Sources
 from stagehold.run.sweeping import sweep_behind
 from stagehold.run.verdict import attach
+from stagehold.run.verification import verify_reused
 from stagehold.run.waves import StageRunner
 from stagehold.settings import Settings
 
@@ -119,7 +119,7 @@ class RegionAttempt:
         for line in explain(plan, self.task.region.stages):
             self.progress(str(line))
         computing = [name for name in self._stored_stages if self._to_compute(name, plan)]
-        waves = self._compute(computing) if computing else 0
+        waves = self._compute(computing) if computing or self._verifies_all else 0
         self._refuse_blocked(self._plan() if computing else plan)
         computed = sum(len(self._to_compute(name, plan)) for name in computing)
         self._reach(Point.BEFORE_FINISH)
@@ -212,7 +212,8 @@ class RegionAttempt:
         if any(self.task.pipeline.stage(name).gate for name in names):
             preload()
         try:
-            with self._session() as spark:
+            with session_of(self.attempt, self._died, self.settings, self.progress) as spark:
+                self._verify(names, spark)
                 return sum(self._run_stage(name, self._plan(), spark) for name in names)
         except StageholdError:
             raise
@@ -221,6 +222,17 @@ class RegionAttempt:
             if not lost:
                 raise
             raise PartitionDataMissing(lost[0].stage, [each.partition for each in lost if each.stage == lost[0].stage]) from error
+
+    @property
+    def _verifies_all(self) -> bool:
+        return self.task.pipeline.verify is VerifyPolicy.ALWAYS
+
+    def _verify(self, computing: list[str], spark: SparkSession) -> None:
+        """What is about to be read; if all is to be compared, what this region reuses as well."""
+        edges = (edge.stage for name in self.task.region.stages for edge in self.task.pipeline.stage(name).inputs)
+        read = [stage for stage in dict.fromkeys(edges) if computing and self.task.pipeline.stage(stage).output.type.stored]
+        stages = dict.fromkeys((*read, *(self._stored_stages if self._verifies_all else ())))
+        verify_reused(list(stages), self._plan(), self.task, self.ledger, self.heartbeat.lease, spark, self.progress)
 
     def _run_stage(self, name: str, plan: ResumePlan, spark: SparkSession) -> int:
         decisions = self._to_compute(name, plan)
@@ -261,29 +273,6 @@ class RegionAttempt:
             home=self.settings.home_path,
             progress=self.progress,
         )
-
-    @contextmanager
-    def _session(self) -> Iterator[SparkSession]:
-        """A session of this attempt's own; those of attempts which did not say goodbye are released first.
-
-        Errors of a dead server or a released session come out as the StageholdError they stand for.
-        """
-        for attempt in self._died:
-            release_session(self.settings, session_id(self.settings, attempt.attempt_id))
-        name = session_id(self.settings, self.attempt.attempt_id)
-        try:
-            spark = open_session(self.settings, name)
-            self.progress(f"opened Spark session {name}")
-            yield spark
-        except StageholdError:
-            raise
-        except Exception as error:
-            known = translate(error)
-            if known is None:
-                raise
-            raise known from error
-        finally:
-            release_session(self.settings, name)
 
     def _context(self, stage: Stage, partitions: tuple[int, ...]) -> StageContext:
         task = self.task

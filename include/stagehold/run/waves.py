@@ -173,7 +173,7 @@ class StageRunner:
             CommittedPartition(one.partition, one.rows, one.fingerprint, keys[one.partition], staged.files.get(one.partition, ()))
             for one in passing
         )
-        commit = WaveCommit(self.run_id, self.stage.id, self.attempt_id, right.attempt.epoch, wave, committed)
+        commit = WaveCommit(self.run_id, self.stage.id, self.attempt_id, right.attempt.epoch, wave, committed, self.stage.partitions)
         return self.committer.publish(self.location, commit)
 
     def _record(
