@@ -107,6 +107,8 @@ class World:
         return [record for record in newest if record.state is PartitionState.CONSUMABLE]
 
     def check(self) -> None:
+        for attempt in self.attempts:
+            assert not isinstance(attempt.error, AssertionError), attempt.error  # what the judge said in the attempt's own thread
         finished = {(one.region, one.epoch) for one in self.ledger.attempts.of_run(RUN) if one.state is AttemptState.FINISHED}
         for stage in STAGES:
             present = [one for one in self.consumable(stage) if not self.lost & {f"{one.table}/{file.path}" for file in one.files}]
