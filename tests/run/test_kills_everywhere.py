@@ -16,7 +16,7 @@ from stagehold.model.records import AttemptState, PartitionState
 from stagehold.model.spec_file import find_pipeline
 from stagehold.run.faults import FaultAction, Point
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]  # some 45 processes, one after the other
 
 RUN = "r1"
 REGIONS = {"numbers": "numbers", "by_wave": "doubled__by_wave", "by_colour": "by_colour", "summary": "summary"}
@@ -26,7 +26,13 @@ FENCES = (Point.BEFORE_FENCE, Point.AFTER_FENCE)
 
 @pytest.fixture
 def bench(tmp_path: Path, spark_remote: str) -> Workbench:
-    return Workbench.make(tmp_path, spark_remote)
+    """The first stage has delta-spark make its commits; all others are staged."""
+    bench = Workbench.make(tmp_path, spark_remote)
+    file = Path(bench.settings.pipelines, "toy.yaml")
+    lines = file.read_text().splitlines()
+    lines.insert(lines.index("    job: toy_jobs:numbers"), "    output: {committer: delta_spark}")
+    file.write_text("\n".join(lines) + "\n")
+    return bench
 
 
 @pytest.fixture

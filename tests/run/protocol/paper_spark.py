@@ -5,7 +5,8 @@ Everything else of an attempt is the real thing: leases, planning, adoption, hea
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -133,11 +134,17 @@ def read_file(path: str) -> tuple[tuple[str, int], ...]:
     return tuple(zip(table["name"].to_pylist(), table["amount"].to_pylist(), strict=True))
 
 
+@contextmanager
+def _no_session(*facts: object) -> Iterator[None]:
+    """Nobody's session is released, so a zombie can do as much harm as it ever could."""
+    pause("session")
+    yield
+
+
 def install(patch: pytest.MonkeyPatch, writer: PaperWriter) -> None:
     """Put them in place."""
     patch.setattr(attempt, "FrameBuilder", PaperFrames)
-    patch.setattr(attempt, "open_session", lambda settings, name: pause("session"))
-    patch.setattr(attempt, "release_session", lambda settings, name: None)  # a zombie whose session is not released can do most harm
+    patch.setattr(attempt, "session_of", _no_session)
     patch.setattr(attempt, "preload", lambda: None)
     patch.setattr(waves, "stage_frame", writer.stage_frame)
     patch.setattr(waves, "measure", measure)
