@@ -73,6 +73,7 @@ export function Failures({ grid }) {
         Box,
         { key: attempt.region, pb: 3, px: 4 },
         h(Text, { fontWeight: "semibold", mb: 1 }, `${attempt.region}, attempt epoch ${attempt.epoch}`),
+        attempt.cause && h(Text, { color: "fg.muted", "data-testid": `cause-${attempt.region}`, fontSize: "sm", mb: 1 }, attempt.cause),
         h(Code, { display: "block", "data-testid": `failure-${attempt.region}`, fontSize: "sm", maxH: "16em", overflow: "auto", p: 3, variant: "surface", whiteSpace: "pre-wrap" }, attempt.failure),
       ),
     ),
