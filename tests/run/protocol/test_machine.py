@@ -24,13 +24,14 @@ PLACES = (
 )
 AMOUNTS = {"some": (7, 8), "others": (20, 21), "a debt": (-5, 3), "too much": (600,), "none": ()}
 
-places, stages, cuts, parts = st.sampled_from(PLACES), st.sampled_from(STAGES), st.sampled_from(CUTS), st.integers(0, 2)
-standing = st.sampled_from(["before its commit", "before its commit", "after its commit", "before its records", "before its fence"])
+places, stages, cuts, parts = st.sampled_from(PLACES), st.sampled_from(STAGES), st.sampled_from([1, *CUTS]), st.integers(0, 2)
+standing = st.sampled_from(["before its commit"] * 3 + ["after its commit", "before its records", "before its fence"])
 overtaking = st.sampled_from(["its end", "before its fence", "after its fence", "before its commit"])
 soon = st.sampled_from(["its end", "its end", "after its commit", "before its records"])
 partitions = st.integers(0, PARTITIONS - 1)
 changes = st.dictionaries(partitions, st.sampled_from(sorted(AMOUNTS)), max_size=PARTITIONS)
 others = st.dictionaries(partitions, st.sampled_from(["some", "others", "too much"]), min_size=1, max_size=2)
+mending = st.sampled_from([True, True, False])
 attempts = st.tuples(stages, cuts, parts)
 one_of_several = st.integers(0, MOST_AT_ONCE - 1)
 
@@ -79,7 +80,15 @@ class Protocol(RuleBasedStateMachine):
         attempt.go_to(place)
         attempt.kill()
 
-    @rule(older=attempts, place=standing, changes=others, mended=st.booleans(), newer=attempts, newer_place=overtaking, then=soon)
+    @rule(
+        older=attempts,
+        place=standing,
+        changes=others,
+        mended=mending,
+        newer=attempts,
+        newer_place=overtaking,
+        then=soon,
+    )
     def begin_and_be_overtaken(self, older, place, changes, mended, newer, newer_place, then):
         """A zombie wakes up while its successor, for whom sources may be again what they were, stands somewhere or has ended."""
         stage = older[0]

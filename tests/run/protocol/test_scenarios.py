@@ -42,13 +42,15 @@ def test_a_zombie_in_the_middle_of_its_commit_changes_nothing_once_its_successor
     world.bring_to_an_end()
 
 
-def test_what_a_zombie_commits_while_its_successor_is_about_to_fence_it_does_not_stay(world):
+@pytest.mark.parametrize("others", [(), (3,)], ids=["with nothing to do for its successor", "with other partitions to do"])
+def test_what_a_zombie_commits_while_its_successor_is_about_to_fence_it_does_not_stay(world, others):
     original = world.sources[0]
     world.write_source(0, (7, 8))
     zombie = world.begin("drafts")
     assert zombie.go_to("before its commit")
     world.write_source(0, original)
-    world.write_source(3, (9,))
+    for partition in others:
+        world.write_source(partition, (9,))
     world.end_leases()
     successor = world.begin("drafts")
     assert successor.go_to("before its fence")
