@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from stagehold.cli.output import print_document
 from stagehold.cli.request import AsJson
-from stagehold.model.records import Run, RunState
+from stagehold.model.records import Attempt, Run, RunState
 from stagehold.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from stagehold.ledger.ledger import Ledger
 
 RunId = Annotated[
     str | None, typer.Argument(help="The run, as `stagehold status` lists it. Default: the newest that failed or was stopped.")
@@ -35,10 +38,30 @@ def _run(run_id: str | None, settings: Settings) -> Run:
         if run_id is not None:
             return ledger.runs.get(run_id)
         recent = ledger.runs.recent(limit=100)
-    stopped = [run for run in recent if run.state in (RunState.FAILED, RunState.CANCELED)]
-    if not stopped:
+        stopped = next((run for run in recent if _has_stopped(run, ledger)), None)
+    if stopped is None:
         raise UnknownName("run that failed or was stopped", "newest", [run.run_id for run in recent[:5]])
-    return stopped[0]
+    return stopped
+
+
+def _has_stopped(run: Run, ledger: Ledger) -> bool:
+    """A command that was killed could not say so: its run still counts as running, but nobody holds a lease for it.
+
+    Airflow knows by itself which of its runs go on.
+    """
+    if run.state in (RunState.FAILED, RunState.CANCELED):
+        return True
+    if run.launcher == "airflow" or run.state is RunState.FINISHED:
+        return False
+    return not any(ledger.leases.alive(_lease_of(attempt)) for attempt in ledger.attempts.of_run(run.run_id))
+
+
+def _lease_of(attempt: Attempt) -> str:
+    from stagehold.ledger.leases import lease_name
+    from stagehold.plan.shares import share_of
+    from stagehold.run.region_task import region_lease
+
+    return lease_name(region_lease(attempt.pipeline, attempt.interval, attempt.region), share_of(attempt))
 
 
 def _here(run: Run, settings: Settings, *, dry_run: bool, as_json: bool) -> None:
