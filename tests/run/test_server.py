@@ -212,8 +212,7 @@ def test_two_processes_that_start_one_at_once_share_it_and_it_ends_with_its_star
         starter.kill()
         starter.communicate()
     assert len(pids) == 1
-    assert wait_until(lambda: processes_of(own_settings) == [], 10)
-    assert running_server(own_settings) is None
+    assert wait_until(lambda: processes_of(own_settings) == [] and running_server(own_settings) is None, 10)
 
 
 def test_a_server_with_other_settings_is_replaced_by_its_own_starter(own_server: Settings) -> None:
