@@ -62,7 +62,7 @@ def computed(project: SmallProject, kind: str) -> tuple[dict[str, tuple[Partitio
     return project.run(project.pipeline(kind, stages, params={"marks": str(marks)}), f"run of {kind}"), marks.stat().st_size
 
 
-def test_a_bounded_output_is_computed_once_for_all_its_readers(project):
+def test_a_bounded_output_is_computed_once_for_all_its_readers_whatever_session_is_active(project, spark):
     once, rows = computed(project, "pipelined_bounded")
     assert rows == FILES * ROWS
     assert {record.wave for record in once["even"]} == {1, 2}  # forward all the way: waves as ever

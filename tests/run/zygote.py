@@ -35,12 +35,12 @@ class Command:
     """One `stagehold` command that was started."""
 
     pid: int
-    folder: Path
+    files: Path  # without their suffixes; not named by the pid, which the machine gives out again
 
     def poll(self) -> int | None:
         """Its exit code as subprocess gives it, minus the signal that killed it; None while it runs."""
         try:
-            return int((self.folder / f"{self.pid}.code").read_text())
+            return int(self.files.with_suffix(".code").read_text())
         except FileNotFoundError:
             return None
 
@@ -78,10 +78,10 @@ class Command:
         self.send_signal(signal.SIGKILL)
 
     def out(self) -> str:
-        return (self.folder / f"{self.pid}.out").read_text()
+        return self.files.with_suffix(".out").read_text()
 
     def err(self) -> str:
-        return (self.folder / f"{self.pid}.err").read_text()
+        return self.files.with_suffix(".err").read_text()
 
 
 @dataclass
@@ -109,7 +109,8 @@ class Zygote:
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps({"words": list(words), "environment": dict(environment)}) + "\n")
         self._process.stdin.flush()
-        return Command(int(self._process.stdout.readline()), Path(self._folder.name))
+        pid, number = self._process.stdout.readline().split()
+        return Command(int(pid), Path(self._folder.name) / number)
 
 
 def serve(folder: Path) -> None:
@@ -117,20 +118,26 @@ def serve(folder: Path) -> None:
     sys.path.remove(str(Path(__file__).parent))
     for name in SLOW_TO_IMPORT:
         __import__(name)
-    signal.signal(signal.SIGCHLD, lambda *_: reap(folder))
-    for line in sys.stdin:
-        asked = json.loads(line)
+    running: dict[int, Path] = {}
+    signal.signal(signal.SIGCHLD, lambda *_: reap(running))
+    for number, line in enumerate(sys.stdin):
+        asked, files = json.loads(line), folder / str(number)
+        # Whoever ends at once is reaped after it is known, not before.
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
         pid = os.fork()
         if pid == 0:
-            become(asked["words"], asked["environment"], folder)
-        print(pid, flush=True)
+            become(asked["words"], asked["environment"], files)
+        running[pid] = files
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
+        print(pid, number, flush=True)
 
 
-def become(words: Sequence[str], environment: Mapping[str, str], folder: Path) -> None:
+def become(words: Sequence[str], environment: Mapping[str, str], files: Path) -> None:
     """Run the command in this process and end it."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
     for number, kind in ((1, "out"), (2, "err")):
-        file = os.open(folder / f"{os.getpid()}.{kind}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        file = os.open(files.with_suffix(f".{kind}"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(file, number)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.environ.clear()
@@ -152,7 +159,7 @@ def become(words: Sequence[str], environment: Mapping[str, str], folder: Path) -
         os._exit(code)
 
 
-def reap(folder: Path) -> None:
+def reap(running: dict[int, Path]) -> None:
     """Leave the exit code of every command that has ended."""
     while True:
         try:
@@ -161,9 +168,9 @@ def reap(folder: Path) -> None:
             return
         if pid == 0:
             return
-        unfinished = folder / f"{pid}.unfinished"
-        unfinished.write_text(str(os.waitstatus_to_exitcode(status)))
-        unfinished.rename(folder / f"{pid}.code")
+        files = running.pop(pid)
+        files.with_suffix(".unfinished").write_text(str(os.waitstatus_to_exitcode(status)))
+        files.with_suffix(".unfinished").rename(files.with_suffix(".code"))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -37,6 +37,13 @@ class Intermediates:
         for kept in self._kept[stage]:
             if keys.items() <= kept.keys.items():
                 return kept.frame
-        made = _Kept(keys, compute().localCheckpoint(eager=False))
+        made = _Kept(keys, _kept_by_spark(compute()))
         self._kept[stage].append(made)
         return made.frame
+
+
+def _kept_by_spark(frame: DataFrame) -> DataFrame:
+    """pyspark looks for what it keeps in the active session, which is another attempt's after that one has healed something."""
+    session: Any = frame.sparkSession
+    session._set_default_and_active_session(session)
+    return frame.localCheckpoint(eager=False)
