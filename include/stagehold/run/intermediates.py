@@ -43,7 +43,14 @@ class Intermediates:
 
 
 def _kept_by_spark(frame: DataFrame) -> DataFrame:
-    """pyspark looks for what it keeps in the active session, which is another attempt's after that one has healed something."""
+    """pyspark (4.2) takes what it keeps for the active session's, which is another one's when a process has several.
+
+    Whoever holds it has Spark drop it when Python does; so it is taken from the wrong holder and given to the right one.
+    """
+    from pyspark.sql.connect.dataframe import DataFrame as ConnectFrame
+    from pyspark.sql.connect.plan import CachedRemoteRelation
+
     session: Any = frame.sparkSession
-    session._set_default_and_active_session(session)
-    return frame.localCheckpoint(eager=False)
+    held: Any = frame.localCheckpoint(eager=False)
+    relation, held._plan._relation_id = held._plan._relation_id, None
+    return ConnectFrame(CachedRemoteRelation(relation, session), session)
