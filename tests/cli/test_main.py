@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 
 import pytest
 from typer.testing import CliRunner
@@ -32,7 +33,7 @@ def test_every_option_and_argument_of_a_command_has_help(command):
         assert parameter.help, f"{command} {parameter.name}"
 
 
-def test_help_imports_neither_spark_nor_airflow():
+def test_help_starts_quickly_and_imports_neither_spark_nor_airflow():
     code = """
 import sys
 from typer.testing import CliRunner
@@ -41,6 +42,12 @@ assert CliRunner().invoke(app, ["--help"]).exit_code == 0
 print(sorted({"pyspark", "airflow", "deltalake", "great_expectations", "pandas", "sqlalchemy", "rich"} & set(sys.modules)))
 """
     assert python(code) == "[]\n"
+    taken = []
+    for _ in range(3):
+        started = time.perf_counter()
+        subprocess.run([sys.executable, "-m", "stagehold", "--help"], check=True, capture_output=True)
+        taken.append(time.perf_counter() - started)
+    assert min(taken) < 0.5
 
 
 def test_version_is_printed():

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -75,7 +76,14 @@ def test_a_ledger_of_a_newer_stagehold_is_refused_and_left_alone(ledger, ledger_
         Ledger.open(ledger_url)
 
 
-def test_a_migrated_ledger_opens_without_alembic(ledger, ledger_url):
+def seconds_to_open(ledger_url: str) -> float:
+    started = time.perf_counter()
+    Ledger.open(ledger_url)
+    return time.perf_counter() - started
+
+
+def test_a_migrated_ledger_opens_quickly_and_without_alembic(ledger, ledger_url):
+    assert min(seconds_to_open(ledger_url) for _ in range(5)) < 0.05
     code = "import sys; from stagehold.ledger import Ledger; Ledger.open(sys.argv[1]); print('alembic' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code, ledger_url], capture_output=True, text=True, check=True).stdout == "False\n"
 
