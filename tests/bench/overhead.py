@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -25,7 +25,8 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from stagehold.ledger.partitions import Partitions
+from stagehold.lake.staged_committer import StagedCommitter
+from stagehold.ledger.engine import Database
 from stagehold.local.sample import make_sample
 from stagehold.model.spec_file import find_pipeline
 from stagehold.run import waves
@@ -61,7 +62,7 @@ def pipelines_in(folder: Path) -> str:
 def pair(settings: Settings, folder: Path, number: int) -> dict[str, float]:
     """One run of each kind, one right after the other."""
     found: dict[str, float] = {}
-    found["ours cold"] = seconds_of(lambda: subprocess.run(stagehold(f"cold-{number}"), env=environment(settings), check=True))
+    found["ours cold"] = seconds_of(lambda: run_cold(settings, f"cold-{number}"))
     with spark_server(settings):
         for word in ("first", "warm"):
             started = time.perf_counter()
@@ -78,12 +79,15 @@ def pair(settings: Settings, folder: Path, number: int) -> dict[str, float]:
     return found
 
 
-def stagehold(interval: str) -> list[str]:
-    return [sys.executable, "-m", "stagehold", "run", PIPELINE, "--interval", interval, "--json"]
+def run_cold(settings: Settings, interval: str) -> None:
+    command = [sys.executable, "-m", "stagehold", "run", PIPELINE, "--interval", interval, "--json"]
+    subprocess.run(command, env=environment(settings), check=True, capture_output=True)
 
 
 def environment(settings: Settings) -> dict[str, str]:
-    return {**os.environ, **settings.environment, "PYTHONPATH": os.pathsep.join([settings.project, *sys.path])}
+    """Without what pyspark's client leaves behind in this process: with it, a job of its own would look for a server."""
+    ours = {name: text for name, text in os.environ.items() if not name.startswith("SPARK_")}
+    return {**ours, **settings.environment, "PYTHONPATH": os.pathsep.join([settings.project, *sys.path])}
 
 
 def seconds_of(step: Callable[[], Any]) -> float:
@@ -115,7 +119,7 @@ def where_time_goes(settings: Settings) -> dict[str, float]:
 
 @contextmanager
 def timed(took: dict[str, float]) -> Iterator[None]:
-    """Count the seconds inside the steps of a wave."""
+    """Count the seconds inside the steps of a wave, and inside every transaction on the ledger, whoever it is for."""
 
     def counting(name: str, step: Callable[..., Any]) -> Callable[..., Any]:
         def counted(*given: Any, **named: Any) -> Any:
@@ -131,17 +135,29 @@ def timed(took: dict[str, float]) -> Iterator[None]:
         "compute and write": (waves, "stage_frame"),
         "fingerprint and metrics": (waves, "measure"),
         "gate": (waves, "judge"),
-        "publish": (waves, "publish"),
-        "ledger": (Partitions, "record"),
+        "publish": (StagedCommitter, "publish"),
     }
-    patches = [mock.patch.object(owner, step, counting(name, getattr(owner, step))) for name, (owner, step) in steps.items()]
-    for patch in patches:
-        patch.start()
-    try:
+    with ExitStack() as patches:
+        for name, (owner, step) in steps.items():
+            patches.enter_context(mock.patch.object(owner, step, counting(name, getattr(owner, step))))
+        for mode in ("reading", "writing"):
+            patches.enter_context(mock.patch.object(Database, mode, clocked(getattr(Database, mode), took, f"ledger, {mode}")))
         yield
-    finally:
-        for patch in patches:
-            patch.stop()
+
+
+def clocked(transaction: Callable[..., Any], took: dict[str, float], name: str) -> Callable[..., Any]:
+    """The same transaction; its time counts from before its connection to after its commit."""
+
+    @contextmanager
+    def counted(database: Database) -> Iterator[Any]:
+        began = time.perf_counter()
+        try:
+            with transaction(database) as connection:
+                yield connection
+        finally:
+            took[name] += time.perf_counter() - began
+
+    return counted
 
 
 def show(scale: float, measured: list[dict[str, float]], shares: dict[str, float]) -> None:

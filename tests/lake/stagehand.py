@@ -61,7 +61,8 @@ class Stagehand:
         return stage_frame(self.frame(rows), self.location, self.attempt_id, wave, sorted(rows))
 
     def measure(self, staged: StagedWave, partitions: Sequence[int]) -> tuple[PartitionMetrics, ...]:
-        return measure(self.spark, staged, self.frame({}).schema, partitions)
+        schema = self.frame({}).schema
+        return measure(self.spark, staged, schema, partitions, schema.fieldNames())
 
     def wave(self, rows: Mapping[int, Rows], wave: int = 1) -> WaveCommit:
         """Write and measure; what is left is to publish."""

@@ -6,7 +6,7 @@ import logging
 import math
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 PARTITION = "partition"
 COLUMN_ARGUMENTS = ("column", "column_A", "column_B", "column_list")
 ASKS_FOR_THE_COLUMN = "expect_column_to_exist"  # the one expectation that may name a metric which is not there
+ABOUT_ROWS = ("expect_table_row_count_to_be_between", "expect_table_row_count_to_equal")  # of the frame: they name no metric
 POSITION = "position"  # results come back in another order once one of them has failed to compute
 RESULT_FORMAT = {"result_format": "COMPLETE", "unexpected_index_column_names": [PARTITION]}
 
@@ -44,6 +45,16 @@ def preload() -> threading.Thread:
     thread = threading.Thread(target=_great_expectations, name="import-great-expectations", daemon=True)
     thread.start()
     return thread
+
+
+def judged_columns(suite: Suite, known: Collection[str]) -> frozenset[str]:
+    """Those of the ``known`` columns whose metrics `judge` needs: the ones that the suite names.
+
+    All of them where it looks at the whole frame, and where it names one that is not known: the error lists what there is.
+    """
+    named = [_columns(expectation) for expectation in suite.expectations if expectation.type not in ABOUT_ROWS]
+    columns = frozenset(metric.partition(".")[2] for metrics in named for metric in metrics) - {""}
+    return columns if all(named) and columns.issubset(known) else frozenset(known)
 
 
 def judge(metrics: Sequence[PartitionMetrics], suite: Suite) -> tuple[Verdict, ...]:

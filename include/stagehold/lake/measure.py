@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -25,6 +25,7 @@ Scalar = int | float | Decimal | str | date | datetime
 
 LOW_BITS = 0xFFFFFFFF  # sums of whole hashes overflow, which is an error under ANSI; these do not below 2**31 rows
 HASH = f"{GROUP_PREFIX}hash"  # a reserved name, so that no column of the stage is hidden by it
+FOR_ONE_TASK = 4 * 1024 * 1024  # bytes; one task reads them in less time than it takes to bring the sums of many together
 HASH_BITS = 0xFFFFFFFFFFFFFFFF
 
 
@@ -52,16 +53,20 @@ class PartitionMetrics:
     columns: tuple[ColumnMetrics, ...]
 
 
-def measure(spark: SparkSession, staged: StagedWave, schema: StructType, partitions: Sequence[int]) -> tuple[PartitionMetrics, ...]:
+def measure(
+    spark: SparkSession, staged: StagedWave, schema: StructType, partitions: Sequence[int], judged: Collection[str]
+) -> tuple[PartitionMetrics, ...]:
     """Metrics of each of ``partitions``, in that order; one without rows has them too.
 
-    ``schema`` is that of the frame that was staged. Columns that Stagehold added do not count.
+    ``schema`` is that of the frame that was staged. Columns that Stagehold added do not count, and only those that are to be
+    ``judged`` are measured one by one: adding them all up would take longer than the fingerprint does.
     """
     fields = data_fields(schema)
-    measured = _rows(_measuring(spark, staged, fields)) if staged.files else {}
+    wanted = [field for field in fields if field.name in judged]
+    measured = _rows(_measuring(spark, staged, fields, wanted), typed=bool(wanted)) if staged.files else {}
     columns = _columns_digest(fields)
     return tuple(
-        _metrics(partition, measured.get(partition), fields, columns, _texts(staged, partition, fields)) for partition in partitions
+        _metrics(partition, measured.get(partition), wanted, columns, _texts(staged, partition, wanted)) for partition in partitions
     )
 
 
@@ -71,7 +76,8 @@ def fingerprints(spark: SparkSession, records: Sequence[PartitionRecord]) -> dic
 
     fields = data_fields(recorded_schema(records))
     aggregates = [aggregate.alias(str(position)) for position, aggregate in enumerate(_of_content())]
-    found = _rows(read_partitions(spark, records).withColumn(HASH, content_hash(fields)).groupBy(F.col(PARTITION)).agg(*aggregates))
+    hashed = read_partitions(spark, records).withColumn(HASH, content_hash(fields))
+    found = _rows(hashed.groupBy(F.col(PARTITION)).agg(*aggregates), typed=False)
     return {record.partition: _fingerprint(_columns_digest(fields), found.get(record.partition)) for record in records}
 
 
@@ -92,21 +98,25 @@ def _fingerprint(columns: str, row: Sequence[Any] | None) -> str:
     return f"{columns}-{rows}-{mixed & HASH_BITS:016x}-{low:x}"
 
 
-def _measuring(spark: SparkSession, staged: StagedWave, fields: Sequence[StructField]) -> DataFrame:
+def _measuring(spark: SparkSession, staged: StagedWave, fields: Sequence[StructField], wanted: Sequence[StructField]) -> DataFrame:
     """One row per partition; values are found by position, since column names may hold anything."""
     from pyspark.sql.types import IntegerType, StructType
 
     written = StructType([*fields]).add(PARTITION, IntegerType())
     frame = spark.read.schema(written).parquet(f"{spark_uri(staged.uri)}/{staged.folder}")
+    if sum(file.bytes for files in staged.files.values() for file in files) < FOR_ONE_TASK:
+        frame = frame.coalesce(1)
     aggregates = _of_content()
-    for field in fields:
+    for field in wanted:
         aggregates += _aggregates(field)
     named = [aggregate.alias(str(position)) for position, aggregate in enumerate(aggregates)]
     return frame.withColumn(HASH, content_hash(fields)).groupBy(PARTITION).agg(*named)
 
 
-def _rows(frame: DataFrame) -> Mapping[int, Sequence[Any]]:
-    """Aggregates by partition. By Arrow, since rows lose the zone of their timestamps."""
+def _rows(frame: DataFrame, *, typed: bool) -> Mapping[int, Sequence[Any]]:
+    """Aggregates by partition. ``typed`` ones by Arrow, which costs one more call: rows lose the zone of their timestamps."""
+    if not typed:
+        return {partition: values for partition, *values in frame.collect()}
     columns = [column.to_pylist() for column in frame.toArrow().columns]
     return {partition: values for partition, *values in zip(*columns, strict=True)}
 
@@ -149,9 +159,12 @@ def _column(name: str, values: Sequence[Any], texts: Mapping[str, tuple[str, str
 
 def _texts(staged: StagedWave, partition: int, fields: Sequence[StructField]) -> dict[str, tuple[str, str]]:
     """Least and greatest text per column, from the footers: aggregating text would double the cost of the pass."""
+    texts = [field.name for field in fields if field.dataType.typeName() == "string"]
+    if not texts:
+        return {}
     footers = [read_footer(staged.uri, file.path) for file in staged.files.get(partition, ())]
     found = {}
-    for name in (field.name for field in fields if field.dataType.typeName() == "string"):
+    for name in texts:
         ranges = [footer.columns[name] for footer in footers if footer.columns[name].nulls != footer.rows]
         if ranges and all(isinstance(one.minimum, str) for one in ranges):
             found[name] = (min(one.minimum for one in ranges), max(one.maximum for one in ranges))

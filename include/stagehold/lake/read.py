@@ -18,7 +18,7 @@ from stagehold.lake.location import spark_uri
 from stagehold.model.records import PartitionRecord
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
 PARTITION_IN_PATH = rf".*/{PARTITION}=(\d+)/[^/]*"
@@ -42,6 +42,13 @@ def recorded_schema(records: Sequence[PartitionRecord]) -> StructType:
     schemas = [_columns(schema) for schema in _by_schema(records)]
     common = set.intersection(*({field.name for field in schema} for schema in schemas))
     return StructType([field for field in schemas[0] if field.name in common or not is_reserved(field.name)]).add(PARTITION, IntegerType())
+
+
+def partition_of_file() -> Column:
+    """The partition of a row that was read from a staged file, for as long as Spark knows which file that is."""
+    from pyspark.sql import functions as F
+
+    return F.regexp_extract(F.col("_metadata.file_path"), PARTITION_IN_PATH, 1).cast("int")
 
 
 def _by_schema(records: Sequence[PartitionRecord]) -> Mapping[str, Sequence[PartitionRecord]]:
@@ -70,12 +77,10 @@ def _columns(schema: str) -> list[Any]:
 
 
 def _scan(spark: SparkSession, schema: str, records: Sequence[PartitionRecord]) -> DataFrame:
-    from pyspark.sql import functions as F
     from pyspark.sql.types import IntegerType, StructType
 
     columns = StructType(_columns(schema))
     paths = [f"{spark_uri(record.table)}/{file.path}" for record in records for file in record.files]
     if not paths:
         return spark.createDataFrame([], columns.add(PARTITION, IntegerType()))
-    partition = F.regexp_extract(F.col("_metadata.file_path"), PARTITION_IN_PATH, 1).cast("int")
-    return spark.read.schema(columns).parquet(*paths).withColumn(PARTITION, partition)
+    return spark.read.schema(columns).parquet(*paths).withColumn(PARTITION, partition_of_file())

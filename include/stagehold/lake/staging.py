@@ -7,7 +7,8 @@ recorded stay until we delete them, and an attempt that dies leaves nothing but 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,12 +20,14 @@ from stagehold.lake.location import TableLocation, spark_uri
 from stagehold.model.records import DataFile
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 DATA_FOLDER = "_data"
 # A reader of a stretch of a sorted file reads whole pages and, whatever the stretch, the dictionary of every column: so pages are
 # small, and a column with so many values that its dictionary would be large has none.
 EASY_TO_PRUNE = {"parquet.page.row.count.limit": "5000", "parquet.dictionary.page.size": str(64 * 1024)}
+# One task for each file, which is read whole: what Spark counts for opening a file fills a task, and none is too long for one.
+WHOLE_FILES = {"spark.sql.files.maxPartitionBytes": str(2**40), "spark.sql.files.openCostInBytes": str(2**40)}
 DATA_FILE = re.compile(r"_partition=(?P<partition>[^/]+)/[^/._][^/]*\.parquet")
 
 
@@ -63,13 +66,26 @@ def stage_frame(
     writer = writer.option("maxRecordsPerFile", rows_per_file)
     if sort_by:
         writer = writer.options(**EASY_TO_PRUNE)
-    writer.partitionBy(PARTITION).parquet(f"{spark_uri(location.uri)}/{folder}")
+    with _whole_files(frame.sparkSession) if arranged else nullcontext():
+        writer.partitionBy(PARTITION).parquet(f"{spark_uri(location.uri)}/{folder}")
     written = _written(location.uri, folder)
     strangers = {name: files for name, files in written.items() if name not in map(str, partitions)}
     if strangers:
         files_at(location.uri).delete(folder)
         raise StageContractBroken(location.stage, _describe(strangers, partitions))
     return StagedWave(location.uri, folder, {int(name): files for name, files in written.items()})
+
+
+@contextmanager
+def _whole_files(spark: SparkSession) -> Iterator[None]:
+    """For this query only: others do better with many small files in one task."""
+    for name, text in WHOLE_FILES.items():
+        spark.conf.set(name, text)
+    try:
+        yield
+    finally:
+        for name in WHOLE_FILES:
+            spark.conf.unset(name)
 
 
 def is_staging(location: TableLocation, attempt_id: str, wave: int) -> bool:

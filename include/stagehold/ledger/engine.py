@@ -48,6 +48,21 @@ class Database:
         with self._outages_named(), self._engine().execution_options(**{_WRITES: True}).begin() as connection:
             yield connection
 
+    @contextmanager
+    def kept_open(self) -> Iterator[None]:
+        """Hold a connection to a SQLite file, in which nothing is done, so that no other connection is ever the last one.
+
+        The last one to close moves the log into the file, which takes longer than most transactions. A child that is forked
+        inside the block would take the connection's file locks for its own, so nothing may fork there.
+        """
+        if self.url.get_backend_name() != "sqlite":
+            yield
+            return
+        with self._outages_named(), self._engine().connect() as connection:
+            connection.exec_driver_sql("SELECT count(*) FROM sqlite_master")  # a connection opens the file at its first query
+            connection.rollback()
+            yield
+
     def insert(self, table: Table) -> sqlite.Insert | postgresql.Insert:
         """An INSERT that may say what happens on conflict, which standard SQL cannot."""
         return sqlite.insert(table) if self.url.get_backend_name() == "sqlite" else postgresql.insert(table)

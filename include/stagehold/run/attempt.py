@@ -119,7 +119,7 @@ class RegionAttempt:
         for line in explain(plan, self.task.region.stages):
             self.progress(str(line))
         computing = [name for name in self._stored_stages if self._to_compute(name, plan)]
-        waves = self._compute(computing) if computing or self._verifies_all else 0
+        waves = self._compute(computing, plan) if computing or self._verifies_all else 0
         self._refuse_blocked(self._plan() if computing else plan)
         computed = sum(len(self._to_compute(name, plan)) for name in computing)
         self._reach(Point.BEFORE_FINISH)
@@ -204,8 +204,8 @@ class RegionAttempt:
             if blocked:
                 raise GateBlocked(name, blocked)
 
-    def _compute(self, names: list[str]) -> int:
-        """Run the stages that need it, one after the other; a later one may read an earlier one's new records.
+    def _compute(self, names: list[str], plan: ResumePlan) -> int:
+        """Run the stages that need it, one after the other; a later one may read an earlier one's new records, so it is planned anew.
 
         :raises PartitionDataMissing: when it failed and recorded data that is needed disappeared meanwhile.
         """
@@ -213,8 +213,8 @@ class RegionAttempt:
             preload()
         try:
             with session_of(self.attempt, self._died, self.settings, self.progress) as spark:
-                self._verify(names, spark)
-                return sum(self._run_stage(name, self._plan(), spark) for name in names)
+                self._verify(names, plan, spark)
+                return sum(self._run_stage(name, self._plan() if place else plan, spark) for place, name in enumerate(names))
         except StageholdError:
             raise
         except Exception as error:
@@ -227,12 +227,12 @@ class RegionAttempt:
     def _verifies_all(self) -> bool:
         return self.task.pipeline.verify is VerifyPolicy.ALWAYS
 
-    def _verify(self, computing: list[str], spark: SparkSession) -> None:
+    def _verify(self, computing: list[str], plan: ResumePlan, spark: SparkSession) -> None:
         """What is about to be read; if all is to be compared, what this region reuses as well."""
         edges = (edge.stage for name in self.task.region.stages for edge in self.task.pipeline.stage(name).inputs)
         read = [stage for stage in dict.fromkeys(edges) if computing and self.task.pipeline.stage(stage).output.type.stored]
         stages = dict.fromkeys((*read, *(self._stored_stages if self._verifies_all else ())))
-        verify_reused(list(stages), self._plan(), self.task, self.ledger, self.heartbeat.lease, spark, self.progress)
+        verify_reused(list(stages), plan, self.task, self.ledger, self.heartbeat.lease, spark, self.progress)
 
     def _run_stage(self, name: str, plan: ResumePlan, spark: SparkSession) -> int:
         decisions = self._to_compute(name, plan)

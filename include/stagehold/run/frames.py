@@ -1,7 +1,8 @@
 """Turns partitions to compute into one Spark frame: reads inputs, calls stage functions, marks each row's partition.
 
 A function is given just the rows of the partitions it computes: one partition's for source splits and `forward`
-inputs, the wave's key groups for `keyed` ones, everything for `broadcast` and `gather`.
+inputs, the wave's key groups for `keyed` ones, everything for `broadcast` and `gather`. One that makes its rows one by one
+is given many partitions' at once: it makes the same of them, and one scan of 16 files takes a third of the time of 16.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from stagehold.errors import StageContractBroken
 from stagehold.lake.columns import PARTITION, is_reserved
-from stagehold.lake.read import read_partitions, recorded_schema
+from stagehold.lake.read import partition_of_file, read_partitions, recorded_schema
 from stagehold.model.context import StageContext, is_stage
 from stagehold.model.key_groups import group_column, range_of
 from stagehold.model.records import PartitionRecord
@@ -24,12 +25,17 @@ from stagehold.plan.fusion import is_divisible
 from stagehold.plan.resume import Action, Decision
 from stagehold.run.intermediates import Intermediates
 from stagehold.run.key_columns import key_group, partition_of_key
+from stagehold.run.row_wise import WatchedContext, is_row_wise
 from stagehold.run.source_frames import SourceFrames
 from stagehold.run.sources import Sources
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import StructType
+
+
+MOST_AT_ONCE = 32  # partitions in one scan: telling a row's file from n others takes n comparisons
+MARK = f"{PARTITION}_mark"
 
 
 @dataclass(frozen=True)
@@ -60,6 +66,7 @@ class FrameBuilder:
     intermediates: Intermediates
     calls: dict[str, list[StageCall]] = field(default_factory=dict)
     _source_frames: dict[str, SourceFrames] = field(default_factory=dict)
+    _row_wise: set[str] = field(default_factory=set)
 
     def check(self, stage: Stage, partition: int) -> StructType:
         """The schema of `output`, after proving on one partition that the function's frame can be cut and stored.
@@ -71,7 +78,7 @@ class FrameBuilder:
         frame = self._call(stage, (partition,), keep_partition=stage.per_wave)
         if not hasattr(frame, "toArrow"):
             raise StageContractBroken(stage.name, f"its function returned {type(frame).__name__}, not a DataFrame")
-        schema = frame.schema
+        schema = self._schema(stage, frame, partition)
         columns = schema.fieldNames()
         if stage.per_wave and PARTITION not in columns:
             raise StageContractBroken(stage.name, f"its function dropped the column {PARTITION}, which a per_wave function must keep")
@@ -83,6 +90,21 @@ class FrameBuilder:
         if absent:
             raise StageContractBroken(stage.name, f"its output has no key column {', '.join(absent)}; it has {', '.join(columns)}")
         return self._output_schema(stage, schema)
+
+    def _schema(self, stage: Stage, frame: DataFrame, partition: int) -> StructType:
+        """The columns of the function's frame, and on the way whether Spark can tell the file of each of its rows."""
+        from pyspark.errors import AnalysisException
+        from pyspark.sql.types import StructType
+
+        together = self._together(stage, (partition,), MARK)
+        if together is None:
+            return frame.schema
+        try:
+            fields = together.schema.fields
+        except AnalysisException:
+            return frame.schema
+        self._row_wise.add(stage.name)
+        return StructType([field for field in fields if field.name != MARK])
 
     def _output_schema(self, stage: Stage, schema: StructType) -> StructType:
         """What `output` adds to the columns of the stage's function, in its order."""
@@ -119,16 +141,53 @@ class FrameBuilder:
         return [(reader, edge) for reader, edge in edges if edge.exchange is Exchange.KEYED]
 
     def _computed(self, stage: Stage, partitions: tuple[int, ...]) -> DataFrame:
-        from pyspark.sql import functions as F
 
         if _is_keyed(stage):
             partition = partition_of_key(stage.key, stage.partitions, stage.max_parallelism)
             return self._call(stage, partitions).withColumn(PARTITION, partition)
         if stage.per_wave:
             return self._call(stage, partitions, keep_partition=True)
+        if len(partitions) > 1 and stage.name in self._row_wise:
+            starts = range(0, len(partitions), MOST_AT_ONCE)
+            return _union([self._many(stage, partitions[start : start + MOST_AT_ONCE]) for start in starts])
+        return self._one_by_one(stage, partitions)
+
+    def _one_by_one(self, stage: Stage, partitions: tuple[int, ...]) -> DataFrame:
+        from pyspark.sql import functions as F
+
         frames = [(partition, self._call(stage, (partition,))) for partition in partitions]
         arranged = self.is_arranged(stage)
         return _union([(one.coalesce(1) if arranged else one).withColumn(PARTITION, F.lit(partition)) for partition, one in frames])
+
+    def _many(self, stage: Stage, partitions: tuple[int, ...]) -> DataFrame:
+        together = self._together(stage, partitions, PARTITION)
+        return self._one_by_one(stage, partitions) if together is None else together
+
+    def _together(self, stage: Stage, partitions: tuple[int, ...], column: str) -> DataFrame | None:
+        """The function's rows for all ``partitions``, with each row's partition; None if that cannot be told after one call."""
+        read = self._one_scan(stage, partitions)
+        if read is None:
+            return None
+        given, partition = read
+        context = WatchedContext.of(self.context(stage, partitions))
+        frame = self._function(stage)(context, **{stage.inputs[0].stage if stage.inputs else "source": given})
+        return None if context.asked or not is_row_wise(frame, given) else frame.withColumn(column, partition)
+
+    def _one_scan(self, stage: Stage, partitions: tuple[int, ...]) -> tuple[DataFrame, Column] | None:
+        """All that the function reads, and how its file tells a row's partition, if each partition has one file of its own."""
+        if stage.per_wave:
+            return None
+        if stage.source is not None:
+            return self._splits(stage).together(partitions)
+        (edge, *others) = stage.inputs
+        producer = self.pipeline.stage(edge.stage)
+        if others or edge.exchange is not Exchange.FORWARD or not producer.output.type.stored:
+            return None
+        records = [record for record in self._records(producer, partitions) if record.files]
+        if any(len(record.files) > 1 for record in records) or len({record.attempt_id for record in records}) != 1:
+            return None
+        reserved = [column for column in recorded_schema(records).fieldNames() if is_reserved(column)]
+        return read_partitions(self.spark, records).drop(*reserved), partition_of_file()
 
     def _call(self, stage: Stage, partitions: tuple[int, ...], *, keep_partition: bool = False) -> DataFrame:
         """Call the stage's function with its inputs for ``partitions``."""
@@ -153,9 +212,11 @@ class FrameBuilder:
     def _source(self, stage: Stage, partitions: tuple[int, ...], *, keep_partition: bool) -> DataFrame:
         from pyspark.sql import functions as F
 
-        frames = self._source_frames.setdefault(stage.name, SourceFrames(self.spark, stage.name, self.sources.of(stage)))
-        splits = [(partition, frames.frame(partition)) for partition in partitions]
+        splits = [(partition, self._splits(stage).frame(partition)) for partition in partitions]
         return _union([frame.withColumn(PARTITION, F.lit(partition)) if keep_partition else frame for partition, frame in splits])
+
+    def _splits(self, stage: Stage) -> SourceFrames:
+        return self._source_frames.setdefault(stage.name, SourceFrames(self.spark, stage.name, self.sources.of(stage)))
 
     def _input(self, stage: Stage, edge: Input, partitions: tuple[int, ...], *, keep_partition: bool) -> DataFrame:
         """What ``edge`` gives the function, without the columns that are ours."""

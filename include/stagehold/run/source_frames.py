@@ -19,9 +19,10 @@ from stagehold.model.spec_source import INFER, Source, SourceKind
 from stagehold.run.source_reading import SourceReading, Split
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+    from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
     from pyspark.sql.types import StructType
 
+PLAIN_NAME = re.compile(r"[\w.-]+")  # the same in a path and in a URI
 SPECIAL = re.compile(r"([\\\[\]{}*?])")  # Spark takes every path for a glob
 
 
@@ -39,16 +40,42 @@ class SourceFrames:
         :raises SourceChanged: a file of it is no longer what was taken
         """
         split = self.reading.splits[partition]
-        spoiled = [self.reading.spoiled[file.path] for file in split.files if file.path in self.reading.spoiled]
-        if spoiled:
-            raise SourceChanged(self.stage, spoiled)
+        self._refuse_spoiled(split.files)
         if split.condition is not None:
             return self._database(split)
         if not split.files:
             return self.spark.createDataFrame([], self._schema)
+        return self._files(split.files)
+
+    def _files(self, files: Sequence[SourceFile]) -> DataFrame:
         if self._source.kind is SourceKind.DELTA:
-            return self._table(split.files)
-        return self._reader.schema(self._schema).load(_paths(split.files))
+            return self._table(files)
+        return self._reader.schema(self._schema).load(_paths(files))
+
+    def together(self, partitions: Sequence[int]) -> tuple[DataFrame, Column] | None:
+        """The rows of many splits in one scan, and how a row's file tells its split; None unless each split is one plain file.
+
+        :raises SourceChanged: as `frame` does
+        """
+        from pyspark.sql import functions as F
+
+        taken = [(partition, file) for partition in partitions for file in self.reading.splits[partition].files]
+        names = [file.path.rpartition("/")[2] for _, file in taken]
+        of_files = bool(taken) and not any(file.partition for _, file in taken)
+        if not of_files or not len(taken) == len({*names}) == len({partition for partition, _ in taken}):
+            return None
+        if not all(map(PLAIN_NAME.fullmatch, names)):
+            return None
+        files = [file for _, file in taken]
+        self._refuse_spoiled(files)
+        place = F.array_position(F.array(*map(F.lit, names)), F.col("_metadata.file_name"))
+        partition = F.element_at(F.array(*(F.lit(partition) for partition, _ in taken)), place.cast("int"))
+        return self._files(files), partition
+
+    def _refuse_spoiled(self, files: Sequence[SourceFile]) -> None:
+        spoiled = [self.reading.spoiled[file.path] for file in files if file.path in self.reading.spoiled]
+        if spoiled:
+            raise SourceChanged(self.stage, spoiled)
 
     @property
     def _source(self) -> Source:

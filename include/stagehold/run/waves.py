@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stagehold.errors import GateBlocked, NotDeterministic
-from stagehold.gates.judge import Verdict, judge
+from stagehold.gates.judge import Verdict, judge, judged_columns
 from stagehold.gates.suite import Severity, Suite
+from stagehold.lake.columns import data_fields
 from stagehold.lake.commit import Landed
 from stagehold.lake.committer import Committer
 from stagehold.lake.file_sizing import FileSizer
@@ -129,7 +130,7 @@ class StageRunner:
             )
         written = time.monotonic()
         self._reach(Point.AFTER_WRITE, wave)
-        metrics = measure(self.frames.spark, staged, schema, partitions)
+        metrics = measure(self.frames.spark, staged, schema, partitions, self._judged(schema))
         self._reach(Point.AFTER_MEASURE, wave)
         right = self.rights.secure(self.stage.name, decisions)
         taken = [decision for decision in decisions if decision.partition in right.partitions]
@@ -137,6 +138,9 @@ class StageRunner:
         ended = time.monotonic()
         files = [file for some in staged.files.values() for file in some]
         return WaveDone(refused, files, MeasuredWave(len(decisions), ended - started, ended - written))
+
+    def _judged(self, schema: StructType) -> frozenset[str]:
+        return judged_columns(self.suite, [field.name for field in data_fields(schema)]) if self.suite else frozenset()
 
     def _deliver(
         self,
