@@ -101,13 +101,15 @@ class Bench:
     folder: Path
 
     def bytes_read(self) -> dict[str, dict[str, int]]:
-        """Bytes by reader and input: what is recorded, what one wave over all reads, and the sum of what eight read."""
+        """Bytes by reader and input, and of all: what is recorded, what one wave over all reads, and the sum of what eight read."""
         readers = [(self.pipeline.stage(name), edge) for name in READERS for edge in self.pipeline.stage(name).inputs]
         alone = {"name": "reader", "job": PASS_ON}
-        return {
+        found = {
             f"{reader.name} reads {edge.stage}": self._bytes_of(reader.model_copy(update={**alone, "inputs": (edge,), "key": edge.key}))
             for reader, edge in readers
         }
+        kinds = next(iter(found.values()))
+        return {**found, "all of them": {kind: sum(sizes[kind] for sizes in found.values()) for kind in kinds}}
 
     def _bytes_of(self, reader: Stage) -> dict[str, int]:
         everything = tuple(range(reader.partitions))
