@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from stagehold.errors import GateErrored
-from stagehold.gates.judge import judge, preload
+from stagehold.gates.judge import judge, judged_columns, preload
 from stagehold.gates.suite import Expectation, Severity, Suite
 from stagehold.lake.measure import ColumnMetrics, PartitionMetrics
 
@@ -142,3 +142,19 @@ def test_preloading_imports_in_the_background():
     thread = preload()
     thread.join(60)
     assert not thread.is_alive()
+
+
+@pytest.mark.parametrize(
+    ("expectations", "columns"),
+    [
+        ([between("rows", min_value=1)], set()),
+        ([between("rows", min_value=1), between("nulls.a", max_value=0)], {"a"}),
+        ([between("maximum.a.b", max_value=0)], {"a.b"}),
+        ([Expectation("expect_column_pair_values_to_be_equal", {"column_A": "nulls.a", "column_B": "total.c"})], {"a", "c"}),
+        ([Expectation("expect_table_row_count_to_equal", {"value": 3})], set()),
+        ([Expectation("expect_table_columns_to_match_set", {"column_set": ["partition"]})], {"a", "a.b", "c"}),
+        ([between("minimum.amont", min_value=0)], {"a", "a.b", "c"}),
+    ],
+)
+def test_columns_that_a_suite_does_not_name_need_no_metrics(expectations, columns):
+    assert judged_columns(suite(*expectations), ["a", "a.b", "c"]) == columns

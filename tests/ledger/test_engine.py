@@ -127,3 +127,21 @@ def test_a_closed_ledger_connects_anew(ledger):
     ledger.runs.start(run())
     ledger.close()
     assert ledger.runs.get("run-1") == run()
+
+
+def test_a_database_that_is_kept_open_keeps_its_log_and_lets_others_write(tmp_path):
+    database = Database(f"sqlite:///{tmp_path / 'ledger.db'}")
+    with Ledger.open(f"sqlite:///{tmp_path / 'ledger.db'}"):
+        log = tmp_path / "ledger.db-wal"
+        with database.kept_open():
+            for number in range(3):
+                with database.writing() as connection:
+                    connection.execute(text(f"CREATE TABLE t{number} (n)"))
+                assert log.stat().st_size > 0  # the last connection that closes would have taken it away
+        assert not log.exists()
+
+
+def test_an_outage_inside_a_database_that_is_kept_open_is_named(tmp_path):
+    (tmp_path / "ledger.db").write_text("no database " * 100)
+    with pytest.raises(LedgerUnavailable, match="not a database"), Database(f"sqlite:///{tmp_path / 'ledger.db'}").kept_open():
+        pass
