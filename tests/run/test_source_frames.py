@@ -48,6 +48,29 @@ def test_parquet_files_may_have_any_name(frames, tmp_path):
     assert source.frame(1).schema == source.frame(0).schema
 
 
+def test_splits_of_one_plain_file_each_can_be_read_together(frames, tmp_path):
+    for name in "abc":
+        pq.write_table(pa.table({"n": [name]}), tmp_path / f"{name}-1.parquet")
+    source = frames(kind="parquet", splits=3)
+    frame, partition = source.together((0, 2))
+    found = frame.withColumn("partition", partition).collect()
+    assert sorted(map(tuple, found)) == [(row.n, split) for split in (0, 2) for row in source.frame(split).collect()]
+
+
+@pytest.mark.parametrize("names", [["a", "b", "c"], ["a b", "c"], ["a/d", "b/d"], []], ids=["several", "spaces", "same name", "none"])
+def test_other_splits_cannot_be_read_together(frames, tmp_path, names):
+    for name in names:
+        Path(tmp_path, name).parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table({"n": [name]}), tmp_path / f"{name}.parquet")
+    assert frames(kind="parquet", path="${lake}").together((0, 1)) is None
+
+
+def test_a_source_with_a_column_that_hides_the_file_is_not_read_together(frames, tmp_path):
+    for name in "ab":
+        pq.write_table(pa.table({"n": [name], "_metadata": [name]}), tmp_path / f"{name}.parquet")
+    assert frames(kind="parquet").together((0, 1)) is None
+
+
 CSV = "id int, name string, price decimal(10,2)"
 
 

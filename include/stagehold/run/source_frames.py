@@ -64,7 +64,7 @@ class SourceFrames:
         of_files = bool(taken) and not any(file.partition for _, file in taken)
         if not of_files or not len(taken) == len({*names}) == len({partition for partition, _ in taken}):
             return None
-        if not all(map(PLAIN_NAME.fullmatch, names)):
+        if not all(map(PLAIN_NAME.fullmatch, names)) or any(map(is_reserved, self._schema.fieldNames())):
             return None
         files = [file for _, file in taken]
         self._refuse_spoiled(files)
