@@ -1,8 +1,7 @@
 """The sample pipeline as one PySpark job that somebody wrote by hand: the same functions, tables written by delta-spark.
 
-``python hand_written.py LAKE OUT RUNS --layout partitioned|plain`` prints the seconds of each of RUNS runs as JSON; the first
-one has a cold engine. ``partitioned`` cuts every table into the 16 partitions that the pipeline has, as a job must that is to
-be repaired partition by partition; ``plain`` lets Spark choose the files.
+``python hand_written.py LAKE OUT RUNS`` prints the seconds of each of RUNS runs as JSON; the first one has a cold engine. Every
+table is cut into the 16 partitions that the pipeline has, as a job must that is to be repaired partition by partition.
 """
 
 from __future__ import annotations
@@ -36,14 +35,13 @@ def main() -> None:
     parser.add_argument("lake")
     parser.add_argument("out")
     parser.add_argument("runs", type=int)
-    parser.add_argument("--layout", choices=("partitioned", "plain"), default="partitioned")
     parser.add_argument("--cores", type=int, default=2)
     asked = parser.parse_args()
     began = time.perf_counter()
     spark = session(asked.cores)
     seconds = []
     for run in range(asked.runs):
-        run_job(spark, Path(asked.lake), Path(asked.out) / str(run), partitioned=asked.layout == "partitioned")
+        run_job(spark, Path(asked.lake), Path(asked.out) / str(run))
         ended = time.perf_counter()
         seconds.append(ended - began)
         began = ended
@@ -71,14 +69,14 @@ def session(cores: int) -> SparkSession:
     return builder.getOrCreate()
 
 
-def run_job(spark: SparkSession, lake: Path, out: Path, *, partitioned: bool) -> None:
+def run_job(spark: SparkSession, lake: Path, out: Path) -> None:
     raw = {name: spark.read.parquet(str(lake / "raw" / name)) for name in ("customer", "orders", "lineitem")}
     context = StageContext("hand", "written", "now", None, (), 0)
 
     def kept(name: str, frame: DataFrame) -> DataFrame:
         """Every stage writes its table and the next one reads it, as stages of a nightly job do."""
         path = str(out / name)
-        if partitioned and name in KEYS:
+        if name in KEYS:
             frame = frame.withColumn("_partition", F.pmod(F.crc32(F.col(KEYS[name]).cast("string").cast("binary")), F.lit(PARTITIONS)))
             frame = frame.repartitionById(PARTITIONS, F.col("_partition").cast("int"))
             frame.write.format("delta").partitionBy("_partition").save(path)

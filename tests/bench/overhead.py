@@ -39,7 +39,6 @@ from stagehold.settings import Settings, load_settings
 RESULTS = Path(__file__).parent / "results" / "overhead.json"
 HAND_WRITTEN = Path(__file__).parent / "hand_written.py"
 PIPELINE = "shipping_priority"
-LAYOUTS = ("partitioned", "plain")
 
 
 def main() -> None:
@@ -70,13 +69,11 @@ def pair(settings: Settings, folder: Path, number: int) -> dict[str, float]:
             started = time.perf_counter()
             run_locally(request(settings, f"{word}-{number}"), settings, quiet)
             found[f"ours {word}"] = time.perf_counter() - started
-    for layout in LAYOUTS:
-        command = [sys.executable, str(HAND_WRITTEN), settings.lake_uri, f"{folder}/{layout}-{number}", "2", "--layout", layout]
-        started = time.perf_counter()
-        answer = subprocess.run(command, env=environment(settings), check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        whole = time.perf_counter() - started
-        _, warm = json.loads(answer.stdout)
-        found |= {f"{layout} cold": whole - warm, f"{layout} warm": warm}
+    command = [sys.executable, str(HAND_WRITTEN), settings.lake_uri, f"{folder}/by-hand-{number}", "2"]
+    started = time.perf_counter()
+    answer = subprocess.run(command, env=environment(settings), check=True, capture_output=True)
+    _, found["by hand warm"] = json.loads(answer.stdout)
+    found["by hand cold"] = time.perf_counter() - started - found["by hand warm"]
     print({name: round(seconds, 1) for name, seconds in found.items()}, flush=True)
     return found
 
@@ -164,11 +161,7 @@ def clocked(transaction: Callable[..., Any], took: dict[str, float], name: str) 
 
 
 def show(scale: float, very_first: float, measured: list[dict[str, float]], shares: dict[str, float]) -> None:
-    ratios = {
-        f"{kind}, against a {layout} job": [one[f"ours {kind}"] / one[f"{layout} {kind}"] for one in measured]
-        for kind in ("warm", "cold")
-        for layout in LAYOUTS
-    }
+    ratios = {kind: [one[f"ours {kind}"] / one[f"by hand {kind}"] for one in measured] for kind in ("warm", "cold")}
     facts = {"machine": platform.platform(), "cores": os.cpu_count(), "load": os.getloadavg(), "python": platform.python_version()}
     facts |= {package: version(package) for package in ("pyspark", "delta-spark", "deltalake")}
     facts |= {"scale": scale, "at": datetime.now(UTC).isoformat(timespec="seconds")}
@@ -176,7 +169,7 @@ def show(scale: float, very_first: float, measured: list[dict[str, float]], shar
         json.dumps(facts | {"very first run": very_first, "seconds": measured, "ratios": ratios, "one warm run": shares}, indent=2) + "\n"
     )
     for name, found in ratios.items():
-        print(f"{name:36} median {statistics.median(found):.2f}  ({', '.join(f'{ratio:.2f}' for ratio in sorted(found))})")
+        print(f"{name:4} ours / by hand: median {statistics.median(found):.2f}  ({', '.join(f'{ratio:.2f}' for ratio in sorted(found))})")
     for name, seconds in shares.items():
         print(f"{name:36} {seconds:6.2f} s  {seconds / shares['whole run']:.1%}")
 

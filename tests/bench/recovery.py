@@ -56,8 +56,10 @@ def main() -> None:
         settings = write_project(Path(folder), rows)
         with spark_server(settings):
             run(settings, "warm-up")
-            measured = [pair(settings, number) for number in range(pairs)]
-    show(rows, measured)
+            measured: list[dict[str, float]] = []
+            for number in range(pairs):
+                measured.append(pair(settings, number))
+                show(rows, measured)  # every time, so that what was measured stays when somebody ends it
 
 
 def write_project(folder: Path, rows: int) -> Settings:

@@ -136,3 +136,14 @@ def test_people_are_shown_a_table(scene):
     assert "would be deleted: no record and no commit knows of it." in shown
     CliRunner().invoke(app, ["sweep"], env=environment)
     assert "0 bytes deleted." in CliRunner().invoke(app, ["sweep"], env=environment).stdout
+
+
+def test_a_bad_pipeline_file_hides_no_other_pipeline(scene):
+    table, _ = scene.attempt(1)
+    table.wave({0: [A]})
+    Path(scene.settings.pipelines, "bad.yaml").write_text("pipeline: [")
+    result = CliRunner().invoke(app, ["sweep"], env=dict(scene.settings.environment))
+    assert result.exit_code == 1
+    assert "not swept: " in result.stderr
+    assert "bad.yaml has 1 problem" in result.stderr
+    assert scene.data_files() == set()

@@ -113,6 +113,17 @@ def test_a_changed_function_runs_again_with_its_readers_only(bench):
     assert bench.run().counts == (4, 9)
 
 
+def test_with_early_cutoff_equal_content_leaves_the_readers_alone(bench):
+    file = Path(bench.settings.pipelines) / "toy.yaml"
+    file.write_text(file.read_text() + "early_cutoff: true\n")
+    bench.run()
+    jobs = Path(bench.settings.project) / "toy_jobs.py"
+    jobs.write_text(jobs.read_text().replace('F.col("number") % 7', 'F.pmod(F.col("number"), F.lit(7))'))
+    assert bench.run().counts == (9, 4)
+    assert bench.run().counts == (13, 0)
+    assert bench.published() == bench.expected()
+
+
 def test_restore_from_a_stage_takes_the_earlier_ones_as_they_are(bench):
     bench.run()
     restored = bench.run("--restore-from-stage", "by_colour", "--run-id", "restore")

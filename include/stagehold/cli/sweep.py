@@ -19,18 +19,28 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would go
 
 
 def sweep(dry_run: DryRun = False, as_json: AsJson = False) -> None:
-    """Delete files of dead attempts that no record and no commit knows of."""
+    """Delete files of dead attempts that no record and no commit knows of.
+
+    What a pipeline with a bad file left stays, and the command ends with 1 to say so.
+    """
     from stagehold.ledger.ledger import Ledger
-    from stagehold.model.spec_file import load_pipelines
+    from stagehold.model.spec import Pipeline
+    from stagehold.model.spec_file import load_each_pipeline
     from stagehold.run.sweeping import sweep_lake
 
     settings = load_settings()
+    results = load_each_pipeline(settings)
+    unread = [result for result in results if not isinstance(result, Pipeline)]
     with Ledger.open(settings.ledger_url) as ledger:
-        sweeps = sweep_lake(load_pipelines(settings), ledger, settings, dry_run=dry_run)
+        sweeps = sweep_lake([result for result in results if isinstance(result, Pipeline)], ledger, settings, dry_run=dry_run)
     if as_json:
         print_document({"dry_run": dry_run, "bytes": sum(one.bytes for one in sweeps), "regions": [_document(one) for one in sweeps]})
     else:
         _show(sweeps, dry_run=dry_run)
+    for error in unread:
+        typer.echo(f"not swept: {error}", err=True)
+    if unread:
+        raise typer.Exit(1)
 
 
 def _show(sweeps: Sequence[RegionSweep], *, dry_run: bool) -> None:

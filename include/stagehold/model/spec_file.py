@@ -31,19 +31,6 @@ def build_pipeline(declaration: Mapping[str, Any], *, project: Path, suites: Pat
     return _pipeline(plain_document(declaration, IN_PYTHON), project=project, suites=suites)
 
 
-def load_pipelines(settings: Settings) -> tuple[Pipeline, ...]:
-    """Every pipeline of the pipelines folder, by file name.
-
-    :raises InvalidSpec: for the first file that has problems, or whose pipeline has the name of an earlier one
-    """
-    pipelines = []
-    for result in load_each_pipeline(settings):
-        if isinstance(result, InvalidSpec):
-            raise result
-        pipelines.append(result)
-    return tuple(pipelines)
-
-
 def load_each_pipeline(settings: Settings) -> tuple[Pipeline | InvalidSpec, ...]:
     """Every file of the folder as a pipeline, or as what is wrong with it, so that a bad file leaves the others usable."""
     pipelines: dict[str, Pipeline] = {}
