@@ -14,6 +14,7 @@ import tempfile
 import time
 import traceback
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -45,25 +46,26 @@ class Outcome:
 def main() -> int:
     asked = _arguments()
     numbers = [asked.only] if asked.only else list(range(1, asked.runs + 1))
+    outcomes: list[Outcome] = []
     with tempfile.TemporaryDirectory(prefix="chaos-") as folder:
-        outcomes = chaos(Path(folder), asked.seed, numbers)
-    if asked.results:
-        _write(Path(asked.results), asked.seed, outcomes)
+        for outcome in chaos(Path(folder), asked.seed, numbers):
+            outcomes.append(outcome)
+            print(_line(outcome), flush=True)
+            if asked.results:
+                _write(Path(asked.results), asked.seed, outcomes)  # every time, so that what was found stays when somebody ends it
     return report(asked.seed, outcomes)
 
 
-def chaos(folder: Path, seed: int, numbers: list[int]) -> list[Outcome]:
+def chaos(folder: Path, seed: int, numbers: list[int]) -> Iterator[Outcome]:
     """Stops at the first run in which something is wrong."""
     bench = Workbench.make(folder, "")
     bench = Workbench(replace(bench.settings, spark_port=free_port(), spark_memory="1g", spark_java_options=QUICK_JAVA))
-    outcomes: list[Outcome] = []
     with spark_server(bench.settings):
         for number in numbers:
-            outcomes.append(_run(bench, seed, number))
-            print(_line(outcomes[-1]), flush=True)
-            if outcomes[-1].violation:
+            outcome = _run(bench, seed, number)
+            yield outcome
+            if outcome.violation:
                 break
-    return outcomes
 
 
 def report(seed: int, outcomes: list[Outcome]) -> int:
