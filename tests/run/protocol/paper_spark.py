@@ -5,7 +5,7 @@ Everything else of an attempt is the real thing: leases, planning, adoption, hea
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -98,7 +98,9 @@ class PaperWriter:
         return StagedWave(location.uri, f"_data/{attempt_id}/{wave}", {partition: some for partition, some in files.items() if some})
 
 
-def measure(spark: object, staged: StagedWave, schema: object, partitions: Sequence[int]) -> tuple[PartitionMetrics, ...]:
+def measure(
+    spark: object, staged: StagedWave, schema: object, partitions: Sequence[int], judged: Collection[str]
+) -> tuple[PartitionMetrics, ...]:
     return tuple(_metrics(partition, _read(staged.uri, staged.files.get(partition, ()))) for partition in partitions)
 
 
