@@ -11,8 +11,8 @@ BIN := $(VENV)/bin
 COMPILE := pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command "make lock"
 
 # Each kind of test is its own process: Airflow and Spark keep state in the process that imports them.
-FAST := not spark and not airflow and not e2e and not browser
-SPARK := spark and not airflow and not e2e and not browser
+FAST := not spark and not slow and not airflow and not e2e and not browser
+SPARK := (spark or slow) and not airflow and not e2e and not browser
 AIRFLOW := airflow and not e2e and not browser
 E2E := e2e and not browser
 BROWSER := browser
@@ -37,7 +37,7 @@ test-fast: setup ## tests that need neither Spark nor Airflow, under a minute
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "$(FAST)"
 
 test-spark: setup
-	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "$(SPARK)"
+	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "$(SPARK)"
 
 test-airflow: setup
 	@$(BIN)/python -m pytest -m "$(AIRFLOW)"

@@ -35,7 +35,7 @@ def test_every_marked_test_is_run_by_exactly_one_target() -> None:
     text = (PROJECT / "Makefile").read_text()
     expressions = re.findall(r"^[A-Z0-9]+ := (.*(?:spark|browser).*)$", text, re.MULTILINE)
     assert len(expressions) == 5
-    markers = ("spark", "airflow", "e2e", "browser")
+    markers = ("spark", "slow", "airflow", "e2e", "browser")
     for chosen in range(2 ** len(markers)):
         values = {marker: bool(chosen >> position & 1) for position, marker in enumerate(markers)}
         assert sum(bool(eval(expression, {}, values)) for expression in expressions) == 1, values

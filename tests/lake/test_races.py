@@ -11,6 +11,8 @@ from tests.lake.slow_store import slow_store
 
 from stagehold.lake.commit import committed
 
+pytestmark = pytest.mark.slow
+
 
 def test_of_two_attempts_that_race_the_newer_wins_and_no_row_is_lost_or_twice(tmp_path: Path) -> None:
     older = PaperTable.own(str(tmp_path))

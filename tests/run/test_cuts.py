@@ -170,6 +170,7 @@ def _compete(number: int, share: Cut, table: PaperTable, url: str, barrier: Barr
     answers.put(number)
 
 
+@pytest.mark.slow
 def test_of_cuts_that_race_every_partition_ends_with_one_attempts_rows_and_the_ledger_agrees(table, ledger, tmp_path):
     cuts: tuple[Cut, ...] = (None, *HALVES, *QUARTERS, *shares(PARTITIONS, 3))
     context = get_context("spawn")

@@ -142,5 +142,5 @@ class Protocol(RuleBasedStateMachine):
         self.world.check()
 
 
-TestProtocol = Protocol.TestCase
+TestProtocol = pytest.mark.slow(Protocol.TestCase)
 TestProtocol.settings = settings(max_examples=10, stateful_step_count=30, deadline=None, derandomize=True, database=None)
