@@ -56,7 +56,7 @@ class Scene:
         return json.loads(result.stdout)
 
 
-@pytest.fixture(params=["folder", "s3"])
+@pytest.fixture(params=["folder", pytest.param("s3", marks=pytest.mark.slow)])
 def scene(request: pytest.FixtureRequest, tmp_path: Path):
     settings = replace(Workbench.make(tmp_path, NOWHERE).settings, sweep_after_seconds=0)
     if request.param == "s3":

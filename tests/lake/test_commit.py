@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 
 import pyarrow as pa
@@ -31,12 +30,19 @@ def publish(location: TableLocation, wave: WaveCommit) -> int:
     return StagedCommitter().publish(location, wave).version
 
 
-@pytest.fixture(params=product(("own", "published"), ("folder", "s3")), ids="-".join)
-def table(request: pytest.FixtureRequest) -> PaperTable:
+PLACES = ("folder", pytest.param("s3", marks=pytest.mark.slow))  # moto answers slowly
+
+
+@pytest.fixture(params=PLACES)
+def place(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(params=("own", "published"))
+def table(request: pytest.FixtureRequest, place: str) -> PaperTable:
     """Every rule holds for a stage's own table and for one interval's share of a published one, wherever the lake is."""
-    kind, place = request.param
     lake = request.getfixturevalue("s3_lake" if place == "s3" else "tmp_path")
-    return getattr(PaperTable, kind)(str(lake))
+    return getattr(PaperTable, request.param)(str(lake))  # type: ignore[no-any-return]
 
 
 @pytest.fixture

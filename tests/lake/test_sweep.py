@@ -91,7 +91,7 @@ def test_what_goes_is_just_what_nobody_keeps(present, dead, kept):
 # With a real table
 
 
-@pytest.fixture(params=["folder", "s3"])
+@pytest.fixture(params=["folder", pytest.param("s3", marks=pytest.mark.slow)])
 def table(request: pytest.FixtureRequest) -> PaperTable:
     return PaperTable.published(str(request.getfixturevalue("s3_lake" if request.param == "s3" else "tmp_path")))
 
