@@ -57,7 +57,9 @@ def test_splits_of_one_plain_file_each_can_be_read_together(frames, tmp_path):
     assert sorted(map(tuple, found)) == [(row.n, split) for split in (0, 2) for row in source.frame(split).collect()]
 
 
-@pytest.mark.parametrize("names", [["a", "b", "c"], ["a b", "c"], ["a/d", "b/d"]], ids=["several", "spaces", "same name"])
+@pytest.mark.parametrize(
+    "names", [["a", "b", "c"], ["a b", "c"], ["a/d", "b/d"], ["ä", "b"]], ids=["several", "spaces", "same name", "no ASCII"]
+)
 def test_other_splits_cannot_be_read_together(frames, tmp_path, names):
     for name in names:
         Path(tmp_path, name).parent.mkdir(parents=True, exist_ok=True)

@@ -79,14 +79,12 @@ def stage_frame(
 
 @contextmanager
 def _whole_files(spark: SparkSession) -> Iterator[None]:
-    """For this query only: others do better with many small files in one task."""
+    """For this query only: others do better with many small files in one task. After an error the session ends anyway."""
     for name, text in WHOLE_FILES.items():
         spark.conf.set(name, text)
-    try:
-        yield
-    finally:
-        for name in WHOLE_FILES:
-            spark.conf.unset(name)
+    yield
+    for name in WHOLE_FILES:
+        spark.conf.unset(name)
 
 
 def is_staging(location: TableLocation, attempt_id: str, wave: int) -> bool:

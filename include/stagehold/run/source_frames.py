@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
     from pyspark.sql.types import StructType
 
-PLAIN_NAME = re.compile(r"[\w.-]+")  # the same in a path and in a URI
+PLAIN_NAME = re.compile(r"[\w.-]+", re.ASCII)  # the same in a path and in a URI
 SPECIAL = re.compile(r"([\\\[\]{}*?])")  # Spark takes every path for a glob
 
 
