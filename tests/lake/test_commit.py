@@ -38,11 +38,12 @@ def place(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture(params=("own", "published"))
+@pytest.fixture(params=(PaperTable.own, PaperTable.published), ids=("own", "published"))
 def table(request: pytest.FixtureRequest, place: str) -> PaperTable:
     """Every rule holds for a stage's own table and for one interval's share of a published one, wherever the lake is."""
     lake = request.getfixturevalue("s3_lake" if place == "s3" else "tmp_path")
-    return getattr(PaperTable, request.param)(str(lake))  # type: ignore[no-any-return]
+    made: PaperTable = request.param(str(lake))
+    return made
 
 
 @pytest.fixture
