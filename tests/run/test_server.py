@@ -23,7 +23,7 @@ from stagehold.run.environment import python_environment
 from stagehold.run.processes import identify, wait_until
 from stagehold.run.server import port_answers, running_server, spark_server, start_server, stop_server
 from stagehold.run.server_files import server_folder, write_state
-from stagehold.run.sessions import open_session, release_session, translate
+from stagehold.run.sessions import measuring_session, open_session, release_session, translate
 from stagehold.settings import Settings
 
 pytestmark = pytest.mark.spark
@@ -105,6 +105,33 @@ def test_sessions_do_not_see_each_others_views_and_settings(spark_settings: Sett
     assert other.conf.get("spark.sql.shuffle.partitions") != "77"
     for name in names:
         release_session(spark_settings, name)
+
+
+def test_the_session_for_measuring_knows_nothing_of_the_users_and_ends_with_it(spark_settings: Settings) -> None:
+    name = str(uuid4())
+    spark = open_session(spark_settings, name)
+    spark.range(3).createOrReplaceTempView("mine")
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    beside = measuring_session(spark)
+    assert (beside.range(3).count(), beside.catalog.tableExists("mine")) == (3, False)
+    assert beside.conf.get("spark.sql.session.timeZone") == "UTC"
+    assert type(spark).getActiveSession() is not beside
+    release_session(spark_settings, name)
+    with pytest.raises(Exception, match="SESSION") as raised:
+        beside.range(3).count()
+    assert isinstance(translate(raised.value), SessionClosed)
+
+
+def test_python_workers_of_a_session_serve_no_other(spark_settings: Settings) -> None:
+    """They keep what they have imported: the next session would run the code of the one before."""
+    from pyspark.sql.functions import udf
+
+    served = []
+    for name in (str(uuid4()), str(uuid4())):
+        spark = open_session(spark_settings, name)
+        served.append({row[0] for row in spark.range(0, 8, 1, 2).select(udf(lambda _: os.getpid(), "int")("id")).collect()})
+        release_session(spark_settings, name)
+    assert served[0].isdisjoint(served[1])
 
 
 def test_releasing_cancels_a_running_write_and_the_old_id_is_refused(spark_settings: Settings, tmp_path: Path) -> None:

@@ -63,7 +63,8 @@ def measure(
     """
     fields = data_fields(schema)
     wanted = [field for field in fields if field.name in judged]
-    measured = _rows(_measuring(spark, staged, fields, wanted), typed=bool(wanted)) if staged.files else {}
+    typed = any(field.dataType.typeName() == "timestamp" for field in wanted)
+    measured = _rows(_measuring(spark, staged, fields, wanted), typed=typed) if staged.files else {}
     columns = _columns_digest(fields)
     return tuple(
         _metrics(partition, measured.get(partition), wanted, columns, _texts(staged, partition, wanted)) for partition in partitions

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, make_url
@@ -29,7 +30,6 @@ class Database:
 
     def __init__(self, url: str) -> None:
         self.url = _parse(url)
-        self._engines: dict[int, Engine] = {}
 
     @property
     def name(self) -> str:
@@ -68,14 +68,10 @@ class Database:
         return sqlite.insert(table) if self.url.get_backend_name() == "sqlite" else postgresql.insert(table)
 
     def close(self) -> None:
-        engine = self._engines.pop(os.getpid(), None)
-        if engine:
-            engine.dispose()
+        self._engine().dispose()
 
     def _engine(self) -> Engine:
-        # The parent's engine stays referenced after a fork, so that the child never closes the parent's connections.
-        # No lock: two threads may both build an engine, which connects to nothing, and one of the two is kept.
-        return self._engines.get(os.getpid()) or self._engines.setdefault(os.getpid(), _create(self.url))
+        return _engine_of(os.getpid(), self.url)
 
     @contextmanager
     def _outages_named(self) -> Iterator[None]:
@@ -117,7 +113,13 @@ def _names_a_shared_database(url: URL) -> bool:
     return url.get_backend_name() == "postgresql"
 
 
-def _create(url: URL) -> Engine:
+@cache
+def _engine_of(process: int, url: URL) -> Engine:  # noqa: ARG001
+    """One for all users of the address in a process, so that it compiles each statement once.
+
+    The parent's stays referenced after a fork, so that a child never closes the parent's connections. Two threads may both
+    make one, which connects to nothing, and one of the two is kept.
+    """
     return _create_sqlite(url) if url.get_backend_name() == "sqlite" else _create_postgresql(url)
 
 

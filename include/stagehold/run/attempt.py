@@ -120,7 +120,7 @@ class RegionAttempt:
             self.progress(str(line))
         computing = [name for name in self._stored_stages if self._to_compute(name, plan)]
         waves = self._compute(computing, plan) if computing or self._verifies_all else 0
-        self._refuse_blocked(self._plan() if computing else plan)
+        self._refuse_blocked(self._plan() if computing and self._changes_others else plan)
         computed = sum(len(self._to_compute(name, plan)) for name in computing)
         self._reach(Point.BEFORE_FINISH)
         wanted = sum(self.task.takes(name, decision.partition) for name in self._stored_stages for decision in plan.of(name))
@@ -136,6 +136,11 @@ class RegionAttempt:
     @property
     def _stored_stages(self) -> tuple[str, ...]:
         return tuple(name for name in self.task.region.stages if self.task.pipeline.stage(name).output.type.stored)
+
+    @property
+    def _changes_others(self) -> bool:
+        """Whether partitions that this attempt does not compute may be blocked by its end: by a stage before them, or by a helper."""
+        return len(self._stored_stages) > 1 or self.task.pipeline.speculation is not None
 
     def _settle_sources(self) -> None:
         """What the region's sources give is settled before anything is planned, so that all its partitions are cut from the same."""

@@ -72,7 +72,8 @@ def sources_of(request: RunRequest, ledger: Ledger, settings: Settings) -> Sourc
 
 def counted(request: RunRequest, ledger: Ledger) -> CountedPipeline:
     """The pipeline with the numbers of partitions that were decided for the interval."""
-    decided = ledger.partition_counts.decided(request.pipeline.name, request.interval)
+    adaptive = any(stage.auto_partitions for stage in request.pipeline.stages)
+    decided = ledger.partition_counts.decided(request.pipeline.name, request.interval) if adaptive else {}
     return with_counts(request.pipeline, {stage: count.partitions for stage, count in decided.items()})
 
 

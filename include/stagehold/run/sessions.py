@@ -9,7 +9,7 @@ import warnings
 from contextlib import closing
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
-from uuid import NAMESPACE_URL, uuid5
+from uuid import NAMESPACE_URL, UUID, uuid4, uuid5
 
 from stagehold.errors import SessionClosed, SparkUnavailable, StageholdError
 from stagehold.run.server import running_server
@@ -23,6 +23,11 @@ WAIT_SECONDS = 60.0  # a supervisor that restarts a killed server needs about 10
 POLL_SECONDS = 0.5
 USER = "stagehold"  # a session is known by user and id: with one user for all, any process can release any session
 DEFAULT_PORT = 15002
+# What Spark Connect isolates sessions by, from their first call on, is only told by a session that they are cloned from. The first
+# makes the server compile each query anew for every session, for the classes a client may have added. The second does the same to
+# executors, and keeps a session's Python workers, and so the modules that they have imported, from the next one.
+ALWAYS_OWN_CLASSES = "spark.sql.artifact.isolation.alwaysApplyClassloader"
+OWN_EXECUTORS = "spark.sql.artifact.isolation.enabled"
 
 CLOSED_CONDITIONS = (
     "INVALID_HANDLE.SESSION_CLOSED",
@@ -72,12 +77,24 @@ def open_session(settings: Settings, session_id: str, *, wait_seconds: float = W
         time.sleep(POLL_SECONDS)
 
 
+def measuring_session(spark: SparkSession) -> SparkSession:
+    """The session beside ``spark`` for queries that run no code of a user's: what is compiled for one attempt's serves all.
+
+    It has the settings that ``spark`` had when it was opened, and is released with it.
+    """
+    return _held[_beside(spark.session_id)]  # type: ignore[attr-defined]
+
+
 def release_session(settings: Settings, session_id: str) -> bool:
     """Cancel what runs in the session and have the server refuse the id from now on, whether it was ever used or not.
 
     False when no server answers: the session ended with its server, and the next server has another token. A Delta
     commit that is under way at this moment may still land. Never raises for a server that is gone.
     """
+    return all([_release_one(settings, name) for name in (session_id, _beside(session_id))])
+
+
+def _release_one(settings: Settings, session_id: str) -> bool:
     held = _held.pop(session_id, None)
     try:
         with closing(held.client if held else _client(settings, session_id)) as client:
@@ -108,10 +125,50 @@ def translate(error: BaseException) -> StageholdError | None:
 
 
 def _open(settings: Settings, session_id: str) -> SparkSession:
+    try:
+        _make(settings, session_id)
+    except Exception as error:
+        raise translate(error) or error from error
+    for name in (session_id, _beside(session_id)):  # pyspark takes the first one for the active one
+        _held[name] = _connect(settings, name)
+    return _held[session_id]
+
+
+def _beside(session_id: str) -> str:
+    return str(uuid5(UUID(session_id), "measuring"))
+
+
+def _make(settings: Settings, session_id: str) -> None:
+    """Have the server make the session and the one beside it, as clones, unless they are there."""
+    from pyspark.sql.connect.conf import RuntimeConf
+
+    with closing(_client(settings, str(uuid4()))) as model:
+        conf = RuntimeConf(model)
+        conf.set(ALWAYS_OWN_CLASSES, "false")
+        _clone(model, session_id)
+        conf.set(OWN_EXECUTORS, "false")
+        _clone(model, _beside(session_id))
+        model.release_session()
+
+
+def _clone(model: SparkConnectClient, session_id: str) -> None:
+    """pyspark hands the server's answer on as gRPC has it, whose text begins with the condition."""
+    from grpc import RpcError  # type: ignore[import-untyped]
+
+    try:
+        model.clone(session_id).close()
+    except RpcError as error:
+        if "TARGET_SESSION_ID_ALREADY_EXISTS" in str(error):
+            return
+        if "TARGET_SESSION_ID_ALREADY_CLOSED" in str(error):
+            raise SessionClosed("TARGET_SESSION_ID_ALREADY_CLOSED") from error
+        raise
+
+
+def _connect(settings: Settings, session_id: str) -> SparkSession:
     from pyspark.sql import SparkSession
 
-    url = _url(settings, session_id)
-    spark = SparkSession.builder.remote(url).create()
+    spark = SparkSession.builder.remote(_url(settings, session_id)).create()
     _limit_retries(spark.client)
     try:
         _greet(spark.client)
@@ -119,7 +176,6 @@ def _open(settings: Settings, session_id: str) -> SparkSession:
         spark.client.close()
         spark.stop()
         raise
-    _held[session_id] = spark
     return spark
 
 

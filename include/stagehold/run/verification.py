@@ -14,7 +14,7 @@ from stagehold.model.records import AttemptState, Lease, PartitionRecord
 from stagehold.plan.resume import ResumePlan
 from stagehold.plan.verification import NO_MATCH, as_damaged, same_content, to_verify
 from stagehold.run.region_task import Progress, RegionTask
-from stagehold.run.sessions import translate
+from stagehold.run.sessions import measuring_session, translate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -53,7 +53,7 @@ def _damaged(records: Sequence[PartitionRecord], spark: SparkSession) -> list[Pa
 def _differing(records: list[PartitionRecord], spark: SparkSession) -> list[PartitionRecord]:
     """Those of one attempt. What cannot even be read is found by reading one after the other."""
     try:
-        measured = fingerprints(spark, records)
+        measured = fingerprints(measuring_session(spark), records)
     except Exception as error:
         if translate(error) is not None:
             raise

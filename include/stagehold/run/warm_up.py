@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import uuid4
 
 from stagehold.run.server import START_SECONDS
-from stagehold.run.sessions import open_session, release_session
+from stagehold.run.sessions import measuring_session, open_session, release_session
 from stagehold.settings import Settings, load_settings
 
 
@@ -18,7 +18,7 @@ def warm_up(settings: Settings) -> None:
 
     session_id = str(uuid4())
     spark = open_session(settings, session_id, wait_seconds=START_SECONDS)
-    numbers = spark.range(1000).withColumn("partition", F.col("id") % 2)
+    numbers = measuring_session(spark).range(1000).withColumn("partition", F.col("id") % 2)
     numbers.groupBy("partition").agg(F.count("*"), F.bit_xor(F.xxhash64("id"))).collect()
     release_session(settings, session_id)
 

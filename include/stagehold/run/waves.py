@@ -37,6 +37,7 @@ from stagehold.run.determinism import inspect
 from stagehold.run.faults import Point, reach, reach_within
 from stagehold.run.frames import FrameBuilder
 from stagehold.run.rights import Right, Rights
+from stagehold.run.sessions import measuring_session
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -130,7 +131,7 @@ class StageRunner:
             )
         written = time.monotonic()
         self._reach(Point.AFTER_WRITE, wave)
-        metrics = measure(self.frames.spark, staged, schema, partitions, self._judged(schema))
+        metrics = measure(measuring_session(self.frames.spark), staged, schema, partitions, self._judged(schema))
         self._reach(Point.AFTER_MEASURE, wave)
         right = self.rights.secure(self.stage.name, decisions)
         taken = [decision for decision in decisions if decision.partition in right.partitions]

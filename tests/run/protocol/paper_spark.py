@@ -149,6 +149,7 @@ def install(patch: pytest.MonkeyPatch, writer: PaperWriter) -> None:
     patch.setattr(attempt, "session_of", _no_session)
     patch.setattr(attempt, "preload", lambda: None)
     patch.setattr(waves, "stage_frame", writer.stage_frame)
+    patch.setattr(waves, "measuring_session", lambda spark: spark)
     patch.setattr(waves, "measure", measure)
     patch.setattr(waves, "judge", judge)
     patch.setattr(region, "time", SimpleNamespace(sleep=lambda seconds: pause("waiting")))
