@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,16 +15,32 @@ from stagehold.local.control import start_supervisor, stop_supervisor
 from stagehold.local.sample import make_sample
 from stagehold.settings import Settings
 
+# Airflow ends a run of it that takes as long as its one stage does when it hangs, and no other.
+HURRIED = """\
+pipeline: hurried
+run_timeout: 25s
+checkpoint: {interval: 100ms}
+stages:
+  hurried:
+    job: jobs.tpch:customer
+    source: {kind: parquet, path: "${lake}/raw/customer/*.parquet", splits: 16}
+"""
+
 
 @pytest.fixture(scope="session")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     home = str(tmp_path_factory.mktemp("stack"))
-    settings = Settings(home=home, spark_port=free_port(), airflow_port=free_port(), spark_java_options=QUICK_JAVA)
+    pipelines = shutil.copytree(Settings().pipelines, tmp_path_factory.mktemp("pipelines"), dirs_exist_ok=True)
+    (pipelines / "hurried.yaml").write_text(HURRIED)
+    settings = Settings(
+        home=home, pipelines=str(pipelines), spark_port=free_port(), airflow_port=free_port(), spark_java_options=QUICK_JAVA
+    )
     make_sample(Path(settings.lake_uri), 0.01)
     start_supervisor(settings, print)
     try:
         with AirflowClient.local(settings) as airflow:
             airflow.await_dag(PIPELINE)
+            airflow.await_dag("hurried")
             yield Stack(settings, airflow)
     finally:
         stop_supervisor(settings)

@@ -23,6 +23,7 @@ pytestmark = pytest.mark.e2e
 STAGE = "shipping_priority"
 NOTICED_SECONDS = 10  # a wave's work, Airflow's detection, its retry delay and the start of a process
 CANCELLED_SECONDS = 5
+HEARTBEAT_SECONDS = 15  # a task's process asks Airflow every five to ten whether it may go on, and is then stopped
 TAKEN_OVER_SECONDS = 45  # a new scheduler's start, and Airflow's patience with the old one
 
 
@@ -185,6 +186,18 @@ def test_a_task_that_is_stopped_by_hand_cannot_write_any_more_and_is_resumed(sta
         open_session(stack.settings, session_id(stack.settings, attempts_of(stack, run)[-1].attempt_id), wait_seconds=0)
     assert stack.resume(run)["reuse"] == 4 * 16 + 4
     stack.assert_answer_is_right("stopped")
+
+
+def test_a_run_that_takes_too_long_is_cancelled_and_resumed(stack: Stack):
+    stack.inject(Point.AFTER_RECORD, "hurried", 1, FaultAction.HANG)
+    run = stack.airflow.trigger("hurried", conf={"interval": "late"})
+    stack.finish(run, expected="failed")
+    until(
+        lambda: [one.state for one in stack.attempts(run)] == [AttemptState.CANCELED], "the attempt has been cancelled", HEARTBEAT_SECONDS
+    )
+    with pytest.raises(SessionClosed):
+        open_session(stack.settings, session_id(stack.settings, stack.attempts(run)[0].attempt_id), wait_seconds=0)
+    assert stack.resume(run)["reuse"] == 4
 
 
 def attempts_of(stack: Stack, run: DagRun) -> list[Attempt]:

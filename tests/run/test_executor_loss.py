@@ -6,11 +6,13 @@ import os
 import shutil
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from tests.conftest import QUICK_JAVA, free_port
@@ -18,6 +20,7 @@ from tests.run.busy import BusyJob, until
 from tests.run.workbench import Workbench, ended
 
 from stagehold.run.server import running_server, spark_server
+from stagehold.run.sessions import open_session, release_session
 
 pytestmark = pytest.mark.spark
 
@@ -64,3 +67,26 @@ def test_a_run_survives_an_executor_that_is_killed_in_the_middle_of_a_wave(bench
     assert ended(running).counts == (0, 13)
     assert bench.published() == bench.expected()
     assert set(bench.epochs("numbers")) == {1}  # Spark repeated the lost tasks; the attempt did not notice
+
+
+def test_an_executor_on_which_every_task_fails_is_left_out(bench: Workbench, tmp_path: Path) -> None:
+    """It fails them so quickly that it would be given each of them again and again, until the query fails."""
+    from pyspark.sql.functions import udf
+
+    def unless_on_the_first(number):
+        on_the_first = "0" in Path.cwd().parts  # a local cluster's executor works in a folder with its number
+        with (tmp_path / "tasks").open("a") as tasks:
+            tasks.write(f"{on_the_first}\n")
+        if on_the_first:
+            raise OSError(28, "No space left on device")
+        time.sleep(0.2)
+        return number
+
+    name = str(uuid4())
+    spark = open_session(bench.settings, name)
+    until(lambda: len(executors(bench)) == 2, 20)
+    rows = spark.range(0, 16, 1, 16).select(udf(unless_on_the_first, "long")("id").alias("id")).collect()
+    release_session(bench.settings, name)
+    tasks = (tmp_path / "tasks").read_text().split()
+    assert (sorted(row.id for row in rows), tasks.count("False")) == (list(range(16)), 16)
+    assert 2 <= tasks.count("True") <= 4  # two failures of each of two tasks at most

@@ -58,6 +58,7 @@ def compile_pipeline(pipeline: Pipeline, slots: int = 0) -> DAG:
         schedule=pipeline.schedule,
         # No start date: with one, switching the DAG on would at once start a run for the schedule's last time.
         catchup=False,
+        dagrun_timeout=pipeline.run_timeout,
         max_active_runs=1 if pipeline.schedule_mode is ScheduleMode.EAGER else MAX_ACTIVE_RUNS,
         tags=["stagehold"],
         params=run_params(pipeline),

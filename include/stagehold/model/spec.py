@@ -211,6 +211,7 @@ class Pipeline(SpecPart):
     name: str
     file: str
     schedule: str | None = None
+    run_timeout: PositiveDuration | None = None
     schedule_mode: ScheduleMode = ScheduleMode.LAZY_FROM_SOURCES
     execution_mode: ExecutionMode = ExecutionMode.BATCH
     checkpoint: CheckpointSettings = CheckpointSettings()

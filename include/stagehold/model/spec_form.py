@@ -19,6 +19,7 @@ from stagehold.model.spec import (
     Failover,
     OnCodeChange,
     Output,
+    PositiveDuration,
     RestartSettings,
     ScheduleMode,
     Speculation,
@@ -106,6 +107,7 @@ class StageForm(SpecPart):
 class PipelineForm(SpecPart):
     pipeline: str | None = None
     schedule: str | None = None
+    run_timeout: PositiveDuration | None = None
     schedule_mode: ScheduleMode = ScheduleMode.LAZY_FROM_SOURCES
     execution_mode: ExecutionMode = ExecutionMode.BATCH
     checkpoint: CheckpointSettings = CheckpointSettings()
