@@ -37,7 +37,7 @@ test-fast: setup ## tests that need neither Spark nor Airflow, under a minute
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "$(FAST)"
 
 test-spark: setup
-	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "$(SPARK)"
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "$(SPARK)"
 
 test-airflow: setup
 	@$(BIN)/python -m pytest -m "$(AIRFLOW)"

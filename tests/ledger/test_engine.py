@@ -72,8 +72,9 @@ def test_a_lock_that_lasts_too_long_is_an_outage_and_readers_do_not_wait_for_it(
 
 
 def test_a_row_lock_on_a_server_is_waited_for_only_so_long(ledger, ledger_url, monkeypatch):
-    monkeypatch.setattr(engine, "LOCK_SECONDS", 1)
     lease = ledger.leases.acquire("name", "me", 60)
+    monkeypatch.setattr(engine, "LOCK_SECONDS", 1)
+    engine._engine_of.cache_clear()  # a connection is told when it is made
     with Ledger.open(ledger_url) as patient, Database(ledger_url).writing() as connection:
         connection.execute(text("UPDATE leases SET holder = 'you'"))
         with pytest.raises(LedgerUnavailable, match=r"lock"):

@@ -9,6 +9,8 @@ from tests.run.protocol.world import STAGES, World
 
 from stagehold.errors import Fenced
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:

@@ -12,6 +12,8 @@ from tests.run.protocol.world import World
 from stagehold.model.spec import Speculation
 from stagehold.run import overtaken, speculation
 
+pytestmark = pytest.mark.slow
+
 EAGER_TO_HELP = Speculation(finished_share=0.5, multiplier=1.0, least_seconds=0.0)
 
 
