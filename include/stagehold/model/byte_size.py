@@ -10,7 +10,8 @@ from pydantic_core import PydanticCustomError
 
 UNITS = {"tb": 1 << 40, "gb": 1 << 30, "mb": 1 << 20, "kb": 1 << 10}
 ALLOWED = "a whole number with a unit, 1kb or more: 512kb, 128mb, 2gb, 1tb"
-SHAPE = re.compile(r"([0-9]{1,6})\s*(" + "|".join(UNITS) + ")")
+MOST_DIGITS = 6
+SHAPE = re.compile(rf"([0-9]{{1,{MOST_DIGITS}}})\s*(" + "|".join(UNITS) + ")")
 
 
 def read_byte_size(given: object) -> int:
@@ -25,7 +26,7 @@ def read_byte_size(given: object) -> int:
 
 def write_byte_size(size: int) -> str | int:
     """The shortest text that reads back as ``size``; the number itself where there is none."""
-    unit = next((unit for unit, length in UNITS.items() if not size % length), None)
+    unit = next((unit for unit, length in UNITS.items() if not size % length and size // length < 10**MOST_DIGITS), None)
     return f"{size // UNITS[unit]}{unit}" if unit else size
 
 
