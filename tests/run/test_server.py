@@ -122,6 +122,22 @@ def test_the_session_for_measuring_knows_nothing_of_the_users_and_ends_with_it(s
     assert isinstance(translate(raised.value), SessionClosed)
 
 
+def test_a_server_that_goes_while_a_session_is_made_is_unavailable(spark_settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    import grpc
+    from pyspark.sql.connect.client import SparkConnectClient
+
+    class Unavailable(grpc.RpcError):
+        def code(self) -> grpc.StatusCode:
+            return grpc.StatusCode.UNAVAILABLE
+
+    def gone(client: SparkConnectClient, session_id: str) -> None:
+        raise Unavailable
+
+    monkeypatch.setattr(SparkConnectClient, "clone", gone)
+    with pytest.raises(SparkUnavailable):
+        open_session(spark_settings, str(uuid4()), wait_seconds=0)
+
+
 def test_python_workers_of_a_session_serve_no_other(spark_settings: Settings) -> None:
     """They keep what they have imported: the next session would run the code of the one before."""
     from pyspark.sql.functions import udf

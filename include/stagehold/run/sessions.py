@@ -152,7 +152,7 @@ def _make(settings: Settings, session_id: str) -> None:
 
 
 def _clone(model: SparkConnectClient, session_id: str) -> None:
-    """pyspark hands the server's answer on as gRPC has it, whose text begins with the condition."""
+    """pyspark hands errors of this call on as gRPC has them; their text begins with Spark's condition."""
     from grpc import RpcError  # type: ignore[import-untyped]
 
     try:
@@ -162,7 +162,8 @@ def _clone(model: SparkConnectClient, session_id: str) -> None:
             return
         if "TARGET_SESSION_ID_ALREADY_CLOSED" in str(error):
             raise SessionClosed("TARGET_SESSION_ID_ALREADY_CLOSED") from error
-        raise
+        reason = LOST_REASONS.get(error.code().name)
+        raise (SparkUnavailable(reason) if reason else error) from error
 
 
 def _connect(settings: Settings, session_id: str) -> SparkSession:
