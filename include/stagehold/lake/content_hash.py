@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
-from operator import or_
 from typing import TYPE_CHECKING
 
 from stagehold.lake.columns import quoted
@@ -23,13 +21,12 @@ JSON_OPTIONS = {
 
 
 def content_hash(fields: Sequence[StructField]) -> Column:
-    """xxhash64 over all columns. It skips nulls, so which columns are null is hashed as well, by itself: most rows have none."""
+    """xxhash64 over all columns. It skips nulls, so which columns are null is hashed as well."""
     from pyspark.sql import functions as F
 
     columns = [F.col(quoted(field.name)) for field in fields]
     values = [_hashable(column, field.dataType) for column, field in zip(columns, fields, strict=True)]
-    nulls = [column.isNull() for column in columns]
-    return F.xxhash64(*values, F.when(reduce(or_, nulls), F.xxhash64(*nulls)).otherwise(F.lit(0)))
+    return F.xxhash64(*values, *(column.isNull() for column in columns))
 
 
 def _hashable(column: Column, kind: DataType) -> Column:
