@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -29,6 +29,9 @@ DATA_FOLDER = "_data"
 EASY_TO_PRUNE = {"parquet.page.row.count.limit": "1000", "parquet.dictionary.page.size": str(8 * 1024)}
 # One task for each file, which is read whole: what Spark counts for opening a file fills a task, and none is too long for one.
 WHOLE_FILES = {"spark.sql.files.maxPartitionBytes": str(2**40), "spark.sql.files.openCostInBytes": str(2**40)}
+# Every task has rows of one partition only, so they need not be sorted by it, and one integer is left to sort by, which Spark does by
+# radix. A writer that may have two files open takes rows as they come, and sorts what is left once it has begun the second.
+AS_THEY_COME = {"spark.sql.maxConcurrentOutputFileWriters": "2"}
 DATA_FILE = re.compile(r"_partition=(?P<partition>[^/]+)/[^/._][^/]*\.parquet")
 
 
@@ -63,11 +66,11 @@ def stage_frame(
     folder = _folder(attempt_id, wave)
     cut = frame if arranged else frame.repartitionById(len(partitions), _index_within(partitions))
     # The marker file would be one more object to list and to delete; the commit is what says that a wave is whole.
-    writer = cut.sortWithinPartitions(PARTITION, *sort_by).write.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
-    writer = writer.option("maxRecordsPerFile", rows_per_file)
+    ordered = cut.sortWithinPartitions(*sort_by) if sort_by else cut
+    writer = ordered.write.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false").option("maxRecordsPerFile", rows_per_file)
     if sort_by:
         writer = writer.options(**EASY_TO_PRUNE)
-    with _whole_files(frame.sparkSession) if arranged else nullcontext():
+    with _set_for_now(frame.sparkSession, AS_THEY_COME | (WHOLE_FILES if arranged else {})):
         writer.partitionBy(PARTITION).parquet(f"{spark_uri(location.uri)}/{folder}")
     written = _written(location.uri, folder)
     strangers = {name: files for name, files in written.items() if name not in map(str, partitions)}
@@ -78,12 +81,12 @@ def stage_frame(
 
 
 @contextmanager
-def _whole_files(spark: SparkSession) -> Iterator[None]:
-    """For this query only: others do better with many small files in one task. After an error the session ends anyway."""
-    for name, text in WHOLE_FILES.items():
+def _set_for_now(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """Others do better without: with many small files in one task, say. After an error the session ends anyway."""
+    for name, text in settings.items():
         spark.conf.set(name, text)
     yield
-    for name in WHOLE_FILES:
+    for name in settings:
         spark.conf.unset(name)
 
 
