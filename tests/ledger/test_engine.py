@@ -2,16 +2,18 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from collections.abc import Sequence
 
 import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
-from tests.ledger.samples import in_processes, run
+from tests.ledger.samples import event, in_processes, run
 
-from stagehold.errors import InvalidSetting, LedgerUnavailable
+from stagehold.errors import InvalidSetting, LedgerUnavailable, RunIdTaken
 from stagehold.ledger import Ledger, engine
 from stagehold.ledger.engine import Database
 from stagehold.ledger.schema import runs
+from stagehold.model.records import Run
 
 
 @pytest.mark.parametrize(
@@ -98,6 +100,37 @@ def test_an_exception_inside_a_transaction_leaves_nothing(ledger, ledger_url):
     assert ledger.runs.recent(1) == ()
 
 
+def test_calls_put_together_are_seen_at_once_or_never(ledger, ledger_url):
+    with Ledger.open(ledger_url) as other:
+        with ledger.together():
+            ledger.runs.start(run())
+            ledger.events.append(event("begun"))
+            assert [found.run_id for found in ledger.runs.recent(9)] == ["run-1"]
+            assert other.runs.recent(9) == ()
+            assert other.events.of_run("run-1") == ()
+        assert [one.text for one in other.events.of_run("run-1")] == ["begun"]
+
+        def tell_and_fail() -> None:
+            with ledger.together():
+                ledger.events.append(event("never was"))
+                ledger.runs.start(run(interval="2024-01-02"))
+
+        with pytest.raises(RunIdTaken):
+            tell_and_fail()
+        ledger.events.append(event("by itself"))
+        assert [one.text for one in other.events.of_run("run-1")] == ["begun", "by itself"]
+
+
+def test_other_threads_do_not_join_calls_that_one_puts_together(ledger):
+    seen: list[Sequence[Run]] = []
+    with ledger.together():
+        ledger.runs.start(run())
+        reader = threading.Thread(target=lambda: seen.append(ledger.runs.recent(9)))
+        reader.start()
+        reader.join()
+    assert seen == [()]
+
+
 def test_forked_children_and_their_parent_share_a_ledger_but_no_connection(ledger):
     ledger.runs.start(run("parent"))
 
@@ -142,7 +175,16 @@ def test_a_database_that_is_kept_open_keeps_its_log_and_lets_others_write(tmp_pa
         assert not log.exists()
 
 
-def test_an_outage_inside_a_database_that_is_kept_open_is_named(tmp_path):
+def test_after_an_outage_a_database_that_is_kept_open_connects_anew(tmp_path):
     (tmp_path / "ledger.db").write_text("no database " * 100)
-    with pytest.raises(LedgerUnavailable, match="not a database"), Database(f"sqlite:///{tmp_path / 'ledger.db'}").kept_open():
-        pass
+    database = Database(f"sqlite:///{tmp_path / 'ledger.db'}")
+
+    def write() -> None:
+        with database.writing() as connection:
+            connection.execute(text("CREATE TABLE t (n)"))
+
+    with database.kept_open():
+        with pytest.raises(LedgerUnavailable, match="not a database"):
+            write()
+        (tmp_path / "ledger.db").unlink()
+        write()

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, make_url
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, DatabaseError, InterfaceError, OperationalError
-from sqlalchemy.pool import NullPool
+from sqlalchemy.pool import NullPool, QueuePool
 
 from stagehold.errors import InvalidSetting, LedgerUnavailable
 
@@ -30,6 +31,8 @@ class Database:
 
     def __init__(self, url: str) -> None:
         self.url = _parse(url)
+        self._joined = threading.local()
+        self._pooled = False
 
     @property
     def name(self) -> str:
@@ -39,29 +42,38 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A transaction that changes nothing and, on SQLite, waits for no writer."""
-        with self._outages_named(), self._engine().begin() as connection:
+        with self._joining() or self._begun(writes=False) as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A transaction that takes SQLite's write lock at once: it can wait for it here, but never lose it half-way."""
-        with self._outages_named(), self._engine().execution_options(**{_WRITES: True}).begin() as connection:
+        with self._joining() or self._begun(writes=True) as connection:
             yield connection
 
     @contextmanager
-    def kept_open(self) -> Iterator[None]:
-        """Hold a connection to a SQLite file, in which nothing is done, so that no other connection is ever the last one.
+    def together(self) -> Iterator[None]:
+        """Make one transaction of this thread's inside the block: others see all that it wrote, or nothing. Blocks do not nest."""
+        with self.writing() as connection:
+            self._joined.connection = connection
+            try:
+                yield
+            finally:
+                del self._joined.connection
 
-        The last one to close moves the log into the file, which takes longer than most transactions. A child that is forked
-        inside the block would take the connection's file locks for its own, so nothing may fork there.
+    @contextmanager
+    def kept_open(self) -> Iterator[None]:
+        """Keep a SQLite file's connections open from one transaction to the next, until the block ends.
+
+        To open one takes longer than most transactions, and so does closing the last one, which moves the log into the file.
+        A child that is forked inside the block would take the connections' file locks for its own, so nothing may fork there.
         """
-        if self.url.get_backend_name() != "sqlite":
+        self._pooled = self.url.get_backend_name() == "sqlite"
+        try:
             yield
-            return
-        with self._outages_named(), self._engine().connect() as connection:
-            connection.exec_driver_sql("SELECT count(*) FROM sqlite_master")  # a connection opens the file at its first query
-            connection.rollback()
-            yield
+        finally:
+            self.close()
+            self._pooled = False
 
     def insert(self, table: Table) -> sqlite.Insert | postgresql.Insert:
         """An INSERT that may say what happens on conflict, which standard SQL cannot."""
@@ -70,8 +82,18 @@ class Database:
     def close(self) -> None:
         self._engine().dispose()
 
+    def _joining(self) -> AbstractContextManager[Connection] | None:
+        connection = getattr(self._joined, "connection", None)
+        return nullcontext(connection) if connection is not None else None
+
+    @contextmanager
+    def _begun(self, *, writes: bool) -> Iterator[Connection]:
+        engine = self._engine().execution_options(**{_WRITES: True}) if writes else self._engine()
+        with self._outages_named(), engine.begin() as connection:
+            yield connection
+
     def _engine(self) -> Engine:
-        return _engine_of(os.getpid(), self.url)
+        return _engine_of(os.getpid(), self.url, pooled=self._pooled)
 
     @contextmanager
     def _outages_named(self) -> Iterator[None]:
@@ -80,6 +102,7 @@ class Database:
         except DatabaseError as error:
             # DatabaseError itself is SQLite's "file is not a database"; its other subclasses are mistakes of ours.
             if isinstance(error, OperationalError) or type(error) is DatabaseError:
+                self.close()  # what is wrong with a connection may not be wrong with the next one
                 raise LedgerUnavailable(self.name, str(error.orig).strip()) from error
             raise
         except InterfaceError as error:
@@ -114,18 +137,18 @@ def _names_a_shared_database(url: URL) -> bool:
 
 
 @cache
-def _engine_of(process: int, url: URL) -> Engine:  # noqa: ARG001
+def _engine_of(process: int, url: URL, *, pooled: bool) -> Engine:  # noqa: ARG001
     """One for all users of the address in a process, so that it compiles each statement once.
 
     The parent's stays referenced after a fork, so that a child never closes the parent's connections. Two threads may both
     make one, which connects to nothing, and one of the two is kept.
     """
-    return _create_sqlite(url) if url.get_backend_name() == "sqlite" else _create_postgresql(url)
+    return _create_sqlite(url, pooled=pooled) if url.get_backend_name() == "sqlite" else _create_postgresql(url)
 
 
-def _create_sqlite(url: URL) -> Engine:
+def _create_sqlite(url: URL, *, pooled: bool) -> Engine:
     # A connection that is open during a fork takes the file's locks with it, unseen by SQLite. Without a pool none stays open.
-    engine = create_engine(url, poolclass=NullPool, connect_args={"timeout": LOCK_SECONDS})
+    engine = create_engine(url, poolclass=QueuePool if pooled else NullPool, connect_args={"timeout": LOCK_SECONDS})
     event.listen(engine, "connect", _let_us_begin)
     event.listen(engine, "begin", _begin_sqlite)
     return engine

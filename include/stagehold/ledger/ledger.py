@@ -19,7 +19,7 @@ from stagehold.ledger.runs import Runs
 
 
 class Ledger:
-    """What happened, and who may work on what. Every method is one transaction of its own.
+    """What happened, and who may work on what. Every method is one transaction of its own, unless calls are put together.
 
     Threads may share a ledger, and a forked child may use its parent's. An outage of the database raises LedgerUnavailable.
     """
@@ -46,6 +46,10 @@ class Ledger:
     def kept_open(self) -> AbstractContextManager[None]:
         """Make transactions cheaper inside the block, in which nothing may fork."""
         return self._database.kept_open()
+
+    def together(self) -> AbstractContextManager[None]:
+        """Make one transaction of all calls that this thread makes inside the block: nothing of it is seen before all of it is."""
+        return self._database.together()
 
     def close(self) -> None:
         """Drop this process's connections; the next use makes new ones."""

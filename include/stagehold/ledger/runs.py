@@ -28,7 +28,16 @@ class Runs:
         Resuming is a new life of the run, so it may leave a terminal state, which no transition of the machine does: in Flink
         it would be a new job. The same id is kept because Airflow keeps it, and because the attempts tell the lives apart.
         Run ids are unique in the whole ledger: another pipeline's or interval's run with this id raises RunIdTaken.
+        For a run that is RUNNING already, which most tasks of a run find, nothing is written.
         """
+        return self._running(run) or self._start(run)
+
+    def _running(self, run: Run) -> Run | None:
+        same = (runs.c.run_id == run.run_id, runs.c.pipeline == run.pipeline, runs.c.interval == run.interval)
+        with self._database.reading() as connection:
+            return next(iter(_fetch(connection, select(runs).where(*same, runs.c.state == RunState.RUNNING))), None)
+
+    def _start(self, run: Run) -> Run:
         new = self._database.insert(runs).values(run_row(run))
         same_run = (runs.c.pipeline == new.excluded.pipeline) & (runs.c.interval == new.excluded.interval)
         again = new.on_conflict_do_update(index_elements=["run_id"], set_={"state": RunState.RUNNING, "ended_at": None}, where=same_run)

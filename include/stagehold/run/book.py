@@ -65,9 +65,10 @@ def attempt_of(task: RegionTask, epoch: int, name: str) -> Attempt:
 
 def succeed(task: RegionTask, attempt: Attempt, ledger: Ledger, settings: Settings, summary: str) -> None:
     """The last stage is consumable; the region, or the share of one, that ends last finishes the run."""
-    ledger.attempts.finish(attempt.attempt_id, AttemptState.FINISHED, None)
-    tell(task, ledger, "finished", summary)
-    settle(task, ledger, settings)
+    with ledger.together():
+        ledger.attempts.finish(attempt.attempt_id, AttemptState.FINISHED, None)
+        tell(task, ledger, "finished", summary)
+    settle(task, ledger, settings)  # not together: two shares that end at once must each see that the other has ended
 
 
 def fail(task: RegionTask, attempt: Attempt, ledger: Ledger, settings: Settings, error: BaseException) -> Verdict:

@@ -28,6 +28,8 @@ DEFAULT_PORT = 15002
 # executors, and keeps a session's Python workers, and so the modules that they have imported, from the next one.
 ALWAYS_OWN_CLASSES = "spark.sql.artifact.isolation.alwaysApplyClassloader"
 OWN_EXECUTORS = "spark.sql.artifact.isolation.enabled"
+# What measuring brings together is a few rows for each file: planning it anew in the middle, and more than one task, only cost time.
+FEW_ROWS = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "1"}
 
 CLOSED_CONDITIONS = (
     "INVALID_HANDLE.SESSION_CLOSED",
@@ -146,7 +148,8 @@ def _make(settings: Settings, session_id: str) -> None:
         conf = RuntimeConf(model)
         conf.set(ALWAYS_OWN_CLASSES, "false")
         _clone(model, session_id)
-        conf.set(OWN_EXECUTORS, "false")
+        for name, text in {OWN_EXECUTORS: "false", **FEW_ROWS}.items():
+            conf.set(name, text)
         _clone(model, _beside(session_id))
         model.release_session()
 

@@ -156,12 +156,11 @@ class StageRunner:
         if not metrics:
             return []
         verdicts = judge(metrics, self.suite) if self.suite else ()
-        refused = [verdict for verdict in verdicts if not verdict.passed and verdict.severity is Severity.CRITICAL]
+        refused = _refused(verdicts)
         blocked = {verdict.partition for verdict in refused}
         landed = self._publish(right, wave, staged, [one for one in metrics if one.partition not in blocked], decisions)
         self._reach(Point.AFTER_PUBLISH, wave)
-        self._record(right, wave, staged, metrics, decisions, landed, refused, (time.monotonic() - started) / len(decisions))
-        self._record_verdicts(verdicts)
+        self._record(right, wave, staged, metrics, decisions, landed, verdicts, (time.monotonic() - started) / len(decisions))
         self._reach(Point.AFTER_RECORD, wave)
         self._tell(right.attempt.epoch, wave, metrics, blocked, landed, time.monotonic() - started)
         return refused
@@ -189,10 +188,11 @@ class StageRunner:
         metrics: Sequence[PartitionMetrics],
         decisions: Sequence[Decision],
         landed: Landed | None,
-        refused: Sequence[Verdict],
+        verdicts: Sequence[Verdict],
         seconds: float,
     ) -> None:
-        keys, reasons = _keys(decisions), _reasons(refused)
+        """Partitions and what their gate said of them, in one transaction."""
+        keys, reasons = _keys(decisions), _reasons(_refused(verdicts))
         remarks = _remarks(decisions, metrics)
         files = {**staged.files, **(landed.files if landed else {})}
         now = datetime.now(UTC)
@@ -217,29 +217,18 @@ class StageRunner:
             )
             for one in metrics
         ]
-        self.ledger.partitions.record(records, right.heartbeat.lease)
+        results = self._results(verdicts, now)
+        with self.ledger.together():
+            self.ledger.partitions.record(records, right.heartbeat.lease)
+            self.ledger.gates.record(results)
         for partition, text in remarks.items():
             self._warn("not deterministic", f"{self.stage.name}[{partition}] {text}")
 
-    def _record_verdicts(self, verdicts: Sequence[Verdict]) -> None:
-        if not verdicts or self.suite is None:
-            return
-        now = datetime.now(UTC)
-        self.ledger.gates.record(
-            [
-                GateResult(
-                    self.cell,
-                    verdict.partition,
-                    self.attempt_id,
-                    self.suite.name,
-                    verdict.expectation,
-                    verdict.passed,
-                    verdict.observed,
-                    now,
-                )
-                for verdict in verdicts
-            ]
-        )
+    def _results(self, verdicts: Sequence[Verdict], now: datetime) -> list[GateResult]:
+        suite = self.suite.name if self.suite else ""
+        return [
+            GateResult(self.cell, one.partition, self.attempt_id, suite, one.expectation, one.passed, one.observed, now) for one in verdicts
+        ]
 
     def _tell(
         self, epoch: int, wave: int, metrics: Sequence[PartitionMetrics], blocked: set[int], landed: Landed | None, seconds: float
@@ -285,6 +274,10 @@ def _remarks(decisions: Sequence[Decision], metrics: Sequence[PartitionMetrics])
         for one in decisions
     }
     return {partition: text for partition, text in found.items() if text}
+
+
+def _refused(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    return [verdict for verdict in verdicts if not verdict.passed and verdict.severity is Severity.CRITICAL]
 
 
 def _reasons(refused: Sequence[Verdict]) -> dict[int, str]:
