@@ -12,6 +12,7 @@ from tests.run.workbench import Workbench, ended
 from stagehold.errors import SessionClosed
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import AttemptState, RunState
+from stagehold.run.faults import FaultAction, Point
 from stagehold.run.sessions import open_session, session_id
 
 pytestmark = pytest.mark.spark
@@ -22,6 +23,33 @@ SECONDS = 5.0
 @pytest.fixture
 def bench(tmp_path, spark_remote):
     return Workbench.make(tmp_path, spark_remote)
+
+
+def test_a_run_that_takes_longer_than_its_time_out_is_cancelled_and_can_be_resumed(bench, tmp_path):
+    busy = BusyJob.put_into(bench, tmp_path)
+    bench.declare("run_timeout: 6s")
+    late = bench.run("--run-id", "r1")
+    assert (late.code, "r1 took longer than its run_timeout (0:00:06) and was cancelled" in late.err) == (124, True)
+    until(lambda: time.time() - busy.worked_last() > 1, SECONDS)
+    with Ledger.open(bench.settings.ledger_url) as ledger:
+        (attempt,) = ledger.attempts.of_run("r1")
+        assert (attempt.state, ledger.runs.get("r1").state) == (AttemptState.CANCELED, RunState.CANCELED)
+    busy.let_go()
+    bench.declare("run_timeout: 1h")
+    assert bench.run("--run-id", "r1").counts == (0, 13)
+    assert bench.published() == bench.expected()
+
+
+def test_a_run_that_is_cancelled_while_it_waits_to_restart_is_cancelled(bench):
+    bench.declare("restart: {strategy: fixed-delay, attempts: 1, delay: 1h}")
+    bench.inject(Point.BEFORE_PUBLISH, "by_wave", 2, FaultAction.RAISE)
+    waiting = bench.command("run", "toy", "--interval", "2026-11-20", "--run-id", "r1")
+    until(lambda: "runs again in 3600.0 s" in waiting.err(), 60)
+    waiting.send_signal(signal.SIGINT)
+    assert ended(waiting).code == 130
+    with Ledger.open(bench.settings.ledger_url) as ledger:
+        assert ledger.runs.get("r1").state is RunState.CANCELED
+        assert [attempt.state for attempt in ledger.attempts.of_run("r1")][-1] is AttemptState.FAILED
 
 
 def test_spark_work_stops_within_seconds_and_the_run_can_be_resumed(bench, tmp_path):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from tests.run.workbench import Workbench, killed
 
@@ -19,11 +17,6 @@ def bench(tmp_path, spark_remote):
     return Workbench.make(tmp_path, spark_remote)
 
 
-def declare(bench: Workbench, text: str) -> None:
-    file = Path(bench.settings.pipelines) / "toy.yaml"
-    file.write_text(f"{file.read_text()}{text}\n")
-
-
 def attempts_of(bench: Workbench, region: str, run_id: str = "r1") -> list[Attempt]:
     with Ledger.open(bench.settings.ledger_url) as ledger:
         return [attempt for attempt in ledger.attempts.of_run(run_id) if attempt.region == region]
@@ -35,7 +28,7 @@ def run_of(bench: Workbench, run_id: str = "r1") -> Run:
 
 
 def test_a_region_that_fails_is_run_again_after_the_strategys_delay_and_keeps_its_waves(bench):
-    declare(bench, "restart: {strategy: fixed-delay, attempts: 1, delay: 700ms}")
+    bench.declare("restart: {strategy: fixed-delay, attempts: 1, delay: 700ms}")
     bench.inject(Point.BEFORE_PUBLISH, "by_wave", 2, FaultAction.RAISE)
     assert bench.run("--run-id", "r1").counts[1] == 13 - 2
     first, second = attempts_of(bench, "doubled__by_wave")
@@ -48,7 +41,7 @@ def test_a_region_that_fails_is_run_again_after_the_strategys_delay_and_keeps_it
 
 
 def test_the_authors_rule_fails_the_run_at_once_and_a_resume_is_a_new_life(bench):
-    declare(bench, 'failures: [{error: "stagehold.run.faults:InjectedFault", class: non_recoverable}]')
+    bench.declare('failures: [{error: "stagehold.run.faults:InjectedFault", class: non_recoverable}]')
     bench.inject(Point.BEFORE_WRITE, "by_colour", 1, FaultAction.RAISE)
     failed = bench.run("--run-id", "r1")
     assert failed.code == 1

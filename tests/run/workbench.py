@@ -62,6 +62,10 @@ class Workbench:
         path.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(pa.table({"number": pa.array(range(start, start + ROWS), pa.int64())}), path)
 
+    def declare(self, line: str) -> None:
+        """Have the pipeline as it was made, and with this line."""
+        (Path(self.settings.pipelines) / "toy.yaml").write_text(f"{(TOY / 'toy.yaml').read_text()}{line}\n")
+
     def command(self, *words: str, settings: Settings | None = None) -> Command:
         return _zygote().start(words, os.environ | dict((settings or self.settings).environment))
 

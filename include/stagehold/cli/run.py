@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated
+from datetime import UTC, datetime, timedelta
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
     from stagehold.run.planning import RunRequest
 
 CANCELLED = 130  # as shells say of a program that was interrupted
+TIMED_OUT = 124  # as `timeout` does
 
 RunId = Annotated[str | None, typer.Option("--run-id", help="Name of the run. Default: made from the pipeline and the time.")]
 
@@ -40,22 +44,43 @@ def run(
     run_here(RunRequest(declared, name, interval_or_today(interval), params, restore_from_stage), settings, as_json=as_json)
 
 
+class TimeIsUp(KeyboardInterrupt):
+    """The pipeline's `run_timeout` is over; whatever Ctrl-C would interrupt is interrupted."""
+
+
 def run_here(request: RunRequest, settings: Settings, *, as_json: bool) -> None:
-    """Run it with progress on stderr and the result on stdout. SIGTERM cancels it as Ctrl-C does."""
+    """Run it with progress on stderr and the result on stdout. SIGTERM cancels it as Ctrl-C does, and so does its `run_timeout`."""
     from stagehold.run.local_run import run_locally
 
     typer.echo(f"run {request.run_id} of {request.pipeline.name} for {request.interval}", err=True)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    limit = request.pipeline.run_timeout
     try:
-        outcome = run_locally(request, settings, lambda line: typer.echo(line, err=True))
-    except KeyboardInterrupt:
-        typer.secho(
-            f"{request.run_id} was cancelled. What is consumable is kept; `stagehold resume` goes on from there.", fg="red", err=True
-        )
-        raise typer.Exit(CANCELLED) from None
+        with _limited(limit):
+            outcome = run_locally(request, settings, lambda line: typer.echo(line, err=True))
+    except KeyboardInterrupt as interrupt:
+        late = isinstance(interrupt, TimeIsUp)
+        why = f"took longer than its run_timeout ({limit}) and was cancelled" if late else "was cancelled"
+        typer.secho(f"{request.run_id} {why}. What is consumable is kept; `stagehold resume` goes on from there.", fg="red", err=True)
+        raise typer.Exit(TIMED_OUT if late else CANCELLED) from None
     if as_json:
         print_document({"run_id": request.run_id, "interval": request.interval, **asdict(outcome)})
     else:
         typer.echo(
             f"done: reused {outcome.reused} partitions, computed {outcome.computed} in {outcome.waves} waves, {outcome.seconds:.1f} s"
         )
+
+
+@contextmanager
+def _limited(limit: timedelta | None) -> Iterator[None]:
+    """Raise TimeIsUp in the main thread when the block takes longer."""
+    signal.signal(signal.SIGALRM, _raise_time_is_up)
+    signal.setitimer(signal.ITIMER_REAL, limit.total_seconds() if limit else 0)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _raise_time_is_up(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001
+    raise TimeIsUp

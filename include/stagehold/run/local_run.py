@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from datetime import UTC, datetime, timedelta
 
+from stagehold.errors import UnknownName
 from stagehold.ledger.ledger import Ledger
+from stagehold.model.records import RunState
 from stagehold.plan.failure import diagnose
 from stagehold.plan.failure_rules import LEDGER_UNAVAILABLE
 from stagehold.plan.regions import stage_regions
@@ -25,18 +27,29 @@ from stagehold.settings import Settings
 def run_locally(request: RunRequest, settings: Settings, progress: Progress) -> RegionOutcome:
     """Run every region in order; what is consumable already is reused, and a run that only reuses starts no Spark.
 
-    A region that fails is run again as the pipeline's restart strategy says, after its delay.
+    A region that fails is run again as the pipeline's restart strategy says, after its delay. A KeyboardInterrupt cancels the
+    run, also while it waits for that.
 
     :raises StageholdError: from the first region that may not restart; what it made consumable stays.
     """
-    with _spark_if_needed(current_plan(request, settings), settings):
-        outcomes = [_run_with_restarts(task, settings, progress) for task in _tasks(request)]
+    try:
+        with _spark_if_needed(current_plan(request, settings), settings):
+            outcomes = [_run_with_restarts(task, settings, progress) for task in _tasks(request)]
+    except KeyboardInterrupt:
+        _cancel(request, settings)
+        raise
     return RegionOutcome(
         reused=sum(outcome.reused for outcome in outcomes),
         computed=sum(outcome.computed for outcome in outcomes),
         waves=sum(outcome.waves for outcome in outcomes),
         seconds=sum(outcome.seconds for outcome in outcomes),
     )
+
+
+def _cancel(request: RunRequest, settings: Settings) -> None:
+    """An attempt that was interrupted has done this already; between two attempts nobody has."""
+    with Ledger.open(settings.ledger_url) as ledger, suppress(UnknownName):
+        ledger.runs.finish(request.run_id, RunState.CANCELED)
 
 
 def current_plan(request: RunRequest, settings: Settings) -> ResumePlan:
