@@ -10,7 +10,7 @@ import pytest
 from tests.conftest import QUICK_JAVA, free_port
 from tests.e2e.stack import PIPELINE, Stack
 
-from stagehold.local.airflow_client import AirflowClient
+from stagehold.local.airflow_client import AirflowClient, DagRun
 from stagehold.local.control import start_supervisor, stop_supervisor
 from stagehold.local.sample import make_sample
 from stagehold.settings import Settings
@@ -44,3 +44,9 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
             yield Stack(settings, airflow)
     finally:
         stop_supervisor(settings)
+
+
+@pytest.fixture(scope="session")
+def whole_run(stack: Stack) -> DagRun:
+    """A run of the interval `whole` that nothing went wrong in."""
+    return stack.run("whole")

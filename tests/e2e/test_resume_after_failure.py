@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from tests.e2e.stack import PARTITIONS, Stack, freeze, parent_of, table_versions, thaw, until
+from tests.e2e.stack import PARTITIONS, PIPELINE, Stack, freeze, parent_of, table_versions, thaw, until
 
 from stagehold.errors import SessionClosed
 from stagehold.local.airflow_client import DagRun
@@ -27,20 +27,19 @@ HEARTBEAT_SECONDS = 15  # a task's process asks Airflow every five to ten whethe
 TAKEN_OVER_SECONDS = 45  # a new scheduler's start, and Airflow's patience with the old one
 
 
-def test_a_run_succeeds_and_a_second_one_of_its_interval_reuses_everything_without_a_session(stack: Stack):
-    run = stack.run("plain")
-    stack.assert_answer_is_right("plain")
-    records = stack.records("plain")
+def test_a_run_succeeds_and_a_second_one_of_its_interval_reuses_everything_without_a_session(stack: Stack, whole_run: DagRun):
+    stack.assert_answer_is_right("whole")
+    records = stack.records("whole")
     assert sum(len(found) for found in records.values()) == PARTITIONS
     assert all(len({record.wave for record in found}) > 1 for stage, found in records.items() if stage != "top_orders")
-    again = stack.run("plain")
-    assert stack.records("plain") == records
+    again = stack.run("whole")
+    assert stack.records("whole") == records
     assert {attempt.state for attempt in stack.attempts(again)} == {AttemptState.FINISHED}
     for task_id, task in stack.airflow.tasks(again.dag_id, again.run_id).items():
         log = stack.log(again, task_id, task.number)
         assert "computed 0 in 0 wave(s)" in log
         assert "Spark session" not in log
-    assert "opened Spark session" in stack.log(run, STAGE, 1)
+    assert "opened Spark session" in stack.log(whole_run, STAGE, 1)
 
 
 def test_a_killed_task_goes_on_after_its_last_recorded_wave(stack: Stack):
@@ -133,7 +132,7 @@ def test_a_failed_gate_blocks_its_partition_and_mended_data_runs_only_what_follo
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    stack.run("gated")
+    assert stack.command("run", PIPELINE, "--interval", "gated").returncode == 0
     published = stack.records("gated")["top_orders"]
     lines = sorted((Path(stack.settings.lake_uri) / "raw" / "lineitem").glob("*.parquet"))[5]
     good = shutil.copy2(lines, tmp_path / "good.parquet")
@@ -157,7 +156,7 @@ def test_a_failed_gate_blocks_its_partition_and_mended_data_runs_only_what_follo
 
 
 def test_restore_from_a_stage_in_a_new_run(stack: Stack):
-    stack.run("restored")
+    assert stack.command("run", PIPELINE, "--interval", "restored").returncode == 0
     before = stack.records("restored")
     stack.run("restored", restore_from_stage="orders_by_customer")
     after = stack.records("restored")

@@ -6,6 +6,7 @@ import pytest
 from tests.e2e.stack import PARTITIONS, PIPELINE, Stack
 
 from stagehold.ledger.ledger import Ledger
+from stagehold.local.airflow_client import DagRun
 from stagehold.model.records import AttemptState, RunState
 
 pytestmark = pytest.mark.e2e
@@ -21,18 +22,17 @@ def recorded(stack: Stack, interval: str) -> list[tuple[object, ...]]:
 
 
 def ended(stack: Stack, interval: str) -> tuple[RunState, list[tuple[str, int, AttemptState]]]:
-    """How the run of an interval and its attempts ended."""
+    """How the first run of an interval and its attempts ended."""
     with Ledger.open(stack.settings.ledger_url) as ledger:
-        (run,) = (run for run in ledger.runs.recent(100, PIPELINE) if run.interval == interval)
+        run = [run for run in ledger.runs.recent(100, PIPELINE) if run.interval == interval][-1]
         return run.state, sorted((one.region, one.epoch, one.state) for one in ledger.attempts.of_run(run.run_id))
 
 
-def test_the_same_pipeline_leaves_the_same_rows_through_airflow_and_through_the_command(stack: Stack):
-    stack.run("rows-airflow")
-    ran = stack.command("run", PIPELINE, "--interval", "rows-command")
+def test_the_same_pipeline_leaves_the_same_rows_through_airflow_and_through_the_command(stack: Stack, whole_run: DagRun):
+    ran = stack.command("run", PIPELINE, "--interval", "by-command")
     assert ran.returncode == 0, ran.stderr
-    assert len(recorded(stack, "rows-airflow")) == PARTITIONS
-    assert recorded(stack, "rows-command") == recorded(stack, "rows-airflow")
-    assert ended(stack, "rows-command") == ended(stack, "rows-airflow")
-    for interval in ("rows-airflow", "rows-command"):
+    assert len(recorded(stack, "whole")) == PARTITIONS
+    assert recorded(stack, "by-command") == recorded(stack, "whole")
+    assert ended(stack, "by-command") == ended(stack, "whole")
+    for interval in ("whole", "by-command"):
         stack.assert_answer_is_right(interval)

@@ -99,6 +99,7 @@ def test_of_processes_that_race_for_a_free_lease_one_gets_it(ledger):
     assert sorted(map(str, in_processes(8, try_once))) == ["1"] + ["None"] * 7
 
 
+@pytest.mark.slow
 def test_processes_that_keep_racing_hold_it_one_at_a_time_with_epochs_of_their_own(ledger, tmp_path):
     """Each holder enters a room that has place for one; were two inside, making the folder would fail."""
     room = tmp_path / "room"

@@ -51,6 +51,7 @@ def test_processes_that_open_a_new_ledger_at_once_all_get_it(ledger_url):
     assert len(Ledger.open(ledger_url).runs.recent(10)) == 8
 
 
+@pytest.mark.slow
 def test_programs_that_open_a_new_ledger_at_once_all_get_it(ledger_url):
     code = "import sys; from stagehold.ledger import Ledger; Ledger.open(sys.argv[1]); print('alembic' in sys.modules)"
     programs = [subprocess.Popen([sys.executable, "-c", code, ledger_url], stdout=subprocess.PIPE, text=True) for _ in range(3)]

@@ -114,6 +114,7 @@ def test_a_process_that_dies_inside_a_transaction_leaves_nothing_and_no_lock(led
     assert Ledger.open(ledger_url).partitions.newest(CELL) == (record(0),)
 
 
+@pytest.mark.slow
 def test_ten_thousand_partitions_with_several_attempts_are_read_quickly(ledger, lease):
     cells = [Cell("sales", f"stage {number}", "2024-01-01") for number in range(10)]
     for epoch in (1, 2, 3):

@@ -96,6 +96,7 @@ def test_names_that_only_look_alike_are_no_shares(ledger):
     assert take(ledger, None).epoch == 1
 
 
+@pytest.mark.slow
 def test_of_many_takers_of_overlapping_shares_at_once_the_epochs_are_all_different(ledger):
     cuts = [None, *shares(16, 4), *shares(16, 8)]
 

@@ -41,6 +41,7 @@ def test_the_same_scale_again_writes_nothing(lake: Path) -> None:
     assert written(lake) == before
 
 
+@pytest.mark.slow
 def test_another_scale_or_an_interrupted_call_replaces_all_files(lake: Path, tmp_path: Path) -> None:
     make_sample(tmp_path, 0.001)
     small = written(tmp_path)

@@ -22,6 +22,7 @@ def test_a_second_set_up_says_nothing_and_takes_no_time() -> None:
     assert time.monotonic() - before < 3
 
 
+@pytest.mark.slow
 def test_a_company_mirror_is_asked_instead_of_the_public_repository(tmp_path: Path) -> None:
     mirror = tmp_path / "ivysettings.xml"
     mirror.write_text(MIRROR_WITH_NOTHING.format(folder=tmp_path))

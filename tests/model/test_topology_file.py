@@ -98,6 +98,7 @@ def mutated(chance):
     return document
 
 
+@pytest.mark.slow
 def test_ten_thousand_mutations_are_read_or_refused_with_our_error():
     chance = random.Random(4)
     refused = 0
