@@ -6,6 +6,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 MIRROR_WITH_NOTHING = """<ivysettings><settings defaultResolver="mirror"/><resolvers>
 <ibiblio name="mirror" m2compatible="true" root="file://{folder}/nothing/"/></resolvers></ivysettings>"""
 
