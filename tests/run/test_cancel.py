@@ -46,7 +46,7 @@ def test_a_run_that_is_cancelled_while_it_waits_to_restart_is_cancelled(bench):
     waiting = bench.command("run", "toy", "--interval", "2026-11-20", "--run-id", "r1")
     with Ledger.open(bench.settings.ledger_url) as ledger:
         until(lambda: [run.state for run in ledger.runs.recent(1)] == [RunState.RESTARTING], 60)
-    waiting.send_signal(signal.SIGINT)
+    waiting.send_signal(signal.SIGTERM)  # a shell that starts tests in the background has SIGINT ignored
     assert ended(waiting).code == 130
     with Ledger.open(bench.settings.ledger_url) as ledger:
         assert ledger.runs.get("r1").state is RunState.CANCELED
