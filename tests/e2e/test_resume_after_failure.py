@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from tests.e2e.stack import PARTITIONS, PIPELINE, Stack, freeze, parent_of, table_versions, thaw, until
+from tests.e2e.stack import PARTITIONS, Stack, freeze, parent_of, table_versions, thaw, until
 
 from stagehold.errors import SessionClosed
 from stagehold.local.airflow_client import DagRun
@@ -132,7 +132,7 @@ def test_a_failed_gate_blocks_its_partition_and_mended_data_runs_only_what_follo
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    assert stack.command("run", PIPELINE, "--interval", "gated").returncode == 0
+    stack.run_here("gated")
     published = stack.records("gated")["top_orders"]
     lines = sorted((Path(stack.settings.lake_uri) / "raw" / "lineitem").glob("*.parquet"))[5]
     good = shutil.copy2(lines, tmp_path / "good.parquet")
@@ -156,7 +156,7 @@ def test_a_failed_gate_blocks_its_partition_and_mended_data_runs_only_what_follo
 
 
 def test_restore_from_a_stage_in_a_new_run(stack: Stack):
-    assert stack.command("run", PIPELINE, "--interval", "restored").returncode == 0
+    stack.run_here("restored")
     before = stack.records("restored")
     stack.run("restored", restore_from_stage="orders_by_customer")
     after = stack.records("restored")

@@ -29,8 +29,7 @@ def ended(stack: Stack, interval: str) -> tuple[RunState, list[tuple[str, int, A
 
 
 def test_the_same_pipeline_leaves_the_same_rows_through_airflow_and_through_the_command(stack: Stack, whole_run: DagRun):
-    ran = stack.command("run", PIPELINE, "--interval", "by-command")
-    assert ran.returncode == 0, ran.stderr
+    stack.run_here("by-command")
     assert len(recorded(stack, "whole")) == PARTITIONS
     assert recorded(stack, "by-command") == recorded(stack, "whole")
     assert ended(stack, "by-command") == ended(stack, "whole")
