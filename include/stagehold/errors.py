@@ -5,6 +5,7 @@
     |   +-- InvalidSpec           a pipeline file says something impossible
     |   +-- InvalidSetting        a setting has a value outside its allowed ones
     |   +-- InvalidArgument       an argument of a command says something impossible
+    |   +-- InvalidInterval       an interval that does not exist, or that may be several
     |   +-- RegionCycle           regions of a pipeline wait for each other
     |   +-- InvalidTopology       a graph of vertices and partitions says something impossible
     |   +-- ScheduleRefused       a schedule mode cannot run with these slots or exchanges
@@ -113,6 +114,14 @@ class InvalidArgument(Terminal):
     def __init__(self, name: str, given: str, allowed: str) -> None:
         self.name, self.given, self.allowed = name, given, allowed
         super().__init__(f"{name} is {given!r}; allowed: {allowed}. Nothing was done. Run the command again with another value.")
+
+
+class InvalidInterval(Terminal):
+    """An interval that was asked for does not exist, or may be several of the schedule's."""
+
+    def __init__(self, given: str, problem: str, allowed: str) -> None:
+        self.given, self.problem, self.allowed = given, problem, allowed
+        super().__init__(f"Interval {given!r} {problem}; allowed: {allowed}. Nothing was done. Ask again with one of these.")
 
 
 class RegionCycle(Terminal):

@@ -63,14 +63,23 @@ def test_the_task_is_told_everything_about_the_run(operator, runner):
     operator.execute(context(restore_from_stage="customer", segment="MACHINERY"))
     (task,) = runner.ran
     assert task.region.name == "orders"
-    assert (task.run_id, task.interval, task.logical_date) == ("shipping_priority/scheduled__1", "2026-11-21T02:00:00Z", DUE)
+    assert (task.run_id, task.interval, task.logical_date) == ("shipping_priority/scheduled__1", "2026-11-21", DUE)
     assert (task.restore_from_stage, task.launcher) == ("customer", "airflow")
     assert task.params == {"segment": "MACHINERY", "limit": 10}
 
 
 def test_an_interval_in_the_form_overrides_the_runs_own(operator, runner):
     operator.execute(context(interval="2026-11-01T02:00:00Z"))
-    assert runner.ran[0].interval == "2026-11-01T02:00:00Z"
+    assert runner.ran[0].interval == "2026-11-01"
+    assert runner.ran[0].logical_date == datetime(2026, 11, 1, 2, tzinfo=UTC)
+
+
+def test_an_interval_that_does_not_exist_ends_the_task_without_another_try(operator, runner):
+    from airflow.sdk.exceptions import AirflowFailException
+
+    with pytest.raises(AirflowFailException, match="'2026-02-30' is no date from"):
+        operator.execute(context(interval="2026-02-30"))
+    assert runner.ran == []
 
 
 def test_every_try_of_a_task_has_the_same_owner(operator, runner):

@@ -98,7 +98,7 @@ def _request(dag_run: DagRun, dag: SerializedDAG, pipeline_name: str, settings: 
     return RunRequest(
         pipeline=pipeline,
         run_id=ledger_run_id(dag_run.dag_id, dag_run.run_id),
-        interval=run_interval(dag_run, given.get(INTERVAL)),
+        interval=run_interval(dag_run, given.get(INTERVAL), pipeline.schedule),
         params=pipeline_params(pipeline, given),
         restore_from_stage=given.get(RESTORE_FROM_STAGE),
     )

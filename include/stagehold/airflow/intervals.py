@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
+
+from stagehold.model.interval_key import interval_key, key_of
 
 
 def interval_of(
@@ -12,20 +14,19 @@ def interval_of(
     data_interval_start: datetime | None,
     logical_date: datetime | None,
     run_after: datetime,
+    schedule: str | None,
 ) -> str:
     """The interval key: what the user asked for, else the partition key, else the start of the piece of time the run is for.
 
     A run without any date (triggered with none) is for the moment it was due, which a clear does not change.
+
+    :raises InvalidInterval: what was asked for does not exist, or may be several intervals of the schedule.
     """
-    if asked:
-        return asked
-    return partition_key or _utc_text(data_interval_start or logical_date or run_after)
+    if named := (asked or "").strip() or partition_key:
+        return interval_key(named, schedule)
+    return key_of(data_interval_start or logical_date or run_after, schedule)
 
 
 def ledger_run_id(dag_id: str, run_id: str) -> str:
     """Airflow's run ids repeat across DAGs (two daily DAGs share every scheduled one), the ledger's must not."""
     return f"{dag_id}/{run_id}"
-
-
-def _utc_text(moment: datetime) -> str:
-    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")

@@ -13,7 +13,8 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowTaskTerminated
 
 from stagehold.airflow.intervals import interval_of, ledger_run_id
 from stagehold.airflow.retry import retry_arguments
-from stagehold.errors import InputsNotReady, UnknownName
+from stagehold.errors import InputsNotReady, InvalidInterval, UnknownName
+from stagehold.model.interval_key import moment_of
 from stagehold.model.spec import Pipeline, ScheduleMode
 from stagehold.plan.regions import Region, stage_regions
 from stagehold.plan.shares import Share
@@ -94,12 +95,13 @@ class RegionOperator(BaseOperator):
 
         dag_run, params = context["dag_run"], context["params"]
         run_id = ledger_run_id(dag_run.dag_id, dag_run.run_id)
+        interval = self._interval(dag_run, params.get(INTERVAL))
         return RegionTask(
             pipeline=self._pipeline,
             region=self._region,
             run_id=run_id,
-            interval=run_interval(dag_run, params.get(INTERVAL)),
-            logical_date=dag_run.logical_date,
+            interval=interval,
+            logical_date=moment_of(interval, self._pipeline.schedule) or dag_run.logical_date,
             params=pipeline_params(self._pipeline, params),
             restore_from_stage=params.get(RESTORE_FROM_STAGE),
             # The same for every try of this task: Airflow starts a try only after it gave up the one before, so the new
@@ -110,13 +112,19 @@ class RegionOperator(BaseOperator):
             again=is_retry(context["ti"], self.retries or 0),
         )
 
+    def _interval(self, dag_run: Any, asked: str | None) -> str:
+        try:
+            return run_interval(dag_run, asked, self._pipeline.schedule)
+        except InvalidInterval as error:  # what was typed into the form stays as it is
+            raise AirflowFailException(str(error)) from error
+
 
 def is_retry(task_instance: Any, retries: int) -> bool:
     """Whether Airflow tries again by itself. The first try, and the first one after a clear, were asked for by somebody."""
     return bool(task_instance.try_number > task_instance.max_tries - retries + 1)
 
 
-def run_interval(dag_run: Any, asked: str | None) -> str:
+def run_interval(dag_run: Any, asked: str | None, schedule: str | None) -> str:
     """The interval of an Airflow run; works on the task's view of the run and on the metadata row alike."""
     return interval_of(
         asked=asked,
@@ -124,6 +132,7 @@ def run_interval(dag_run: Any, asked: str | None) -> str:
         data_interval_start=dag_run.data_interval_start,
         logical_date=dag_run.logical_date,
         run_after=dag_run.run_after,
+        schedule=schedule,
     )
 
 

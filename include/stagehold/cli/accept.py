@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from stagehold.cli.output import moment, print_document, print_table
-from stagehold.cli.request import AsJson
+from stagehold.cli.request import AsJson, recorded_interval
 from stagehold.errors import InvalidArgument, NothingToAccept, UnknownName
 from stagehold.settings import Settings, load_settings
 
@@ -44,6 +44,7 @@ def accept(
     from stagehold.model.records import Acceptance
 
     settings = load_settings()
+    interval = recorded_interval(interval, pipeline, settings) if interval else None
     with Ledger.open(settings.ledger_url) as ledger:
         if list_them:
             _show(pipeline, [word for word in ledger.acceptances.of(pipeline) if interval in (None, word.interval)], as_json=as_json)

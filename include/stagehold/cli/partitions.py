@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from stagehold.cli.output import print_document, print_table
-from stagehold.cli.request import AsJson, PipelineName
+from stagehold.cli.request import AsJson, PipelineName, recorded_interval
 from stagehold.errors import UnknownName
 from stagehold.settings import Settings, load_settings
 
@@ -30,8 +30,9 @@ def partitions(pipeline: PipelineName, interval: Interval = None, stage: StageNa
     from stagehold.ledger.ledger import Ledger
 
     settings = load_settings()
+    asked = recorded_interval(interval, pipeline, settings) if interval else None
     with Ledger.open(settings.ledger_url) as ledger:
-        wanted = interval or _newest_interval(pipeline, ledger)
+        wanted = asked or _newest_interval(pipeline, ledger)
         recorded = ledger.partitions.newest_of(pipeline, wanted) if wanted else {}
     found = tuple(_with_skew(_chosen(pipeline, stage, recorded, settings)))
     if as_json:

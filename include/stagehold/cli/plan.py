@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from stagehold.cli.output import print_document, print_table
-from stagehold.cli.request import AsJson, Interval, Params, PipelineName, RestoreFrom, interval_or_today, parse_params
+from stagehold.cli.request import AsJson, Interval, Params, PipelineName, RestoreFrom, interval_asked, parse_params
 from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -33,7 +33,9 @@ def plan(
     settings = load_settings()
     declared = find_pipeline(pipeline, settings)
     params = parse_params(param, declared.params)
-    show_plan(RunRequest(declared, run_id, interval_or_today(interval), params, restore_from_stage), settings, as_json=as_json)
+    show_plan(
+        RunRequest(declared, run_id, interval_asked(interval, declared.schedule), params, restore_from_stage), settings, as_json=as_json
+    )
 
 
 def show_plan(request: RunRequest, settings: Settings, *, as_json: bool) -> None:

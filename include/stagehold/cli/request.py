@@ -9,10 +9,13 @@ from typing import Annotated, Any
 
 import typer
 
-from stagehold.errors import InvalidSetting
+from stagehold.errors import InvalidSetting, InvalidSpec, UnknownName
+from stagehold.settings import Settings
 
 PipelineName = Annotated[str, typer.Argument(help="Name of the pipeline, as its YAML file declares it.")]
-Interval = Annotated[str | None, typer.Option("--interval", help="What the run is for, such as 2026-11-20. Default: today's date (UTC).")]
+Interval = Annotated[
+    str | None, typer.Option("--interval", help="What the run is for: a date, a moment, or a key of your own. Default: today (UTC).")
+]
 RestoreFrom = Annotated[
     str | None, typer.Option("--restore-from-stage", help="Run this stage and all that read it; take earlier stages as they are.")
 ]
@@ -22,8 +25,26 @@ Params = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
 
 
-def interval_or_today(interval: str | None) -> str:
-    return interval or datetime.now(UTC).date().isoformat()
+def interval_asked(interval: str | None, schedule: str | None) -> str:
+    """The key of the interval that the option names, in a pipeline of this schedule.
+
+    :raises InvalidInterval: there is no such interval, or it may be several.
+    """
+    from stagehold.model.interval_key import interval_key, present_key
+
+    return present_key(datetime.now(UTC), schedule) if interval is None else interval_key(interval, schedule)
+
+
+def recorded_interval(interval: str, pipeline: str, settings: Settings) -> str:
+    """The key under which an interval is on record, also of a pipeline whose file is gone or broken."""
+    from stagehold.model.interval_key import interval_key
+    from stagehold.model.spec_file import find_pipeline
+
+    try:
+        schedule = find_pipeline(pipeline, settings).schedule
+    except (UnknownName, InvalidSpec):
+        schedule = None
+    return interval_key(interval, schedule)
 
 
 def parse_params(texts: Sequence[str] | None, defaults: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from stagehold.cli.output import print_document
-from stagehold.cli.request import AsJson, Interval, Params, PipelineName, RestoreFrom, interval_or_today, parse_params
+from stagehold.cli.request import AsJson, Interval, Params, PipelineName, RestoreFrom, interval_asked, parse_params
 from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def run(
     declared = find_pipeline(pipeline, settings)
     name = run_id or f"{pipeline}/cli__{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f}"
     params = parse_params(param, declared.params)
-    run_here(RunRequest(declared, name, interval_or_today(interval), params, restore_from_stage), settings, as_json=as_json)
+    run_here(RunRequest(declared, name, interval_asked(interval, declared.schedule), params, restore_from_stage), settings, as_json=as_json)
 
 
 class TimeIsUp(KeyboardInterrupt):

@@ -10,6 +10,7 @@ import yaml
 from croniter import croniter
 
 from stagehold.model.duration import write_duration
+from stagehold.model.interval_key import ONCE, PRESETS
 from stagehold.model.spec import OnCodeChange, OutputType, RestartStrategy
 from stagehold.model.spec_draft import Draft
 from stagehold.model.spec_edge_checks import check_edges
@@ -24,7 +25,7 @@ NAME_ALLOWED = "lower-case letters, digits and single underscores, a letter firs
 RESERVED = ("ctx", "source")  # parameters that every stage function may have
 TABLE = re.compile(r"([a-z][a-z0-9_]*\.)?[a-z][a-z0-9_]*")
 STORED_ONLY = {"committer", "file_bytes"}  # options of an output
-PRESETS = ("@once", "@hourly", "@daily", "@weekly", "@monthly", "@quarterly", "@yearly")  # Airflow's, besides cron
+SCHEDULES = (ONCE, *PRESETS)  # besides cron
 PARAMETERS = {
     RestartStrategy.NONE: (),
     RestartStrategy.FIXED_DELAY: ("attempts", "delay"),
@@ -58,8 +59,8 @@ def _check_pipeline(draft: Draft) -> Iterator[Problem]:
         yield Problem(("pipeline",), show(form.pipeline), NAME_ALLOWED)
     if not draft.declared and not draft.is_broken("stages"):
         yield Problem(("stages",), show(draft.data.get("stages")), "one stage or more")
-    if form.schedule is not None and form.schedule not in PRESETS and not _is_cron(form.schedule):
-        yield Problem(("schedule",), show(form.schedule), f"a cron expression or {', '.join(PRESETS)}; leave it out to run by hand")
+    if form.schedule is not None and form.schedule not in SCHEDULES and not _is_cron(form.schedule):
+        yield Problem(("schedule",), show(form.schedule), f"a cron expression or {', '.join(SCHEDULES)}; leave it out to run by hand")
 
 
 def _check_restart(draft: Draft) -> Iterator[Problem]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from stagehold.errors import UnknownName
 from stagehold.ledger.ledger import Ledger
+from stagehold.model.interval_key import moment_of
 from stagehold.model.records import RunState
 from stagehold.plan.failure import diagnose
 from stagehold.plan.failure_rules import LEDGER_UNAVAILABLE
@@ -102,19 +103,10 @@ def _tasks(request: RunRequest) -> Iterator[RegionTask]:
             region=region,
             run_id=request.run_id,
             interval=request.interval,
-            logical_date=logical_date_of(request.interval),
+            logical_date=moment_of(request.interval, request.pipeline.schedule),
             params=request.params,
             restore_from_stage=request.restore_from_stage,
             owner=f"cli/{request.run_id}" if share is None else f"cli/{request.run_id}/{share}",
             launcher="cli",
             share=share,
         )
-
-
-def logical_date_of(interval: str) -> datetime | None:
-    """The date an interval key stands for; None for keys that are no date."""
-    try:
-        date = datetime.fromisoformat(interval)
-    except ValueError:
-        return None
-    return date if date.tzinfo else date.replace(tzinfo=UTC)

@@ -1,0 +1,135 @@
+"""One key for each interval, however it is written: `2026-11-20`, `2026-11-20T02:00:00Z` and the run that a schedule starts then.
+
+A key is a date, a moment, or free text:
+
+* The schedule's only time on a day is the day: the key of `0 2 * * *` is `2026-11-20`, and stays so if the time of day moves.
+* Any other moment is written in UTC, `2026-11-20T14:05:00Z`: that of an hourly schedule, or of a run started by hand.
+* Without a schedule a day is its midnight.
+* What does not look like a date (`whole`, `us-east`) is taken as it is.
+
+Schedules are read in UTC.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, time, timedelta
+from itertools import islice
+
+from croniter import croniter
+from croniter.croniter import CroniterBadDateError
+
+from stagehold.errors import InvalidInterval
+
+# What Airflow's presets mean; "@once" has no times.
+PRESETS = {
+    "@hourly": "0 * * * *",
+    "@daily": "0 0 * * *",
+    "@weekly": "0 0 * * 0",
+    "@monthly": "0 0 1 * *",
+    "@quarterly": "0 0 1 */3 *",
+    "@yearly": "0 0 1 1 *",
+}
+ONCE = "@once"
+YEARS = range(1900, 3000)  # cron can be asked about; a date outside is a slip of the hand
+SHOWN = 3  # intervals of a day that an error names
+LONGEST = 250  # what the ledger's column holds
+ALLOWED = (
+    "a date such as 2026-11-20, a moment such as 2026-11-20T02:00:00Z (UTC unless it says +02:00), "
+    f"or a key of your own that does not look like one, at most {LONGEST} characters"
+)
+
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_MOMENT = re.compile(r"(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?)\s?(Z|[+-]\d{2}:?\d{2})?", re.ASCII | re.IGNORECASE)
+_LIKE_A_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([Tt ]\d.*)?", re.ASCII)
+
+
+def interval_key(text: str, schedule: str | None) -> str:
+    """The key of the interval that ``text`` means in a pipeline of this schedule; a key is its own.
+
+    :raises InvalidInterval: it looks like a date and is none, it means several intervals of the schedule, or it cannot be kept.
+    """
+    given = text.strip()
+    if not given or len(given) > LONGEST or not given.isprintable():
+        raise InvalidInterval(text, "cannot be a key", ALLOWED)
+    if not _LIKE_A_DATE.fullmatch(given):
+        return given
+    parsed = _parsed(given)
+    return key_of(parsed, schedule) if isinstance(parsed, datetime) else _key_of_day(parsed, schedule)
+
+
+def key_of(moment: datetime, schedule: str | None) -> str:
+    """The key of the interval that begins at ``moment``."""
+    start = moment.astimezone(UTC)
+    times = _times_of(start.date(), schedule)
+    return start.date().isoformat() if times == (start,) else start.isoformat().replace("+00:00", "Z")
+
+
+def moment_of(key: str, schedule: str | None) -> datetime | None:
+    """When the interval of a key begins; None for free text."""
+    if _DAY.fullmatch(key):
+        day = date.fromisoformat(key)
+        times = _times_of(day, schedule)
+        return times[0] if len(times) == 1 else _midnight(day)
+    return _moment(key) if _MOMENT.fullmatch(key) else None
+
+
+def present_key(now: datetime, schedule: str | None) -> str:
+    """The interval that is meant if none is named: today, or of a schedule with several times a day the newest."""
+    today = now.astimezone(UTC).date()
+    if len(_times_of(today, schedule)) < 2 or schedule is None:
+        return today.isoformat()
+    newest: datetime = croniter(_cron(schedule), now.astimezone(UTC) + timedelta(microseconds=1)).get_prev(datetime)
+    return key_of(newest, schedule)
+
+
+def _key_of_day(day: date, schedule: str | None) -> str:
+    times = _times_of(day, schedule)
+    if len(times) < 2:
+        return day.isoformat()
+    shown = ", ".join(moment.isoformat().replace("+00:00", "Z") for moment in times[:SHOWN])
+    raise InvalidInterval(day.isoformat(), f"is {len(times)} intervals of the schedule {schedule}", f"one of {shown}, ...")
+
+
+def _parsed(text: str) -> date | datetime:
+    try:
+        found = date.fromisoformat(text) if _DAY.fullmatch(text) else _moment(text)
+        if found.year in YEARS:
+            return found
+        raise ValueError(text)
+    except (ValueError, OverflowError) as error:
+        raise InvalidInterval(text, f"is no date from {YEARS[0]} to {YEARS[-1]}", ALLOWED) from error
+
+
+def _moment(text: str) -> datetime:
+    match = _MOMENT.fullmatch(text)
+    if match is None:
+        raise ValueError(text)
+    day, clock, zone = match.groups()
+    return datetime.fromisoformat(f"{day}T{clock}{(zone or 'Z').upper()}").astimezone(UTC)
+
+
+def _times_of(day: date, schedule: str | None) -> tuple[datetime, ...]:
+    """When the schedule is due on a day; without times of its own, the day's midnight."""
+    if schedule is None or schedule == ONCE:
+        return (_midnight(day),)
+    return tuple(islice(_due(day, _cron(schedule)), 24 * 60))
+
+
+def _due(day: date, cron: str) -> Iterator[datetime]:
+    ends = _midnight(day) + timedelta(days=1)
+    times = croniter(cron, _midnight(day) - timedelta(seconds=1), ret_type=datetime)
+    try:
+        while (due := times.get_next()) < ends:
+            yield due
+    except CroniterBadDateError:  # a date that never comes, such as 31 February
+        return
+
+
+def _cron(schedule: str) -> str:
+    return PRESETS.get(schedule, schedule)
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time(), UTC)
