@@ -1,8 +1,8 @@
 from __future__ import annotations
 
+import resource
 import subprocess
 import sys
-import time
 
 import pytest
 from typer.testing import CliRunner
@@ -14,6 +14,12 @@ COMMANDS = [command.name or command.callback.__name__ for command in app.registe
 
 def python(code: str) -> str:
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+
+def children_seconds() -> float:
+    """Of the processor, since the clock on the wall also measures what else the machine does."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def test_help_lists_every_command_with_a_line_of_help():
@@ -44,9 +50,9 @@ print(sorted({"pyspark", "airflow", "deltalake", "great_expectations", "pandas",
     assert python(code) == "[]\n"
     taken = []
     for _ in range(3):
-        started = time.perf_counter()
+        before = children_seconds()
         subprocess.run([sys.executable, "-m", "stagehold", "--help"], check=True, capture_output=True)
-        taken.append(time.perf_counter() - started)
+        taken.append(children_seconds() - before)
     assert min(taken) < 0.5
 
 
