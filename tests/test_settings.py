@@ -25,13 +25,21 @@ def test_settings_survive_the_way_through_an_environment():
     ("name", "given", "allowed"),
     [
         ("STAGEHOLD_SPARK_PORT", "many", "a whole number"),
-        ("STAGEHOLD_LAEK", "s3://b", "STAGEHOLD_LAKE"),
         ("STAGEHOLD_ONLY_SPARK_WRITER", "perhaps", "true or false"),
     ],
 )
 def test_a_bad_setting_is_named_with_what_is_allowed(name, given, allowed):
     with pytest.raises(InvalidSetting, match=f"{name}.*{given}.*{allowed}"):
         load_settings({name: given})
+
+
+def test_an_unknown_variable_is_told_once_with_the_nearest_name(caplog):
+    environment = {"STAGEHOLD_LAEK": "s3://secret", "STAGEHOLD_SPARK_CORES": "3"}
+    assert [load_settings(environment) for _ in range(3)] == [Settings(spark_cores=3)] * 3
+    (warning,) = caplog.messages
+    assert "STAGEHOLD_LAEK" in warning
+    assert "nearest name is STAGEHOLD_LAKE;" in warning
+    assert "secret" not in warning
 
 
 def test_variables_of_others_and_of_the_tests_do_not_matter():

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,8 @@ PROJECT = Path(__file__).resolve().parents[2]
 PREFIX = "STAGEHOLD_"
 SPARK_POOL = "stagehold"  # the Airflow pool of the Spark server's slots
 TEST_PREFIX = "STAGEHOLD_TEST_"  # read by the tests alone
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -63,14 +68,21 @@ class Settings:
 
 
 def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
-    """Read settings from ``environment``; refuse a number that is none, and a STAGEHOLD_ variable that does not exist."""
-    known = [_variable(field.name) for field in fields(Settings)]
+    """Read settings from ``environment``; refuse a number that is none, and warn of a STAGEHOLD_ variable that does not exist."""
+    known = tuple(_variable(field.name) for field in fields(Settings))
     for name in environment:
         if name.startswith(PREFIX) and not name.startswith(TEST_PREFIX) and name not in known:
-            raise InvalidSetting(name, environment[name], f"no setting has that name; there are {', '.join(known)}")
+            _warn_of_unknown(name, known)
     return Settings(
         **{field.name: _read(field.name, field.type, environment) for field in fields(Settings) if _variable(field.name) in environment}
     )
+
+
+@cache
+def _warn_of_unknown(name: str, known: tuple[str, ...]) -> None:
+    """Once per process: settings are read again and again. A variable may also be of a newer or an older Stagehold."""
+    (nearest,) = get_close_matches(name, known, n=1, cutoff=0)
+    log.warning("%s is set, but there is no such setting, so it does nothing. The nearest name is %s; README.md lists all.", name, nearest)
 
 
 def _variable(field: str) -> str:

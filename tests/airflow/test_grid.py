@@ -14,6 +14,7 @@ from stagehold.airflow.resume import DagTask
 from stagehold.model.compute_key import ComputeKey
 from stagehold.model.records import Attempt, AttemptState, Cell, GateResult, PartitionRecord, PartitionState
 from stagehold.model.spec import Output, OutputType, Pipeline, Stage
+from stagehold.plan.reasons import because
 from stagehold.plan.regions import Region
 from stagehold.plan.resume import Action, Decision, ResumePlan
 from stagehold.plan.shares import Share
@@ -49,7 +50,7 @@ def attempt(epoch: int, state: AttemptState, failure: str | None = None) -> Atte
 
 def facts(actions: list[Action], records: list[PartitionRecord], run_state: str = "failed", **changes: Any) -> RunFacts:
     stage = Stage(name="joined", uid="joined-uid", job="jobs.x:joined", partitions=len(actions), max_parallelism=128, gate="joined")
-    decisions = tuple(Decision("joined", index, action, f"because {action}", KEY) for index, action in enumerate(actions))
+    decisions = tuple(Decision("joined", index, action, because(f"because {action}"), KEY) for index, action in enumerate(actions))
     dag_run = SimpleNamespace(
         dag_id="pipe",
         run_id="manual",

@@ -44,7 +44,7 @@ def runner(monkeypatch):
         progress("orders: run 3 of 16 partitions: never computed for this interval")
         if made.error:
             raise made.error
-        return RegionOutcome(reused=13, computed=3, waves=1, seconds=1.23456)
+        return RegionOutcome(reused=13, computed=3, waves=1, seconds=1.23456, along=2)
 
     monkeypatch.setattr("stagehold.run.region.run_region", run)
     monkeypatch.setattr("stagehold.airflow.region_operator.die_with_parent", lambda: None)
@@ -121,7 +121,7 @@ def test_a_task_of_an_eager_pipeline_waits_for_its_inputs_first(operator, runner
 
 
 def test_the_summary_is_small_and_for_people(operator, runner):
-    assert operator.execute(context()) == {"reused": 13, "computed": 3, "waves": 1, "seconds": 1.235}
+    assert operator.execute(context()) == {"reused": 13, "computed": 3, "waves": 1, "seconds": 1.235, "along": 2}
 
 
 def test_progress_goes_to_the_task_log(operator, runner, monkeypatch):
@@ -130,7 +130,7 @@ def test_progress_goes_to_the_task_log(operator, runner, monkeypatch):
     operator.execute(context())
     assert [call.args[0] % call.args[1:] for call in log.info.call_args_list] == [
         "orders: run 3 of 16 partitions: never computed for this interval",
-        "orders: reused 13, computed 3 in 1 wave(s)",
+        "orders: reused 13 partitions, computed 3 (2 more computed along, not stored) in 1 waves",
     ]
 
 

@@ -7,6 +7,7 @@ import pytest
 from stagehold.airflow.resume import UNMAPPED, DagTask, tasks_to_clear
 from stagehold.errors import NothingToResume, RunStillActive
 from stagehold.model.compute_key import ComputeKey
+from stagehold.plan.reasons import because
 from stagehold.plan.regions import Region
 from stagehold.plan.resume import Action, Decision, ResumePlan
 from stagehold.plan.shares import shares
@@ -27,7 +28,7 @@ def plan(**stages: str) -> ResumePlan:
                 stage,
                 index,
                 LETTERS[letter.lower()],
-                f"because {letter}",
+                because(f"because {letter}"),
                 None if letter.isupper() else KEY,
                 hinges_on=("a", 0) if letter == "?" else None,
             )

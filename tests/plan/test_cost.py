@@ -6,6 +6,7 @@ import pytest
 
 from stagehold.model.records import Cell, PartitionRecord, PartitionState
 from stagehold.plan.cost import Estimate, estimate, recorded_seconds
+from stagehold.plan.reasons import because
 from stagehold.plan.resume import Action, Decision, ResumePlan
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -28,7 +29,7 @@ def plan(text):
     by_stage = {}
     for part in text.split():
         stage, letters = part.split("=")
-        by_stage[stage] = tuple(Decision(stage, index, actions[letter], "why") for index, letter in enumerate(letters))
+        by_stage[stage] = tuple(Decision(stage, index, actions[letter], because("why")) for index, letter in enumerate(letters))
     return ResumePlan(tuple(decision for decisions in by_stage.values() for decision in decisions), by_stage)
 
 

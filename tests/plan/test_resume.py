@@ -10,6 +10,7 @@ import pytest
 from stagehold.model.compute_key import ComputeKey
 from stagehold.model.records import Acceptance, Cell, DataFile, PartitionRecord, PartitionState
 from stagehold.model.spec import Exchange, Input, OnCodeChange, Output, OutputType, Pipeline, Source, Stage
+from stagehold.plan.explanation import explain
 from stagehold.plan.reproduction import remark
 from stagehold.plan.resume import Action, ResumePlan, Situation, StageFacts, descendants, resume_plan
 
@@ -309,7 +310,7 @@ HEALING = replace(without(finished(FORK), "left", 1), gone={"raw": frozenset({1}
 def test_what_was_made_from_a_healed_partition_hinges_on_it():
     plan = resume_plan(HEALING)
     assert [decision.hinges_on for decision in plan.decisions] == [None, None, None, None, None, ("raw", 1)]
-    assert plan.of("right")[1].reason == (
+    assert str(plan.of("right")[1].reason) == (
         "consumable, and nothing it follows from changed; runs again only if raw[1], which is healed, comes out different"
     )
 
@@ -344,7 +345,7 @@ def test_what_is_taken_as_recorded_is_healed_when_what_it_was_made_from_came_out
     taken = replace(DONE, accepted=frozenset({"raw", "clean"}))
     other = altered(taken, "raw", 1, fingerprint="other", reason=HEALED_DIFFERENT)
     assert " ".join(words(resume_plan(other)).values()) == "rr rH R"
-    assert resume_plan(other).of("clean")[1].reason == f"raw[1] {HEALED_DIFFERENT}"
+    assert str(resume_plan(other).of("clean")[1].reason) == f"raw[1] {HEALED_DIFFERENT}"
     assert " ".join(words(resume_plan(altered(taken, "raw", 1, fingerprint="other"))).values()) == "rr rr r"
     assert " ".join(words(resume_plan(altered(taken, "raw", 1, reason=HEALED_DIFFERENT))).values()) == "rr rr r"
 
@@ -402,7 +403,7 @@ REASONS = [
 
 @pytest.mark.parametrize(("situation", "name", "partition", "reason"), REASONS)
 def test_every_decision_says_why(situation, name, partition, reason):
-    assert resume_plan(situation).of(name)[partition].reason == reason
+    assert str(resume_plan(situation).of(name)[partition].reason) == reason
 
 
 def test_a_plan_counts_and_names_what_computes():
@@ -414,3 +415,17 @@ def test_a_plan_counts_and_names_what_computes():
 def test_descendants_follow_every_path():
     assert descendants(CHAIN, "raw") == {"raw", "clean", "total"}
     assert descendants(CHAIN, "total") == {"total"}
+
+
+def test_ten_stages_of_a_thousand_partitions_are_ten_lines():
+    stages = [source("s0", partitions=1000)]
+    stages += [stage(f"s{index}", forward(f"s{index - 1}"), partitions=1000) for index in range(1, 10)]
+    lines = explain(resume_plan(fresh(Pipeline(name="wide", file="wide.yaml", stages=tuple(stages)))))
+    assert [line.reason for line in lines] == [
+        "never computed for this interval",
+        *(f"reads s{index}[0-999], which runs again" for index in range(9)),
+    ]
+
+
+def test_what_is_computed_along_is_counted_apart():
+    assert str(resume_plan(fresh(FUSED)).tally) == "0 partitions reused, 4 run (2 more computed along, not stored), 0 blocked"

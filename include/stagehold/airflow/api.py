@@ -27,6 +27,7 @@ from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, GateResult
 from stagehold.model.spec import Pipeline
 from stagehold.model.spec_file import load_each_pipeline
+from stagehold.plan.decisions import also_computed
 from stagehold.plan.regions import stage_regions
 from stagehold.run.planning import RunRequest, plan_run
 from stagehold.settings import load_settings
@@ -53,6 +54,7 @@ class ResumeAnswer:
     cleared: tuple[TaskToClear, ...]
     reuse: int
     run: int
+    along: int
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,7 @@ async def resume(wanted: ResumeRequest, facts: Facts, request: Request) -> Resum
     preview = resume_preview(facts)
     if not wanted.dry_run:
         await _clear(facts, chosen, preview, request)
-    return ResumeAnswer(wanted.dry_run, chosen, preview.reuse, preview.run)
+    return ResumeAnswer(wanted.dry_run, chosen, preview.reuse, preview.run, preview.along)
 
 
 async def _clear(facts: RunFacts, chosen: tuple[TaskToClear, ...], preview: ResumePreview, request: Request) -> None:
@@ -144,7 +146,7 @@ async def _clear(facts: RunFacts, chosen: tuple[TaskToClear, ...], preview: Resu
 
 
 def _note(chosen: tuple[TaskToClear, ...], preview: ResumePreview) -> str:
-    lines = [f"Resumed by Stagehold: reuses {preview.reuse} partitions, runs {preview.run}."]
+    lines = [f"Resumed by Stagehold: reuses {preview.reuse} partitions, runs {preview.run}{also_computed(preview.along)}."]
     return "\n".join([*lines, *(f"{task.name}: {task.reason}" for task in chosen)])[:NOTE_LENGTH]
 
 

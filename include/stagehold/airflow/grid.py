@@ -109,12 +109,16 @@ class AttemptLine:
 
 @dataclass(frozen=True)
 class ResumePreview:
-    """What the Resume button would do; ``refusal`` says why it cannot, None when it can."""
+    """What the Resume button would do; ``refusal`` says why it cannot, None when it can.
+
+    Those ``along`` are computed with their readers and not stored, and not counted in ``run``.
+    """
 
     refusal: str | None
     tasks: tuple[TaskToClear, ...]
     reuse: int
     run: int
+    along: int
 
 
 @dataclass(frozen=True)
@@ -182,12 +186,8 @@ def resume_preview(facts: RunFacts) -> ResumePreview:
         tasks = clear_set(facts)
     except StageholdError as error:
         refusal = str(error)
-    return ResumePreview(
-        refusal=refusal,
-        tasks=tasks,
-        reuse=facts.plan.count(Action.REUSE),
-        run=sum(decision.action.computes for decision in facts.plan.decisions),
-    )
+    tally = facts.plan.tally
+    return ResumePreview(refusal=refusal, tasks=tasks, reuse=tally.reuse, run=tally.run, along=tally.along)
 
 
 def clear_set(facts: RunFacts) -> tuple[TaskToClear, ...]:
@@ -254,12 +254,12 @@ def _failure(attempt: Attempt, facts: RunFacts) -> str | None:
 def _cell(decision: Decision, record: PartitionRecord | None, skew: str | None, *, running: bool) -> PartitionCell:
     state = _cell_state(decision, record, running=running)
     if record is None:
-        return PartitionCell(decision.partition, state, decision.action, decision.reason)
+        return PartitionCell(decision.partition, state, decision.action, str(decision.reason))
     return PartitionCell(
         partition=decision.partition,
         state=state,
         action=decision.action,
-        reason=decision.reason,
+        reason=str(decision.reason),
         rows=record.rows,
         bytes=record.bytes,
         epoch=record.epoch,

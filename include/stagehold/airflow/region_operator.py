@@ -6,6 +6,7 @@ import ctypes
 import signal
 import sys
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
@@ -68,8 +69,8 @@ class RegionOperator(BaseOperator):
             raise AirflowTaskTerminated(f"{self.region_name} was cancelled. `stagehold resume` goes on from what is consumable.") from stop
         finally:
             self._working = False
-        self.log.info("%s: reused %d, computed %d in %d wave(s)", self.region_name, outcome.reused, outcome.computed, outcome.waves)
-        return {"reused": outcome.reused, "computed": outcome.computed, "waves": outcome.waves, "seconds": round(outcome.seconds, 3)}
+        self.log.info("%s: %s", self.region_name, outcome)
+        return {**asdict(outcome), "seconds": round(outcome.seconds, 3)}
 
     def _await_inputs(self, task: RegionTask) -> None:
         """Tasks of an eager pipeline start before those that they read from have ended."""

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from stagehold.errors import NothingToResume, RunStillActive
+from stagehold.plan.reasons import grouped
 from stagehold.plan.regions import Region
-from stagehold.plan.resume import Action, Decision, ResumePlan
+from stagehold.plan.resume import Action, ResumePlan
 from stagehold.plan.shares import Share
 
 ACTIVE_RUN_STATES = ("queued", "running")
@@ -98,18 +99,14 @@ def _reason(region: Region, task: DagTask, plan: ResumePlan) -> str | None:
     decisions = [decision for stage in region.stages for decision in plan.of(stage)]
     computing = [decision for decision in decisions if decision.action.computes]
     if computing:
-        return f"runs {len(computing)} of {len(decisions)} partitions: {', '.join(_reasons(computing))}"
+        return f"runs {len(computing)} of {len(decisions)} partitions: {', '.join(grouped(one.reason for one in computing))}"
     hinging = [decision for decision in decisions if decision.hinges_on]
     if hinging:
         # Starting it costs a second; that its data was made from what another task replaces would not be seen until the next resume.
-        return f"may have to run {len(hinging)} of {len(decisions)} partitions: {', '.join(_reasons(hinging))}"
+        return f"may have to run {len(hinging)} of {len(decisions)} partitions: {', '.join(grouped(one.reason for one in hinging))}"
     if task.state != SUCCESS and not any(decision.action is Action.BLOCKED for decision in decisions):
         return f"was {task.state or 'not started'}; all {len(decisions)} partitions are reused"
     return None
-
-
-def _reasons(decisions: Sequence[Decision]) -> Iterator[str]:
-    return iter(dict.fromkeys(decision.reason for decision in decisions))
 
 
 def _why_nothing(plan: ResumePlan) -> str:

@@ -51,20 +51,21 @@ def show_plan(request: RunRequest, settings: Settings, *, as_json: bool) -> None
 def _print_json(request: RunRequest, plan: ResumePlan) -> None:
     from stagehold.plan.explanation import explain
 
-    decisions = [{"stage": one.stage, "partition": one.partition, "action": one.action, "reason": one.reason} for one in plan.decisions]
-    summary = [asdict(line) for line in explain(plan)]
-    print_document({"pipeline": request.pipeline.name, "interval": request.interval, "summary": summary, "decisions": decisions})
+    decisions = [
+        {"stage": one.stage, "partition": one.partition, "action": one.action, "reason": str(one.reason)} for one in plan.decisions
+    ]
+    about = {"pipeline": request.pipeline.name, "interval": request.interval, **asdict(plan.tally)}
+    print_document({**about, "summary": [asdict(line) for line in explain(plan)], "decisions": decisions})
 
 
 def _print_table(request: RunRequest, plan: ResumePlan) -> None:
     """One row per stage, action and reason, and a line that says how much is saved."""
-    from stagehold.plan.explanation import explain, partition_ranges
-    from stagehold.plan.resume import Action
+    from stagehold.plan.explanation import explain
+    from stagehold.plan.reasons import partition_ranges
 
     rows = [
         (line.stage, line.action.value, f"{len(line.partitions)} of {line.total}", partition_ranges(line.partitions), line.reason)
         for line in explain(plan)
     ]
     print_table(f"{request.pipeline.name} for {request.interval}", ("stage", "action", "count", "partitions", "why"), rows)
-    computing = sum(decision.action.computes for decision in plan.decisions)
-    typer.echo(f"{plan.count(Action.REUSE)} partitions reused, {computing} run, {plan.count(Action.BLOCKED)} blocked")
+    typer.echo(str(plan.tally))

@@ -80,6 +80,7 @@ def _here(run: Run, settings: Settings, *, dry_run: bool, as_json: bool) -> None
 def _through_airflow(run: Run, settings: Settings, *, dry_run: bool, as_json: bool) -> None:
     """Ask the plugin of the local Airflow, which clears the least that is needed, as the button on the page does."""
     from stagehold.local.airflow_client import AirflowClient
+    from stagehold.plan.decisions import also_computed
 
     dag_id, _, airflow_run_id = run.run_id.partition("/")
     with AirflowClient.local(settings) as airflow:
@@ -87,6 +88,7 @@ def _through_airflow(run: Run, settings: Settings, *, dry_run: bool, as_json: bo
     if as_json:
         print_document({"run_id": run.run_id, **answer})
         return
-    typer.echo(f"{'would resume' if dry_run else 'resumed'} {run.run_id}: {answer['reuse']} partitions are reused, {answer['run']} run")
+    runs = f"{answer['run']} run{also_computed(answer['along'])}"
+    typer.echo(f"{'would resume' if dry_run else 'resumed'} {run.run_id}: {answer['reuse']} partitions are reused, {runs}")
     for task in answer["cleared"]:
         typer.echo(f"  {task['name']}: {task['reason']}")

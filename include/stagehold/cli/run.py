@@ -66,9 +66,7 @@ def run_here(request: RunRequest, settings: Settings, *, as_json: bool) -> None:
     if as_json:
         print_document({"run_id": request.run_id, "interval": request.interval, **asdict(outcome)})
     else:
-        typer.echo(
-            f"done: reused {outcome.reused} partitions, computed {outcome.computed} in {outcome.waves} waves, {outcome.seconds:.1f} s"
-        )
+        typer.echo(f"done: {outcome}, {outcome.seconds:.1f} s")
 
 
 @contextmanager

@@ -108,7 +108,8 @@ def _print_json(name: str, found: PipelineConsequences, cost: Estimate) -> None:
 
 def _print_table(name: str, found: PipelineConsequences, cost: Estimate) -> None:
     """One row per stage, action and reason, and a line that says what it costs and saves."""
-    from stagehold.plan.explanation import explain, partition_ranges
+    from stagehold.plan.explanation import explain
+    from stagehold.plan.reasons import partition_ranges
 
     rows = [
         (line.stage, line.action.value, f"{len(line.partitions)} of {line.total}", partition_ranges(line.partitions), line.reason)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from stagehold.model.compute_key import ComputeKey
 from stagehold.model.records import Acceptance, PartitionRecord
 from stagehold.model.spec import Pipeline
+from stagehold.plan.reasons import Place, Reason
 from stagehold.plan.shares import Share
-
-Place = tuple[str, int]  # stage and partition
 
 
 class Action(StrEnum):
@@ -78,18 +77,37 @@ class Decision:
     stage: str
     partition: int
     action: Action
-    reason: str
+    reason: Reason
     key: ComputeKey | None = None
     record: PartitionRecord | None = None
     hinges_on: Place | None = None
 
 
 @dataclass(frozen=True)
+class Tally:
+    """How many partitions a plan reuses, runs and leaves blocked; those ``along`` are computed with their readers, not stored."""
+
+    reuse: int
+    run: int
+    along: int
+    blocked: int
+
+    def __str__(self) -> str:
+        return f"{self.reuse} partitions reused, {self.run} run{also_computed(self.along)}, {self.blocked} blocked"
+
+
+def also_computed(along: int) -> str:
+    """Words for partitions that are in no table, to follow the number of those that are."""
+    return f" ({along} more computed along, not stored)" if along else ""
+
+
+@dataclass(frozen=True)
 class ResumePlan:
-    """Decisions by stage in topological order, partitions ascending."""
+    """Decisions by stage in topological order, partitions ascending. What ``unstored`` stages make is computed along with its readers."""
 
     decisions: tuple[Decision, ...]
     by_stage: Mapping[str, tuple[Decision, ...]] = field(repr=False)
+    unstored: frozenset[str] = frozenset()
 
     def of(self, stage: str) -> tuple[Decision, ...]:
         return self.by_stage[stage]
@@ -111,10 +129,17 @@ class ResumePlan:
             stage: tuple(one for one in decisions if stage not in stages or one.partition in share)
             for stage, decisions in self.by_stage.items()
         }
-        return ResumePlan(tuple(decision for decisions in by_stage.values() for decision in decisions), by_stage)
+        return replace(self, decisions=tuple(decision for decisions in by_stage.values() for decision in decisions), by_stage=by_stage)
 
     def count(self, action: Action) -> int:
         return sum(decision.action is action for decision in self.decisions)
+
+    @property
+    def tally(self) -> Tally:
+        stored = [decision.action for decision in self.decisions if decision.stage not in self.unstored]
+        computing = sum(decision.action.computes for decision in self.decisions)
+        runs = sum(action.computes for action in stored)
+        return Tally(stored.count(Action.REUSE), runs, computing - runs, self.count(Action.BLOCKED))
 
     def stages_that_compute(self) -> tuple[str, ...]:
         return tuple(stage for stage, decisions in self.by_stage.items() if any(decision.action.computes for decision in decisions))

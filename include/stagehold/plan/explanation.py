@@ -1,12 +1,12 @@
-"""A plan in words: decisions of one stage that share action and reason become one line."""
+"""A plan in words: decisions of one stage that share the action and the kind of reason become one line."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
-from stagehold.plan.resume import Action, ResumePlan
+from stagehold.plan.decisions import Action, Decision, ResumePlan
+from stagehold.plan.reasons import in_one_line, partition_ranges
 
 
 @dataclass(frozen=True)
@@ -26,18 +26,14 @@ class Explanation:
 
 def explain(plan: ResumePlan, stages: Iterable[str] | None = None) -> tuple[Explanation, ...]:
     """Lines in the order of the stages; within a stage in the order of its first partitions."""
-    lines = []
-    for stage in plan.by_stage if stages is None else stages:
-        grouped: dict[tuple[Action, str], list[int]] = {}
-        for decision in plan.of(stage):
-            grouped.setdefault((decision.action, decision.reason), []).append(decision.partition)
-        total = len(plan.of(stage))
-        lines += [Explanation(stage, action, reason, tuple(partitions), total) for (action, reason), partitions in grouped.items()]
-    return tuple(lines)
+    return tuple(line for stage in (plan.by_stage if stages is None else stages) for line in _lines(stage, plan.of(stage)))
 
 
-def partition_ranges(partitions: Sequence[int]) -> str:
-    """Ascending numbers with neighbours joined: 0-3, 7."""
-    runs = [list(run) for _, run in groupby(enumerate(partitions), key=lambda pair: pair[1] - pair[0])]
-    bounds = ((run[0][1], run[-1][1]) for run in runs)
-    return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in bounds)
+def _lines(stage: str, decisions: Sequence[Decision]) -> Iterable[Explanation]:
+    kinds: dict[tuple[object, ...], list[Decision]] = {}
+    for decision in decisions:
+        kinds.setdefault((decision.action, decision.reason.kind), []).append(decision)
+    for alike in kinds.values():
+        partitions = tuple(decision.partition for decision in alike)
+        reason = in_one_line([decision.reason for decision in alike])
+        yield Explanation(stage, alike[0].action, reason, partitions, len(decisions))

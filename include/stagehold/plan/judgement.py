@@ -9,9 +9,10 @@ from stagehold.model.records import PartitionRecord, PartitionState
 from stagehold.model.spec import OnCodeChange, Stage
 from stagehold.plan.acceptance import acceptance_of
 from stagehold.plan.decisions import Action, Situation
+from stagehold.plan.reasons import Detail, Reason, because, joined
 from stagehold.plan.upstream import Upstream
 
-Opinion = tuple[Action, str]
+Opinion = tuple[Action, Reason]
 
 
 def constant_parts(stage: Stage, situation: Situation) -> tuple[str, str, str, str]:
@@ -29,21 +30,21 @@ def judge(stage: Stage, record: PartitionRecord | None, key: ComputeKey, situati
     if not stage.output.type.stored:
         return _judge_unstored(stage, situation)
     if record is None:
-        return Action.RUN, "never computed for this interval"
+        return Action.RUN, because("never computed for this interval")
     if record.state is PartitionState.DAMAGED:
-        return Action.HEAL, record.reason or "its content is damaged"
+        return Action.HEAL, because(Detail(record.reason or "its content is damaged"))
     if record.state is PartitionState.RELEASED:
-        return Action.RUN, "its data was released"
+        return Action.RUN, because("its data was released")
     if stage.name in situation.forced and record.run_id != situation.run_id:
-        return Action.RUN, "asked for: restore starts at or before this stage"
+        return Action.RUN, because("asked for: restore starts at or before this stage")
     changes = _changes(stage, record, key, situation)
     pardon = _pardon(stage, record, key, situation) if "code" in changes else None
     counting = [change for change in changes if change != "code" or pardon is None]
     if counting:
-        return Action.RUN, "; ".join(_in_words(change, stage, record, situation, upstreams) for change in counting)
+        return Action.RUN, joined([_in_words(change, stage, record, situation, upstreams) for change in counting])
     if record.state is PartitionState.BLOCKED:
-        return Action.BLOCKED, record.reason or "the gate said no"
-    return Action.REUSE, f"consumable; {pardon}" if pardon else "consumable, and nothing it follows from changed"
+        return Action.BLOCKED, because(Detail(record.reason or "the gate said no"))
+    return Action.REUSE, because(f"consumable; {pardon}" if pardon else "consumable, and nothing it follows from changed")
 
 
 def take(record: PartitionRecord, key: ComputeKey | None, upstreams: Sequence[Upstream]) -> Opinion:
@@ -51,12 +52,14 @@ def take(record: PartitionRecord, key: ComputeKey | None, upstreams: Sequence[Up
     surprise = _surprise(record.partition, upstreams)
     if surprise and key is not None and "inputs" in key.changes_since(record.compute_key):
         return Action.HEAL, surprise
-    return Action.REUSE, "consumable, and taken as it is recorded"
+    return Action.REUSE, because("consumable, and taken as it is recorded")
 
 
 def _judge_unstored(stage: Stage, situation: Situation) -> Opinion:
     problem = situation.facts[stage.name].code_problem
-    return (Action.RUN, f"its code cannot be compared: {problem}") if problem else (Action.REUSE, "not stored, and no reader runs")
+    if problem:
+        return Action.RUN, because(f"its code cannot be compared: {problem}")
+    return Action.REUSE, because("not stored, and no reader runs")
 
 
 def _changes(stage: Stage, record: PartitionRecord, key: ComputeKey, situation: Situation) -> tuple[str, ...]:
@@ -78,21 +81,23 @@ def _pardon(stage: Stage, record: PartitionRecord, key: ComputeKey, situation: S
     return f"made by other code, which {word.accepted_by} accepted: {word.reason}" if word else None
 
 
-def _in_words(change: str, stage: Stage, record: PartitionRecord, situation: Situation, upstreams: Sequence[Upstream]) -> str:
+def _in_words(change: str, stage: Stage, record: PartitionRecord, situation: Situation, upstreams: Sequence[Upstream]) -> Reason:
     problem = situation.facts[stage.name].code_problem
     match change:
         case "code":
-            return f"its code cannot be compared: {problem}" if problem else f"the code of {stage.job} changed"
+            return because(f"its code cannot be compared: {problem}" if problem else f"the code of {stage.job} changed")
         case "settings":
-            return "the settings of the stage changed"
+            return because("the settings of the stage changed")
         case "environment":
-            return "the Spark or Python environment changed"
+            return because("the Spark or Python environment changed")
         case "params":
-            return "parameters changed"
+            return because("parameters changed")
+        case "inputs" if stage.source:
+            return because("its source changed")
         case "inputs":
-            return "its source changed" if stage.source else _surprise(record.partition, upstreams) or "an input was computed anew"
-    return "it was recorded in a format this version cannot read"
+            return _surprise(record.partition, upstreams) or because("an input was computed anew")
+    return because("it was recorded in a format this version cannot read")
 
 
-def _surprise(partition: int, upstreams: Sequence[Upstream]) -> str | None:
+def _surprise(partition: int, upstreams: Sequence[Upstream]) -> Reason | None:
     return next((told for upstream in upstreams if (told := upstream.surprise(partition))), None)

@@ -15,6 +15,7 @@ from stagehold.model.records import PartitionState
 from stagehold.model.spec import Exchange, Pipeline, Stage
 from stagehold.plan.decisions import Action, Decision, ResumePlan, Situation, StageFacts
 from stagehold.plan.judgement import constant_parts, judge, take
+from stagehold.plan.reasons import because
 from stagehold.plan.upstream import Upstream
 
 __all__ = ["Action", "Decision", "ResumePlan", "Situation", "StageFacts", "descendants", "resume_plan"]
@@ -39,13 +40,14 @@ def resume_plan(situation: Situation) -> ResumePlan:
         _demand(situation.pipeline, drafts)
     _doubt(situation.pipeline, drafts)
     by_stage = {stage: tuple(decisions) for stage, decisions in drafts.items()}
-    return ResumePlan(tuple(decision for decisions in by_stage.values() for decision in decisions), by_stage)
+    unstored = frozenset(stage.name for stage in situation.pipeline.stages if not stage.output.type.stored)
+    return ResumePlan(tuple(decision for decisions in by_stage.values() for decision in decisions), by_stage, unstored)
 
 
 def _draft(stage: Stage, situation: Situation, drafts: Mapping[str, list[Decision]]) -> Iterator[Decision]:
     """First opinion on a stage: compares keys, and takes data that is gone for good until a reader needs it."""
     if stage.name in situation.undecided:
-        yield Decision(stage.name, 0, Action.RUN, "its number of partitions is decided when its inputs are there")
+        yield Decision(stage.name, 0, Action.RUN, because("its number of partitions is decided when its inputs are there"))
         return
     records = {record.partition: record for record in situation.recorded.get(stage.name, ())}
     upstreams = [Upstream(edge, drafts[edge.stage], situation.pipeline) for edge in stage.inputs]
@@ -77,7 +79,7 @@ def _demand(pipeline: Pipeline, drafts: dict[str, list[Decision]]) -> None:
         needed = _needed_by_readers(pipeline, stage, drafts)
         for partition, decision in enumerate(drafts[stage.name]):
             if decision.action is Action.REUSE and partition in needed:
-                reason = "computed together with its reader; its output is not stored"
+                reason = because("computed together with its reader; its output is not stored")
                 drafts[stage.name][partition] = Decision(stage.name, partition, Action.RUN, reason, decision.key)
 
 
@@ -91,7 +93,7 @@ def _heal(situation: Situation, drafts: dict[str, list[Decision]]) -> bool:
         for partition in sorted(lost):
             decision = drafts[stage.name][partition]
             if decision.action is Action.REUSE and (partition in needed or partition in wanted):
-                reason = "its data is gone from the lake and is needed"
+                reason = because("its data is gone from the lake and is needed")
                 drafts[stage.name][partition] = Decision(stage.name, partition, Action.HEAL, reason, decision.key, decision.record)
                 changed = True
     return changed
@@ -121,7 +123,7 @@ def _doubt(pipeline: Pipeline, drafts: dict[str, list[Decision]]) -> None:
         for partition, decision in enumerate(drafts[stage.name]):
             healed = next((place for upstream in upstreams if (place := upstream.healed(partition))), None)
             if healed is not None and decision.action is Action.REUSE:
-                reason = f"{decision.reason}; runs again only if {healed[0]}[{healed[1]}], which is healed, comes out different"
+                reason = decision.reason.and_then("; runs again only if ", healed, ", which is healed, comes out different")
                 drafts[stage.name][partition] = replace(decision, reason=reason, hinges_on=healed)
             elif healed is not None and not stage.output.type.stored:
                 drafts[stage.name][partition] = replace(decision, hinges_on=healed)

@@ -7,7 +7,8 @@ from functools import cached_property
 
 from stagehold.model.compute_key import digest
 from stagehold.model.spec import Exchange, Input, Pipeline
-from stagehold.plan.decisions import Action, Decision, Place
+from stagehold.plan.decisions import Action, Decision
+from stagehold.plan.reasons import Detail, Place, Reason, because
 from stagehold.plan.reproduction import tells_of_other_data
 
 
@@ -30,7 +31,7 @@ class Upstream:
         """A partition to heal that the reader was made from, directly or not."""
         return healed_place(self._decisions[partition]) if self._pointwise else self._whole_healed
 
-    def surprise(self, partition: int) -> str | None:
+    def surprise(self, partition: int) -> Reason | None:
         """That this input was computed anew and came out different for no good reason."""
         return _told_by([self._decisions[partition]]) if self._pointwise else self._whole_surprise
 
@@ -47,25 +48,21 @@ class Upstream:
         return next((place for decision in self._decisions if (place := healed_place(decision))), None)
 
     @cached_property
-    def _whole_surprise(self) -> str | None:
+    def _whole_surprise(self) -> Reason | None:
         return _told_by(self._decisions)
 
     def _first_obstacle(self, decisions: Iterable[Decision]) -> Decision | None:
         computing: Decision | None = None
         for decision in decisions:
             if decision.action is Action.BLOCKED:
-                return Decision(
-                    decision.stage,
-                    decision.partition,
-                    Action.BLOCKED,
-                    f"waits for {decision.stage}[{decision.partition}], which its gate blocked",
-                )
+                reason = because("waits for ", (decision.stage, decision.partition), ", which its gate blocked")
+                return Decision(decision.stage, decision.partition, Action.BLOCKED, reason)
             if decision.action.computes and computing is None:
                 computing = decision
         if computing is None:
             return None
         hope = ", unless that gives equal data" if self._cutoff else ""
-        reason = f"reads {computing.stage}[{computing.partition}], which runs again{hope}"
+        reason = because("reads ", (computing.stage, computing.partition), f", which runs again{hope}")
         return Decision(computing.stage, computing.partition, Action.RUN, reason)
 
     def _identity(self, decision: Decision) -> str:
@@ -80,6 +77,6 @@ def healed_place(decision: Decision) -> Place | None:
     return (decision.stage, decision.partition) if decision.action is Action.HEAL else decision.hinges_on
 
 
-def _told_by(decisions: Iterable[Decision]) -> str | None:
+def _told_by(decisions: Iterable[Decision]) -> Reason | None:
     odd = (one.record for one in decisions if one.record is not None and tells_of_other_data(one.record))
-    return next((f"{record.cell.stage}[{record.partition}] {record.reason}" for record in odd), None)
+    return next((because((record.cell.stage, record.partition), " ", Detail(record.reason or "")) for record in odd), None)

@@ -17,10 +17,9 @@ from stagehold.model.topology_build import partition_name, pipeline_topology
 from stagehold.plan.failover import Failure, region_failover
 from stagehold.plan.failover import Situation as FailureSituation
 from stagehold.plan.partition_regions import PartitionRegions, partition_regions
+from stagehold.plan.reasons import Place, Reason, because
 from stagehold.plan.release import releasable_partitions
 from stagehold.plan.resume import Action, Decision, ResumePlan, Situation, resume_plan
-
-Place = tuple[str, int]  # stage and partition
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ def what_if(situation: Situation, hypothesis: Hypothesis) -> PipelineConsequence
     gone = {partition_name(*place) for place in hypothesis.lost}
     releasable = [name for name in _releasable(regions, plan) if name not in gone]
     explained = _with(plan, reasons, hypothesis.lost, frozenset(releasable))
-    restart = tuple(WouldRun(_name(decision), decision.reason) for decision in explained.decisions if decision.action.computes)
+    restart = tuple(WouldRun(_name(decision), str(decision.reason)) for decision in explained.decisions if decision.action.computes)
     return PipelineConsequences(explained, Consequences(regions.regions, restart, tuple(releasable)))
 
 
@@ -128,18 +127,18 @@ def _stored_place(pipeline: Pipeline, text: str) -> Place:
     return place
 
 
-def _failures(regions: PartitionRegions, failed: Iterable[Place]) -> Iterator[tuple[Place, str]]:
+def _failures(regions: PartitionRegions, failed: Iterable[Place]) -> Iterator[tuple[Place, Reason]]:
     """Everything that fails, and why; what was named itself comes last, so that its own reason counts."""
     named = {partition_name(*place): place for place in sorted(failed)}
     for name in named:
         for vertex in regions.regions[regions.region_with(name)]:
             mate = regions.topology.vertex(vertex)
-            yield (mate.stage, mate.index), f"it runs together with {name}, which failed"
+            yield (mate.stage, mate.index), because("it runs together with ", named[name], ", which failed")
     for place in named.values():
-        yield place, "it failed"
+        yield place, because("it failed")
 
 
-def _supposed(situation: Situation, hypothesis: Hypothesis, failed: Mapping[Place, str]) -> Situation:
+def _supposed(situation: Situation, hypothesis: Hypothesis, failed: Mapping[Place, Reason]) -> Situation:
     recorded = {
         stage: tuple(record for record in records if (stage, record.partition) not in failed)
         for stage, records in situation.recorded.items()
@@ -161,22 +160,22 @@ def _releasable(regions: PartitionRegions, plan: ResumePlan) -> tuple[str, ...]:
     return releasable_partitions(regions, dict.fromkeys(finished, AttemptState.FINISHED))
 
 
-def _with(plan: ResumePlan, failed: Mapping[Place, str], lost: frozenset[Place], releasable: frozenset[str]) -> ResumePlan:
+def _with(plan: ResumePlan, failed: Mapping[Place, Reason], lost: frozenset[Place], releasable: frozenset[str]) -> ResumePlan:
     """The plan in the words of the hypothesis."""
     by_stage = {
         stage: tuple(_explained(decision, failed, lost, releasable) for decision in decisions) for stage, decisions in plan.by_stage.items()
     }
-    return ResumePlan(tuple(decision for decisions in by_stage.values() for decision in decisions), by_stage)
+    return replace(plan, decisions=tuple(decision for decisions in by_stage.values() for decision in decisions), by_stage=by_stage)
 
 
-def _explained(decision: Decision, failed: Mapping[Place, str], lost: frozenset[Place], releasable: frozenset[str]) -> Decision:
+def _explained(decision: Decision, failed: Mapping[Place, Reason], lost: frozenset[Place], releasable: frozenset[str]) -> Decision:
     place = decision.stage, decision.partition
     if decision.action.computes:
         return replace(decision, reason=failed.get(place, decision.reason))
     if place in lost:
-        return replace(decision, reason="its data is gone, and nothing that runs reads it")
+        return replace(decision, reason=because("its data is gone, and nothing that runs reads it"))
     if _name(decision) in releasable:
-        return replace(decision, action=Action.RELEASE, reason="nothing that runs reads it, so its data may be deleted")
+        return replace(decision, action=Action.RELEASE, reason=because("nothing that runs reads it, so its data may be deleted"))
     return decision
 
 

@@ -83,8 +83,7 @@ class RegionAttempt:
             self.progress(f"{self.task.region.name}: {verdict}")
             attach(error, verdict)
             raise
-        summary = f"reused {outcome.reused}, computed {outcome.computed} in {outcome.waves} waves"
-        book.succeed(self.task, self.attempt, self.ledger, self.settings, summary)
+        book.succeed(self.task, self.attempt, self.ledger, self.settings, str(outcome))
         return outcome
 
     def _work_unless_overtaken(self) -> RegionOutcome:
@@ -124,7 +123,8 @@ class RegionAttempt:
         computed = sum(len(self._to_compute(name, plan)) for name in computing)
         self._reach(Point.BEFORE_FINISH)
         wanted = sum(self.task.takes(name, decision.partition) for name in self._stored_stages for decision in plan.of(name))
-        return RegionOutcome(wanted - computed, computed, waves, time.monotonic() - started)
+        along = sum(len(self._to_compute(name, plan)) for name in self.task.region.stages if name not in self._stored_stages)
+        return RegionOutcome(wanted - computed, computed, waves, time.monotonic() - started, along)
 
     def _reach(self, point: Point) -> None:
         reach(self.settings.home_path, point, self.task.region.name, 0)
@@ -205,7 +205,7 @@ class RegionAttempt:
     def _refuse_blocked(self, plan: ResumePlan) -> None:
         for name in self.task.region.stages:
             decisions = (decision for decision in plan.of(name) if self.task.takes(name, decision.partition))
-            blocked = {decision.partition: decision.reason for decision in decisions if decision.action is Action.BLOCKED}
+            blocked = {decision.partition: str(decision.reason) for decision in decisions if decision.action is Action.BLOCKED}
             if blocked:
                 raise GateBlocked(name, blocked)
 

@@ -44,6 +44,7 @@ def run_locally(request: RunRequest, settings: Settings, progress: Progress) -> 
         computed=sum(outcome.computed for outcome in outcomes),
         waves=sum(outcome.waves for outcome in outcomes),
         seconds=sum(outcome.seconds for outcome in outcomes),
+        along=sum(outcome.along for outcome in outcomes),
     )
 
 

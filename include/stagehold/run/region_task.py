@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from stagehold.model.spec import Pipeline
+from stagehold.plan.decisions import also_computed
 from stagehold.plan.regions import Region
 from stagehold.plan.shares import Share
 from stagehold.run.planning import RunRequest
@@ -64,9 +65,16 @@ def region_lease(pipeline: str, interval: str, region: str) -> str:
 
 @dataclass(frozen=True)
 class RegionOutcome:
-    """What an attempt did; ``computed`` is 0 when everything was reused and no Spark session was opened."""
+    """What an attempt did; ``computed`` is 0 when everything was reused and no Spark session was opened.
+
+    Partitions computed ``along`` with others are in no table, and not among the ``computed``.
+    """
 
     reused: int
     computed: int
     waves: int
     seconds: float
+    along: int = 0
+
+    def __str__(self) -> str:
+        return f"reused {self.reused} partitions, computed {self.computed}{also_computed(self.along)} in {self.waves} waves"

@@ -269,7 +269,7 @@ def _remarks(decisions: Sequence[Decision], metrics: Sequence[PartitionMetrics])
             compute_key=str(one.key),
             fingerprint=fingerprints[one.partition],
             healed=one.action is Action.HEAL,
-            because=one.reason,
+            because=str(one.reason),
         )
         for one in decisions
     }

@@ -1,6 +1,6 @@
 // What a resume would do and why, what went wrong, and the attempts so far.
 
-import { clock, computes, duration, plural, ranges } from "./words.js";
+import { alsoComputed, clock, computes, duration, plural, ranges } from "./words.js";
 
 const { createElement: h } = globalThis.React;
 const { Badge, Box, Code, Flex, Heading, Table, Text } = globalThis.ChakraUI;
@@ -42,11 +42,11 @@ function Groups({ groups }) {
 }
 
 export function Preview({ grid }) {
-  const { reuse, run, tasks } = grid.resume;
+  const { reuse, run, along, tasks } = grid.resume;
   const changing = grid.stages.filter((stage) => stage.groups.some((group) => group.action !== "reuse"));
   if (changing.length === 0 && tasks.length === 0) return null;
   const verb = grid.active ? "What is left of this run" : "What Resume does";
-  const note = `reuses ${plural(reuse, "partition")}, runs ${run.toLocaleString()}${tasks.length ? `, clears ${plural(tasks.length, "task")} in this run` : ""}`;
+  const note = `reuses ${plural(reuse, "partition")}, runs ${run.toLocaleString()}${alsoComputed(along)}${tasks.length ? `, clears ${plural(tasks.length, "task")} in this run` : ""}`;
   const rows = changing.map((stage) => [
     h(Text, { fontWeight: "semibold" }, stage.name),
     stage.groups.filter((group) => group.action === "reuse").reduce((sum, group) => sum + group.partitions.length, 0),

@@ -4,7 +4,7 @@
 import { fetchGrid, resume } from "./api.js";
 import { Grid } from "./grid.js";
 import { Attempts, Failures, Preview } from "./preview.js";
-import { plural } from "./words.js";
+import { alsoComputed, plural } from "./words.js";
 
 const { createElement: h, useCallback, useEffect, useState } = globalThis.React;
 const { Box, Button, Code, Flex, Heading, Spinner, Stack, Text } = globalThis.ChakraUI;
@@ -53,7 +53,7 @@ function Bar({ grid }) {
 
 function ResumeButton({ grid, onDone, onProblem }) {
   const [busy, setBusy] = useState(false);
-  const { refusal, reuse, run } = grid.resume;
+  const { refusal, reuse, run, along } = grid.resume;
   const press = async () => {
     setBusy(true);
     onProblem(null);
@@ -61,7 +61,7 @@ function ResumeButton({ grid, onDone, onProblem }) {
     setBusy(false);
   };
   const held = grid.stages.flatMap((stage) => stage.cells).filter((cell) => cell.action === "blocked").length;
-  const explanation = refusal ?? `Reuses ${plural(reuse, "partition")}, runs ${run.toLocaleString()}${held ? `; ${held.toLocaleString()} stay blocked by a gate` : ""}.`;
+  const explanation = refusal ?? `Reuses ${plural(reuse, "partition")}, runs ${run.toLocaleString()}${alsoComputed(along)}${held ? `; ${held.toLocaleString()} stay blocked by a gate` : ""}.`;
   return h(
     Stack,
     { align: "end", gap: 1.5, maxW: "360px", ml: "auto" },

@@ -21,6 +21,9 @@ export const computes = (action) => action === "run" || action === "heal";
 
 export const plural = (count, noun) => `${count.toLocaleString()} ${noun}${count === 1 ? "" : "s"}`;
 
+// The same words as the commands have, for what is in no table.
+export const alsoComputed = (along) => (along ? ` (${along.toLocaleString()} more computed along, not stored)` : "");
+
 export function ranges(partitions) {
   const parts = [];
   for (const partition of partitions) {
