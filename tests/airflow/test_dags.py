@@ -121,6 +121,12 @@ def with_bad_file(tmp_path, monkeypatch):
     copy = (folder / "shipping_priority.yaml").read_text()
     (folder / "zz_twin.yaml").write_text(copy)
     monkeypatch.setenv("STAGEHOLD_PIPELINES", str(folder))
+    suites = tmp_path / "suites"
+    shutil.copytree(PROJECT / "include" / "suites", suites)
+    (suites / "of_the_table.yaml").write_text("suite: t\nexpectations:\n  - {type: expect_table_row_count_to_equal, value: 3}\n")
+    gated = copy.replace("pipeline: shipping_priority", "pipeline: gated").replace("gate: top_orders", "gate: of_the_table")
+    (folder / "gated.yaml").write_text(gated)
+    monkeypatch.setenv("STAGEHOLD_SUITES", str(suites))
 
 
 @pytest.mark.usefixtures("with_bad_file")
@@ -128,7 +134,8 @@ def test_bad_files_are_import_errors_with_file_and_line_and_the_good_ones_stay()
     answer = probe(DAGS)
     assert "shipping_priority" in answer["dags"]
     (error,) = answer["errors"].values()
-    assert "3 pipeline file(s) cannot be used" in error
+    assert "4 pipeline file(s) cannot be used" in error
+    assert "of_the_table.yaml:3: expectations.0.type: got 'expect_table_row_count_to_equal'" in error
     assert "broken.yaml:4" in error
     assert "broken.yaml:5" in error
     assert "unreadable.yaml" in error

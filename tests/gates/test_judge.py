@@ -9,7 +9,7 @@ import pytest
 
 from stagehold.errors import GateErrored
 from stagehold.gates.judge import judge, judged_columns, preload
-from stagehold.gates.suite import Expectation, Severity, Suite
+from stagehold.gates.suite import Expectation, Severity, Suite, judges_one_partition
 from stagehold.lake.measure import ColumnMetrics, PartitionMetrics
 
 pytestmark = pytest.mark.spark
@@ -83,18 +83,22 @@ def test_texts_are_compared_too():
     assert failed(partition(0, name="a"), partition(1, name="c"), by=allowed) == [1]
 
 
-def test_an_expectation_of_the_whole_frame_fails_for_every_partition():
-    assert failed(partition(0), partition(1), by=Expectation("expect_column_sum_to_be_between", {"column": "rows", "max_value": 5})) == [
-        0,
-        1,
-    ]
-    assert failed(partition(0), partition(1), by=Expectation("expect_table_row_count_to_be_between", {"min_value": 3})) == [0, 1]
+ROW_BY_ROW = [
+    between("rows", max_value=1),
+    Expectation("expect_column_values_to_be_in_set", {"column": "rows", "value_set": [0, 1]}),
+    Expectation("expect_column_pair_values_a_to_be_greater_than_b", {"column_A": "minimum.amount", "column_B": "rows", "or_equal": True}),
+    Expectation("expect_multicolumn_sum_to_equal", {"column_list": ["rows", "minimum.amount"], "sum_total": 3}),
+    Expectation("expect_select_column_values_to_be_unique_within_record", {"column_list": ["rows", "minimum.amount"]}),
+]
 
 
-def test_mostly_lets_some_partitions_differ():
-    metrics = [partition(number, rows=number) for number in range(4)]
-    assert failed(*metrics, by=between("rows", min_value=1, mostly=0.7)) == []
-    assert failed(*metrics, by=between("rows", min_value=1, mostly=0.8)) == [0]
+@pytest.mark.parametrize("expectation", ROW_BY_ROW, ids=lambda one: one.type)
+def test_a_partition_gets_the_same_verdict_whichever_others_are_in_its_wave(expectation):
+    metrics = [partition(number, rows=number, amount=amount) for number, amount in enumerate((3, 2, 1, 3))]
+    together = failed(*metrics, by=expectation)
+    assert together == [one.partition for one in metrics if failed(one, by=expectation)]
+    assert 0 < len(together) < len(metrics)
+    assert judges_one_partition(expectation.type)
 
 
 def test_not_a_number_is_within_no_limits():
@@ -151,8 +155,6 @@ def test_preloading_imports_in_the_background():
         ([between("rows", min_value=1), between("nulls.a", max_value=0)], {"a"}),
         ([between("maximum.a.b", max_value=0)], {"a.b"}),
         ([Expectation("expect_column_pair_values_to_be_equal", {"column_A": "nulls.a", "column_B": "total.c"})], {"a", "c"}),
-        ([Expectation("expect_table_row_count_to_equal", {"value": 3})], set()),
-        ([Expectation("expect_table_columns_to_match_set", {"column_set": ["partition"]})], {"a", "a.b", "c"}),
         ([between("minimum.amont", min_value=0)], {"a", "a.b", "c"}),
     ],
 )

@@ -57,6 +57,15 @@ def test_the_suites_of_the_samples_are_valid(path):
         ("- type: ", "- kind: ", ":4: expectations.1: got {'kind'"),
         ("expectations:", "expectations: []\nothers:", ":2: expectations: got []; allowed: a list of at least one expectation"),
         ("    min_value: 0", "    min_value: 0\n    min_value: 1", "each name once"),
+        (
+            "type: expect_column_values_to_be_between\n",
+            "type: expect_table_row_count_to_equal\n",
+            ":4: expectations.1.type: got 'expect_table_row",
+        ),
+        ("type: expect_column_values_to_be_between\n", "type: expect_table_row_count_to_equal\n", "column: rows"),
+        ("type: expect_column_values_to_be_between\n", "type: expect_column_sum_to_be_between\n", "about each partition"),
+        ("type: expect_column_values_to_be_between\n", "type: expect_column_values_to_be_unique\n", "about each partition"),
+        ("    min_value: 0", "    min_value: 0\n    mostly: 0.9", ":7: expectations.1.mostly: got 0.9; allowed: nothing"),
     ],
 )
 def test_problems_name_line_field_and_what_is_allowed(written, before, after, problem):

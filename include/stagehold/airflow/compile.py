@@ -12,6 +12,7 @@ from airflow.sdk import DAG, Param
 from stagehold.airflow.region_operator import INTERVAL, RESTORE_FROM_STAGE, RegionOperator
 from stagehold.airflow.retry import retry_arguments
 from stagehold.errors import InvalidSpec, StageholdError
+from stagehold.gates.suite import load_suite
 from stagehold.model.spec import Pipeline, ScheduleMode, Stage
 from stagehold.model.spec_file import load_each_pipeline
 from stagehold.plan.partition_counts import with_counts
@@ -40,7 +41,7 @@ class CompiledFolder:
 
 def compile_folder(settings: Settings) -> CompiledFolder:
     """Compile every YAML file of the pipelines folder; a bad file never takes a good one down with it."""
-    results = [_compiled(loaded, settings.spark_slots) for loaded in load_each_pipeline(settings)]
+    results = [_compiled(loaded, settings) for loaded in load_each_pipeline(settings)]
     return CompiledFolder(
         dags=tuple(result for result in results if isinstance(result, DAG)),
         problems=tuple(result for result in results if isinstance(result, StageholdError)),
@@ -124,11 +125,13 @@ def run_params(pipeline: Pipeline) -> dict[str, Param]:
     }
 
 
-def _compiled(loaded: Pipeline | InvalidSpec, slots: int) -> DAG | StageholdError:
+def _compiled(loaded: Pipeline | InvalidSpec, settings: Settings) -> DAG | StageholdError:
     if isinstance(loaded, InvalidSpec):
         return loaded
     try:
-        return compile_pipeline(loaded, slots)
+        for gate in {stage.gate for stage in loaded.stages if stage.gate}:
+            load_suite(Path(settings.suites) / f"{gate}.yaml")
+        return compile_pipeline(loaded, settings.spark_slots)
     except StageholdError as error:
         return error
 

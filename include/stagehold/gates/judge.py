@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from stagehold.errors import GateErrored
-from stagehold.gates.suite import Expectation, Severity, Suite
+from stagehold.gates.suite import TO_EXIST, Expectation, Severity, Suite
 from stagehold.lake.measure import PartitionMetrics, Scalar
 
 if TYPE_CHECKING:
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 PARTITION = "partition"
 COLUMN_ARGUMENTS = ("column", "column_A", "column_B", "column_list")
-ASKS_FOR_THE_COLUMN = "expect_column_to_exist"  # the one expectation that may name a metric which is not there
-ABOUT_ROWS = ("expect_table_row_count_to_be_between", "expect_table_row_count_to_equal")  # of the frame: they name no metric
 POSITION = "position"  # results come back in another order once one of them has failed to compute
 RESULT_FORMAT = {"result_format": "COMPLETE", "unexpected_index_column_names": [PARTITION]}
 
@@ -50,11 +48,11 @@ def preload() -> threading.Thread:
 def judged_columns(suite: Suite, known: Collection[str]) -> frozenset[str]:
     """Those of the ``known`` columns whose metrics `judge` needs: the ones that the suite names.
 
-    All of them where it looks at the whole frame, and where it names one that is not known: the error lists what there is.
+    All of them where it names one that is not known: the error lists what there is.
     """
-    named = [_columns(expectation) for expectation in suite.expectations if expectation.type not in ABOUT_ROWS]
-    columns = frozenset(metric.partition(".")[2] for metrics in named for metric in metrics) - {""}
-    return columns if all(named) and columns.issubset(known) else frozenset(known)
+    named = (metric for expectation in suite.expectations for metric in _columns(expectation))
+    columns = frozenset(metric.partition(".")[2] for metric in named) - {""}
+    return columns if columns.issubset(known) else frozenset(known)
 
 
 def judge(metrics: Sequence[PartitionMetrics], suite: Suite) -> tuple[Verdict, ...]:
@@ -63,7 +61,7 @@ def judge(metrics: Sequence[PartitionMetrics], suite: Suite) -> tuple[Verdict, .
     The frame has the columns partition, rows, and per column nulls.<c>, minimum.<c>, maximum.<c> and total.<c>. Where
     a partition has no such value, because it has no rows or only nulls, most expectations pass over it: state rows or
     nulls as well.
-    An expectation of the whole frame, such as a sum, that fails fails for every partition of the wave.
+    A suite has no expectation of the whole frame, such as a sum: which partitions are in it depends on the waves.
 
     :raises GateErrored: when an expectation cannot be judged: an unknown metric or argument, or values it cannot compare.
     """
@@ -93,7 +91,7 @@ def _row(metrics: PartitionMetrics) -> dict[str, Scalar | None]:
 
 def _refuse_unknown_metric(suite: Suite, expectation: Expectation, known: Sequence[str]) -> None:
     unknown = [column for column in _columns(expectation) if column not in known]
-    if unknown and expectation.type != ASKS_FOR_THE_COLUMN:
+    if unknown and expectation.type != TO_EXIST:
         raise GateErrored(suite.name, str(expectation), f"there is no metric {', '.join(unknown)}", known)
 
 

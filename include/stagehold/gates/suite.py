@@ -17,6 +17,21 @@ from stagehold.model.compute_key import digest
 from stagehold.model.spec_yaml import Document, Problem, read_document
 
 FIELDS = ("suite", "expectations")
+TO_EXIST = "expect_column_to_exist"  # asks which metrics there are, and every partition has the same
+# Beginnings of those that look at one row of metrics, which is one partition. All others look at many rows at once, and which
+# partitions are judged together depends on the waves, so the same data could pass or fail.
+ONE_ROW = ("expect_column_value", "expect_column_pair_values", "expect_multicolumn_sum_to_equal", "expect_select_column_values")
+MANY_ROWS = tuple(
+    f"expect_column_{about}"
+    for about in (
+        *("values_to_be_unique", "values_to_be_increasing", "values_to_be_decreasing"),
+        *("values_to_not_be_outliers", "value_z_scores_to_be_less_than"),
+    )
+)
+INSTEAD = (
+    "an expectation about each partition, as {type: expect_column_values_to_be_between, column: rows, min_value: 1} is; "
+    "this one counts over the partitions of a wave, whichever those are, and about a whole table a gate cannot say anything yet"
+)
 
 
 class Severity(StrEnum):
@@ -70,6 +85,11 @@ def suite_fingerprint(path: Path) -> str:
     return digest(json.dumps([one.type, one.severity, one.kwargs], sort_keys=True, default=str) for one in suite.expectations)
 
 
+def judges_one_partition(expectation_type: str) -> bool:
+    """Whether its verdict about a partition is the same whichever others are judged with it."""
+    return expectation_type == TO_EXIST or (expectation_type.startswith(ONE_ROW) and expectation_type not in MANY_ROWS)
+
+
 @cache
 def expectation_types() -> tuple[str, ...]:
     """Names of all expectations, from the files they are in."""
@@ -104,6 +124,10 @@ def _expectation_problems(path: tuple[str, ...], fields: Any) -> Iterator[Proble
         return
     if fields["type"] not in expectation_types():
         yield Problem((*path, "type"), repr(fields["type"]), _offer(fields["type"]))
+    elif not judges_one_partition(fields["type"]):
+        yield Problem((*path, "type"), repr(fields["type"]), INSTEAD)
+    if "mostly" in fields:
+        yield Problem((*path, "mostly"), repr(fields["mostly"]), "nothing: it is a share of the partitions of a wave, whichever those are")
     if fields.get("severity", Severity.CRITICAL) not in tuple(Severity):
         yield Problem((*path, "severity"), repr(fields["severity"]), ", ".join(Severity))
 

@@ -5,14 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from stagehold.model.folder_column import FolderColumn
 from stagehold.model.source_file import SourceFile
 
 
 @dataclass(frozen=True)
 class FilesRead:
-    """Files that one interval reads, as they were when it took them; none if there was nothing new."""
+    """Files that one interval reads, as they were when it took them; none if there was nothing new.
+
+    ``columns`` come from the names of folders. Their types fit all files that the source had then, so they are kept: what comes
+    later, and only a part of the files, could have others.
+    """
 
     files: tuple[SourceFile, ...]
+    columns: tuple[FolderColumn, ...] = ()
 
     def __str__(self) -> str:
         return f"{len(self.files)} files"
@@ -38,11 +44,15 @@ def write_position(position: Position) -> dict[str, Any]:
     """As plain data for JSON."""
     if isinstance(position, VersionsRead):
         return {"after": position.after, "version": position.version}
-    return {"files": [[file.path, file.bytes, file.version] for file in position.files]}
+    return {
+        "files": [[file.path, file.bytes, file.version] for file in position.files],
+        "columns": [[column.name, column.type] for column in position.columns],
+    }
 
 
 def read_position(data: dict[str, Any]) -> Position:
     """What `write_position` wrote."""
     if "files" in data:
-        return FilesRead(tuple(SourceFile(path, size, version) for path, size, version in data["files"]))
+        files = tuple(SourceFile(path, size, version) for path, size, version in data["files"])
+        return FilesRead(files, tuple(FolderColumn(name, kind) for name, kind in data.get("columns", ())))
     return VersionsRead(data["after"], data["version"])

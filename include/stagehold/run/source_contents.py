@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from stagehold.errors import SourceChanged, SourceMissing, SourceUnusable
+from stagehold.model.folder_column import FolderColumn
 from stagehold.model.source_file import SourceFile
 from stagehold.model.source_position import FilesRead, Position, VersionsRead
 from stagehold.model.spec_source import Source, SourceKind
+from stagehold.plan.source_folders import MixedFolders, folder_columns
 from stagehold.plan.source_positions import changes_since, last_version, new_files, new_versions
 from stagehold.plan.source_splits import deal
 from stagehold.run.source_delta import TableFiles, files_added, files_of_version, newest_version
@@ -41,7 +43,7 @@ def contents_of(stage: str, source: Source, lake_uri: str) -> SourceContents:
     if source.kind is SourceKind.DELTA:
         uri = in_lake(place, lake_uri)
         return TableContents(stage, source, uri, newest_version(stage, uri))
-    return FileContents(stage, source, find_files(place, lake_uri))
+    return FileContents(stage, source, find_files(place, lake_uri), lake_uri)
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ class FileContents:
     stage: str
     source: Source
     listed: tuple[SourceFile, ...]
+    lake_uri: str
 
     def check(self, taken: Taken) -> None:
         if not self.listed and not (taken and self.source.incremental):
@@ -58,9 +61,17 @@ class FileContents:
             changes = () if self.source.skips_changes else changes_since(self.listed, taken.values())
             if changes:
                 raise SourceChanged(self.stage, changes)
+        self._columns(taken)
 
     def choose(self, taken: Taken) -> Position:
-        return new_files(self.listed, taken.values()) if self.source.incremental else FilesRead(self.listed)
+        chosen = new_files(self.listed, taken.values()) if self.source.incremental else FilesRead(self.listed)
+        return replace(chosen, columns=self._columns(taken))
+
+    def _columns(self, taken: Taken) -> tuple[FolderColumn, ...]:
+        """What the folders say of all files, also of those that other intervals took and that are gone since."""
+        before = (file for position in taken.values() if isinstance(position, FilesRead) for file in position.files)
+        files = dict.fromkeys(file.path for file in (*self.listed, *(before if self.source.incremental else ())))
+        return columns_of_folders(self.stage, files, self.lake_uri)
 
     def reading(self, position: Position, count: int) -> SourceReading:
         """What was taken is dealt as it was then.
@@ -77,7 +88,8 @@ class FileContents:
         if kept and not self.source.skips_changes:
             changed = [now[file.path] for file in files if file.path in now and now[file.path] != file]
             spoiled |= dict(zip((file.path for file in changed), changes_since(changed, [position]), strict=True))
-        return SourceReading(self.source, split_files(self.source, deal(files, count)), sample, spoiled=spoiled)
+        splits = split_files(self.source, deal(files, count), columns=position.columns)
+        return SourceReading(self.source, splits, sample, columns=position.columns, spoiled=spoiled)
 
 
 @dataclass(frozen=True)
@@ -117,6 +129,15 @@ class TableContents:
             return files_of_version(self.stage, self.uri, position.version)
         skip = self.source.skips_changes
         return files_added(self.stage, self.uri, position.after + 1, position.version, skip_changes=skip)
+
+
+def columns_of_folders(stage: str, paths: Iterable[str], lake_uri: str) -> tuple[FolderColumn, ...]:
+    """:raises SourceUnusable: the folders of some give other columns than those of others"""
+    try:
+        return folder_columns(paths, lake_uri)
+    except MixedFolders as mixed:
+        remedy = "Let `path` match only files whose folders have the same names, and read the others in a stage of their own"
+        raise SourceUnusable(stage, str(mixed), remedy) from mixed
 
 
 def _check_kind(stage: str, taken: Taken, kind: type[Position]) -> None:

@@ -16,11 +16,12 @@ from stagehold.lake.columns import is_reserved
 from stagehold.lake.location import spark_uri
 from stagehold.model.source_file import SourceFile
 from stagehold.model.spec_source import INFER, Source, SourceKind
+from stagehold.plan.source_folders import root_of
 from stagehold.run.source_reading import SourceReading, Split
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import StructField, StructType
 
 PLAIN_NAME = re.compile(r"[\w.-]+", re.ASCII)  # the same in a path and in a URI
 SPECIAL = re.compile(r"([\\\[\]{}*?])")  # Spark takes every path for a glob
@@ -50,7 +51,16 @@ class SourceFrames:
     def _files(self, files: Sequence[SourceFile]) -> DataFrame:
         if self._source.kind is SourceKind.DELTA:
             return self._table(files)
-        return self._reader.schema(self._schema).load(_paths(files))
+        if not self.reading.columns:
+            return self._reader.schema(self._schema).load(_paths(files))
+        return _united([self._below(root, list(group)) for root, group in groupby(sorted(files, key=self._root), key=self._root)])
+
+    def _below(self, root: str, files: Sequence[SourceFile]) -> DataFrame:
+        """Files below ``root``, whose folders give the columns: Spark reads those from the paths, and skips files by them."""
+        return self._reader.option("basePath", f"{spark_uri(root)}/").schema(self._schema).load(_paths(files))
+
+    def _root(self, file: SourceFile) -> str:
+        return root_of(file.path, len(self.reading.columns))
 
     def together(self, partitions: Sequence[int]) -> tuple[DataFrame, Column] | None:
         """The rows of many splits in one scan, and how a row's file tells its split; None unless each split is one plain file.
@@ -61,7 +71,7 @@ class SourceFrames:
 
         taken = [(partition, file) for partition in partitions for file in self.reading.splits[partition].files]
         names = [file.path.rpartition("/")[2] for _, file in taken]
-        of_files = bool(taken) and not any(file.partition for _, file in taken)
+        of_files = bool(taken) and not any(file.partition for _, file in taken) and len({self._root(file) for _, file in taken}) == 1
         if not of_files or not len(taken) == len({*names}) == len({partition for partition, _ in taken}):
             return None
         if not all(map(PLAIN_NAME.fullmatch, names)) or any(map(is_reserved, self._schema.fieldNames())):
@@ -87,6 +97,29 @@ class SourceFrames:
 
     @cached_property
     def _schema(self) -> StructType:
+        """The columns of the files without those that folders give, and then these, which count where both have one."""
+        from pyspark.sql.types import StructType
+
+        given = {field.name.lower() for field in self._folder_fields}
+        own = [field for field in self._file_schema.fields if field.name.lower() not in given]
+        return StructType([*own, *self._folder_fields])
+
+    @cached_property
+    def _folder_fields(self) -> list[StructField]:
+        """What the user declares for such a column is its type; else it is the one that fits the values of all files."""
+        if not self.reading.columns:
+            return []
+        ddl = ", ".join(f"{_quoted(column.name)} {column.type}" for column in self.reading.columns)
+        inferred = self.spark.createDataFrame([], ddl).schema.fields
+        twice = {field.name.lower(): field for field in self._file_schema.fields} if self._source.ddl is not None else {}
+        both = [field.name for field in inferred if field.name.lower() in twice]
+        if both and self._source.ddl == INFER and self._source.kind is SourceKind.CSV:
+            reason = f"its files have columns that their folders give as well: {', '.join(both)}"
+            raise SourceUnusable(self.stage, reason, "Declare its `schema` without them if the files have none, or rename the folders")
+        return inferred if self._source.ddl == INFER else [twice.get(field.name.lower(), field) for field in inferred]
+
+    @cached_property
+    def _file_schema(self) -> StructType:
         """Inferred from one file at most: inferring it per split would cost a Spark job each, and could differ."""
         from pyspark.sql.types import StructType
 
@@ -104,7 +137,7 @@ class SourceFrames:
         """Files of a Delta table; those of one table partition are read together, and given the values that it stands for."""
         parts = groupby(sorted(files, key=_partition_key), key=lambda file: file.partition)
         frames = [self._table_part(dict(values), list(group)) for values, group in parts]
-        return reduce(lambda left, right: left.unionByName(right), frames)
+        return _united(frames)
 
     def _table_part(self, values: Mapping[str, str | None], files: Sequence[SourceFile]) -> DataFrame:
         from pyspark.sql import functions as F
@@ -117,7 +150,7 @@ class SourceFrames:
 
     @property
     def _quoted_names(self) -> list[str]:
-        return ["`{}`".format(name.replace("`", "``")) for name in self._schema.fieldNames()]
+        return list(map(_quoted, self._schema.fieldNames()))
 
     def _database(self, split: Split) -> DataFrame:
         source = self._source
@@ -152,6 +185,14 @@ def _options(source: Source) -> dict[str, str]:
 
 def _paths(files: Sequence[SourceFile]) -> list[str]:
     return [SPECIAL.sub(r"\\\1", spark_uri(file.path)) for file in files]
+
+
+def _united(frames: Sequence[DataFrame]) -> DataFrame:
+    return reduce(lambda left, right: left.unionByName(right), frames)
+
+
+def _quoted(name: str) -> str:
+    return "`{}`".format(name.replace("`", "``"))
 
 
 def _partition_key(file: SourceFile) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from stagehold.model.compute_key import digest
+from stagehold.model.folder_column import FolderColumn
 from stagehold.model.source_file import SourceFile
 from stagehold.model.spec_source import Source
 
@@ -32,19 +33,23 @@ class Split:
 class SourceReading:
     """All splits of a source. ``sample`` is a file that has the columns of all; ``schema`` gives a table's columns as JSON.
 
-    ``spoiled`` says of files, by path, why they must not be read: they are no longer what was taken.
+    ``columns`` are those that the names of folders give to all files. ``spoiled`` says of files, by path, why they must not be
+    read: they are no longer what was taken.
     """
 
     source: Source
     splits: tuple[Split, ...]
     sample: str | None = None
     schema: str | None = None
+    columns: tuple[FolderColumn, ...] = ()
     spoiled: Mapping[str, str] = field(default_factory=dict)
 
 
-def split_files(source: Source, groups: Iterable[tuple[SourceFile, ...]], schema: str | None = None) -> tuple[Split, ...]:
-    """One split for each group of files."""
-    reading = digest((how_rows_are_read(source), schema or ""))
+def split_files(
+    source: Source, groups: Iterable[tuple[SourceFile, ...]], schema: str | None = None, columns: Sequence[FolderColumn] = ()
+) -> tuple[Split, ...]:
+    """One split for each group of files. Another type of one of the ``columns`` changes them all, so that they stay alike."""
+    reading = digest((how_rows_are_read(source), schema or "", *map(repr, columns)))
     return tuple(Split(files, reading) for files in groups)
 
 

@@ -15,7 +15,7 @@ from stagehold.model.source_position import Position
 from stagehold.model.spec import Stage
 from stagehold.model.spec_source import Reread, Source, SourceKind
 from stagehold.plan.source_ranges import range_conditions
-from stagehold.run.source_contents import SourceContents, contents_of
+from stagehold.run.source_contents import SourceContents, columns_of_folders, contents_of
 from stagehold.run.source_files import find_files
 from stagehold.run.source_reading import SourceReading, Split, how_rows_are_read, split_files
 
@@ -98,7 +98,9 @@ class Sources:
             return _database(source, stage.partitions, self.run_id)
         if source.listed:
             groups = _listed(stage, source, self.lake_uri)
-            return SourceReading(source, split_files(source, groups), sample=min(file.path for files in groups for file in files))
+            paths = sorted(file.path for files in groups for file in files)
+            columns = columns_of_folders(stage.name, paths, self.lake_uri)
+            return SourceReading(source, split_files(source, groups, columns=columns), sample=paths[0], columns=columns)
         contents, position = self._settled.get(stage.name) or self._found(stage, source)
         self._settled[stage.name] = (contents, position)
         return contents.reading(position, stage.partitions)
