@@ -40,7 +40,7 @@ def rows(source: SourceFrames, partition: int) -> list[tuple]:
 
 
 def test_parquet_files_may_have_any_name(frames, tmp_path):
-    for number, name in enumerate(["a b[1]{x}*.parquet", "b%20?.parquet", "c/_day=1/d.parquet"]):
+    for number, name in enumerate(["a b[1]{x}*.parquet", "b%20?.parquet", "c/day/d.parquet"]):
         Path(tmp_path, name).parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(pa.table({"n": [number]}), tmp_path / name)
     source = frames(kind="parquet", splits=4)
