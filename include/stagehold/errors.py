@@ -19,6 +19,7 @@
     |   +-- CheckpointStoreClosed a checkpoint came after its run had ended
     |   +-- UnknownName           a pipeline, stage, run or partition that does not exist
     |   +-- StageContractBroken   a stage function returned something the runner cannot commit
+    |   +-- KeyTypesUnlike        keys that are equal to Spark could be in different partitions of a keyed stage
     |   +-- NotDeterministic      a stage may give other data from the same input, and its pipeline forbids that
     |   +-- SourceMissing         a source path matches no file
     |   +-- SourceUnusable        a source cannot be read as it is declared
@@ -299,6 +300,32 @@ class StageContractBroken(Terminal):
         super().__init__(
             f"Stage {stage} cannot be committed: {reason}. Nothing of it was published, and what was recorded before stays safe to read. "
             "Mend the stage function, then run `stagehold resume`."
+        )
+
+
+@dataclass(frozen=True)
+class KeyProblem:
+    """Key columns, each with its type, that may not be dealt to partitions by key; ``stage`` is to return ``instead`` of one of them."""
+
+    columns: tuple[str, ...]
+    why: str
+    stage: str
+    instead: str
+
+    def __str__(self) -> str:
+        return f"{' and '.join(self.columns)}: {self.why}; have {self.stage} return {self.instead} in its place"
+
+
+class KeyTypesUnlike(Terminal):
+    """Key columns of a keyed stage have types whose equal values need not fall into one partition."""
+
+    def __init__(self, stage: str, problems: Sequence[KeyProblem]) -> None:
+        self.stage, self.problems = stage, tuple(problems)
+        lines = "\n".join(f"  {problem}" for problem in self.problems)
+        super().__init__(
+            f"Stage {stage} cannot be computed by its key: rows with equal keys could be in different partitions and would not meet.\n"
+            f"{lines}\nNothing of it was computed, and what was recorded before stays safe to read. Change the columns as said, then run "
+            "`stagehold resume`."
         )
 
 

@@ -429,3 +429,13 @@ def test_ten_stages_of_a_thousand_partitions_are_ten_lines():
 
 def test_what_is_computed_along_is_counted_apart():
     assert str(resume_plan(fresh(FUSED)).tally) == "0 partitions reused, 4 run (2 more computed along, not stored), 0 blocked"
+
+
+def test_what_was_dealt_by_another_hash_is_made_again_by_readers_that_are_keyed_and_by_no_others(monkeypatch):
+    keyed = stage("summed", Input(stage="raw", exchange=Exchange.KEYED, key=("k",)))
+    pipeline = Pipeline(name="keyed", file="keyed.yaml", stages=(source("raw"), keyed, stage("copied", forward("raw"))))
+    situation = finished(pipeline)
+    monkeypatch.setattr("stagehold.plan.judgement.HASH_NAME", "crc32-utf8")
+    plan = resume_plan(situation)
+    assert {(one.action, one.reason) for one in plan.of("summed")} == {(Action.RUN, "the settings of the stage changed")}
+    assert {one.action for name in ("raw", "copied") for one in plan.of(name)} == {Action.REUSE}

@@ -44,6 +44,13 @@ def recorded_schema(records: Sequence[PartitionRecord]) -> StructType:
     return StructType([field for field in schemas[0] if field.name in common or not is_reserved(field.name)]).add(PARTITION, IntegerType())
 
 
+def written_schemas(records: Sequence[PartitionRecord]) -> tuple[StructType, ...]:
+    """The different columns with which the attempts of ``records`` wrote them."""
+    from pyspark.sql.types import StructType
+
+    return tuple(StructType(_columns(schema)) for schema in _by_schema(records))
+
+
 def partition_of_file() -> Column:
     """The partition of a row that was read from a staged file, for as long as Spark knows which file that is."""
     from pyspark.sql import functions as F

@@ -7,22 +7,14 @@ of partitions may change while stored data is found again by group.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date
-from decimal import Decimal
 from zlib import crc32
 
-HASH_NAME = "crc32-utf8"  # recorded with the data, so that another hash can never be mistaken for this one
+# The hash and the canonical forms of `run.key_columns`; a change to either needs another name. It is in the compute keys of what was
+# grouped, in the names of group columns and in checkpoints, so that data of another hash can never be mistaken for data of this one.
+HASH_NAME = "xxhash64-canonical-1"
 LOWEST_DEFAULT = 128
 HIGHEST = 32768
 SEPARATOR = "\x1f"
-NULL = "\x00"
-
-KeyColumn = str | int | bool | date | Decimal | None
-
-
-def key_group(key: Sequence[KeyColumn], max_parallelism: int) -> int:
-    """Group of a key. The Spark expression in `run.frames` gives the same for the same column types."""
-    return crc32(SEPARATOR.join(map(_text, key)).encode()) % max_parallelism
 
 
 def default_max_parallelism(partitions: int) -> int:
@@ -49,19 +41,8 @@ def intersect(left: range, right: range) -> range:
 
 def group_column(key: Sequence[str], max_parallelism: int) -> str:
     """Name of the stored column that holds each row's group for one keyed reader, whatever its key columns are called."""
-    return f"_group_{max_parallelism}_{crc32(SEPARATOR.join(key).encode()):08x}"
+    return f"_group_{max_parallelism}_{crc32(SEPARATOR.join((HASH_NAME, *key)).encode()):08x}"
 
 
 def _ceil(dividend: int, divisor: int) -> int:
     return -(-dividend // divisor)
-
-
-def _text(column: KeyColumn) -> str:
-    """As Spark casts to string: a decimal keeps its scale and never uses an exponent."""
-    if column is None:
-        return NULL
-    if isinstance(column, bool):
-        return str(column).lower()
-    if isinstance(column, Decimal):
-        return format(column, "f")
-    return str(column)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stagehold.model.compute_key import ComputeKey, digest
+from stagehold.model.key_groups import HASH_NAME
 from stagehold.model.records import PartitionRecord, PartitionState
-from stagehold.model.spec import OnCodeChange, Stage
+from stagehold.model.spec import Exchange, OnCodeChange, Stage
 from stagehold.plan.acceptance import acceptance_of
 from stagehold.plan.decisions import Action, Situation
 from stagehold.plan.reasons import Detail, Reason, because, joined
@@ -19,7 +20,8 @@ def constant_parts(stage: Stage, situation: Situation) -> tuple[str, str, str, s
     """The parts of the key that all partitions of a stage share."""
     facts = situation.facts[stage.name]
     inputs = ";".join(f"{edge.stage}:{edge.exchange}:{','.join(edge.key)}" for edge in stage.inputs)
-    shape = (stage.job, inputs, str(stage.partitions), str(stage.max_parallelism), ",".join(stage.key), str(stage.per_wave))
+    hashed = HASH_NAME if any(edge.exchange is Exchange.KEYED for edge in stage.inputs) else ""
+    shape = (stage.job, inputs, str(stage.partitions), str(stage.max_parallelism), ",".join(stage.key), hashed, str(stage.per_wave))
     settings = digest((*shape, stage.output.type, stage.output.table or "", facts.gate))
     params = digest((situation.params, repr(sorted(stage.params.items()))))
     return (facts.code, settings, situation.environment, params)

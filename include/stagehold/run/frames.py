@@ -16,15 +16,16 @@ from typing import TYPE_CHECKING
 
 from stagehold.errors import StageContractBroken
 from stagehold.lake.columns import PARTITION, is_reserved
-from stagehold.lake.read import partition_of_file, read_partitions, recorded_schema
+from stagehold.lake.read import partition_of_file, read_partitions, recorded_schema, written_schemas
 from stagehold.model.context import StageContext, is_stage
 from stagehold.model.key_groups import group_column, range_of
 from stagehold.model.records import PartitionRecord
 from stagehold.model.spec import Exchange, Input, OutputType, Pipeline, Stage
 from stagehold.plan.fusion import is_divisible
+from stagehold.plan.key_checks import Key
 from stagehold.plan.resume import Action, Decision
 from stagehold.run.intermediates import Intermediates
-from stagehold.run.key_columns import key_group, partition_of_key
+from stagehold.run.key_columns import in_groups, key_group, key_of, partition_of_key, refuse_unlike_keys
 from stagehold.run.row_wise import WatchedContext, is_row_wise
 from stagehold.run.source_frames import SourceFrames
 from stagehold.run.sources import Sources
@@ -65,6 +66,8 @@ class FrameBuilder:
     project: str
     intermediates: Intermediates
     calls: dict[str, list[StageCall]] = field(default_factory=dict)
+    _schemas: dict[str, StructType] = field(default_factory=dict)
+    _keys: dict[str, list[Key]] = field(default_factory=dict)
     _source_frames: dict[str, SourceFrames] = field(default_factory=dict)
     _row_wise: set[str] = field(default_factory=set)
 
@@ -72,6 +75,7 @@ class FrameBuilder:
         """The schema of `output`, after proving on one partition that the function's frame can be cut and stored.
 
         :raises StageContractBroken: it returns no frame, takes reserved names, or lacks a column that is needed.
+        :raises KeyTypesUnlike: rows with equal keys could be in different partitions, of it or of its keyed readers.
         """
         if not is_stage(self._function(stage)):
             raise StageContractBroken(stage.name, f"{stage.job} is no stage function; put @stage on it")
@@ -85,10 +89,11 @@ class FrameBuilder:
         taken = [column for column in columns if is_reserved(column) and not (stage.per_wave and column == PARTITION)]
         if taken:
             raise StageContractBroken(stage.name, f"its output has the reserved column {', '.join(taken)}; rename it")
-        keys = (*(stage.key if _is_keyed(stage) else ()), *(column for _, edge in self._keyed_readers(stage) for column in edge.key))
-        absent = [column for column in dict.fromkeys(keys) if column not in columns]
-        if absent:
-            raise StageContractBroken(stage.name, f"its output has no key column {', '.join(absent)}; it has {', '.join(columns)}")
+        self._schemas[stage.name] = schema
+        for reader, edge in self._keyed_readers(stage):
+            refuse_unlike_keys(reader.name, [key_of(stage.name, edge.key, schema)])
+        if _is_keyed(stage):
+            self._refuse_unlike_output(stage, frame)
         return self._output_schema(stage, schema)
 
     def _schema(self, stage: Stage, frame: DataFrame, partition: int) -> StructType:
@@ -117,7 +122,7 @@ class FrameBuilder:
         """The stage's output for ``partitions``, with `_partition` and the group columns its keyed readers prune by."""
         frame = self._computed(stage, partitions)
         groups = {
-            group_column(edge.key, reader.max_parallelism): key_group(edge.key, reader.max_parallelism)
+            group_column(edge.key, reader.max_parallelism): key_group(edge.key, self._columns_of(stage, frame), reader.max_parallelism)
             for reader, edge in self._keyed_readers(stage)
         }
         return frame.withColumns(groups) if groups else frame
@@ -143,8 +148,10 @@ class FrameBuilder:
     def _computed(self, stage: Stage, partitions: tuple[int, ...]) -> DataFrame:
 
         if _is_keyed(stage):
-            partition = partition_of_key(stage.key, stage.partitions, stage.max_parallelism)
-            return self._call(stage, partitions).withColumn(PARTITION, partition)
+            frame = self._call(stage, partitions)
+            schema = self._refuse_unlike_output(stage, frame)
+            partition = partition_of_key(stage.key, schema, partitions=stage.partitions, max_parallelism=stage.max_parallelism)
+            return frame.withColumn(PARTITION, partition)
         if stage.per_wave:
             return self._call(stage, partitions, keep_partition=True)
         if len(partitions) > 1 and stage.name in self._row_wise:
@@ -189,6 +196,18 @@ class FrameBuilder:
         reserved = [column for column in recorded_schema(records).fieldNames() if is_reserved(column)]
         return read_partitions(self.spark, records).drop(*reserved), partition_of_file()
 
+    def _columns_of(self, stage: Stage, frame: DataFrame) -> StructType:
+        """The columns of a stage's frame, asked for once: all its frames have the same."""
+        if stage.name not in self._schemas:
+            self._schemas[stage.name] = frame.schema
+        return self._schemas[stage.name]
+
+    def _refuse_unlike_output(self, stage: Stage, frame: DataFrame) -> StructType:
+        """The columns of a keyed stage's frame, whose key is one that may meet those of its inputs."""
+        schema = self._columns_of(stage, frame)
+        refuse_unlike_keys(stage.name, [*self._keys[stage.name], key_of(stage.name, stage.key, schema)])
+        return schema
+
     def _call(self, stage: Stage, partitions: tuple[int, ...], *, keep_partition: bool = False) -> DataFrame:
         """Call the stage's function with its inputs for ``partitions``."""
         arguments = self._arguments(stage, partitions, keep_partition=keep_partition)
@@ -207,7 +226,11 @@ class FrameBuilder:
     def _arguments(self, stage: Stage, partitions: tuple[int, ...], *, keep_partition: bool) -> dict[str, DataFrame]:
         if stage.source is not None:
             return {"source": self._source(stage, partitions, keep_partition=keep_partition)}
-        return {edge.stage: self._input(stage, edge, partitions, keep_partition=keep_partition) for edge in stage.inputs}
+        keys: list[Key] = []
+        given = {edge.stage: self._input(stage, edge, partitions, keys, keep_partition=keep_partition) for edge in stage.inputs}
+        refuse_unlike_keys(stage.name, keys)
+        self._keys[stage.name] = keys
+        return given
 
     def _source(self, stage: Stage, partitions: tuple[int, ...], *, keep_partition: bool) -> DataFrame:
         from pyspark.sql import functions as F
@@ -218,8 +241,10 @@ class FrameBuilder:
     def _splits(self, stage: Stage) -> SourceFrames:
         return self._source_frames.setdefault(stage.name, SourceFrames(self.spark, stage.name, self.sources.of(stage)))
 
-    def _input(self, stage: Stage, edge: Input, partitions: tuple[int, ...], *, keep_partition: bool) -> DataFrame:
-        """What ``edge`` gives the function, without the columns that are ours."""
+    def _input(self, stage: Stage, edge: Input, partitions: tuple[int, ...], keys: list[Key], *, keep_partition: bool) -> DataFrame:
+        """What ``edge`` gives the function, without the columns that are ours. If it is keyed, its key goes to ``keys``."""
+        from pyspark.sql import functions as F
+
         producer = self.pipeline.stage(edge.stage)
         wanted = partitions if edge.exchange is Exchange.FORWARD else tuple(range(producer.partitions))
         if producer.output.type.stored:
@@ -227,9 +252,14 @@ class FrameBuilder:
             frame = read_partitions(self.spark, records)
             columns = [column for column in recorded_schema(records).fieldNames() if is_reserved(column)]
         else:
-            frame, columns = self._fused(producer, wanted), [PARTITION]
+            records, columns = [], [PARTITION]
+            frame = self._fused(producer, wanted)
         if edge.exchange is Exchange.KEYED:
-            frame = frame.where(_in_groups(stage, edge, partitions, columns))
+            schemas = written_schemas(records) if records else (self._columns_of(producer, frame),)
+            keys += [key_of(producer.name, edge.key, schema) for schema in schemas]
+            stored = group_column(edge.key, stage.max_parallelism)  # lets Parquet skip all other rows without reading them
+            group = F.col(stored) if stored in columns else key_group(edge.key, schemas[0], stage.max_parallelism)
+            frame = frame.where(in_groups(group, [range_of(one, stage.partitions, stage.max_parallelism) for one in partitions]))
         return frame.drop(*(column for column in columns if not (keep_partition and column == PARTITION)))
 
     def _fused(self, producer: Stage, wanted: tuple[int, ...]) -> DataFrame:
@@ -256,27 +286,6 @@ class FrameBuilder:
 
 def _is_keyed(stage: Stage) -> bool:
     return any(edge.exchange is Exchange.KEYED for edge in stage.inputs)
-
-
-def _in_groups(stage: Stage, edge: Input, partitions: tuple[int, ...], columns: Sequence[str]) -> Column:
-    """True for rows of the wave's key groups. A stored group column lets Parquet skip all else without reading it."""
-    from pyspark.sql import functions as F
-
-    stored = group_column(edge.key, stage.max_parallelism)
-    group = F.col(stored) if stored in columns else key_group(edge.key, stage.max_parallelism)
-    ranges = [range_of(partition, stage.partitions, stage.max_parallelism) for partition in partitions]
-    return reduce(lambda left, right: left | right, (group.between(*bounds) for bounds in _merged(ranges)))
-
-
-def _merged(ranges: Sequence[range]) -> list[tuple[int, int]]:
-    """Neighbouring ranges as one, so that a wave is usually a single comparison."""
-    merged: list[tuple[int, int]] = []
-    for groups in sorted(ranges, key=lambda groups: groups.start):
-        if merged and merged[-1][1] + 1 >= groups.start:
-            merged[-1] = (merged[-1][0], groups.stop - 1)
-        else:
-            merged.append((groups.start, groups.stop - 1))
-    return merged
 
 
 def _union(frames: Sequence[DataFrame]) -> DataFrame:
