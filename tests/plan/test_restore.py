@@ -156,7 +156,7 @@ def test_keyed_state_of_another_hash_is_refused():
     snapshot = StageSnapshot(stage_shapes(pipeline("a"))[0], 2, 128, keyed=(foreign,))
     plan = restore_plan(Checkpoint(1, SnapshotKind.CHECKPOINT, "sample", "i", "run", NOW, (snapshot,)), pipeline("a"))
     assert [str(problem) for problem in plan.problems] == [
-        "a: its keyed state was written with the hash murmur; this version finds keys by crc32-utf8"
+        "a: its keyed state was written with the hash murmur; this version finds keys by xxhash64-canonical-1"
     ]
 
 

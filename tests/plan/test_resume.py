@@ -437,5 +437,5 @@ def test_what_was_dealt_by_another_hash_is_made_again_by_readers_that_are_keyed_
     situation = finished(pipeline)
     monkeypatch.setattr("stagehold.plan.judgement.HASH_NAME", "crc32-utf8")
     plan = resume_plan(situation)
-    assert {(one.action, one.reason) for one in plan.of("summed")} == {(Action.RUN, "the settings of the stage changed")}
+    assert {(one.action, str(one.reason)) for one in plan.of("summed")} == {(Action.RUN, "the settings of the stage changed")}
     assert {one.action for name in ("raw", "copied") for one in plan.of(name)} == {Action.REUSE}
