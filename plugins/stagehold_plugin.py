@@ -6,6 +6,8 @@ from typing import Any
 
 from airflow.plugins_manager import AirflowPlugin
 
+from stagehold.airflow import listener
+
 RUN_PAGE = {
     "name": "Stagehold",
     # Relative, so that it follows Airflow when it is served under a path.
@@ -19,6 +21,7 @@ class StageholdPlugin(AirflowPlugin):
     """Loaded in every task process, so the web API is only imported when the api-server asks for it."""
 
     name = "stagehold"
+    listeners = [listener]  # noqa: RUF012
     react_apps = [RUN_PAGE]  # noqa: RUF012  (the base class declares a plain list)
 
     @property

@@ -41,12 +41,14 @@
     |   +-- NotInTime             something that was waited for did not happen
     |   +-- ServicesFailed        a local service cannot be started, or ends again and again
     |   +-- NothingToAccept       code was to be accepted, and no recorded data is of other code
+    |   +-- NothingToRestore      a restore was asked for, and nothing of its interval is on record
     |   +-- NothingToResume       a resume was asked for, and there is nothing it could run
     |   +-- DemoFailed            the demo's run did not end as it should
     +-- Transient                 trying again may succeed
         +-- LeaseHeld             another attempt is working on the same region now
         +-- LeaseLost             the lease ended before it could be renewed
         +-- LedgerUnavailable     the ledger's database does not answer, or is locked for too long
+        +-- ResumeUnderWay        somebody else resumes the run at this moment
         +-- RunStillActive        a resume was asked for while the run goes on
         +-- SparkUnavailable      no Spark Connect server answers
         +-- CommitContested       other commits to a table kept getting in first
@@ -592,12 +594,35 @@ class NothingToAccept(Terminal):
         )
 
 
+class NothingToRestore(Terminal):
+    """A restore takes earlier stages from the interval's records, and there are none."""
+
+    def __init__(self, pipeline: str, interval: str, stage: str, known: Sequence[str]) -> None:
+        self.pipeline, self.interval, self.stage, self.known = pipeline, interval, stage, tuple(known)
+        newest = f"Newest intervals on record: {', '.join(self.known)}." if known else "No interval of it is on record."
+        super().__init__(
+            f"{pipeline} has nothing recorded for {interval}, so nothing can be restored from {stage}. Nothing was run or published. "
+            f"{newest} Name the interval that you mean, or leave the stage out to make {interval}: "
+            f"`stagehold run {pipeline} --interval {interval}`."
+        )
+
+
 class NothingToResume(Terminal):
     """A resume was asked for, but no task of the run could do anything."""
 
     def __init__(self, run: str, why: str) -> None:
         self.run, self.why = run, why
         super().__init__(f"There is nothing to resume in {run}: {why}")
+
+
+class ResumeUnderWay(Transient):
+    """Of several resumes of a run at once only one is carried out."""
+
+    def __init__(self, run: str) -> None:
+        self.run = run
+        super().__init__(
+            f"{run} is being resumed by somebody else at this moment. Nothing was cleared by this call. Look at the run again."
+        )
 
 
 class RunStillActive(Transient):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -52,8 +53,8 @@ def make_sources(lake: Path) -> None:
             (folder / f"{index:02}.parquet").touch()
 
 
-def make_dag_run(dag_id: str, run_id: str, states: dict[str, str], state: str = "failed") -> None:
-    """Tasks that are not named succeeded. The interval is the run id, so that every run has a ledger of its own."""
+def make_dag_run(dag_id: str, run_id: str, states: dict[str, str], state: str = "failed", conf: Mapping[str, object] | None = None) -> None:
+    """Tasks that are not named succeeded. The interval is the run id, so that no run finds what another one left, unless conf says so."""
     from airflow.models.serialized_dag import SerializedDagModel
     from airflow.utils.session import create_session
     from airflow.utils.state import DagRunState
@@ -65,7 +66,7 @@ def make_dag_run(dag_id: str, run_id: str, states: dict[str, str], state: str = 
         made = dag.create_dagrun(
             run_id=run_id,
             run_after=DUE,
-            conf={"interval": run_id},
+            conf={"interval": run_id, **(conf or {})},
             run_type=DagRunType.MANUAL,
             triggered_by=DagRunTriggeredByType.TEST,
             state=DagRunState.QUEUED,
@@ -99,7 +100,7 @@ def fill_ledger(dag_id: str, run_id: str, done: dict[str, int]) -> None:
     settings = load_settings()
     pipeline = find_pipeline(dag_id, settings)
     request = RunRequest(pipeline, f"{dag_id}/{run_id}", run_id, {})
-    run = Run(request.run_id, pipeline.name, request.interval, "airflow", RunState.RUNNING, None, datetime.now(UTC))
+    run = Run(request.run_id, pipeline.name, request.interval, "airflow", RunState.RUNNING, datetime.now(UTC))
     with Ledger.open(settings.ledger_url) as ledger:
         ledger.runs.start(run)
         for stage, count in done.items():

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
 import pytest
+from tests.airflow.made_runs import HalfDone, make_dag_run
+
+from stagehold.ledger import Ledger
+from stagehold.settings import load_settings
 
 pytestmark = pytest.mark.airflow
 
@@ -152,6 +159,69 @@ def test_a_second_resume_is_refused_while_the_first_goes_on(api, bearer, half_do
     again = api.post(half_done.url + "/resume", headers=bearer("admin"), json={})
     assert again.status_code == 409
     assert "is still queued" in again.json()["detail"]
+
+
+def test_of_three_resumes_at_once_one_is_carried_out(api, bearer, half_done):
+    headers, barrier = bearer("admin"), Barrier(3)
+
+    def press() -> tuple[int, str]:
+        barrier.wait()
+        answer = api.post(half_done.url + "/resume", headers=headers, json={})
+        return answer.status_code, answer.text
+
+    with ThreadPoolExecutor(3) as presses:
+        answers = sorted(one.result() for one in [presses.submit(press) for _ in range(3)])
+    assert [code for code, _ in answers] == [200, 409, 409], answers
+    assert all("is still queued" in text or "is being resumed by somebody else" in text for _, text in answers[1:])
+    assert len(notes(half_done)) == 1
+
+
+def test_a_resume_that_comes_while_another_one_is_under_way_is_refused(api, bearer, half_done):
+    with Ledger.open(load_settings().ledger_url) as ledger:
+        ledger.leases.acquire(f"resume of {half_done.dag_id}/{half_done.run_id}", "another api-server", 60)
+    answer = api.post(half_done.url + "/resume", headers=bearer("admin"), json={})
+    assert (answer.status_code, "is being resumed by somebody else" in answer.json()["detail"]) == (409, True)
+
+
+def test_a_resume_leaves_no_lease_behind(api, bearer, half_done):
+    for answered in (200, 200, 404):
+        url = half_done.url if answered == 200 else "/stagehold/api/dags/shipping_priority/runs/never"
+        assert api.post(url + "/resume", headers=bearer("admin"), json={"dry_run": True}).status_code == answered
+
+
+def test_a_request_that_is_too_large_is_refused_and_not_sent_back(api, bearer, half_done):
+    sent = b'{"dry_run": "' + b"x" * 1_000_000 + b'"}'
+    headers = {**bearer("admin"), "Content-Type": "application/json"}
+    for content in (sent, iter([sent[:500_000], sent[500_000:]])):  # the second has no length in its header
+        answer = api.post(half_done.url + "/resume", headers=headers, content=content)
+        assert (answer.status_code, len(answer.content) < 200) == (413, True)
+
+
+@pytest.mark.parametrize("body", ['{"dry_run": "no secret of mine"}', '{"no secret of mine": 1}', '{"dry_run": no secret of mine', '"no"'])
+def test_what_is_not_understood_is_not_sent_back(api, bearer, half_done, body):
+    headers = {**bearer("admin"), "Content-Type": "application/json"}
+    answer = api.post(half_done.url + "/resume", headers=headers, content=body)
+    assert answer.status_code == 422
+    assert all(set(problem) == {"type", "loc", "msg"} for problem in answer.json()["detail"])
+    assert "no secret" not in answer.text or body.startswith('{"no secret')  # the name of a field is
+
+
+def test_a_restore_of_an_interval_without_records_is_refused_with_the_known_ones(api, bearer, half_done):
+    make_dag_run("shipping_priority", f"{half_done.run_id} later", {}, conf={"restore_from_stage": "orders"})
+    url = HalfDone("shipping_priority", f"{half_done.run_id} later").url
+    answer = api.post(url + "/resume", headers=bearer("admin"), json={})
+    assert answer.status_code == 409
+    assert f"Newest intervals on record: {half_done.run_id}" in answer.json()["detail"]
+    shown = api.get(url + "/grid", headers=bearer("admin")).json()
+    assert "nothing can be restored from orders" in shown["resume"]["refusal"]
+
+
+def test_the_page_shows_what_a_restore_runs_again(api, bearer, half_done):
+    again = f"{half_done.run_id} again"
+    make_dag_run("shipping_priority", again, {}, conf={"interval": half_done.run_id, "restore_from_stage": "orders"})
+    shown = api.get(HalfDone("shipping_priority", again).url + "/plan", headers=bearer("admin")).json()
+    assert [task["name"] for task in shown["tasks"]] == ["orders", "orders_by_customer", "shipping_priority", "top_orders"]
+    assert (shown["reuse"], shown["run"]) == (32, 49)
 
 
 def test_a_cookie_is_as_good_as_a_token(api, bearer, half_done):

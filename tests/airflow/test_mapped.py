@@ -80,11 +80,13 @@ def test_a_run_with_mapped_tasks_is_read_with_the_shares_of_the_instances(mapped
     from airflow.utils.session import create_session
 
     from stagehold.airflow.dag_runs import read_dag_run
+    from stagehold.ledger import Ledger
     from stagehold.settings import load_settings
 
     make_dag_run(mapped_dag, "manual__1", {"second": "upstream_failed"})
-    with create_session() as session:
-        dag_run = read_dag_run(mapped_dag, "manual__1", session, load_settings())
+    settings = load_settings()
+    with create_session() as session, Ledger.open(settings.ledger_url) as ledger:
+        dag_run = read_dag_run(mapped_dag, "manual__1", session, settings, ledger)
     assert [(task.name, task.map_index, task.share, task.state) for task in dag_run.tasks] == [
         ("first[0-1]", 0, Share(0, 1), "success"),
         ("first[2-3]", 1, Share(2, 3), "success"),

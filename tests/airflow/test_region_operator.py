@@ -53,7 +53,13 @@ def runner(monkeypatch):
 
 def context(**params):
     dag_run = SimpleNamespace(
-        dag_id="shipping_priority", run_id="scheduled__1", partition_key=None, data_interval_start=None, logical_date=DUE, run_after=DUE
+        dag_id="shipping_priority",
+        run_id="scheduled__1",
+        partition_key=None,
+        data_interval_start=None,
+        logical_date=DUE,
+        run_after=DUE,
+        start_date=DUE,
     )
     task_instance = SimpleNamespace(try_number=1, max_tries=100)
     return {"ti": task_instance, "dag_run": dag_run, "params": {"restore_from_stage": None, "interval": None, **params}}
@@ -64,8 +70,18 @@ def test_the_task_is_told_everything_about_the_run(operator, runner):
     (task,) = runner.ran
     assert task.region.name == "orders"
     assert (task.run_id, task.interval, task.logical_date) == ("shipping_priority/scheduled__1", "2026-11-21", DUE)
-    assert (task.restore_from_stage, task.launcher) == ("customer", "airflow")
+    assert (task.restore.stage, task.restore.life, task.launcher) == ("customer", DUE, "airflow")
     assert task.params == {"segment": "MACHINERY", "limit": 10}
+
+
+def test_a_task_is_given_what_masks_the_passwords_that_it_met(operator, runner, monkeypatch):
+    from airflow.sdk import BaseHook
+
+    monkeypatch.setenv("AIRFLOW_CONN_WAREHOUSE", "postgresql://bob:correct-horse@warehouse/sales")
+    password = BaseHook.get_connection("warehouse").password
+    operator.execute(context())
+    assert runner.ran[0].restore is None
+    assert runner.ran[0].redact(f"no login as bob:{password}@warehouse") == "no login as bob:***@warehouse"
 
 
 def test_an_interval_in_the_form_overrides_the_runs_own(operator, runner):

@@ -26,12 +26,35 @@ stages:
     source: {kind: parquet, path: "${lake}/raw/customer/*.parquet", splits: 16}
 """
 
+# Small, and due every night, so that Airflow can backfill it.
+NIGHTLY = """\
+pipeline: nightly
+schedule: "0 2 * * *"
+checkpoint: {interval: 100ms}
+stages:
+  customer:
+    job: jobs.tpch:customer
+    source: {kind: parquet, path: "${lake}/raw/customer/*.parquet", splits: 2}
+  orders:
+    job: jobs.tpch:orders
+    source: {kind: parquet, path: "${lake}/raw/orders/*.parquet", splits: 2}
+  orders_by_customer:
+    job: jobs.tpch:orders_by_customer
+    key: o_custkey
+    partitions: 2
+    inputs:
+      customer: {exchange: keyed, key: c_custkey}
+      orders: {exchange: keyed, key: o_custkey}
+    output: {type: blocking_persistent, table: marts.nightly}
+"""
+
 
 @pytest.fixture(scope="session")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     home = str(tmp_path_factory.mktemp("stack"))
     pipelines = shutil.copytree(Settings().pipelines, tmp_path_factory.mktemp("pipelines"), dirs_exist_ok=True)
     (pipelines / "hurried.yaml").write_text(HURRIED)
+    (pipelines / "nightly.yaml").write_text(NIGHTLY)
     settings = Settings(
         home=home, pipelines=str(pipelines), spark_port=free_port(), airflow_port=free_port(), spark_java_options=QUICK_JAVA
     )
@@ -41,6 +64,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
         with AirflowClient.local(settings) as airflow:
             airflow.await_dag(PIPELINE)
             airflow.await_dag("hurried")
+            airflow.await_dag("nightly")
             yield Stack(settings, airflow)
     finally:
         stop_supervisor(settings)

@@ -17,7 +17,7 @@ START = datetime(2024, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 
 def run(run_id: str = "run-1", *, pipeline: str = "sales", interval: str = "2024-01-01", minutes: int = 0, **facts: Any) -> Run:
     started = START + timedelta(minutes=minutes)
-    return Run(run_id, pipeline, interval, "cli", RunState.RUNNING, facts.pop("restore_from_stage", None), started, **facts)
+    return Run(run_id, pipeline, interval, "cli", RunState.RUNNING, started, **facts)
 
 
 def attempt(epoch: int = 1, *, run_id: str = "run-1", interval: str = "2024-01-01", region: str = "joined") -> Attempt:

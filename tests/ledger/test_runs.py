@@ -8,7 +8,7 @@ from stagehold.model.records import RunState
 
 
 def test_a_run_comes_back_as_it_was_started(ledger):
-    started = run(restore_from_stage="joined")
+    started = run(params={"limit": 10})
     assert ledger.runs.start(started) == started
     assert ledger.runs.get("run-1") == started
 

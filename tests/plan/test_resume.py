@@ -64,7 +64,7 @@ def facts_of(pipeline: Pipeline) -> dict[str, StageFacts]:
 
 
 def fresh(pipeline: Pipeline) -> Situation:
-    return Situation(pipeline=pipeline, facts=facts_of(pipeline), recorded={}, gone={}, environment="env", params="params", run_id="run-1")
+    return Situation(pipeline=pipeline, facts=facts_of(pipeline), recorded={}, gone={}, environment="env", params="params")
 
 
 def record(pipeline: Pipeline, name: str, partition: int, key: ComputeKey, attempt: str = "a1") -> PartitionRecord:
@@ -144,6 +144,9 @@ def words(plan: ResumePlan) -> dict[str, str]:
 
 
 DONE = finished(CHAIN)
+RESTORED = replace(
+    DONE, accepted=frozenset({"raw"}), forced=frozenset({"clean", "total"}), renewed={"clean": frozenset({0})}
+)  # half of it was computed for the request
 TABLE = [
     ("nothing recorded: everything runs", fresh(CHAIN), "RR RR R"),
     ("everything recorded and unchanged: everything is reused", DONE, "rr rr r"),
@@ -186,15 +189,23 @@ TABLE = [
     ("an input made anew by other code, even to equal data, is followed", rerun(DONE, "raw"), "rr RR R"),
     (
         "restore from a stage: it and its readers run, earlier ones are taken as they are",
-        changed(replace(DONE, run_id="run-2", accepted=frozenset({"raw"}), forced=frozenset({"clean", "total"})), "raw", code="new"),
+        changed(replace(DONE, accepted=frozenset({"raw"}), forced=frozenset({"clean", "total"})), "raw", code="new"),
         "rr RR R",
     ),
     (
-        "restore goes on from what this run already computed",
-        altered(
-            replace(DONE, run_id="run-2", accepted=frozenset({"raw"}), forced=frozenset({"clean", "total"})), "clean", 0, run_id="run-2"
-        ),
+        "restore goes on from what was computed for the request, whoever computed it anew since",
+        altered(RESTORED, "clean", 0, run_id="another run", attempt_id="of another request"),
         "rr rR R",
+    ),
+    (
+        "restore is over when all of it was computed",
+        replace(RESTORED, renewed={"clean": frozenset({0, 1}), "total": frozenset({0})}),
+        "rr rr r",
+    ),
+    (
+        "what a restore computed and was changed since runs again like anything else",
+        changed(replace(RESTORED, renewed={"clean": frozenset({0, 1}), "total": frozenset({0})}), "total", code="new"),
+        "rr rr R",
     ),
     (
         "a stage that is taken as recorded still runs where nothing is recorded",

@@ -23,7 +23,7 @@ if __name__ == "__main__":
         interval=interval,
         logical_date=datetime(2026, 11, 20, tzinfo=UTC),
         params=dict(pipeline.params),
-        restore_from_stage=None,
+        restore=None,
         owner=f"test/{run_id}/{region}/{share}",
         launcher="cli",
         share=Share.parse(share),

@@ -117,7 +117,7 @@ def test_a_run_that_failed_and_is_not_tried_again_is_not_waited_for(settings, mo
     monkeypatch.setattr(inputs, "_patience", lambda task: 0.1)
     wanted = task(settings, "forward")
     with Ledger.open(settings.ledger_url) as ledger:
-        ledger.runs.start(Run("r1", "p", "day", "airflow", RunState.RUNNING, None, datetime.now(UTC)))
+        ledger.runs.start(Run("r1", "p", "day", "airflow", RunState.RUNNING, datetime.now(UTC)))
         ledger.runs.finish("r1", RunState.FAILED)
     with pytest.raises(InputsNotReady):
         await_inputs(wanted, settings, lambda line: None)

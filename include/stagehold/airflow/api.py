@@ -7,32 +7,40 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
+from uuid import uuid4
 
 import httpx
 from airflow.api_fastapi.app import get_auth_manager
 from airflow.api_fastapi.common.db.common import SessionDep
 from airflow.api_fastapi.core_api.security import GetUserDep
 from fastapi import APIRouter, Depends, FastAPI, HTTPException, Request, status
+from fastapi.exceptions import RequestValidationError
 from fastapi.staticfiles import StaticFiles
 from pydantic import BaseModel, ConfigDict
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 from starlette.types import Scope
 
 from stagehold.airflow.access import MAY_RESUME, MAY_SEE_PIPELINES, MAY_SEE_RUN, SAME_ORIGIN_JSON, may_resume
+from stagehold.airflow.body_limit import BodyLimit, without_input
 from stagehold.airflow.dag_runs import read_dag_run
 from stagehold.airflow.grid import ResumePreview, RunFacts, RunGrid, clear_set, resume_preview, run_grid
+from stagehold.airflow.intervals import ledger_run_id
 from stagehold.airflow.resume import TaskToClear
-from stagehold.errors import ForeignDag, StageholdError, UnknownName
+from stagehold.errors import ForeignDag, LeaseHeld, LedgerUnavailable, NothingToRestore, ResumeUnderWay, StageholdError, UnknownName
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import Cell, GateResult
+from stagehold.model.records import Cell, GateResult, Lease
 from stagehold.model.spec import Pipeline
 from stagehold.model.spec_file import load_each_pipeline
 from stagehold.plan.decisions import also_computed
 from stagehold.plan.regions import stage_regions
 from stagehold.run.planning import RunRequest, plan_run
+from stagehold.run.restoring import check_restore
 from stagehold.settings import load_settings
 
 WEB = Path(__file__).resolve().parents[1] / "web"
+MOST_BYTES = 64 * 1024  # of a request; ours need a few
+RESUME_SECONDS = 60.0  # a resume that takes longer may be overtaken by another one
 NOTE_LENGTH = 1000  # what Airflow accepts as a task's note
 # Headers by which Airflow knows the caller.
 IDENTITY = ("authorization", "cookie")
@@ -68,8 +76,8 @@ def run_facts(dag_id: str, run_id: str, session: SessionDep, user: GetUserDep) -
     """Everything known of a run, read anew for each request."""
     settings = load_settings()
     try:
-        dag_run = read_dag_run(dag_id, run_id, session, settings)
         ledger = _ledger(settings.ledger_url)
+        dag_run = read_dag_run(dag_id, run_id, session, settings, ledger)
         request = dag_run.request
         return RunFacts(
             dag_run=dag_run,
@@ -79,6 +87,7 @@ def run_facts(dag_id: str, run_id: str, session: SessionDep, user: GetUserDep) -
             attempts=ledger.attempts.of_run(request.run_id),
             gate_failures=_gate_failures(request, ledger),
             may_resume=may_resume(dag_id, user),
+            refusal=_refusal(request, ledger),
         )
     except (UnknownName, ForeignDag) as error:
         raise HTTPException(status.HTTP_404_NOT_FOUND, str(error)) from error
@@ -110,20 +119,39 @@ def plan(facts: Facts) -> ResumePreview:
 
 
 @router.post("/dags/{dag_id}/runs/{run_id:path}/resume", dependencies=[MAY_RESUME, SAME_ORIGIN_JSON])
-async def resume(wanted: ResumeRequest, facts: Facts, request: Request) -> ResumeAnswer:
+async def resume(dag_id: str, run_id: str, wanted: ResumeRequest, session: SessionDep, user: GetUserDep, request: Request) -> ResumeAnswer:
     """Clear the least that brings the run to its end, in the same run, with the caller's own rights.
 
-    The tasks are chosen a moment before they are cleared. Two callers at once are told apart by Airflow, which refuses
-    the second with 409.
+    Of several callers at once one has the run's resume lease. Airflow's record of the run is read under it, so whoever has it
+    next finds the run under way. What somebody clears meanwhile in another way is not seen.
     """
+    ledger = _ledger(load_settings().ledger_url)
+    lease = await run_in_threadpool(_resume_lease, ledger, dag_id, run_id)
     try:
-        chosen = clear_set(facts)
+        facts = await run_in_threadpool(run_facts, dag_id, run_id, session, user)
+        chosen, preview = _chosen(facts), resume_preview(facts)
+        if not wanted.dry_run:
+            await _clear(facts, chosen, preview, request)
+        return ResumeAnswer(wanted.dry_run, chosen, preview.reuse, preview.run, preview.along)
+    finally:
+        await run_in_threadpool(ledger.leases.release, lease)
+
+
+def _resume_lease(ledger: Ledger, dag_id: str, run_id: str) -> Lease:
+    name = f"resume of {ledger_run_id(dag_id, run_id)}"
+    try:
+        return ledger.leases.acquire(name, str(uuid4()), RESUME_SECONDS)
+    except LeaseHeld as held:
+        raise HTTPException(status.HTTP_409_CONFLICT, str(ResumeUnderWay(f"{dag_id} {run_id}"))) from held
+    except LedgerUnavailable as error:
+        raise HTTPException(status.HTTP_503_SERVICE_UNAVAILABLE, str(error)) from error
+
+
+def _chosen(facts: RunFacts) -> tuple[TaskToClear, ...]:
+    try:
+        return clear_set(facts)
     except StageholdError as error:
         raise HTTPException(status.HTTP_409_CONFLICT, str(error)) from error
-    preview = resume_preview(facts)
-    if not wanted.dry_run:
-        await _clear(facts, chosen, preview, request)
-    return ResumeAnswer(wanted.dry_run, chosen, preview.reuse, preview.run, preview.along)
 
 
 async def _clear(facts: RunFacts, chosen: tuple[TaskToClear, ...], preview: ResumePreview, request: Request) -> None:
@@ -148,6 +176,14 @@ async def _clear(facts: RunFacts, chosen: tuple[TaskToClear, ...], preview: Resu
 def _note(chosen: tuple[TaskToClear, ...], preview: ResumePreview) -> str:
     lines = [f"Resumed by Stagehold: reuses {preview.reuse} partitions, runs {preview.run}{also_computed(preview.along)}."]
     return "\n".join([*lines, *(f"{task.name}: {task.reason}" for task in chosen)])[:NOTE_LENGTH]
+
+
+def _refusal(request: RunRequest, ledger: Ledger) -> StageholdError | None:
+    try:
+        check_restore(request, ledger)
+    except NothingToRestore as error:
+        return error
+    return None
 
 
 def _gate_failures(request: RunRequest, ledger: Ledger) -> list[GateResult]:
@@ -178,6 +214,8 @@ def create_api() -> FastAPI:
     """The app to mount. Its own documentation pages are off, because they would be public."""
     api = FastAPI(title="Stagehold", docs_url=None, redoc_url=None, openapi_url=None)
     api.include_router(router)
+    api.add_middleware(BodyLimit, most_bytes=MOST_BYTES)
+    api.add_exception_handler(RequestValidationError, without_input)
     # Public, like Airflow's own scripts: the files hold no data.
     api.mount("/static", FreshFiles(directory=WEB), name="static")
     return api

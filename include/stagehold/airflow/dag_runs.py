@@ -12,8 +12,10 @@ from sqlalchemy import select
 
 from stagehold.airflow.intervals import ledger_run_id
 from stagehold.airflow.region_operator import INTERVAL, RESTORE_FROM_STAGE, RegionOperator, pipeline_params, run_interval
+from stagehold.airflow.restores import known_restore
 from stagehold.airflow.resume import UNMAPPED, DagTask
 from stagehold.errors import ForeignDag, UnknownName
+from stagehold.ledger.ledger import Ledger
 from stagehold.model.spec_file import find_pipeline
 from stagehold.plan.shares import Share
 from stagehold.run.planning import RunRequest
@@ -36,7 +38,7 @@ class StageholdDagRun:
     request: RunRequest
 
 
-def read_dag_run(dag_id: str, run_id: str, session: Session, settings: Settings) -> StageholdDagRun:
+def read_dag_run(dag_id: str, run_id: str, session: Session, settings: Settings, ledger: Ledger) -> StageholdDagRun:
     """Find the run, its region tasks and what it was asked to do.
 
     The regions are those of the newest DAG: a run that is cleared executes that one, too.
@@ -58,7 +60,7 @@ def read_dag_run(dag_id: str, run_id: str, session: Session, settings: Settings)
         run_id=run_id,
         state=str(dag_run.state),
         tasks=tuple(one for task in dag.tasks for one in _tasks(task.task_id, regions.get(task.task_id), instances)),
-        request=_request(dag_run, dag, next(iter(regions.values())).pipeline, settings),
+        request=_request(dag_run, dag, next(iter(regions.values())).pipeline, settings, ledger),
     )
 
 
@@ -92,15 +94,15 @@ def _tasks(task_id: str, declared: _Declared | None, instances: Sequence[TaskIns
             yield DagTask(task_id, declared.region, states.get(place), place, share)
 
 
-def _request(dag_run: DagRun, dag: SerializedDAG, pipeline_name: str, settings: Settings) -> RunRequest:
+def _request(dag_run: DagRun, dag: SerializedDAG, pipeline_name: str, settings: Settings, ledger: Ledger) -> RunRequest:
     given: Mapping[str, Any] = {**dag.params.dump(), **(dag_run.conf or {})}
-    pipeline = find_pipeline(pipeline_name, settings)
+    pipeline, stage = find_pipeline(pipeline_name, settings), given.get(RESTORE_FROM_STAGE)
     return RunRequest(
         pipeline=pipeline,
         run_id=ledger_run_id(dag_run.dag_id, dag_run.run_id),
         interval=run_interval(dag_run, given.get(INTERVAL), pipeline.schedule),
         params=pipeline_params(pipeline, given),
-        restore_from_stage=given.get(RESTORE_FROM_STAGE),
+        restore=known_restore(dag_run, stage, ledger) if stage else None,
     )
 
 

@@ -143,7 +143,7 @@ class RunGrid:
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What Airflow, the ledger and the planner say of one run."""
+    """What Airflow, the ledger and the planner say of one run; ``refusal`` is why nothing of it can be run, if nothing can."""
 
     dag_run: StageholdDagRun
     regions: tuple[Region, ...]
@@ -152,6 +152,7 @@ class RunFacts:
     attempts: Sequence[Attempt]
     gate_failures: Sequence[GateResult]
     may_resume: bool
+    refusal: StageholdError | None = None
 
 
 def run_grid(facts: RunFacts) -> RunGrid:
@@ -193,6 +194,8 @@ def resume_preview(facts: RunFacts) -> ResumePreview:
 def clear_set(facts: RunFacts) -> tuple[TaskToClear, ...]:
     """:raises StageholdError: when nothing can be resumed now, not even by somebody who may."""
     dag_run = facts.dag_run
+    if facts.refusal and dag_run.state not in ACTIVE_RUN_STATES:
+        raise facts.refusal
     return tasks_to_clear(f"{dag_run.dag_id} {dag_run.run_id}", dag_run.state, regions=facts.regions, tasks=dag_run.tasks, plan=facts.plan)
 
 

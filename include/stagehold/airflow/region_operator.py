@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
@@ -24,6 +25,7 @@ from stagehold.settings import load_settings
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
+    from stagehold.model.records import Restore
     from stagehold.run.region_task import RegionTask
 
 PR_SET_PDEATHSIG = 1
@@ -104,13 +106,14 @@ class RegionOperator(BaseOperator):
             interval=interval,
             logical_date=moment_of(interval, self._pipeline.schedule) or dag_run.logical_date,
             params=pipeline_params(self._pipeline, params),
-            restore_from_stage=params.get(RESTORE_FROM_STAGE),
+            restore=_restore(run_id, params.get(RESTORE_FROM_STAGE), dag_run.start_date or dag_run.run_after),
             # The same for every try of this task: Airflow starts a try only after it gave up the one before, so the new
             # try may take the lease at once; a try that lives on unknown to Airflow is fenced by the epoch.
             owner=f"airflow:{run_id}/{self.task_id}" if self._share is None else f"airflow:{run_id}/{self.task_id}/{self._share}",
             launcher="airflow",
             share=self._share,
             again=is_retry(context["ti"], self.retries or 0),
+            redact=masked,
         )
 
     def _interval(self, dag_run: Any, asked: str | None) -> str:
@@ -118,6 +121,24 @@ class RegionOperator(BaseOperator):
             return run_interval(dag_run, asked, self._pipeline.schedule)
         except InvalidInterval as error:  # what was typed into the form stays as it is
             raise AirflowFailException(str(error)) from error
+
+
+def _restore(run_id: str, stage: str | None, life: datetime) -> Restore | None:
+    """The request that all tasks of this start of the run work for, if it is restored."""
+    from stagehold.ledger.ledger import Ledger
+    from stagehold.run.restoring import restore_of_life
+
+    if not stage:
+        return None
+    with Ledger.open(load_settings().ledger_url) as ledger:
+        return restore_of_life(run_id, stage, life, ledger)
+
+
+def masked(text: str) -> str:
+    """``text`` without the secrets that Airflow has met in this process: passwords of connections, variables of sensitive names."""
+    from airflow.sdk._shared.secrets_masker import redact
+
+    return str(redact(text))
 
 
 def is_retry(task_instance: Any, retries: int) -> bool:

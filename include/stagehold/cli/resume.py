@@ -67,10 +67,13 @@ def _lease_of(attempt: Attempt) -> str:
 def _here(run: Run, settings: Settings, *, dry_run: bool, as_json: bool) -> None:
     from stagehold.cli.plan import show_plan
     from stagehold.cli.run import run_here
+    from stagehold.ledger.ledger import Ledger
     from stagehold.model.spec_file import find_pipeline
     from stagehold.run.planning import RunRequest
 
-    request = RunRequest(find_pipeline(run.pipeline, settings), run.run_id, run.interval, run.params, run.restore_from_stage)
+    with Ledger.open(settings.ledger_url) as ledger:
+        restore = next(iter(ledger.restores.of_run(run.run_id)), None)
+    request = RunRequest(find_pipeline(run.pipeline, settings), run.run_id, run.interval, run.params, restore)
     if dry_run:
         show_plan(request, settings, as_json=as_json)
     else:

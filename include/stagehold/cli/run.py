@@ -36,12 +36,14 @@ def run(
     """Run a pipeline here and now; what is consumable already is reused."""
     from stagehold.model.spec_file import find_pipeline
     from stagehold.run.planning import RunRequest
+    from stagehold.run.restoring import new_restore
 
     settings = load_settings()
     declared = find_pipeline(pipeline, settings)
     name = run_id or f"{pipeline}/cli__{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f}"
     params = parse_params(param, declared.params)
-    run_here(RunRequest(declared, name, interval_asked(interval, declared.schedule), params, restore_from_stage), settings, as_json=as_json)
+    restore = new_restore(name, restore_from_stage) if restore_from_stage else None
+    run_here(RunRequest(declared, name, interval_asked(interval, declared.schedule), params, restore), settings, as_json=as_json)
 
 
 class TimeIsUp(KeyboardInterrupt):

@@ -35,7 +35,7 @@ class Attempts:
         failure_rule: str | None = None,
     ) -> bool:
         """End the attempt. False when its state does not allow that: an end stays, and what never began does not end."""
-        facts = {"failure": failure, "failure_class": failure_class, "failure_rule": failure_rule}
+        facts = {"failure": failure and self._database.redact(failure), "failure_class": failure_class, "failure_rule": failure_rule}
         ending = update(attempts).where(attempts.c.attempt_id == attempt_id, attempts.c.state.in_(may_end_as(ATTEMPT, state)))
         with self._database.writing() as connection:
             return connection.execute(ending.values(state=state, ended_at=DatabaseTime(), **facts)).rowcount == 1

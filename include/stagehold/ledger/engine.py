@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from typing import Any
@@ -17,6 +17,7 @@ from sqlalchemy.pool import NullPool, QueuePool
 
 from stagehold.errors import InvalidSetting, LedgerUnavailable
 
+Redact = Callable[[str], str]
 LOCK_SECONDS = 10  # how long a transaction waits for another one before it gives up
 _WRITES = "stagehold_writes"
 _ALLOWED = "sqlite:///FILE or postgresql://USER:PASSWORD@HOST/DATABASE"
@@ -27,10 +28,13 @@ class Database:
 
     A forked child may go on using it: engines are per process. Forking while another thread of the parent is inside a
     transaction is not supported, since SQLite keeps its file locks per process; nothing of ours does that.
+
+    :param redact: takes out of a text what must not be stored; all free text passes it on its way in.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, redact: Redact = str) -> None:
         self.url = _parse(url)
+        self.redact = redact
         self._joined = threading.local()
         self._pooled = False
 

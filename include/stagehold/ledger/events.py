@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sqlalchemy import insert, select
 
 from stagehold.ledger.engine import Database
@@ -18,7 +20,7 @@ class Events:
 
     def append(self, event: Event) -> None:
         with self._database.writing() as connection:
-            connection.execute(insert(events).values(event_row(event)))
+            connection.execute(insert(events).values(event_row(replace(event, text=self._database.redact(event.text)))))
 
     def of_run(self, run_id: str, after: int = 0) -> tuple[Event, ...]:
         """The run's events in order.

@@ -7,7 +7,7 @@ from types import TracebackType
 
 from stagehold.ledger.acceptances import Acceptances
 from stagehold.ledger.attempts import Attempts
-from stagehold.ledger.engine import Database
+from stagehold.ledger.engine import Database, Redact
 from stagehold.ledger.events import Events
 from stagehold.ledger.gate_results import GateResults
 from stagehold.ledger.leases import Leases
@@ -15,6 +15,7 @@ from stagehold.ledger.migrate import migrate
 from stagehold.ledger.partition_counts import PartitionCounts
 from stagehold.ledger.partitions import Partitions
 from stagehold.ledger.positions import Positions
+from stagehold.ledger.restores import Restores
 from stagehold.ledger.runs import Runs
 
 
@@ -35,11 +36,15 @@ class Ledger:
         self.gates = GateResults(database)
         self.events = Events(database)
         self.acceptances = Acceptances(database)
+        self.restores = Restores(database)
 
     @classmethod
-    def open(cls, url: str) -> Ledger:
-        """Connect to the ledger at a SQLAlchemy ``url``, making it or migrating it to this code's schema first."""
-        database = Database(url)
+    def open(cls, url: str, redact: Redact = str) -> Ledger:
+        """Connect to the ledger at a SQLAlchemy ``url``, making it or migrating it to this code's schema first.
+
+        :param redact: takes secrets out of the texts of errors, events, reasons and observations before they are stored.
+        """
+        database = Database(url, redact)
         migrate(database)
         return cls(database)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 
 from sqlalchemy import ColumnElement, func, insert, select
@@ -25,7 +26,10 @@ class Partitions:
         with self._database.writing() as connection:
             check_epoch(connection, lease)
             if records:
-                connection.execute(insert(partitions), [partition_row(record) for record in records])
+                connection.execute(insert(partitions), [partition_row(self._redacted(record)) for record in records])
+
+    def _redacted(self, record: PartitionRecord) -> PartitionRecord:
+        return replace(record, reason=self._database.redact(record.reason)) if record.reason else record
 
     def newest(self, cell: Cell) -> tuple[PartitionRecord, ...]:
         """The newest record of each partition, by partition, whatever its state."""
@@ -40,6 +44,13 @@ class Partitions:
     def newest_everywhere(self, pipeline: str, stage: str) -> tuple[PartitionRecord, ...]:
         """The newest record of each partition of a stage in every interval."""
         return self._newest(partitions.c.pipeline == pipeline, partitions.c.stage == stage)
+
+    def intervals(self, pipeline: str, limit: int) -> tuple[str, ...]:
+        """The intervals of a pipeline that have records, those that were worked on last first."""
+        columns = partitions.c
+        query = select(columns.interval).where(columns.pipeline == pipeline).group_by(columns.interval)
+        with self._database.reading() as connection:
+            return tuple(connection.scalars(query.order_by(func.max(columns.id).desc()).limit(limit)))
 
     def history(self, cell: Cell) -> tuple[PartitionRecord, ...]:
         """Every record of the cell, oldest first."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import RowMapping
 
-from stagehold.model.records import Acceptance, Attempt, Cell, Event, GateResult, Lease, PartitionCount, PartitionRecord, Run
+from stagehold.model.records import Acceptance, Attempt, Cell, Event, GateResult, Lease, PartitionCount, PartitionRecord, Restore, Run
 
 _CELL = ("pipeline", "stage", "interval")
 
@@ -68,6 +68,14 @@ def acceptance_row(word: Acceptance) -> dict[str, Any]:
 
 def acceptance_from(row: RowMapping) -> Acceptance:
     return Acceptance(**{name: value for name, value in row.items() if name != "id"})
+
+
+def restore_row(restore: Restore) -> dict[str, Any]:
+    return dict(vars(restore))
+
+
+def restore_from(row: RowMapping) -> Restore:
+    return Restore(**row)
 
 
 def event_row(event: Event) -> dict[str, Any]:

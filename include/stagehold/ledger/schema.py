@@ -10,7 +10,7 @@ from sqlalchemy import JSON, BigInteger, Boolean, Column, Float, Index, Integer,
 from stagehold.ledger.columns import DataFiles, FreeText, UtcTime, words
 from stagehold.model.records import AttemptState, FailureClass, PartitionState, RunState
 
-SCHEMA_VERSION = "0002"
+SCHEMA_VERSION = "0003"
 VERSION_TABLE = "ledger_version"
 
 metadata = MetaData(
@@ -27,7 +27,6 @@ runs = Table(
     Column("interval", String(250), nullable=False),
     Column("launcher", String(32), nullable=False),
     Column("state", words(RunState), nullable=False),
-    Column("restore_from_stage", String(250)),
     Column("started_at", UtcTime, nullable=False),
     Column("ended_at", UtcTime),
     Column("params", JSON, nullable=False),
@@ -35,7 +34,7 @@ runs = Table(
     Index(None, "started_at"),
     comment=(
         "Scope: one pipeline for one interval. Lifetime: written when the run first starts; state and ended_at are compared and set, "
-        "all else stays. NULL: restore_from_stage, the run decides by itself what to reuse; ended_at, the run has not ended."
+        "all else stays. NULL: ended_at, the run has not ended."
     ),
 )
 
@@ -55,12 +54,13 @@ attempts = Table(
     Column("failure_class", words(FailureClass)),
     Column("failure_rule", FreeText),
     Column("share", String(64)),
+    Column("restore", String(100)),
     Index(None, "run_id"),
     Index(None, "pipeline", "interval", "region", "epoch"),
     comment=(
         "Scope: one try of a region, or of one share of its partitions, in a run. Lifetime: written when the try begins, compared and set "
         "once when it ends. NULL: ended_at, it works or died without a word; failure, failure_class, failure_rule, it did not fail; "
-        "share, all partitions."
+        "share, all partitions; restore, it works for no restore."
     ),
 )
 
@@ -72,8 +72,8 @@ leases = Table(
     Column("epoch", BigInteger, nullable=False),
     Column("expires_at", UtcTime, nullable=False),
     comment=(
-        "Scope: the right to work on one region of one interval. Lifetime: written at the first acquisition and kept for ever, since "
-        "the epoch must never repeat; a released lease has expired. No column is ever NULL."
+        "Scope: the right to work on one region of one interval, or to resume one run. Lifetime: written at the first acquisition and "
+        "kept for ever, since the epoch must never repeat; a released lease has expired. No column is ever NULL."
     ),
 )
 
@@ -200,5 +200,21 @@ acceptances = Table(
     comment=(
         "Scope: somebody's word that data made by one version of a stage's code is as good as another version's. Lifetime: appended, "
         "never rewritten. NULL: interval, it holds for every interval."
+    ),
+)
+
+restores = Table(
+    "restores",
+    metadata,
+    Column("run_id", String(250), primary_key=True),
+    Column("identity", String(100), primary_key=True),
+    Column("stage", String(250), nullable=False),
+    Column("requested_at", UtcTime, nullable=False),
+    Column("life", UtcTime),
+    Column("fulfilled_at", UtcTime),
+    comment=(
+        "Scope: one request that a run computes a stage, by its name, and all that read it anew; a backfill may ask a run that was asked "
+        "before. Lifetime: written when it is asked; life is set when Airflow starts the run for it again, fulfilled_at once. "
+        "NULL: life, a command asks, not Airflow; fulfilled_at, something that was asked for is not computed yet."
     ),
 )

@@ -78,10 +78,26 @@ class Run:
     interval: str
     launcher: str
     state: RunState
-    restore_from_stage: str | None
     started_at: datetime
     ended_at: datetime | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Restore:
+    """A request that a run computes ``stage`` and all that reads it anew, although they are consumable.
+
+    A run may be asked more than once: Airflow keeps the run when a backfill reprocesses its date. ``identity`` tells the requests
+    apart, and an attempt names the one that it works for, so that a retry or a resume goes on where the one before it stopped.
+    ``life`` is when Airflow last started the run for it, ``fulfilled_at`` when all of it was computed.
+    """
+
+    run_id: str
+    identity: str
+    stage: str
+    requested_at: datetime
+    life: datetime | None = None
+    fulfilled_at: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -98,7 +114,7 @@ class Lease:
 class Attempt:
     """One try of a region in a run. ``share`` names the partitions it is for when a region is split over several tasks.
 
-    ``failure_rule`` names the rule that gave ``failure_class``.
+    ``failure_rule`` names the rule that gave ``failure_class``, ``restore`` the request of its run that it works for.
     """
 
     attempt_id: str
@@ -114,6 +130,7 @@ class Attempt:
     failure_class: FailureClass | None = None
     failure_rule: str | None = None
     share: str | None = None
+    restore: str | None = None
 
     @property
     def subject(self) -> str:

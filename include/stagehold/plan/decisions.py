@@ -46,7 +46,8 @@ class Situation:
     """Everything the planner is told. Keys of the mappings are stage names.
 
     ``gone`` are recorded partitions that cannot be read now: asked of the lake at planning time, never remembered.
-    Records of ``accepted`` stages count as they are; of ``forced`` stages only those made by ``run_id`` count. Into how many
+    Records of ``accepted`` stages count as they are; of ``forced`` stages only ``renewed`` partitions count: those that were computed
+    for the request which forces them. Into how many
     partitions the ``undecided`` stages are cut is not known yet; one decision stands for all of them. ``acceptances`` are
     people's words that data made by other code is as good as by the present one. ``wanted`` are partitions that somebody
     outside the accepted stages' view needs, so that they are healed if they are gone.
@@ -58,9 +59,9 @@ class Situation:
     gone: Mapping[str, frozenset[int]]
     environment: str
     params: str
-    run_id: str
     accepted: frozenset[str] = frozenset()
     forced: frozenset[str] = frozenset()
+    renewed: Mapping[str, frozenset[int]] = field(default_factory=dict)
     undecided: frozenset[str] = frozenset()
     acceptances: Mapping[str, tuple[Acceptance, ...]] = field(default_factory=dict)
     wanted: Mapping[str, frozenset[int]] = field(default_factory=dict)

@@ -18,7 +18,7 @@ def imagined_run(pipeline: Pipeline) -> Situation:
     """All stored partitions are consumable, and what they follow from has not changed since. Nothing is read to know this."""
     facts = {stage.name: _facts(stage) for stage in pipeline.stages}
     recorded = {stage.name: tuple(_record(pipeline, stage, index, "") for index in range(stage.partitions)) for stage in _stored(pipeline)}
-    situation = Situation(pipeline, facts, recorded, gone={}, environment=_NAME, params=_NAME, run_id=_NAME)
+    situation = Situation(pipeline, facts, recorded, gone={}, environment=_NAME, params=_NAME)
     everything = frozenset(stage.name for stage in pipeline.stages)
     for stage in _stored(pipeline):
         # With all other stages taken as they are, the planner says which key this one's records would have.

@@ -37,7 +37,7 @@ def judge(stage: Stage, record: PartitionRecord | None, key: ComputeKey, situati
         return Action.HEAL, because(Detail(record.reason or "its content is damaged"))
     if record.state is PartitionState.RELEASED:
         return Action.RUN, because("its data was released")
-    if stage.name in situation.forced and record.run_id != situation.run_id:
+    if stage.name in situation.forced and record.partition not in situation.renewed.get(stage.name, ()):
         return Action.RUN, because("asked for: restore starts at or before this stage")
     changes = _changes(stage, record, key, situation)
     pardon = _pardon(stage, record, key, situation) if "code" in changes else None

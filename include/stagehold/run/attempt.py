@@ -35,6 +35,7 @@ from stagehold.run.overtaken import wait_for_faster
 from stagehold.run.pace import wave_sizer
 from stagehold.run.planning import counted, decide_counts, plan_region, sources_of
 from stagehold.run.region_task import Progress, RegionOutcome, RegionTask
+from stagehold.run.restoring import check_restore, fulfil_restore
 from stagehold.run.rights import Right
 from stagehold.run.sources import Listing, Sources
 from stagehold.run.sweeping import sweep_behind
@@ -84,6 +85,8 @@ class RegionAttempt:
             attach(error, verdict)
             raise
         book.succeed(self.task, self.attempt, self.ledger, self.settings, str(outcome))
+        if restore := fulfil_restore(self.task.request, self.ledger):
+            book.tell(self.task, self.ledger, "restored", f"{restore.stage} and all that reads it is computed anew, as was asked for")
         return outcome
 
     def _work_unless_overtaken(self) -> RegionOutcome:
@@ -110,6 +113,7 @@ class RegionAttempt:
     def _work(self) -> RegionOutcome:
         started = time.monotonic()
         self._reach(Point.AFTER_LEASE)
+        check_restore(self.task.request, self.ledger)
         if self._died:
             self._fence(self.attempt.epoch)
             self._adopt(self.heartbeat.lease)

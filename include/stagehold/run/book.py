@@ -34,7 +34,6 @@ def start_run(task: RegionTask, ledger: Ledger) -> None:
             interval=task.interval,
             launcher=task.launcher,
             state=RunState.RUNNING,
-            restore_from_stage=task.restore_from_stage,
             started_at=datetime.now(UTC),
             params=dict(task.params),
         )
@@ -60,6 +59,7 @@ def attempt_of(task: RegionTask, epoch: int, name: str) -> Attempt:
         state=AttemptState.RUNNING,
         started_at=datetime.now(UTC),
         share=None if task.share is None else str(task.share),
+        restore=task.restore.identity if task.restore else None,
     )
 
 

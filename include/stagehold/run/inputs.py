@@ -11,6 +11,7 @@ from stagehold.model.records import RunState
 from stagehold.plan.healing import partitions_read
 from stagehold.run.planning import plan_run
 from stagehold.run.region_task import Progress, RegionTask
+from stagehold.run.restoring import check_restore
 from stagehold.settings import Settings
 
 POLL_SECONDS = 0.5
@@ -25,8 +26,10 @@ def await_inputs(task: RegionTask, settings: Settings, progress: Progress) -> No
     is never known to be done, so its readers wait in vain.
 
     :raises InputsNotReady: they were not there in time, or the run failed meanwhile and nobody tried again.
+    :raises NothingToRestore: the run is to be restored, and nothing of its interval is on record.
     """
     with Ledger.open(settings.ledger_url) as ledger:
+        check_restore(task.request, ledger)
         deadline = time.monotonic() + settings.input_seconds
         given_up = time.monotonic() + _patience(task)
         announced = False

@@ -20,6 +20,7 @@ from stagehold.plan.shares import region_shares
 from stagehold.run.planning import RunRequest, plan_run
 from stagehold.run.region import run_region
 from stagehold.run.region_task import Progress, RegionOutcome, RegionTask
+from stagehold.run.restoring import check_restore
 from stagehold.run.server import spark_server, start_server
 from stagehold.run.verdict import verdict_of
 from stagehold.settings import Settings
@@ -34,7 +35,7 @@ def run_locally(request: RunRequest, settings: Settings, progress: Progress) -> 
     :raises StageholdError: from the first region that may not restart; what it made consumable stays.
     """
     try:
-        with _spark_if_needed(current_plan(request, settings), settings):
+        with _spark_if_needed(_accepted_plan(request, settings), settings):
             outcomes = [_run_with_restarts(task, settings, progress) for task in _tasks(request)]
     except KeyboardInterrupt:
         _cancel(request, settings)
@@ -55,9 +56,22 @@ def _cancel(request: RunRequest, settings: Settings) -> None:
 
 
 def current_plan(request: RunRequest, settings: Settings) -> ResumePlan:
-    """What a run asked for now would do."""
+    """What a run asked for now would do.
+
+    :raises NothingToRestore: it is to be restored, and nothing of its interval is on record.
+    """
     with Ledger.open(settings.ledger_url) as ledger:
+        check_restore(request, ledger)
         return plan_run(request, ledger, settings)
+
+
+def _accepted_plan(request: RunRequest, settings: Settings) -> ResumePlan:
+    """The plan of a run that begins: from now on a resume of it works for the same restore."""
+    plan = current_plan(request, settings)
+    if request.restore:
+        with Ledger.open(settings.ledger_url) as ledger:
+            ledger.restores.ask(request.restore)
+    return plan
 
 
 def _run_with_restarts(task: RegionTask, settings: Settings, progress: Progress) -> RegionOutcome:
@@ -106,7 +120,7 @@ def _tasks(request: RunRequest) -> Iterator[RegionTask]:
             interval=request.interval,
             logical_date=moment_of(request.interval, request.pipeline.schedule),
             params=request.params,
-            restore_from_stage=request.restore_from_stage,
+            restore=request.restore,
             owner=f"cli/{request.run_id}" if share is None else f"cli/{request.run_id}/{share}",
             launcher="cli",
             share=share,

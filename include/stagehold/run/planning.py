@@ -16,7 +16,7 @@ from stagehold.lake.available import missing_data
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.code import code_fingerprint
 from stagehold.model.compute_key import digest
-from stagehold.model.records import Acceptance, Cell, PartitionCount, PartitionRecord
+from stagehold.model.records import Acceptance, Cell, PartitionCount, PartitionRecord, Restore
 from stagehold.model.spec import Pipeline, Stage
 from stagehold.model.spec_source import SplitSize
 from stagehold.plan.partition_counts import CountedPipeline, divided_inputs, partitions_for, splits_for, with_counts
@@ -31,18 +31,18 @@ SESSION_FACTS = ("time zone UTC", "ANSI on")
 
 @dataclass(frozen=True)
 class RunRequest:
-    """One run as its caller wants it."""
+    """One run as its caller wants it; ``restore`` is the request for which stages are computed anew."""
 
     pipeline: Pipeline
     run_id: str
     interval: str
     params: Mapping[str, Any]
-    restore_from_stage: str | None = None
+    restore: Restore | None = None
 
 
 def plan_run(request: RunRequest, ledger: Ledger, settings: Settings) -> ResumePlan:
     """The plan for the whole run, as resume, preview and dry run show it."""
-    forced = _forced(request)
+    forced = forced_stages(request)
     accepted = frozenset(stage.name for stage in request.pipeline.stages) - forced if forced else frozenset[str]()
     sources = sources_of(request, ledger, settings)
     return resume_plan(situation(request, ledger, settings, sources, accepted=accepted, forced=forced))
@@ -61,7 +61,7 @@ def plan_region(
     ``wanted`` are partitions that another region asked this one for; taking others as they are hides who needs them.
     """
     accepted = frozenset(stage.name for stage in request.pipeline.stages) - frozenset(stages)
-    known = situation(request, ledger, settings, sources, accepted=accepted, forced=_forced(request))
+    known = situation(request, ledger, settings, sources, accepted=accepted, forced=forced_stages(request))
     return resume_plan(replace(known, wanted=wanted or {}))
 
 
@@ -120,9 +120,9 @@ def situation(
         gone={name: missing_data(consumable(records)) for name, records in recorded.items()},
         environment=environment(),
         params=digest((repr(sorted(request.params.items())),)),
-        run_id=request.run_id,
         accepted=accepted,
         forced=forced,
+        renewed=_renewed(request, ledger),
         undecided=known.undecided,
         acceptances=_acceptances(request, ledger),
     )
@@ -130,6 +130,11 @@ def situation(
 
 def _acceptances(request: RunRequest, ledger: Ledger) -> Mapping[str, tuple[Acceptance, ...]]:
     by_id = ledger.acceptances.holding(request.pipeline.name, request.interval)
+    return {stage.name: by_id[stage.id] for stage in request.pipeline.stages if stage.id in by_id}
+
+
+def _renewed(request: RunRequest, ledger: Ledger) -> Mapping[str, frozenset[int]]:
+    by_id = ledger.restores.computed(request.restore) if request.restore else {}
     return {stage.name: by_id[stage.id] for stage in request.pipeline.stages if stage.id in by_id}
 
 
@@ -151,10 +156,11 @@ def _facts(stage: Stage, settings: Settings, sources: Sources) -> StageFacts:
     return StageFacts(code.value or "", code.reason, gate, splits)
 
 
-def _forced(request: RunRequest) -> frozenset[str]:
-    stage = request.restore_from_stage
-    if stage is None:
+def forced_stages(request: RunRequest) -> frozenset[str]:
+    """The stages that a restore computes anew; none without one."""
+    if request.restore is None:
         return frozenset()
+    stage = request.restore.stage
     known = [candidate.name for candidate in request.pipeline.stages]
     if stage not in known:
         raise UnknownName("stage", stage, known)

@@ -35,7 +35,7 @@ def run_region(task: RegionTask, settings: Settings, progress: Progress) -> Regi
     :raises StageholdError: Terminal when another try cannot help, Transient when it may. Errors of stage functions
         come out as they are.
     """
-    with Ledger.open(settings.ledger_url) as ledger, ledger.kept_open():
+    with Ledger.open(settings.ledger_url, task.redact) as ledger, ledger.kept_open():
         outcome = _attempt_again_after_losses(task, ledger, settings, progress)
         Helper(task, ledger, settings, progress, partial(_heal, ledger, settings, progress)).help_slow_shares()
         return outcome

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from stagehold.ledger.engine import Redact
+from stagehold.model.records import Restore
 from stagehold.model.spec import Pipeline
 from stagehold.plan.decisions import also_computed
 from stagehold.plan.regions import Region
@@ -23,7 +25,7 @@ class RegionTask:
 
     ``owner`` names who may run it: two tries of one owner never run on purpose at once. ``only`` are partitions to heal for
     another region, by stage; None for whatever the region needs. ``again`` says that the launcher tries again by itself,
-    and nobody asked for it.
+    and nobody asked for it. ``redact`` takes secrets out of what the attempt has to say before the ledger keeps it.
     """
 
     pipeline: Pipeline
@@ -32,12 +34,13 @@ class RegionTask:
     interval: str
     logical_date: datetime | None
     params: Mapping[str, Any]
-    restore_from_stage: str | None
+    restore: Restore | None
     owner: str
     launcher: str
     share: Share | None = None
     only: Mapping[str, frozenset[int]] | None = None
     again: bool = False
+    redact: Redact = str
 
     @property
     def subject(self) -> str:
@@ -55,7 +58,7 @@ class RegionTask:
 
     @property
     def request(self) -> RunRequest:
-        return RunRequest(self.pipeline, self.run_id, self.interval, self.params, self.restore_from_stage)
+        return RunRequest(self.pipeline, self.run_id, self.interval, self.params, self.restore)
 
 
 def region_lease(pipeline: str, interval: str, region: str) -> str:

@@ -1,0 +1,37 @@
+"""What Airflow's scheduler notes in the ledger when it starts a run, since tasks are not told of backfills.
+
+It runs inside the scheduler's loop: it uses nothing of Airflow's database but the run it is given, and does nothing for runs that
+are not restored. Airflow logs what it raises and goes on; `run/restoring.py` says what tasks do then.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow.listeners import hookimpl
+
+if TYPE_CHECKING:
+    from airflow.models.dagrun import DagRun
+
+
+@hookimpl
+def on_dag_run_running(dag_run: DagRun) -> None:
+    """Called before any task of the run can start: its start is committed after this."""
+    # Imported here because every task process loads the plugin, and the listener is for the scheduler.
+    from stagehold.airflow.restores import asked_restore
+    from stagehold.ledger.ledger import Ledger
+    from stagehold.settings import load_settings
+
+    stage = _stage_to_restore(dag_run)
+    if stage is not None:
+        with Ledger.open(load_settings().ledger_url) as ledger:
+            ledger.restores.ask(asked_restore(dag_run, stage))
+
+
+def _stage_to_restore(dag_run: DagRun) -> str | None:
+    from stagehold.airflow.region_operator import RESTORE_FROM_STAGE, RegionOperator
+
+    dag: Any = dag_run.dag
+    if dag is None or not any(task.task_type == RegionOperator.__name__ for task in dag.tasks):
+        return None
+    return {**dag.params.dump(), **(dag_run.conf or {})}.get(RESTORE_FROM_STAGE) or None

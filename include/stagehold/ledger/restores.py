@@ -1,0 +1,65 @@
+"""Restores: what was asked to be computed anew, and how far that got."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, func, select, update
+
+from stagehold.ledger.columns import DatabaseTime
+from stagehold.ledger.engine import Database
+from stagehold.ledger.rows import restore_from, restore_row
+from stagehold.ledger.schema import attempts, partitions, restores
+from stagehold.model.records import Restore
+
+
+class Restores:
+    """The `restores` table."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def ask(self, restore: Restore) -> Restore:
+        """Keep the request and give it as it stands: of a known identity the one that there is, in the life that is given, if any."""
+        new = self._database.insert(restores).values(restore_row(restore))
+        living = {"life": func.coalesce(new.excluded.life, restores.c.life)}
+        asking = new.on_conflict_do_update(index_elements=["run_id", "identity"], set_=living).returning(restores)
+        with self._database.writing() as connection:
+            return restore_from(connection.execute(asking).mappings().one())
+
+    def get(self, run_id: str, identity: str) -> Restore | None:
+        return next(iter(self._select(restores.c.run_id == run_id, restores.c.identity == identity)), None)
+
+    def of_life(self, run_id: str, life: datetime) -> Restore | None:
+        """The request for which Airflow started the run at that moment."""
+        return next(iter(self._select(restores.c.run_id == run_id, restores.c.life == life)), None)
+
+    def of_run(self, run_id: str) -> tuple[Restore, ...]:
+        """All requests of a run, the newest first."""
+        return self._select(restores.c.run_id == run_id)
+
+    def computed(self, restore: Restore) -> Mapping[str, frozenset[int]]:
+        """The partitions that attempts for this request have computed, by stage id, whatever became of them later.
+
+        A commit that its attempt could not record counts from the moment that another attempt adopts it.
+        """
+        under = select(attempts.c.attempt_id).where(attempts.c.run_id == restore.run_id, attempts.c.restore == restore.identity)
+        own = (partitions.c.run_id == restore.run_id, partitions.c.attempt_id.in_(under))
+        found: dict[str, set[int]] = defaultdict(set)
+        with self._database.reading() as connection:
+            for stage, partition in connection.execute(select(partitions.c.stage, partitions.c.partition).where(*own).distinct()):
+                found[stage].add(partition)
+        return {stage: frozenset(numbers) for stage, numbers in found.items()}
+
+    def fulfil(self, restore: Restore) -> bool:
+        """Note that all that was asked for is computed. False when that was noted before: the first time stays."""
+        same = (restores.c.run_id == restore.run_id, restores.c.identity == restore.identity, restores.c.fulfilled_at.is_(None))
+        with self._database.writing() as connection:
+            return connection.execute(update(restores).where(*same).values(fulfilled_at=DatabaseTime())).rowcount == 1
+
+    def _select(self, *conditions: ColumnElement[bool]) -> tuple[Restore, ...]:
+        query = select(restores).where(*conditions).order_by(restores.c.requested_at.desc(), restores.c.identity)
+        with self._database.reading() as connection:
+            return tuple(restore_from(row) for row in connection.execute(query).mappings())

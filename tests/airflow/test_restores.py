@@ -1,0 +1,130 @@
+"""For which request a run of Airflow is restored: each trigger, each backfill, and never a retry, a clear or a resume."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+
+import pytest
+from tests.airflow.made_runs import make_dag_run
+
+from stagehold.ledger import Ledger
+from stagehold.settings import load_settings
+
+pytestmark = pytest.mark.airflow
+
+PIPELINE = "shipping_priority"
+MADE = datetime(2026, 11, 20, 8, tzinfo=UTC)
+
+
+def a_run(**facts):
+    """The fields of Airflow's record of a run that matter here."""
+    given = {"dag_id": PIPELINE, "run_id": "manual__1", "created_at": MADE, "run_after": MADE, "backfill_id": None, "start_date": MADE}
+    return SimpleNamespace(**given | facts)
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    with Ledger.open(f"sqlite:///{tmp_path / 'ledger.db'}") as opened:
+        yield opened
+
+
+@pytest.fixture
+def identity_of(airflow_home):
+    from stagehold.airflow.restores import asked_restore
+
+    return lambda **facts: asked_restore(a_run(**facts), "orders").identity
+
+
+def test_a_clear_goes_on_with_the_request_and_a_backfill_or_a_new_run_asks_anew(identity_of):
+    first = identity_of()
+    assert identity_of(start_date=MADE + timedelta(hours=1)) == first
+    assert identity_of(start_date=None) == first
+    others = [identity_of(backfill_id=1), identity_of(backfill_id=2), identity_of(created_at=MADE + timedelta(seconds=1))]
+    assert len({first, *others}) == 4
+    assert identity_of(backfill_id=2, start_date=MADE + timedelta(hours=1)) == others[1]
+
+
+def test_tasks_work_for_what_the_scheduler_noted_for_this_start_of_the_run(airflow_home, ledger):
+    from stagehold.airflow.restores import asked_restore
+    from stagehold.run.restoring import restore_of_life
+
+    run_id = f"{PIPELINE}/manual__1"
+    noted = ledger.restores.ask(asked_restore(a_run(backfill_id=1), "orders"))
+    assert restore_of_life(run_id, "orders", MADE, ledger) == noted
+    again = MADE + timedelta(hours=1)
+    ledger.restores.ask(asked_restore(a_run(backfill_id=1, start_date=again), "orders"))
+    assert restore_of_life(run_id, "orders", again, ledger).identity == noted.identity
+    ledger.restores.ask(asked_restore(a_run(backfill_id=2, start_date=again + timedelta(hours=1)), "orders"))
+    assert restore_of_life(run_id, "orders", again + timedelta(hours=1), ledger).identity != noted.identity
+
+
+def test_what_the_scheduler_could_not_note_is_a_request_of_its_own_on_which_all_tasks_agree(airflow_home, ledger):
+    from stagehold.run.restoring import restore_of_life
+
+    run_id = f"{PIPELINE}/manual__1"
+    asked = {restore_of_life(run_id, "orders", MADE, ledger).identity for _ in range(3)}
+    assert len(asked) == 1
+    assert restore_of_life(run_id, "orders", MADE + timedelta(hours=1), ledger).identity not in asked
+
+
+def test_the_page_sees_the_request_of_the_tasks_before_while_and_after_they_work(airflow_home, ledger):
+    from stagehold.airflow.restores import asked_restore, known_restore
+    from stagehold.run.restoring import restore_of_life
+
+    asked = asked_restore(a_run(start_date=None), "orders")
+    assert known_restore(a_run(start_date=None), "orders", ledger).identity == asked.identity
+    noted = ledger.restores.ask(asked_restore(a_run(), "orders"))
+    assert known_restore(a_run(), "orders", ledger) == noted
+    assert known_restore(a_run(start_date=None), "orders", ledger) == noted
+    alone = restore_of_life(f"{PIPELINE}/manual__1", "orders", MADE + timedelta(hours=1), ledger)
+    assert known_restore(a_run(start_date=MADE + timedelta(hours=1)), "orders", ledger) == alone
+
+
+@pytest.fixture
+def started(synced_airflow, monkeypatch, tmp_path):
+    """Has Airflow tell its listeners that a run of the DAG starts; gives what the ledger holds of it then."""
+    from airflow.listeners.listener import get_listener_manager
+    from airflow.models.dagrun import DagRun
+    from airflow.models.serialized_dag import SerializedDagModel
+    from airflow.plugins_manager import integrate_listener_plugins
+    from airflow.utils.session import create_session
+    from airflow.utils.state import DagRunState
+    from sqlalchemy import select
+
+    integrate_listener_plugins(get_listener_manager())
+    monkeypatch.setenv("STAGEHOLD_LEDGER", f"sqlite:///{tmp_path / 'ledger.db'}")
+
+    def start(dag_id: str, conf: dict[str, object]):
+        run_id = f"manual__{tmp_path.name}"
+        make_dag_run(dag_id, run_id, {}, conf=conf)
+        with create_session() as session:
+            dag_run = session.scalar(select(DagRun).where(DagRun.dag_id == dag_id, DagRun.run_id == run_id))
+            dag_run.dag = SerializedDagModel.get_dag(dag_id, session=session)
+            dag_run.state = DagRunState.RUNNING
+            dag_run.start_date = MADE
+            dag_run.notify_dagrun_state_changed(msg="started")
+            session.rollback()
+        with Ledger.open(load_settings().ledger_url) as ledger:
+            return [(one.stage, one.life, one.fulfilled_at) for one in ledger.restores.of_run(f"{dag_id}/{run_id}")]
+
+    return start
+
+
+def test_the_scheduler_notes_a_restore_when_it_starts_the_run(started):
+    assert started(PIPELINE, {"restore_from_stage": "orders"}) == [("orders", MADE, None)]
+
+
+@pytest.mark.parametrize("conf", [{}, {"restore_from_stage": None}, {"interval": "whole"}])
+def test_the_scheduler_notes_nothing_of_other_runs(started, conf):
+    assert started(PIPELINE, conf) == []
+
+
+def test_a_ledger_that_is_away_does_not_stop_the_scheduler(started, monkeypatch, caplog):
+    def away(*arguments):
+        raise OSError("the ledger is away")
+
+    monkeypatch.setattr("stagehold.ledger.ledger.Ledger.open", away)
+    with pytest.raises(OSError, match="away"):  # raised by the test's own look at the ledger, after Airflow went on
+        started(PIPELINE, {"restore_from_stage": "orders"})
+    assert "Error while calling listener" in caplog.text

@@ -1,0 +1,34 @@
+"""No secret gets into the ledger: every free text passes the masking function of whoever opened it."""
+
+from __future__ import annotations
+
+import pytest
+from tests.ledger.samples import CELL, attempt, event, gate_result, record
+
+from stagehold.ledger import Ledger
+from stagehold.model.records import AttemptState
+
+
+@pytest.fixture
+def masking(ledger_url):
+    with Ledger.open(ledger_url, lambda text: text.replace("hunter2", "***")) as opened:
+        yield opened
+
+
+def test_free_texts_are_masked_before_they_are_stored(masking):
+    masking.attempts.start(attempt())
+    masking.attempts.finish(attempt().attempt_id, AttemptState.FAILED, "login of bob:hunter2 failed")
+    masking.events.append(event("failed. login of bob:hunter2"))
+    lease = masking.leases.acquire("lease", "me", 60)
+    masking.partitions.record([record(0, reason="hunter2 in row 1"), record(1)], lease)
+    masking.gates.record([gate_result(0, passed=False, expectation="x")])
+    assert masking.attempts.of_run("run-1")[0].failure == "login of bob:*** failed"
+    assert masking.events.of_run("run-1")[0].text == "failed. login of bob:***"
+    assert [one.reason for one in masking.partitions.newest(CELL)] == ["*** in row 1", None]
+
+
+def test_what_a_gate_observed_is_masked(masking):
+    from dataclasses import replace
+
+    masking.gates.record([replace(gate_result(0, passed=False), observed="hunter2")])
+    assert masking.gates.failures(CELL)[0].observed == "***"

@@ -1,0 +1,76 @@
+"""What was asked to be computed anew, and what was."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from tests.ledger.samples import CELL, START, attempt, in_processes, record
+
+from stagehold.model.records import Cell, PartitionState, Restore
+
+ASKED = Restore("run-1", "first", "joined", START, START)
+
+
+def work(ledger, restore: Restore | None, partitions: list[int], epoch: int, **facts):
+    """An attempt of the run that records these partitions."""
+    made = replace(attempt(epoch), restore=restore.identity if restore else None)
+    ledger.attempts.start(made)
+    lease = ledger.leases.acquire("lease", "me", 60)
+    ledger.partitions.record([record(number, epoch=epoch, attempt_id=made.attempt_id, **facts) for number in partitions], lease)
+    return made
+
+
+def test_a_request_comes_back_as_it_was_asked(ledger):
+    assert ledger.restores.ask(ASKED) == ASKED
+    assert ledger.restores.get("run-1", "first") == ASKED
+    assert ledger.restores.of_run("run-1") == (ASKED,)
+    assert ledger.restores.get("run-1", "second") is None
+    assert ledger.restores.of_run("run-2") == ()
+
+
+def test_a_request_that_is_asked_again_is_the_same_one_in_a_new_life(ledger):
+    ledger.restores.ask(ASKED)
+    resumed = replace(ASKED, requested_at=START + timedelta(hours=1), life=START + timedelta(hours=1))
+    again = ledger.restores.ask(resumed)
+    assert again == replace(ASKED, life=resumed.life)
+    assert ledger.restores.of_life("run-1", resumed.life) == again
+    assert ledger.restores.of_life("run-1", START) is None
+    assert ledger.restores.ask(replace(ASKED, life=None)) == again
+
+
+def test_the_newest_request_of_a_run_comes_first(ledger):
+    second = replace(ASKED, identity="a second", requested_at=START + timedelta(hours=1), life=None)
+    assert [ledger.restores.ask(one).identity for one in (second, ASKED)] == ["a second", "first"]
+    assert ledger.restores.of_run("run-1") == (second, ASKED)
+
+
+def test_tasks_that_ask_at_once_agree_on_one_request(ledger):
+    answers = in_processes(8, lambda number: ledger.restores.ask(replace(ASKED, requested_at=START + timedelta(seconds=number))))
+    assert len(set(answers)) == 1
+    assert len(ledger.restores.of_run("run-1")) == 1
+
+
+def test_only_what_attempts_for_the_request_recorded_counts(ledger):
+    ledger.restores.ask(ASKED)
+    work(ledger, None, [0, 1, 2, 3], epoch=1)
+    work(ledger, ASKED, [0], epoch=2)
+    work(ledger, replace(ASKED, identity="other"), [1], epoch=3)
+    work(ledger, ASKED, [5], epoch=4, cell=Cell("sales", "total", CELL.interval), state=PartitionState.BLOCKED, version=None)
+    assert ledger.restores.computed(ASKED) == {"joined": frozenset({0}), "total": frozenset({5})}
+    assert ledger.restores.computed(replace(ASKED, identity="never")) == {}
+
+
+def test_what_was_computed_for_a_request_stays_so_when_another_run_replaces_it(ledger):
+    work(ledger, ASKED, [0], epoch=1)
+    work(ledger, None, [0], epoch=2)
+    assert ledger.restores.computed(ASKED) == {"joined": frozenset({0})}
+
+
+def test_a_request_is_fulfilled_once(ledger):
+    ledger.restores.ask(ASKED)
+    assert sorted(map(str, in_processes(4, lambda number: ledger.restores.fulfil(ASKED)))) == ["False", "False", "False", "True"]
+    fulfilled = ledger.restores.get("run-1", "first").fulfilled_at
+    assert fulfilled is not None
+    assert ledger.restores.fulfil(ASKED) is False
+    assert ledger.restores.get("run-1", "first").fulfilled_at == fulfilled
