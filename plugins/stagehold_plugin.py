@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from airflow.listeners import hookimpl
 from airflow.plugins_manager import AirflowPlugin
 
-from stagehold.airflow import listener
+if TYPE_CHECKING:
+    from airflow.models.dagrun import DagRun
 
 RUN_PAGE = {
     "name": "Stagehold",
@@ -17,11 +19,22 @@ RUN_PAGE = {
 }
 
 
+class RunStarts:
+    """Listens to the scheduler."""
+
+    @hookimpl
+    def on_dag_run_running(self, dag_run: DagRun) -> None:
+        """Called when a run leaves the queue, before Airflow commits that, and so before any of its tasks can start."""
+        from stagehold.airflow.listener import note_restore
+
+        note_restore(dag_run)
+
+
 class StageholdPlugin(AirflowPlugin):
-    """Loaded in every task process, so the web API is only imported when the api-server asks for it."""
+    """Loaded in every task process, so what it registers is only imported by the process that uses it."""
 
     name = "stagehold"
-    listeners = [listener]  # noqa: RUF012
+    listeners = [RunStarts()]  # noqa: RUF012
     react_apps = [RUN_PAGE]  # noqa: RUF012  (the base class declares a plain list)
 
     @property

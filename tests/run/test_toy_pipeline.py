@@ -129,6 +129,31 @@ def test_restore_from_a_stage_takes_the_earlier_ones_as_they_are(bench):
     restored = bench.run("--restore-from-stage", "by_colour", "--run-id", "restore")
     assert restored.counts == (8, 5)
     assert bench.run("--restore-from-stage", "by_colour", "--run-id", "restore").counts == (13, 0)
+    assert ended(bench.command("resume", "restore", "--json")).counts == (13, 0)
+    assert bench.run("--restore-from-stage", "by_colour").counts == (8, 5)
+
+
+def test_a_restore_that_failed_half_way_is_resumed_from_what_it_had_computed(bench):
+    bench.run()
+    before = bench.epochs("by_colour")
+    bench.inject(Point.AFTER_RECORD, "by_colour", 0, FaultAction.FAIL)
+    assert bench.run("--restore-from-stage", "by_colour", "--run-id", "half").code == 1
+    anew = sum(now > then for now, then in zip(bench.epochs("by_colour"), before, strict=True))
+    assert 0 < anew < 4
+    assert bench.run("--run-id", "one that asks for nothing").counts == (13, 0)  # equal data under the same keys
+    resumed = ended(bench.command("resume", "half", "--json"))
+    assert resumed.counts == (8 + anew, 4 - anew + 1)
+    assert ended(bench.command("resume", "half", "--json")).counts == (13, 0)
+    assert bench.published() == bench.expected()
+
+
+def test_a_restore_of_an_interval_without_records_is_refused_with_the_known_ones(bench):
+    bench.run()
+    for command in ("run", "plan"):
+        refused = ended(bench.command(command, "toy", "--interval", "2026-11-19", "--restore-from-stage", "by_colour"))
+        assert (refused.code, "Newest intervals on record: 2026-11-20" in refused.err) == (1, True)
+    with Ledger.open(bench.settings.ledger_url) as ledger:
+        assert ledger.partitions.intervals("toy", 5) == ("2026-11-20",)
     assert bench.published() == bench.expected()
 
 

@@ -8,20 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow.listeners import hookimpl
+from stagehold.airflow.region_operator import RESTORE_FROM_STAGE, RegionOperator
+from stagehold.airflow.restores import asked_restore
+from stagehold.ledger.ledger import Ledger
+from stagehold.settings import load_settings
 
 if TYPE_CHECKING:
     from airflow.models.dagrun import DagRun
 
 
-@hookimpl
-def on_dag_run_running(dag_run: DagRun) -> None:
-    """Called before any task of the run can start: its start is committed after this."""
-    # Imported here because every task process loads the plugin, and the listener is for the scheduler.
-    from stagehold.airflow.restores import asked_restore
-    from stagehold.ledger.ledger import Ledger
-    from stagehold.settings import load_settings
-
+def note_restore(dag_run: DagRun) -> None:
+    """Keep for which request the run starts now, if it is to be restored."""
     stage = _stage_to_restore(dag_run)
     if stage is not None:
         with Ledger.open(load_settings().ledger_url) as ledger:
@@ -29,8 +26,6 @@ def on_dag_run_running(dag_run: DagRun) -> None:
 
 
 def _stage_to_restore(dag_run: DagRun) -> str | None:
-    from stagehold.airflow.region_operator import RESTORE_FROM_STAGE, RegionOperator
-
     dag: Any = dag_run.dag
     if dag is None or not any(task.task_type == RegionOperator.__name__ for task in dag.tasks):
         return None

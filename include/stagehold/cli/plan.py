@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from stagehold.cli.output import print_document, print_table
-from stagehold.cli.request import AsJson, Interval, Params, PipelineName, RestoreFrom, interval_asked, parse_params
+from stagehold.cli.request import AsJson, Interval, Params, PipelineName, RestoreFrom, interval_asked, parse_params, restore_asked
 from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from stagehold.model.records import Restore
     from stagehold.plan.resume import ResumePlan
     from stagehold.run.planning import RunRequest
 
@@ -34,19 +33,9 @@ def plan(
     settings = load_settings()
     declared = find_pipeline(pipeline, settings)
     params = parse_params(param, declared.params)
-    restore = _restore(run_id, restore_from_stage, settings) if restore_from_stage else None
+    restore = restore_asked(run_id, restore_from_stage, settings)
     request = RunRequest(declared, run_id, interval_asked(interval, declared.schedule), params, restore)
     show_plan(request, settings, as_json=as_json)
-
-
-def _restore(run_id: str, stage: str, settings: Settings) -> Restore:
-    """What a resume of that run would go on with, if the run was asked for this; else a new request."""
-    from stagehold.ledger.ledger import Ledger
-    from stagehold.run.restoring import new_restore
-
-    with Ledger.open(settings.ledger_url) as ledger:
-        newest = next(iter(ledger.restores.of_run(run_id)), None)
-    return newest if newest and newest.stage == stage else new_restore(run_id, stage)
 
 
 def show_plan(request: RunRequest, settings: Settings, *, as_json: bool) -> None:

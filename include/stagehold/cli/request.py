@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from stagehold.errors import InvalidSetting, InvalidSpec, UnknownName
 from stagehold.settings import Settings
+
+if TYPE_CHECKING:
+    from stagehold.model.records import Restore
 
 PipelineName = Annotated[str, typer.Argument(help="Name of the pipeline, as its YAML file declares it.")]
 Interval = Annotated[
@@ -45,6 +48,18 @@ def recorded_interval(interval: str, pipeline: str, settings: Settings) -> str:
     except (UnknownName, InvalidSpec):
         schedule = None
     return interval_key(interval, schedule)
+
+
+def restore_asked(run_id: str, stage: str | None, settings: Settings) -> Restore | None:
+    """The request that ``--restore-from-stage`` makes, or the same one again for a run that was named and asked for this before."""
+    from stagehold.ledger.ledger import Ledger
+    from stagehold.run.restoring import new_restore
+
+    if stage is None:
+        return None
+    with Ledger.open(settings.ledger_url) as ledger:
+        newest = next(iter(ledger.restores.of_run(run_id)), None)
+    return newest if newest and newest.stage == stage else new_restore(run_id, stage)
 
 
 def parse_params(texts: Sequence[str] | None, defaults: Mapping[str, Any]) -> dict[str, Any]:

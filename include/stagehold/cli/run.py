@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from stagehold.cli.output import print_document
-from stagehold.cli.request import AsJson, Interval, Params, PipelineName, RestoreFrom, interval_asked, parse_params
+from stagehold.cli.request import AsJson, Interval, Params, PipelineName, RestoreFrom, interval_asked, parse_params, restore_asked
 from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -36,13 +36,12 @@ def run(
     """Run a pipeline here and now; what is consumable already is reused."""
     from stagehold.model.spec_file import find_pipeline
     from stagehold.run.planning import RunRequest
-    from stagehold.run.restoring import new_restore
 
     settings = load_settings()
     declared = find_pipeline(pipeline, settings)
     name = run_id or f"{pipeline}/cli__{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f}"
     params = parse_params(param, declared.params)
-    restore = new_restore(name, restore_from_stage) if restore_from_stage else None
+    restore = restore_asked(name, restore_from_stage, settings)
     run_here(RunRequest(declared, name, interval_asked(interval, declared.schedule), params, restore), settings, as_json=as_json)
 
 
