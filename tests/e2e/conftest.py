@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from tests.conftest import QUICK_JAVA, free_port
@@ -14,6 +15,9 @@ from stagehold.local.airflow_client import AirflowClient, DagRun
 from stagehold.local.control import start_supervisor, stop_supervisor
 from stagehold.local.sample import make_sample
 from stagehold.settings import Settings
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 # Airflow ends a run of it that takes as long as its one stage does when it hangs, and no other.
 HURRIED = """\
@@ -68,6 +72,14 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
             yield Stack(settings, airflow)
     finally:
         stop_supervisor(settings)
+
+
+@pytest.fixture
+def page(stack: Stack) -> Iterator[Page]:
+    from tests.e2e.browser import new_page
+
+    with new_page(stack) as made:
+        yield made
 
 
 @pytest.fixture(scope="session")

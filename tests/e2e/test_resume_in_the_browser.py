@@ -2,40 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
+from tests.e2e.browser import PATIENCE, log_in
 from tests.e2e.stack import PARTITIONS, RUN_SECONDS, Stack
 
-from stagehold.local.airflow_settings import USER, admin_password, airflow_url
 from stagehold.run.faults import FaultAction, Point
 
 pytestmark = [pytest.mark.e2e, pytest.mark.browser]
 
-CHROMIUM = Path("/usr/bin/chromium")
 STAGE = "shipping_priority"
-PATIENCE = 30_000  # ms: Airflow's page is large, and Spark has the other core
-
-
-@pytest.fixture
-def page(stack: Stack) -> Iterator[Page]:
-    with sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-background-networking"])
-        made = chromium.new_page(base_url=airflow_url(stack.settings), viewport={"width": 1440, "height": 1100})
-        made.set_default_timeout(PATIENCE)
-        yield made
-        chromium.close()
-
-
-def log_in(page: Page, stack: Stack) -> None:
-    page.goto("/auth/login")
-    page.locator("input[name=username]").fill(USER)
-    page.locator("input[name=password]").fill(admin_password(stack.settings))
-    page.keyboard.press("Enter")
-    page.wait_for_url(lambda url: "/login" not in url)
 
 
 def test_a_failed_run_is_seen_resumed_and_turns_green(stack: Stack, page: Page) -> None:

@@ -113,13 +113,16 @@ def run_params(pipeline: Pipeline) -> dict[str, Param]:
             type=["null", "string"],
             enum=[None, *(stage.name for stage in pipeline.stages)],
             title="Restore from stage",
-            description="Run this stage and all after it again and restore everything before it. Empty: only what is not consumable runs.",
+            description="Compute this stage and all that reads it again, once for each time that you ask; what is before it is taken as it "
+            "is. Empty: only what is not consumable runs. In a backfill, also tick “Override parameters on existing runs”: else dates "
+            "that ran before keep the parameters that they had.",
         ),
         INTERVAL: Param(
             None,
             type=["null", "string"],
             title="Interval",
-            description="Run for this interval instead of the run's own, reusing what earlier runs of it left.",
+            description="Run for this interval instead of the run's own, reusing what earlier runs of it left. A restore needs one that "
+            "ran. A date (2026-11-20), a moment (2026-11-20T02:00:00Z), or a key of your own.",
         ),
         **{name: _declared_param(default) for name, default in pipeline.params.items()},
     }

@@ -1,0 +1,159 @@
+"""A backfill over dates that ran computes again what it is asked to restore: each time it is asked, and not when it is resumed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from deltalake import DeltaTable
+from playwright.sync_api import Page, expect
+from tests.e2e.browser import log_in
+from tests.e2e.stack import RUN_SECONDS, Stack, until
+
+from stagehold.errors import AirflowRefused
+from stagehold.ledger.ledger import Ledger
+from stagehold.local.airflow_client import DagRun
+from stagehold.model.records import Cell, PartitionRecord
+from stagehold.run.faults import FaultAction, Point
+
+pytestmark = [pytest.mark.e2e, pytest.mark.browser]
+
+PIPELINE = "nightly"
+DATES = ("2024-10-01", "2024-10-02", "2024-10-03")
+STAGES = ("customer", "orders", "orders_by_customer")
+OVERRIDE = "Override parameters on existing runs"
+
+
+def dag_run(date: str) -> str:
+    return f"backfill__{date}T02:00:00+00:00"
+
+
+def backfill(stack: Stack, conf: dict[str, object] | None) -> None:
+    """Through REST, to its end. Airflow allows one at a time, and on SQLite gives up when its scheduler writes at the same moment."""
+    asked = {"dag_id": PIPELINE, "from_date": f"{DATES[0]}T00:00:00Z", "to_date": f"{DATES[-1]}T12:00:00Z", "run_backwards": False}
+    body = {**asked, "dag_run_conf": conf, "reprocess_behavior": "completed", "max_active_runs": 3}
+
+    def accepted() -> bool:
+        try:
+            stack.airflow._send("POST", "/api/v2/backfills", body)
+        except AirflowRefused as refused:
+            if refused.status in (409, 503):
+                return False
+            raise
+        return True
+
+    until(accepted, "Airflow takes the backfill")
+    states(stack)
+
+
+def states(stack: Stack) -> dict[str, str]:
+    """How the runs of the dates ended, once they have."""
+    return {date: stack.airflow.wait(DagRun(PIPELINE, dag_run(date), ""), RUN_SECONDS).state for date in DATES}
+
+
+def history(stack: Stack, date: str) -> dict[str, tuple[PartitionRecord, ...]]:
+    with Ledger.open(stack.settings.ledger_url) as ledger:
+        return {stage: ledger.partitions.history(Cell(PIPELINE, stage, date)) for stage in STAGES}
+
+
+def computed(stack: Stack) -> list[tuple[int, ...]]:
+    """How often partitions of each stage were computed, for each date."""
+    return [tuple(len(records) for records in history(stack, date).values()) for date in DATES]
+
+
+def fulfilled(stack: Stack, date: str) -> bool:
+    with Ledger.open(stack.settings.ledger_url) as ledger:
+        return ledger.restores.of_run(f"{PIPELINE}/{dag_run(date)}")[0].fulfilled_at is not None
+
+
+def published(stack: Stack, date: str) -> list[tuple[int, int]]:
+    """Keys of the rows that any Delta reader sees for the date."""
+    uri = history(stack, date)["orders_by_customer"][-1].table
+    rows = DeltaTable(uri).to_pyarrow_table(filters=[("_interval", "=", date)])
+    return sorted(zip(rows["o_orderkey"].to_pylist(), rows["o_custkey"].to_pylist(), strict=True))
+
+
+@pytest.fixture(scope="module")
+def ran(stack: Stack) -> Callable[[str], list[tuple[int, int]]]:
+    """Three dates that ran once; gives what each of them published."""
+    backfill(stack, None)
+    rows = {date: published(stack, date) for date in DATES}
+    assert all(rows.values())
+    return rows.__getitem__
+
+
+def test_each_backfill_computes_again_what_it_restores_and_a_clear_or_resume_does_not(stack: Stack, ran) -> None:
+    assert computed(stack) == [(2, 2, 2)] * 3
+    for times in (2, 3):  # the second is identical
+        backfill(stack, {"restore_from_stage": "orders"})
+        assert computed(stack) == [(2, 2 * times, 2 * times)] * 3
+        assert all(fulfilled(stack, date) for date in DATES)
+    run = DagRun(PIPELINE, dag_run(DATES[0]), "")
+    stack.airflow.clear(run)
+    stack.finish(run)
+    with pytest.raises(AirflowRefused, match="partitions are consumable"):
+        stack.airflow.resume(run.dag_id, run.run_id)
+    assert computed(stack) == [(2, 6, 6)] * 3
+    assert [published(stack, date) for date in DATES] == [ran(date) for date in DATES]
+
+
+def test_a_backfill_that_failed_half_way_is_resumed_from_what_it_had_computed(stack: Stack, ran) -> None:
+    before = computed(stack)
+    stack.inject(Point.AFTER_RECORD, "orders_by_customer", 0, FaultAction.FAIL)
+    backfill(stack, {"restore_from_stage": "orders"})
+    (failed,) = [date for date, state in states(stack).items() if state == "failed"]
+    stack.resume(DagRun(PIPELINE, dag_run(failed), ""))
+    assert computed(stack) == [(customer, orders + 2, result + 2) for customer, orders, result in before]
+    assert published(stack, failed) == ran(failed)
+
+
+def test_an_interval_is_one_in_the_schedule_in_a_backfill_and_in_a_command(stack: Stack, ran) -> None:
+    for written in (DATES[0], f"{DATES[0]}T02:00:00Z", f"{DATES[0]}T04:00:00+02:00"):
+        ended = stack.command("run", PIPELINE, "--interval", written)
+        assert ended.returncode == 0, ended.stderr
+        assert "reused 6 partitions, computed 0" in ended.stdout
+
+
+def test_a_restore_of_a_date_that_never_ran_fails_at_once_with_the_dates_that_did(stack: Stack, ran) -> None:
+    run = stack.airflow.trigger(PIPELINE, conf={"restore_from_stage": "orders"})  # the form with a stage and no interval
+    stack.finish(run, expected="failed")
+    (attempt,) = {attempt.region: attempt for attempt in stack.attempts(run) if attempt.region == "orders"}.values()
+    assert "nothing can be restored from orders" in attempt.failure
+    assert all(date in attempt.failure for date in DATES)
+    assert {task.number for task in stack.airflow.tasks(run.dag_id, run.run_id).values() if task.state == "failed"} == {1}
+
+
+def test_the_backfill_form_restores_the_dates_that_ran(stack: Stack, ran, page: Page) -> None:
+    before = computed(stack)
+    log_in(page, stack)
+    page.goto(f"/dags/{PIPELINE}")
+    page.get_by_role("button", name="Trigger").first.click()
+    page.get_by_role("dialog").get_by_text("Backfill", exact=True).click()
+    expect(page.get_by_text(f"tick “{OVERRIDE}”")).to_be_visible()  # our own words beside the field
+    for day, clock in ((DATES[0], "00:00"), (DATES[-1], "12:00")):
+        page.get_by_text("Select date and time").first.click()
+        page.get_by_placeholder("YYYY/MM/DD").fill(day.replace("-", "/"))
+        page.get_by_placeholder("HH:mm").fill(clock)
+        page.keyboard.press("Enter")
+        page.keyboard.press("Escape")
+    page.get_by_text("All Runs").click()
+    page.get_by_text(OVERRIDE, exact=True).click()
+    page.get_by_role("combobox").last.click()
+    page.get_by_role("option", name="orders", exact=True).click()
+    press_until_accepted(page)
+    assert set(states(stack).values()) == {"success"}
+    assert computed(stack) == [(customer, orders + 2, result + 2) for customer, orders, result in before]
+    assert [published(stack, date) for date in DATES] == [ran(date) for date in DATES]
+
+
+def press_until_accepted(page: Page) -> None:
+    """Airflow refuses a backfill while it has not noticed the end of the one before, which takes it half a minute."""
+    button = page.get_by_role("button", name="Run Backfill")
+
+    def accepted() -> bool:
+        expect(button).to_be_enabled()
+        with page.expect_response(lambda answer: answer.url.endswith("/backfills") and answer.request.method == "POST") as got:
+            button.click()
+        return got.value.ok
+
+    until(accepted, "Airflow takes the backfill")
