@@ -44,6 +44,25 @@ def colours(ctx, costly):
 '''
 
 
+UDFS = """
+from pyspark.sql import functions as F
+from pyspark.sql.types import LongType
+from stagehold import stage
+
+@stage
+def numbers(ctx, source):
+    return source
+
+@stage
+def doubled(ctx, numbers):
+    return numbers.withColumn("double", F.udf(lambda number: number * 2, LongType(), useArrow=True)("number"))
+
+@stage
+def fours(ctx, doubled):
+    return doubled.where(F.col("double") % 4 == 0)
+"""
+
+
 @pytest.fixture
 def project(tmp_path, spark_remote):
     return SmallProject.make(tmp_path, spark_remote, JOBS)
@@ -72,6 +91,19 @@ def test_a_bounded_output_is_computed_once_for_all_its_readers_whatever_session_
     again, rows = computed(project, "pipelined")
     assert rows == 2 * FILES * ROWS  # once for the two that divide it, as Spark filters before it computes, and once for the third
     assert fingerprints(once) == fingerprints(again)
+
+
+@pytest.mark.timeout(120)
+def test_a_filter_on_the_column_of_a_python_function_that_reads_a_source_of_parquet_ends(tmp_path, spark_remote):
+    """With Spark's columnar input of Arrow UDFs it hung in each of its runs."""
+    project = SmallProject.make(tmp_path, spark_remote, UDFS)
+    stages = {
+        "numbers": {"source": NUMBERS, "output": {"type": "pipelined"}},
+        "doubled": {"inputs": {"numbers": "forward"}, "output": {"type": "pipelined"}},
+        "fours": {"inputs": {"doubled": "forward"}},
+    }
+    recorded = project.run(project.pipeline("filtered", stages), "run of filtered")
+    assert sum(record.rows for record in recorded["fours"]) == FILES * ROWS / 2
 
 
 def fingerprints(recorded: dict[str, tuple[PartitionRecord, ...]]) -> dict[str, list[str]]:

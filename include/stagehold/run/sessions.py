@@ -28,6 +28,9 @@ DEFAULT_PORT = 15002
 # executors, and keeps a session's Python workers, and so the modules that they have imported, from the next one.
 ALWAYS_OWN_CLASSES = "spark.sql.artifact.isolation.alwaysApplyClassloader"
 OWN_EXECUTORS = "spark.sql.artifact.isolation.enabled"
+# Spark 4.2.0 tells a Python worker of an Arrow UDF above a columnar scan its input in a form that the worker misreads (SPARK-58241):
+# both then wait for each other for ever. Python UDFs use Arrow by default, and scans of Parquet are columnar.
+COLUMNAR_UDF_INPUT = "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled"
 # What measuring brings together is a few rows for each file: planning it anew in the middle, and more than one task, only cost time.
 FEW_ROWS = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "1"}
 
@@ -147,6 +150,7 @@ def _make(settings: Settings, session_id: str) -> None:
     with closing(_client(settings, str(uuid4()))) as model:
         conf = RuntimeConf(model)
         conf.set(ALWAYS_OWN_CLASSES, "false")
+        conf.set(COLUMNAR_UDF_INPUT, "false")
         _clone(model, session_id)
         for name, text in {OWN_EXECUTORS: "false", **FEW_ROWS}.items():
             conf.set(name, text)
