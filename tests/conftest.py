@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+import hypothesis
 import pytest
 
 from stagehold.settings import Settings
@@ -15,6 +16,10 @@ from stagehold.settings import Settings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+
+# How long one example takes says more about the machine's other work than about our code.
+hypothesis.settings.register_profile("no deadline", deadline=None)
+hypothesis.settings.load_profile("no deadline")
 
 # Tests run many short queries on a cold Java, where the second compiler costs more than it saves.
 QUICK_JAVA = "-XX:TieredStopAtLevel=1"

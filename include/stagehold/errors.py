@@ -28,6 +28,8 @@
     |   +-- TableSchemaConflict   a published table cannot take the columns a stage now has
     |   +-- GateBlocked           a gate said no; the data has to change first
     |   +-- GateErrored           a gate could not be judged, so it said neither yes nor no
+    |   +-- LeaseNotFreed         somebody else's work on a region was waited for, as long as is allowed
+    |   +-- InputsNeverCame       what an eager task reads was waited for in vain
     |   +-- RestartRefused        the restart strategy allows no further attempt
     |   +-- Fenced                a newer attempt owns this work
     |   +-- RunIdTaken            a run id names the run of another pipeline or interval
@@ -64,6 +66,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 
 class StageholdError(Exception):
@@ -406,6 +409,31 @@ class RestartRefused(Terminal):
         super().__init__(
             f"The last attempt of {region} ended without a word (killed, or its machine was lost), and it is not restarted: {reason}. "
             "What it had committed is kept, and what was recorded stays safe to read. `stagehold resume` goes on from there."
+        )
+
+
+class LeaseNotFreed(Terminal):
+    """Another attempt had the region for longer than a newcomer may wait. ``since`` is when it began, None if nobody noted that."""
+
+    def __init__(self, region: str, holder: str, since: datetime | None, waited: float) -> None:
+        self.region, self.holder, self.since, self.waited = region, holder, since, waited
+        begun = f" since {since:%Y-%m-%d %H:%M:%S} UTC" if since else ""
+        super().__init__(
+            f"{region} is being worked on by {holder}{begun}. It was waited for for {waited:.0f} s, as long as "
+            "STAGEHOLD_LEASE_WAIT_SECONDS allows. Nothing was computed and nothing is lost. "
+            "Wait until that work has ended, or stop it, then run `stagehold resume`: it reuses what was made meanwhile."
+        )
+
+
+class InputsNeverCame(Terminal):
+    """An eager task waited for partitions until its time was over, or the run had failed and nobody tried again."""
+
+    def __init__(self, region: str, missing: Mapping[str, Sequence[int]]) -> None:
+        self.region, self.missing = region, missing
+        named = "; ".join(f"{stage} {', '.join(map(str, partitions))}" for stage, partitions in missing.items())
+        super().__init__(
+            f"Region {region} waited in vain for partitions that it reads: {named}. Nothing of it was run, and nothing is lost. "
+            "See why they were not computed, then run `stagehold resume`, or press Resume on the run's page."
         )
 
 

@@ -44,6 +44,7 @@ class Settings:
     airflow_port: int = 8080  # api-server of `stagehold up`
     admin_password: str = ""  # of Airflow's user admin; default: made up once and kept in HOME
     lease_seconds: int = 15  # an attempt that is silent for longer has lost its region
+    lease_wait_seconds: int = 3600  # how long an attempt waits for somebody else who works on the same region and interval
     sweep_after_seconds: int = 3600  # files of dead attempts that nothing knows of are deleted when they are older
     attempt_retries: int = 2  # restarts of one region, where the restart strategy has no limit of its own
     spark_slots: int = 0  # slots of the Airflow pool `stagehold`, which all region tasks then share; 0 is no pool

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from threading import Barrier
 
 import pytest
 from tests.airflow.made_runs import HalfDone, make_dag_run
 
-from stagehold.ledger import Ledger
+from stagehold.errors import LeaseNotFreed
+from stagehold.ledger.ledger import Ledger
+from stagehold.model.spec_file import find_pipeline
+from stagehold.plan.regions import stage_regions
+from stagehold.run import book
+from stagehold.run.region_task import RegionTask
 from stagehold.settings import load_settings
 
 pytestmark = pytest.mark.airflow
@@ -92,6 +98,21 @@ def test_the_grid_tells_what_is_done_and_what_is_not(api, bearer, half_done):
     assert grid["failures"][0]["failure"] == "Spark lost its server in the middle of orders_by_customer."
     assert grid["failures"][0]["cause"] == "recoverable failure, rule anything_else"
     assert "you cannot resume it" in grid["resume"]["refusal"]
+
+
+def test_the_page_says_why_a_try_could_not_even_begin(api, half_done, bearer):
+    """Of the region that had failed before, it is the newest word."""
+    settings = load_settings()
+    pipeline = find_pipeline(half_done.dag_id, settings)
+    region = next(one for one in stage_regions(pipeline) if one.name == "orders_by_customer")
+    run_id = f"{half_done.dag_id}/{half_done.run_id}"
+    task = RegionTask(pipeline, region, run_id, half_done.run_id, None, {}, None, "me", "airflow")
+    with Ledger.open(settings.ledger_url) as ledger:
+        verdict = book.fail_unbegun(task, datetime.now(UTC), ledger, settings, LeaseNotFreed(region.name, "cli/another", None, 60))
+    assert not verdict.decision.restart
+    (failure,) = api.get(half_done.url + "/grid", headers=bearer("viewer")).json()["failures"]
+    assert (failure["cause"], failure["epoch"]) == ("non_recoverable failure, rule lease_wait", 0)
+    assert "is being worked on by cli/another" in failure["failure"]
 
 
 def test_the_preview_counts_what_is_reused(api, bearer, half_done):

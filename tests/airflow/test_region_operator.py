@@ -14,7 +14,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from stagehold.errors import InputsNotReady, SparkUnavailable, UnknownName
+from stagehold.errors import InputsNeverCame, LedgerUnavailable, SparkUnavailable, UnknownName
 from stagehold.model.spec import ScheduleMode
 from stagehold.plan.shares import Share
 from stagehold.run.region_task import RegionOutcome
@@ -115,8 +115,6 @@ def test_a_share_is_passed_on_and_has_an_owner_of_its_own(operator, runner):
 
 
 def test_a_task_of_an_eager_pipeline_waits_for_its_inputs_first(operator, runner, monkeypatch):
-    from airflow.sdk.exceptions import AirflowFailException
-
     from stagehold.airflow.region_operator import RegionOperator
 
     waited = []
@@ -129,10 +127,10 @@ def test_a_task_of_an_eager_pipeline_waits_for_its_inputs_first(operator, runner
     assert waited == [runner.ran[-1]]
 
     def in_vain(task, settings, progress):
-        raise InputsNotReady("orders", {"customer": (3,)})
+        raise InputsNeverCame("orders", {"customer": (3,)})
 
     monkeypatch.setattr("stagehold.run.inputs.await_inputs", in_vain)
-    with pytest.raises(AirflowFailException, match="customer 3"):
+    with pytest.raises(InputsNeverCame, match="customer 3"):
         eager.execute(context())
 
 
@@ -154,6 +152,21 @@ def test_an_error_comes_out_as_it_is_since_the_retry_policy_decides(operator, ru
     runner.error = SparkUnavailable("nobody answers")
     with pytest.raises(SparkUnavailable):
         operator.execute(context())
+
+
+def test_a_ledger_that_is_away_for_a_while_is_tried_again_inside_the_task(operator, runner, monkeypatch):
+    monkeypatch.setattr("stagehold.run.unbegun.time.sleep", lambda seconds: waited.append(seconds) or setattr(runner, "error", None))
+    waited, runner.error = [], LedgerUnavailable("sqlite://", "nobody answers")
+    assert operator.execute(context())["computed"] == 3
+    assert (waited, len(runner.ran)) == ([1], 2)
+
+
+def test_five_tries_of_a_ledger_that_stays_away_are_enough(operator, runner, monkeypatch):
+    monkeypatch.setattr("stagehold.run.unbegun.time.sleep", lambda seconds: None)
+    runner.error = LedgerUnavailable("sqlite://", "nobody answers")
+    with pytest.raises(LedgerUnavailable):
+        operator.execute(context())
+    assert len(runner.ran) == 5
 
 
 def test_a_kill_interrupts_the_work_and_ends_the_task_for_good(operator, runner, monkeypatch):

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from stagehold.errors import GateBlocked, LeaseHeld
+from stagehold.errors import LedgerUnavailable
 from stagehold.model.records import FailureClass
 from stagehold.plan.run_restarts import RestartDecision
 from stagehold.run.verdict import Verdict, attach
@@ -41,11 +41,9 @@ def test_what_may_not_restart_fails_at_once(ask, decision):
     assert ask(failed(decision)).action.value == "fail"
 
 
-def test_a_failure_that_could_not_be_recorded_is_judged_by_its_error(ask):
-    held = ask(LeaseHeld("a", "somebody", 3))
-    assert (held.action.value, held.retry_delay) == ("retry", timedelta(seconds=1))
-    assert "rule lease" in held.reason
-    assert ask(GateBlocked("a", {0: "nulls"})).action.value == "fail"
+def test_a_failure_that_could_not_be_recorded_was_tried_often_enough_inside_its_task(ask):
+    away = ask(LedgerUnavailable("sqlite://", "nobody answers"))
+    assert (away.action.value, away.reason) == ("fail", "environment failure (rule ledger_unavailable) that could not be recorded")
 
 
 def test_the_verdict_stands_below_the_error_wherever_it_is_printed():

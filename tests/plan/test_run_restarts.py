@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -64,6 +65,42 @@ ONE_AFTER_THE_OTHER = [attempt("a", 0, 10), attempt("a", 20, 30), attempt("a", 4
 )
 def test_the_strategy_decides_about_each_failure(settings, expected):
     assert restarts(ONE_AFTER_THE_OTHER, **settings) == expected
+
+
+def unbegun(began, ended, kind=FailureClass.ENVIRONMENT):
+    """A try of region a that ended before it had a lease."""
+    return replace(attempt("a", began, ended, kind=kind), attempt_id=f"unbegun.{began}", epoch=0)
+
+
+def test_five_tries_to_begin_end_a_life_whatever_the_strategy_and_cost_it_nothing():
+    tries = [unbegun(10 * number, 10 * number + 1) for number in range(6)]
+    assert restarts(tries, **FIXED) == [True, True, True, True, False, True]  # the sixth belongs to a new life
+    assert seconds(tries[:4], **FIXED) == [3, 12, 48, 192]
+    assert restarts([*tries[:4], attempt("a", 40, 41)], **FIXED) == [True] * 5
+    assert restarts([unbegun(0, 1), attempt("b", 2, 3)], **FIXED) == [True, True]
+
+
+def test_only_tries_to_begin_that_follow_each_other_are_counted_together():
+    done = attempt("a", 45, 46, state=AttemptState.FINISHED)
+    tries = [unbegun(10 * number, 10 * number + 1) for number in range(6)]
+    assert restarts([*tries[:4], done, *tries[4:]], **FIXED) == [True, True, True, True, False, True]
+    assert (
+        restarts([*tries[:3], replace(done, started_at=tries[2].ended_at, ended_at=tries[3].started_at), *tries[3:]], **FIXED) == [True] * 6
+    )
+
+
+@pytest.mark.parametrize(("settings", "kind"), [({"strategy": "none"}, FailureClass.ENVIRONMENT), (FIXED, FailureClass.NON_RECOVERABLE)])
+def test_no_try_follows_one_that_could_not_begin_where_no_other_failure_may_be_followed_by_one(settings, kind):
+    assert restarts([unbegun(0, 1, kind)], **settings) == [False]
+
+
+def test_a_run_whose_newest_try_could_not_begin_has_failed_until_a_later_one_finishes():
+    first, blocked = attempt("a", 0, 10, state=AttemptState.FINISHED), unbegun(20, 30, FailureClass.NON_RECOVERABLE)
+    later = replace(attempt("a", 40, 50, state=AttemptState.FINISHED), epoch=2)
+    told = [first, blocked]
+    assert run_state_after([("a", None)], told, replay_failures(told, rules(**FIXED))) is RunState.FAILED
+    told = [first, blocked, later]
+    assert run_state_after([("a", None)], told, replay_failures(told, rules(**FIXED))) is RunState.FINISHED
 
 
 def test_delays_are_the_strategys_and_every_replay_draws_the_same():

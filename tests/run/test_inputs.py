@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from stagehold.errors import InputsNotReady
+from stagehold.errors import InputsNeverCame
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, PartitionRecord, PartitionState, Run, RunState
 from stagehold.model.spec_file import build_pipeline
@@ -109,7 +109,7 @@ def test_code_that_changed_since_makes_it_wait_for_this_runs_own(settings):
 
 def test_the_wait_has_an_end(settings):
     wanted = task(settings, "forward", Share(0, 1))
-    with pytest.raises(InputsNotReady, match="first 0, 1"):
+    with pytest.raises(InputsNeverCame, match="first 0, 1"):
         await_inputs(wanted, replace(settings, input_seconds=0), lambda line: None)
 
 
@@ -119,5 +119,5 @@ def test_a_run_that_failed_and_is_not_tried_again_is_not_waited_for(settings, mo
     with Ledger.open(settings.ledger_url) as ledger:
         ledger.runs.start(Run("r1", "p", "day", "airflow", RunState.RUNNING, datetime.now(UTC)))
         ledger.runs.finish("r1", RunState.FAILED)
-    with pytest.raises(InputsNotReady):
+    with pytest.raises(InputsNeverCame):
         await_inputs(wanted, settings, lambda line: None)

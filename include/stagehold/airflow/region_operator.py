@@ -15,7 +15,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowTaskTerminated
 
 from stagehold.airflow.intervals import interval_of, ledger_run_id
 from stagehold.airflow.retry import retry_arguments
-from stagehold.errors import InputsNotReady, InvalidInterval, UnknownName
+from stagehold.errors import InvalidInterval, UnknownName
 from stagehold.model.interval_key import moment_of
 from stagehold.model.spec import Pipeline, ScheduleMode
 from stagehold.plan.regions import Region, stage_regions
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from stagehold.model.records import Restore
-    from stagehold.run.region_task import RegionTask
+    from stagehold.run.region_task import RegionOutcome, RegionTask
 
 PR_SET_PDEATHSIG = 1
 RESTORE_FROM_STAGE = "restore_from_stage"
@@ -59,14 +59,13 @@ class RegionOperator(BaseOperator):
 
     def execute(self, context: Context) -> dict[str, float]:
         # Imported here because DAG files import this module, and the runner reaches libraries that are slow to import.
-        from stagehold.run.region import run_region
+        from stagehold.run.unbegun import despite_outages
 
         die_with_parent()
         context["share"] = str(self._share)  # type: ignore[typeddict-unknown-key]  # read by the name of a mapped task
         task, self._working = self._region_task(context), True
         try:
-            self._await_inputs(task)
-            outcome = run_region(task, load_settings(), self.log.info)
+            outcome = despite_outages(task, self.log.info, lambda: self._run(task))
         except KeyboardInterrupt as stop:
             raise AirflowTaskTerminated(f"{self.region_name} was cancelled. `stagehold resume` goes on from what is consumable.") from stop
         finally:
@@ -74,16 +73,15 @@ class RegionOperator(BaseOperator):
         self.log.info("%s: %s", self.region_name, outcome)
         return {**asdict(outcome), "seconds": round(outcome.seconds, 3)}
 
-    def _await_inputs(self, task: RegionTask) -> None:
+    def _run(self, task: RegionTask) -> RegionOutcome:
         """Tasks of an eager pipeline start before those that they read from have ended."""
         from stagehold.run.inputs import await_inputs
+        from stagehold.run.region import run_region
 
-        if self._pipeline.schedule_mode is not ScheduleMode.EAGER:
-            return
-        try:
-            await_inputs(task, load_settings(), self.log.info)
-        except InputsNotReady as error:  # what was waited for in vain is not worth another try
-            raise AirflowFailException(str(error)) from error
+        settings = load_settings()
+        if self._pipeline.schedule_mode is ScheduleMode.EAGER:
+            await_inputs(task, settings, self.log.info)
+        return run_region(task, settings, self.log.info)
 
     def on_kill(self) -> None:
         """Airflow calls this in its handler of SIGTERM, so on top of `execute`: interrupt it, and it cleans up on its way out.

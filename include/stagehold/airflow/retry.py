@@ -52,9 +52,6 @@ class StrategyRetryPolicy(RetryPolicy):
         return RetryDecision.retry(verdict.decision.delay, str(verdict))
 
     def _unrecorded(self, exception: BaseException) -> RetryDecision:
-        """No attempt had begun, or the ledger was away: nothing was counted, so the strategy has nothing to say."""
+        """The ledger was away, and the task has tried for as long as it may; or no run can be told of this error at all."""
         diagnosis = diagnose(exception, rules_of(self.pipeline.failures))
-        text = f"{diagnosis.kind} failure (rule {diagnosis.rule.name}) that could not be recorded"
-        if not diagnosis.kind.may_restart:
-            return RetryDecision.fail(text)
-        return RetryDecision.retry(first_delay(self.pipeline.restart), text)
+        return RetryDecision.fail(f"{diagnosis.kind} failure (rule {diagnosis.rule.name}) that could not be recorded")

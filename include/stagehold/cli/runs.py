@@ -141,7 +141,8 @@ def _stage_cells(stage: StageCount) -> tuple[str, ...]:
 
 def _attempt_cells(attempt: Attempt) -> tuple[str, ...]:
     failure = ": ".join(text for text in (attempt.cause, attempt.failure) if text)
-    return attempt.region, str(attempt.epoch), attempt.state, moment(attempt.started_at), moment(attempt.ended_at), failure
+    epoch = str(attempt.epoch) if attempt.began else "not begun"
+    return attempt.region, epoch, attempt.state, moment(attempt.started_at), moment(attempt.ended_at), failure
 
 
 def _failure_cells(failure: GateResult) -> tuple[str, ...]:

@@ -9,13 +9,15 @@ from stagehold.ledger.endings import may_end_as
 from stagehold.ledger.engine import Database
 from stagehold.ledger.rows import attempt_from, attempt_row
 from stagehold.ledger.schema import attempts
-from stagehold.model.records import Attempt, AttemptState, FailureClass
+from stagehold.model.records import UNBEGUN, Attempt, AttemptState, FailureClass
 from stagehold.model.states import ATTEMPT
 from stagehold.plan.shares import Share, newest_covering, overlap, share_of
 
+BEGAN = attempts.c.epoch > UNBEGUN
+
 
 class Attempts:
-    """The `attempts` table."""
+    """The `attempts` table. Tries that never had a lease are told of by `of_run` alone: to all others they are nothing."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -48,14 +50,14 @@ class Attempts:
 
     def recent(self, pipeline: str, limit: int) -> tuple[Attempt, ...]:
         """The pipeline's attempts that began last, newest first."""
-        query = select(attempts).where(attempts.c.pipeline == pipeline).order_by(attempts.c.started_at.desc()).limit(limit)
+        query = select(attempts).where(attempts.c.pipeline == pipeline, BEGAN).order_by(attempts.c.started_at.desc()).limit(limit)
         with self._database.reading() as connection:
             return tuple(attempt_from(row) for row in connection.execute(query).mappings())
 
     def newest(self, pipeline: str, interval: str, region: str, share: Share | None = None) -> tuple[Attempt, ...]:
         """The newest attempt of every partition of ``share``, whatever run and cut it belongs to, newest first."""
         columns = attempts.c
-        query = select(attempts).where(columns.pipeline == pipeline, columns.interval == interval, columns.region == region)
+        query = select(attempts).where(columns.pipeline == pipeline, columns.interval == interval, columns.region == region, BEGAN)
         with self._database.reading() as connection:
             return newest_covering((attempt_from(row) for row in connection.execute(query).mappings()), share)
 
@@ -63,7 +65,7 @@ class Attempts:
         """Earlier attempts of the region that had partitions of this one: its fence is theirs, too."""
         columns = attempts.c
         region = (columns.pipeline == attempt.pipeline, columns.interval == attempt.interval, columns.region == attempt.region)
-        query = select(attempts).where(*region, columns.epoch < attempt.epoch).order_by(columns.epoch)
+        query = select(attempts).where(*region, BEGAN, columns.epoch < attempt.epoch).order_by(columns.epoch)
         with self._database.reading() as connection:
             found = [attempt_from(row) for row in connection.execute(query).mappings()]
         return tuple(one for one in found if overlap(share_of(one), share_of(attempt)))
@@ -71,8 +73,8 @@ class Attempts:
     def newest_of_regions(self, pipeline: str) -> tuple[Attempt, ...]:
         """The attempt with the highest epoch of every region and interval of a pipeline, by interval."""
         columns = attempts.c
-        newest = select(columns.interval, columns.region, func.max(columns.epoch).label("epoch")).where(columns.pipeline == pipeline)
-        highest = newest.group_by(columns.interval, columns.region).subquery()
+        newest = select(columns.interval, columns.region, func.max(columns.epoch).label("epoch"))
+        highest = newest.where(columns.pipeline == pipeline, BEGAN).group_by(columns.interval, columns.region).subquery()
         same = (columns.interval == highest.c.interval) & (columns.region == highest.c.region) & (columns.epoch == highest.c.epoch)
         query = select(attempts).join(highest, same).where(columns.pipeline == pipeline).order_by(columns.interval, columns.region)
         with self._database.reading() as connection:

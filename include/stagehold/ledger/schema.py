@@ -59,8 +59,8 @@ attempts = Table(
     Index(None, "pipeline", "interval", "region", "epoch"),
     comment=(
         "Scope: one try of a region, or of one share of its partitions, in a run. Lifetime: written when the try begins, compared and set "
-        "once when it ends. NULL: ended_at, it works or died without a word; failure, failure_class, failure_rule, it did not fail; "
-        "share, all partitions; restore, it works for no restore."
+        "once when it ends. Epoch 0: it ended before it had a lease. NULL: ended_at, it works or died without a word; failure, "
+        "failure_class, failure_rule, it did not fail; share, all partitions; restore, it works for no restore."
     ),
 )
 

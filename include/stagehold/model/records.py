@@ -110,11 +110,15 @@ class Lease:
     expires_at: datetime
 
 
+UNBEGUN = 0  # stands where the epoch does in a try that never had a lease; epochs begin with 1
+
+
 @dataclass(frozen=True)
 class Attempt:
     """One try of a region in a run. ``share`` names the partitions it is for when a region is split over several tasks.
 
     ``failure_rule`` names the rule that gave ``failure_class``, ``restore`` the request of its run that it works for.
+    A try that ended before it had a lease has no epoch: its is 0.
     """
 
     attempt_id: str
@@ -131,6 +135,11 @@ class Attempt:
     failure_rule: str | None = None
     share: str | None = None
     restore: str | None = None
+
+    @property
+    def began(self) -> bool:
+        """Whether it ever had a lease, and so could touch anything."""
+        return self.epoch > UNBEGUN
 
     @property
     def subject(self) -> str:

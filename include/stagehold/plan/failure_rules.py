@@ -57,6 +57,7 @@ _TERMINAL, _MISSING, _ENVIRONMENT = FailureClass.NON_RECOVERABLE, FailureClass.P
 RULES: tuple[FailureRule, ...] = (
     FailureRule(FENCED, _TERMINAL, errors=("stagehold.errors:Fenced",)),
     FailureRule("gate", _TERMINAL, errors=("stagehold.errors:GateBlocked", "stagehold.errors:GateErrored")),
+    FailureRule("lease_wait", _TERMINAL, errors=("stagehold.errors:LeaseNotFreed",)),
     FailureRule("terminal", _TERMINAL, errors=("stagehold.errors:Terminal",)),
     FailureRule(
         "query_refused",

@@ -2,6 +2,9 @@
 
 A failure that is allowed no restart, or a cancel, ends one life of the run. An attempt that began after that was asked
 for by somebody who resumed the run: a new life, in which the strategy starts from nothing, as with a new job in Flink.
+
+A try that ended before it had a lease has computed nothing that could be lost, so the strategy is not told of it. Such tries
+end by their number.
 """
 
 from __future__ import annotations
@@ -18,6 +21,9 @@ from stagehold.plan.failure_handling import FailureEntry, Handling, RestartHisto
 from stagehold.plan.failure_rules import FENCED
 from stagehold.plan.restart_settings import restart_strategy
 from stagehold.plan.shares import Share, all_finished, newest_covering
+
+TRIES_TO_BEGIN = 5
+GROWTH = 4  # of the pause between tries to begin: five of them last some minutes, in which most outages end
 
 
 @dataclass(frozen=True)
@@ -59,6 +65,7 @@ class _Replay:
     rules: RestartRules
     life: int = 0
     ended_at: datetime | None = None
+    unbegun: dict[str, int] = field(default_factory=dict)
     restarts: dict[str, int] = field(default_factory=dict)
     history: RestartHistory = field(init=False)
 
@@ -68,12 +75,14 @@ class _Replay:
     def decide(self, attempt: Attempt, at: datetime) -> RestartDecision:
         self._begin_life_of(attempt)
         kind = attempt.failure_class or FailureClass.RECOVERABLE
-        handling = handle_failure(FailureEntry(attempt.subject, kind, attempt.failure or "", at), history=self.history)
-        self.history = handling.history
-        decision = self._decision(attempt.subject, kind, handling)
+        decision = self._after_attempt(attempt, kind, at) if attempt.began else self._after_unbegun(attempt.subject, kind)
         if not decision.restart:
             self.ended_at = at
         return decision
+
+    def begun(self, attempt: Attempt) -> None:
+        """Only tries to begin that follow each other are counted together."""
+        self.unbegun.pop(attempt.subject, None)
 
     def cancel(self, attempt: Attempt, at: datetime) -> None:
         self._begin_life_of(attempt)
@@ -82,8 +91,24 @@ class _Replay:
     def _begin_life_of(self, attempt: Attempt) -> None:
         """An attempt that was under way when the life ended still belongs to it."""
         if self.ended_at is not None and attempt.started_at > self.ended_at:
-            self.life, self.ended_at, self.restarts = self.life + 1, None, {}
+            self.life, self.ended_at, self.restarts, self.unbegun = self.life + 1, None, {}, {}
             self.history = self.rules.history(self.life)
+
+    def _after_attempt(self, attempt: Attempt, kind: FailureClass, at: datetime) -> RestartDecision:
+        handling = handle_failure(FailureEntry(attempt.subject, kind, attempt.failure or "", at), history=self.history)
+        self.history = handling.history
+        return self._decision(attempt.subject, kind, handling)
+
+    def _after_unbegun(self, subject: str, kind: FailureClass) -> RestartDecision:
+        tries = self.unbegun[subject] = self.unbegun.get(subject, 0) + 1
+        if not kind.may_restart:
+            return self._refused("trying again cannot help")
+        if self._strategy is RestartStrategy.NONE:
+            return self._refused(f"strategy {self._strategy} allows no further try")
+        if tries >= TRIES_TO_BEGIN:
+            return self._refused(f"{subject} could not even begin {tries} times in a row")
+        delay = pause_before_try(tries + 1, self.rules.settings)
+        return RestartDecision(True, delay, f"try {tries + 1} of {TRIES_TO_BEGIN} to begin, in {write_duration(delay)}")
 
     def _decision(self, subject: str, kind: FailureClass, handling: Handling) -> RestartDecision:
         if not kind.may_restart:
@@ -112,6 +137,8 @@ def replay_failures(attempts: Iterable[Attempt], rules: RestartRules) -> Mapping
     replay, decisions = _Replay(rules), dict[str, RestartDecision]()
     ended = ((attempt.ended_at, attempt) for attempt in attempts if attempt.ended_at is not None)
     for at, attempt in sorted(ended, key=lambda pair: (pair[0], pair[1].attempt_id)):
+        if attempt.began:
+            replay.begun(attempt)
         if attempt.state is AttemptState.CANCELED:
             replay.cancel(attempt, at)
         elif attempt.state is AttemptState.FAILED and attempt.failure_rule != FENCED:
@@ -122,6 +149,11 @@ def replay_failures(attempts: Iterable[Attempt], rules: RestartRules) -> Mapping
 def first_delay(settings: RestartSettings) -> timedelta:
     """How long to wait where no failure could be counted: the process died, or no attempt had begun."""
     return next(delay for delay in (settings.delay, settings.initial, timedelta(seconds=1)) if delay is not None)
+
+
+def pause_before_try(number: int, settings: RestartSettings) -> timedelta:
+    """How long to wait before the second, third ... try of what could not even begin."""
+    return first_delay(settings) * int(GROWTH ** (number - 2))
 
 
 def run_state_after(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import pairwise
 
 from stagehold.model.records import Attempt, AttemptState
@@ -70,7 +71,7 @@ def newest_covering(attempts: Iterable[Attempt], share: Share | None) -> tuple[A
     newest: list[Attempt] = []
     left = None if share is None else set(share.partitions)
     seen: set[int] = set()
-    for attempt in sorted(attempts, key=lambda attempt: attempt.epoch, reverse=True):
+    for attempt in _newest_first(attempts):
         part = share_of(attempt)
         fresh = set(part.partitions) - seen if part else None
         if left is not None:
@@ -82,6 +83,17 @@ def newest_covering(attempts: Iterable[Attempt], share: Share | None) -> tuple[A
             break
         seen |= fresh
     return tuple(newest)
+
+
+def _newest_first(attempts: Iterable[Attempt]) -> list[Attempt]:
+    """By epoch, which tells the order best; one without an epoch stands behind those that began before it did."""
+    known = list(attempts)
+
+    def order(attempt: Attempt) -> tuple[int, bool, datetime]:
+        earlier = (one.epoch for one in known if one.started_at <= attempt.started_at)
+        return (attempt.epoch if attempt.began else max(earlier)), not attempt.began, attempt.started_at
+
+    return sorted(known, key=order, reverse=True)
 
 
 def all_finished(attempts: Iterable[Attempt], share: Share | None) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from stagehold.errors import Fenced
 from stagehold.lake.location import path_safe
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import Attempt, AttemptState, Event, FailureClass, Run, RunState
+from stagehold.model.records import UNBEGUN, Attempt, AttemptState, Event, FailureClass, Run, RunState
 from stagehold.model.states import RUN
 from stagehold.plan.failure import diagnose
 from stagehold.plan.failure_rules import WORKER_LOST, rules_of
@@ -86,6 +87,36 @@ def fail(task: RegionTask, attempt: Attempt, ledger: Ledger, settings: Settings,
     verdict = Verdict(diagnosis.kind, diagnosis.rule.name, decisions.get(attempt.attempt_id) if recorded else None)
     tell(task, ledger, "fenced" if isinstance(error, Fenced) else "failed", f"{verdict}. {text}")
     return verdict
+
+
+def fail_unbegun(task: RegionTask, since: datetime, ledger: Ledger, settings: Settings, error: BaseException) -> Verdict:
+    """Record a try that failed before it had a lease, and so an epoch; and what follows from it."""
+    diagnosis, text = diagnose(error, rules_of(task.pipeline.failures)), str(error) or type(error).__name__
+    attempt = replace(
+        _unbegun(task, since, AttemptState.FAILED),
+        failure=f"{type(error).__name__}: {text}",
+        failure_class=diagnosis.kind,
+        failure_rule=diagnosis.rule.name,
+    )
+    start_run(task, ledger)
+    ledger.attempts.start(attempt)
+    verdict = Verdict(diagnosis.kind, diagnosis.rule.name, settle(task, ledger, settings).get(attempt.attempt_id))
+    tell(task, ledger, "failed", f"{verdict}. {text}")
+    return verdict
+
+
+def cancel_unbegun(task: RegionTask, since: datetime, ledger: Ledger) -> None:
+    """Record that the user cancelled a try before it had a lease."""
+    start_run(task, ledger)
+    ledger.attempts.start(replace(_unbegun(task, since, AttemptState.CANCELED), failure="cancelled by the user before it began"))
+    tell(task, ledger, "cancelled", "cancelled by the user before it began")
+    ledger.runs.finish(task.run_id, RunState.CANCELED)
+
+
+def _unbegun(task: RegionTask, since: datetime, state: AttemptState) -> Attempt:
+    now = datetime.now(UTC)
+    attempt = attempt_of(task, UNBEGUN, f"{task.share or 'all'}.{now:%Y%m%dT%H%M%S.%f}")
+    return replace(attempt, state=state, started_at=since, ended_at=now)
 
 
 def bury(task: RegionTask, dead: Attempt, ledger: Ledger, settings: Settings) -> RestartDecision | None:

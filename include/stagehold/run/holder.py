@@ -22,6 +22,11 @@ class Holder:
     def __str__(self) -> str:
         return SEPARATOR.join((self.owner, self.host, str(self.pid), self.started))
 
+    @property
+    def described(self) -> str:
+        """For people."""
+        return f"{self.owner} (process {self.pid} on {self.host})"
+
     @staticmethod
     def parse(text: str) -> Holder | None:
         parts = text.split(SEPARATOR)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
-from stagehold.errors import InputsNotReady
+from stagehold.errors import InputsNeverCame
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import RunState
 from stagehold.plan.healing import partitions_read
 from stagehold.run.planning import plan_run
 from stagehold.run.region_task import Progress, RegionTask
 from stagehold.run.restoring import check_restore
+from stagehold.run.unbegun import recorded
 from stagehold.settings import Settings
 
 POLL_SECONDS = 0.5
@@ -25,10 +26,10 @@ def await_inputs(task: RegionTask, settings: Settings, progress: Progress) -> No
     done. A partition that an earlier run left counts if this run would leave it as it is. Code that cannot be compared
     is never known to be done, so its readers wait in vain.
 
-    :raises InputsNotReady: they were not there in time, or the run failed meanwhile and nobody tried again.
+    :raises InputsNeverCame: they were not there in time, or the run failed meanwhile and nobody tried again.
     :raises NothingToRestore: the run is to be restored, and nothing of its interval is on record.
     """
-    with Ledger.open(settings.ledger_url) as ledger:
+    with Ledger.open(settings.ledger_url, task.redact) as ledger, recorded(task, ledger, settings, progress):
         check_restore(task.request, ledger)
         deadline = time.monotonic() + settings.input_seconds
         given_up = time.monotonic() + _patience(task)
@@ -38,7 +39,7 @@ def await_inputs(task: RegionTask, settings: Settings, progress: Progress) -> No
             if not _has_failed(task, ledger):
                 given_up = now + _patience(task)
             if now > min(deadline, given_up):
-                raise InputsNotReady(task.region.name, missing)
+                raise InputsNeverCame(task.region.name, missing)
             if not announced:
                 named = ", ".join(f"{len(partitions)} partitions of {stage}" for stage, partitions in missing.items())
                 progress(f"{task.subject} waits for {named}")

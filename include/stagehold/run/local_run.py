@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from datetime import timedelta
+from itertools import count
+from typing import TypeVar
 
 from stagehold.errors import UnknownName
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.interval_key import moment_of
 from stagehold.model.records import RunState
-from stagehold.plan.failure import diagnose
-from stagehold.plan.failure_rules import LEDGER_UNAVAILABLE
 from stagehold.plan.regions import stage_regions
 from stagehold.plan.resume import ResumePlan
-from stagehold.plan.run_restarts import RestartDecision, first_delay
 from stagehold.plan.shares import region_shares
 from stagehold.run.planning import RunRequest, plan_run
 from stagehold.run.region import run_region
 from stagehold.run.region_task import Progress, RegionOutcome, RegionTask
 from stagehold.run.restoring import check_restore
 from stagehold.run.server import spark_server, start_server
+from stagehold.run.unbegun import despite_outages, recorded
 from stagehold.run.verdict import verdict_of
 from stagehold.settings import Settings
+
+T = TypeVar("T")
 
 
 def run_locally(request: RunRequest, settings: Settings, progress: Progress) -> RegionOutcome:
@@ -35,7 +36,7 @@ def run_locally(request: RunRequest, settings: Settings, progress: Progress) -> 
     :raises StageholdError: from the first region that may not restart; what it made consumable stays.
     """
     try:
-        with _spark_if_needed(_accepted_plan(request, settings), settings):
+        with _spark_if_needed(_accepted_plan(request, settings, progress), settings):
             outcomes = [_run_with_restarts(task, settings, progress) for task in _tasks(request)]
     except KeyboardInterrupt:
         _cancel(request, settings)
@@ -65,42 +66,48 @@ def current_plan(request: RunRequest, settings: Settings) -> ResumePlan:
         return plan_run(request, ledger, settings)
 
 
-def _accepted_plan(request: RunRequest, settings: Settings) -> ResumePlan:
-    """The plan of a run that begins: from now on a resume of it works for the same restore."""
-    plan = current_plan(request, settings)
-    if request.restore:
+def _accepted_plan(request: RunRequest, settings: Settings, progress: Progress) -> ResumePlan:
+    """The plan of a run that begins: from now on a resume of it works for the same restore.
+
+    A plan that cannot be made is a failure of the first region, which would begin now; a restore that is refused begins nothing.
+    """
+    task = next(_tasks(request))
+
+    def accepted() -> ResumePlan:
         with Ledger.open(settings.ledger_url) as ledger:
-            ledger.restores.ask(request.restore)
-    return plan
+            check_restore(request, ledger)
+            with recorded(task, ledger, settings, progress):
+                plan = plan_run(request, ledger, settings)
+            if request.restore:
+                ledger.restores.ask(request.restore)
+            return plan
+
+    return _with_restarts(task, progress, accepted)
 
 
 def _run_with_restarts(task: RegionTask, settings: Settings, progress: Progress) -> RegionOutcome:
-    """The restart strategy says how often; a ledger that is away cannot be asked, and is given as many chances as the settings have."""
-    unrecorded = 0
+    tries = count()
+
+    def attempt() -> RegionOutcome:
+        if next(tries) and not settings.spark_remote:
+            start_server(settings)
+        return run_region(task, settings, progress)
+
+    return _with_restarts(task, progress, attempt)
+
+
+def _with_restarts(task: RegionTask, progress: Progress, work: Callable[[], T]) -> T:
+    """The restart strategy says how often; a ledger that is away cannot be asked, and is given some tries."""
     while True:
         try:
-            return run_region(task, settings, progress)
+            return despite_outages(task, progress, work)
         except Exception as error:
             verdict = verdict_of(error)
-            unrecorded = 0 if verdict else unrecorded + 1
-            delay = _delay_of(verdict.decision) if verdict else _delay_without_ledger(error, task, settings.attempt_retries - unrecorded)
-            if delay is None:
+            if verdict is None or verdict.decision is None or not verdict.decision.restart:
                 raise
-            progress(f"{task.region.name} runs again in {delay.total_seconds():.1f} s: {error}")
-            time.sleep(delay.total_seconds())
-        if not settings.spark_remote:
-            start_server(settings)
-
-
-def _delay_of(decision: RestartDecision | None) -> timedelta | None:
-    return decision.delay if decision and decision.restart else None
-
-
-def _delay_without_ledger(error: Exception, task: RegionTask, chances: int) -> timedelta | None:
-    """Other errors of attempts that had not begun are the user's to see at once: somebody else works on the region, say."""
-    if chances < 0 or diagnose(error).rule.name != LEDGER_UNAVAILABLE:
-        return None
-    return first_delay(task.pipeline.restart)
+            delay = verdict.decision.delay.total_seconds()
+            progress(f"{task.region.name} runs again in {delay:.1f} s: {error}")
+        time.sleep(delay)
 
 
 @contextmanager

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from functools import partial
+from dataclasses import dataclass, field
 
 from stagehold.errors import LeaseHeld, PartitionDataMissing, RestartRefused
 from stagehold.ledger.heartbeat import Heartbeat
@@ -12,10 +11,11 @@ from stagehold.model.records import Lease
 from stagehold.model.states import ATTEMPT
 from stagehold.run import book
 from stagehold.run.attempt import RegionAttempt
-from stagehold.run.holder import Holder, this_process
-from stagehold.run.overtaken import POLL_SECONDS
-from stagehold.run.region_task import SPECULATION, Progress, RegionOutcome, RegionTask
+from stagehold.run.holder import this_process
+from stagehold.run.lease_wait import LeaseWait
+from stagehold.run.region_task import Progress, RegionOutcome, RegionTask
 from stagehold.run.speculation import Helper
+from stagehold.run.unbegun import recorded
 from stagehold.run.verdict import verdict_of
 from stagehold.settings import Settings
 
@@ -37,7 +37,7 @@ def run_region(task: RegionTask, settings: Settings, progress: Progress) -> Regi
     """
     with Ledger.open(settings.ledger_url, task.redact) as ledger, ledger.kept_open():
         outcome = _attempt_again_after_losses(task, ledger, settings, progress)
-        Helper(task, ledger, settings, progress, partial(_heal, ledger, settings, progress)).help_slow_shares()
+        Helper(task, ledger, settings, progress, Healer(ledger, settings, progress)).help_slow_shares()
         return outcome
 
 
@@ -54,39 +54,54 @@ def _attempt_again_after_losses(task: RegionTask, ledger: Ledger, settings: Sett
 
 
 def _attempt(task: RegionTask, ledger: Ledger, settings: Settings, progress: Progress) -> RegionOutcome:
-    lease = _lease_after_helpers(task, ledger, settings, progress)
+    with recorded(task, ledger, settings, progress):
+        lease = _lease_when_free(task, ledger, settings, progress)
+    return _attempt_with(lease, task, ledger, settings, progress)
+
+
+def _attempt_with(lease: Lease, task: RegionTask, ledger: Ledger, settings: Settings, progress: Progress) -> RegionOutcome:
     try:
         _bury_the_dead(task, ledger, settings, progress)
         with Heartbeat(ledger, lease, settings.lease_seconds) as heartbeat:
-            heal = partial(_heal, ledger, settings, progress)
-            return RegionAttempt.begin(task, ledger, heartbeat, settings, progress, heal).run()
+            return RegionAttempt.begin(task, ledger, heartbeat, settings, progress, Healer(ledger, settings, progress)).run()
     finally:
         ledger.leases.release(lease)
 
 
-def _heal(ledger: Ledger, settings: Settings, progress: Progress, task: RegionTask) -> None:
-    """Have an attempt of another region heal what one of ours needs, under that region's own lease.
+@dataclass(frozen=True)
+class Healer:
+    """Has an attempt of another region heal what one of ours needs, under that region's own lease.
 
     Does nothing but wait a moment while somebody else has that lease: its holder may heal the same data for another
     reader, or be the region's own task, so the caller has to look again at what is still lost.
     """
-    try:
-        _attempt(task, ledger, settings, progress)
-    except LeaseHeld as held:
-        progress(f"waiting for {held.holder}, who works on {task.region.name}")
-        time.sleep(POLL_SECONDS)
+
+    ledger: Ledger
+    settings: Settings
+    progress: Progress
+    waits: dict[str, LeaseWait] = field(default_factory=dict)
+
+    def __call__(self, task: RegionTask) -> None:
+        try:
+            lease = take_lease(task, self.ledger, self.settings, self.progress)
+        except LeaseHeld as held:
+            known = self.waits.setdefault(task.lease_name, LeaseWait(task, self.ledger, self.settings, self.progress))
+            return known.pause(held)
+        self.waits.pop(task.lease_name, None)
+        _attempt_with(lease, task, self.ledger, self.settings, self.progress)
 
 
-def _lease_after_helpers(task: RegionTask, ledger: Ledger, settings: Settings, progress: Progress) -> Lease:
-    """A speculative attempt that has this share is let finish: its owner lives, and this one would only do the same again."""
+def _lease_when_free(task: RegionTask, ledger: Ledger, settings: Settings, progress: Progress) -> Lease:
+    """Whoever works on this share is let finish: the plan that follows reuses what they made, and usually all of it.
+
+    :raises LeaseNotFreed: they did not finish in time.
+    """
+    wait = LeaseWait(task, ledger, settings, progress)
     while True:
         try:
             return take_lease(task, ledger, settings, progress)
         except LeaseHeld as held:
-            holder = Holder.parse(held.holder)
-            if holder is None or not holder.owner.endswith(f"/{SPECULATION}"):
-                raise
-            time.sleep(POLL_SECONDS)
+            wait.pause(held)
 
 
 def take_lease(task: RegionTask, ledger: Ledger, settings: Settings, progress: Progress) -> Lease:

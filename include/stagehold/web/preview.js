@@ -72,7 +72,7 @@ export function Failures({ grid }) {
       h(
         Box,
         { key: attempt.region, pb: 3, px: 4 },
-        h(Text, { fontWeight: "semibold", mb: 1 }, `${attempt.region}, attempt epoch ${attempt.epoch}`),
+        h(Text, { fontWeight: "semibold", mb: 1 }, `${attempt.region}, ${attempt.epoch ? `attempt epoch ${attempt.epoch}` : "before an attempt began"}`),
         attempt.cause && h(Text, { color: "fg.muted", "data-testid": `cause-${attempt.region}`, fontSize: "sm", mb: 1 }, attempt.cause),
         h(Code, { display: "block", "data-testid": `failure-${attempt.region}`, fontSize: "sm", maxH: "16em", overflow: "auto", p: 3, variant: "surface", whiteSpace: "pre-wrap" }, attempt.failure),
       ),
@@ -84,7 +84,7 @@ export function Failures({ grid }) {
 export function Attempts({ grid }) {
   if (grid.attempts.length === 0) return null;
   const rows = grid.attempts.map((attempt) => [
-    attempt.region, attempt.epoch, attempt.state, clock(attempt.started_at), attempt.ended_at ? duration(attempt.started_at, attempt.ended_at) : "",
+    attempt.region, attempt.epoch || "not begun", attempt.state, clock(attempt.started_at), attempt.ended_at ? duration(attempt.started_at, attempt.ended_at) : "",
   ]);
   return h(
     Box,

@@ -1,0 +1,59 @@
+"""Tries that end before there is an attempt: recorded all the same, so that people see the reason and their number ends them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from stagehold.errors import LedgerUnavailable, RunIdTaken
+from stagehold.ledger.ledger import Ledger
+from stagehold.model.spec import RestartStrategy
+from stagehold.plan.failure import diagnose
+from stagehold.plan.failure_rules import LEDGER_UNAVAILABLE
+from stagehold.plan.run_restarts import TRIES_TO_BEGIN, pause_before_try
+from stagehold.run import book
+from stagehold.run.region_task import Progress, RegionTask
+from stagehold.run.verdict import attach, verdict_of
+from stagehold.settings import Settings
+
+T = TypeVar("T")
+
+
+@contextmanager
+def recorded(task: RegionTask, ledger: Ledger, settings: Settings, progress: Progress) -> Iterator[None]:
+    """Record what ends the block, and attach to an error what follows from it. A ledger that is away cannot be told."""
+    since = datetime.now(UTC)
+    try:
+        yield
+    except KeyboardInterrupt:
+        book.cancel_unbegun(task, since, ledger)
+        raise
+    except Exception as error:
+        with suppress(LedgerUnavailable, RunIdTaken):
+            verdict = book.fail_unbegun(task, since, ledger, settings, error)
+            progress(f"{task.subject}: {verdict}")
+            attach(error, verdict)
+        raise
+
+
+def despite_outages(task: RegionTask, progress: Progress, work: Callable[[], T]) -> T:
+    """Do ``work`` again, after a while, if it failed and no ledger was there to be told: as often as other tries to begin."""
+    for following in range(2, TRIES_TO_BEGIN + 1):
+        try:
+            return work()
+        except Exception as error:
+            if not _was_outage(task, error):
+                raise
+            pause = pause_before_try(following, task.pipeline.restart).total_seconds()
+            progress(f"{task.subject}: try {following} of {TRIES_TO_BEGIN} in {pause:.0f} s: {error}")
+        time.sleep(pause)
+    return work()
+
+
+def _was_outage(task: RegionTask, error: Exception) -> bool:
+    if verdict_of(error) or task.pipeline.restart.strategy is RestartStrategy.NONE:
+        return False
+    return diagnose(error).rule.name == LEDGER_UNAVAILABLE
