@@ -1,4 +1,4 @@
-"""Which types may meet in a keyed exchange. That equal keys of these then have equal groups is shown in tests/run/test_key_columns.py."""
+"""Which types may meet in a keyed exchange; `tests/run/test_key_columns.py` shows that equal keys then have equal groups."""
 
 from __future__ import annotations
 

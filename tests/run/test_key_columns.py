@@ -1,4 +1,4 @@
-"""Equal keys are in one group: for every pair of types, as Spark itself compares and groups them, or the pair is refused."""
+"""Equal keys are in one group, as Spark compares and groups them: for every pair of types, or the pair is refused."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ pytestmark = pytest.mark.spark
 GROUPS = 32768
 SEED = 12
 DECIMALS = [(10, 1), (10, 2), (12, 0), (20, 8), (28, 0), (38, 0), (38, 10), (38, 18), (38, 38)]
-NUMBERS = ["tinyint", "smallint", "int", "bigint", "float", "double", *(f"decimal({digits},{scale})" for digits, scale in DECIMALS)]
+WHOLE = ["tinyint", "smallint", "int", "bigint"]
+NUMBERS = [*WHOLE, "float", "double", *(f"decimal({digits},{scale})" for digits, scale in DECIMALS)]
 TEXTS = ["", " ", "a", "A", "a ", "a  ", "aa", "\xe4", "a\u0308", "\u65e5\u672c", "a\x1fb", "\x00", "0", "01", "1", "2026-01-01", None]
 TIMES = ["1969-12-31 23:59:59.999999", "2026-01-01 00:00:00", "2026-01-01 00:00:01", "2026-03-29 02:30:00", "0001-01-01 00:00:00", None]
 TYPES = {  # name -> how a value is made of a number, of a text or of a time
@@ -65,8 +66,8 @@ SETTINGS = {
 def numbers() -> list[str | None]:
     """Numbers as text: those where types differ, random ones, and neighbours of both."""
     drawn = random.Random(SEED)
-    plain = ["0", "-0", "1", "-1", "0.1", "0.10", "1.4", "1.5", "100", "127", "16777217", "9007199254740992", "9007199254740993", "1e-320"]
-    large = ["9223372036854775807", "9223372036854775295", "99999999999999999999999999999999999999", "1e300", "0.3", "0.30000000000000004"]
+    plain = ["0", "-0", "1", "-1", "0.1", "0.10", "0.3", "0.30000000000000004", "1.4", "1.5", "100", "127", "1e-320", "1e300"]
+    large = ["16777217", "9007199254740992", "9007199254740993", "9223372036854775295", "9223372036854775807", "9" * 38]
     scattered = [str(round(drawn.uniform(-(10**digits), 10**digits), drawn.randint(0, 8))) for digits in range(1, 12)]
     return [*plain, *large, *scattered, "NaN", "Infinity", "-Infinity", None]
 
@@ -157,7 +158,8 @@ def test_keys_that_spark_groups_together_are_in_one_group(spark, values):
         assert may_meet(types[one], types[other])
         both = frame.selectExpr(f"{one} k", f"g{one[1:]} g").union(frame.selectExpr(f"{other} k", f"g{other[1:]} g"))
         groups = both.groupBy("k").agg(F.count_distinct("g").alias("groups"))
-        apart.append(groups.agg(F.lit(str(pair)).alias("pair"), F.count_if(F.col("groups") > 1).alias("apart"), F.count("*").alias("keys")))
+        found = [F.lit(str(pair)).alias("pair"), F.count_if(F.col("groups") > 1).alias("apart"), F.count("*").alias("keys")]
+        apart.append(groups.agg(*found))
     rows = [row for some in apart for row in some.collect()]
     assert all(row["keys"] > 1 for row in rows)
     assert [row["pair"] for row in rows if row["apart"]] == []

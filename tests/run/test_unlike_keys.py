@@ -1,4 +1,4 @@
-"""Keyed joins over keys that are equal to Spark and of different types: every row meets its partners, or the join is refused."""
+"""Keyed joins over keys that are equal to Spark and of different types: rows meet, or the join is refused."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ Keys that Spark takes for equal have to fall into one group. For types that may 
   1.4 of decimal(38,10) equals 1 of decimal(38,0). Whole numbers stand for decimals there.
 * A float and a whole number are compared as doubles, but as floats where ANSI mode is off.
 * A date or a time without a zone equals another timestamp in one session's time zone and not in the next one's.
-* Strings are cast to what they are compared with, and with another collation than UTF8_BINARY can be equal without being alike.
+* A string is cast to what it is compared with. In other collations than UTF8_BINARY strings can be equal and not alike.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ EXACT_IN_FLOAT = 5  # digits of the whole numbers of which every one is a float
 
 
 class KeyKind(Enum):
-    """Kinds that are compared as they are; of two kinds, the one further up is the one that is better cast to the other."""
+    """Kinds of values. Of two that may not meet, the one further up is better cast to the other."""
 
     STRING = auto()
     BOOLEAN = auto()
@@ -46,7 +46,7 @@ NUMBERS = frozenset({KeyKind.WHOLE, KeyKind.DECIMAL, KeyKind.FLOAT, KeyKind.DOUB
 
 @dataclass(frozen=True)
 class KeyType:
-    """``text`` is the type as Spark writes it; ``digits`` are those before the point. ``parts`` are the types inside a nested one."""
+    """``text`` is Spark's name of the type, ``digits`` are before the point, ``parts`` are the types in a nested one."""
 
     kind: KeyKind
     text: str

@@ -1,4 +1,4 @@
-"""Whether the keys of a keyed stage may be dealt to partitions: the same kinds of values in every input and in the output."""
+"""Whether a keyed stage may deal its keys to partitions: the same kinds of values in every input and in the output."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def key_problems(keys: Sequence[Key]) -> list[KeyProblem]:
 def _problems(columns: Sequence[KeyColumn]) -> Iterator[KeyProblem]:
     for column in columns:
         if not column.type.usable:
-            yield KeyProblem((str(column),), "values of that type can be equal without being alike", column.stage, _way_out(column))
+            why = "values of that type can be equal without being alike"
+            yield KeyProblem((str(column),), why, column.stage, _way_out(column))
     for one, other in combinations(columns, 2):
         if not may_meet(one.type, other.type):
             cast, target = _cast(one, other)

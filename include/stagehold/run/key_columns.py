@@ -34,7 +34,7 @@ KINDS = {
 
 
 def key_group(key: Sequence[str], schema: StructType, max_parallelism: int) -> Column:
-    """Key group of a row of a frame with these columns: xxhash64 over the canonical form of its key, modulo ``max_parallelism``."""
+    """Key group of a row in a frame with these columns: its key's canonical form, hashed."""
     from pyspark.sql import functions as F
 
     forms = [_canonical(F.col(quoted(column)), schema[column].dataType) for column in key]
@@ -72,7 +72,8 @@ def key_of(stage: str, key: Sequence[str], schema: StructType) -> Key:
     columns = schema.fieldNames()
     absent = [column for column in dict.fromkeys(key) if column not in columns]
     if absent:
-        raise StageContractBroken(stage, f"its output has no key column {', '.join(absent)}; it has {', '.join(columns)}")
+        reason = f"its output has no key column {', '.join(absent)}; it has {', '.join(columns)}"
+        raise StageContractBroken(stage, reason)
     return [KeyColumn(stage, column, key_type(schema[column].dataType)) for column in key]
 
 
@@ -116,7 +117,10 @@ def _kind_of_string(kind: DataType) -> KeyKind:
 
 
 def _canonical(column: Column, kind: DataType) -> Column:
-    """The form of a value that all values equal to it have. Hashing sees to zeros, NaN and intervals by itself, and skips NULL."""
+    """The form of a value that all values equal to it have.
+
+    Hashing sees to zeros, NaN and intervals by itself, and skips NULL.
+    """
     from pyspark.sql import functions as F
     from pyspark.sql import types as T
 
@@ -126,8 +130,9 @@ def _canonical(column: Column, kind: DataType) -> Column:
         case T.StringType() | T.CharType() | T.VarcharType():
             return F.rtrim(column)
         case T.StructType():
-            fields = [_canonical(column[field.name], field.dataType).alias(f"_{place}") for place, field in enumerate(kind.fields)]
-            return F.when(column.isNotNull(), F.struct(*fields))
+            forms = [_canonical(column[field.name], field.dataType) for field in kind.fields]
+            named = [form.alias(f"_{place}") for place, form in enumerate(forms)]
+            return F.when(column.isNotNull(), F.struct(*named))
         case T.ArrayType():
             return F.transform(column, lambda element: _canonical(element, kind.elementType))
     return column
