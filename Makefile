@@ -19,7 +19,7 @@ BROWSER := browser
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test test-fast test-spark test-airflow test-e2e test-browser lint up down status clean bench chaos lock FORCE
+.PHONY: help setup demo test test-fast test-spark test-airflow test-e2e test-browser lint docs up down status clean bench chaos lock FORCE
 unexport PYTHONDONTWRITEBYTECODE
 
 help: ## list these targets
@@ -52,6 +52,9 @@ lint: setup ## ruff, its formatter, and mypy
 	@$(BIN)/ruff check --quiet
 	@$(BIN)/ruff format --check --quiet
 	@$(BIN)/mypy
+
+docs: setup ## write docs/pipeline-reference.md from the form classes
+	@$(BIN)/python -m stagehold.model.spec_reference docs/pipeline-reference.md
 
 up: setup ## start Spark and Airflow on this machine
 	@$(BIN)/stagehold up

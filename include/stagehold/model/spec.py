@@ -111,9 +111,22 @@ class Output(SpecPart):
     """``file_bytes`` is about how large a partition's files may grow before another is begun."""
 
     type: OutputType = OutputType.BLOCKING
+    """`blocking`: stored, and kept while something needs it. `blocking_persistent`: a table of yours. `pipelined`: not
+    stored but computed along with its readers. `pipelined_bounded`: likewise, and kept by Spark for a second
+    reader. Without it: what `execution_mode` chooses, so a `forward` stage is fused with its reader.
+    Example: `type: blocking`"""
+
     table: str | None = None
+    """Name of the published table, as `schema.table`; for `blocking_persistent` only.
+    Example: `type: blocking_persistent, table: marts.totals`"""
+
     committer: CommitterKind = CommitterKind.STAGED
+    """Who makes the commits: `staged`, delta-rs of files that Spark wrote; `delta_spark`, Spark, which writes the rows
+    once more.
+    Example: `committer: delta_spark`"""
+
     file_bytes: ByteSize = 128 * MEGABYTE
+    """About how large a partition's file grows before another is begun. Example: `file_bytes: 64mb`"""
 
 
 class CheckpointSettings(SpecPart):
@@ -123,25 +136,62 @@ class CheckpointSettings(SpecPart):
     """
 
     interval: DurationOrAuto = timedelta(seconds=30)
+    """How long a wave should last, which is about how much work a kill may cost, and how often a checkpoint is taken.
+    `auto` weighs what a commit costs against how often attempts failed.
+    Example: `interval: auto`"""
+
     retained: Count = 1
+    """How many completed checkpoints are kept. Example: `retained: 3`"""
+
     min_pause: Duration = timedelta(0)
+    """Least time between the end of one checkpoint and the begin of the next. Example: `min_pause: 10s`"""
+
     timeout: PositiveDuration = timedelta(minutes=10)
+    """A checkpoint that takes longer is given up. Example: `timeout: 5min`"""
+
     tolerable_failures: int = Field(default=0, ge=0, strict=True)
+    """How many checkpoints in a row may fail before the run does. Example: `tolerable_failures: 2`"""
 
 
 class RestartSettings(SpecPart):
     """Parameters not used by the chosen strategy are refused by the loader."""
 
     strategy: RestartStrategy = RestartStrategy.EXPONENTIAL_DELAY
+    """`none`; `fixed-delay` with `attempts` and `delay`; `failure-rate` with `failures`, `interval` and `delay`;
+    `exponential-delay` with `initial`, `max`, `multiplier`, `jitter`, `reset_after` and `attempts`.
+    Example: `strategy: none`"""
+
     attempts: int | None = Field(default=None, ge=0, strict=True)
+    """How many restarts there may be. Without it: 1 with `fixed-delay`, no limit of its own with `exponential-delay`.
+    Example: `strategy: fixed-delay, attempts: 3`"""
+
     delay: Duration | None = None
+    """How long to wait before each restart. Without it: 1s.
+    Example: `strategy: fixed-delay, attempts: 3, delay: 10s`"""
+
     failures: Count | None = None
+    """More failures than this within `interval` end the run. Without it: 1.
+    Example: `strategy: failure-rate, failures: 3, interval: 1h`"""
+
     interval: PositiveDuration | None = None
+    """The time in which failures are counted. Without it: 1min.
+    Example: `strategy: failure-rate, failures: 3, interval: 1h`"""
+
     initial: PositiveDuration | None = None
+    """The first delay. Without it: 1s. Example: `initial: 5s`"""
+
     max: PositiveDuration | None = None
+    """The longest delay. Without it: 1min. Example: `max: 10min`"""
+
     multiplier: float | None = Field(default=None, ge=1, strict=True)
+    """By how much each delay is longer than the last. Without it: 1.5. Example: `multiplier: 2.0`"""
+
     jitter: float | None = Field(default=None, ge=0, le=1, strict=True)
+    """The share by which a delay is shortened or lengthened at random. Without it: 0.1. Example: `jitter: 0.2`"""
+
     reset_after: PositiveDuration | None = None
+    """A run that was well for so long begins again with the first delay and counts from nothing. Without it: 1h.
+    Example: `reset_after: 30min`"""
 
 
 class FailureDeclaration(SpecPart):
@@ -151,8 +201,17 @@ class FailureDeclaration(SpecPart):
     """
 
     error: str | None = None
+    """Class of the error, as `module:Class`; its subclasses count, and so does what a Python worker of Spark raised.
+    Example: `error: "builtins:KeyError", class: recoverable`"""
+
     text: str | None = None
+    """A pattern that is searched for in the text of the error, in either case. With `error`, both have to fit.
+    Example: `text: "quota exceeded", class: environment`"""
+
     kind: FailureClass
+    """What such a failure means: `non_recoverable` ends the run at once, `recoverable` and `environment` restart it.
+    Needed.
+    Example: `error: "builtins:KeyError", class: non_recoverable`"""
 
 
 class Speculation(SpecPart):
@@ -163,9 +222,16 @@ class Speculation(SpecPart):
     """
 
     finished_share: float = Field(default=0.75, ge=0, le=1, strict=True)
+    """How large a share of the tasks must have finished before any counts as slow. Example: `finished_share: 0.5`"""
+
     multiplier: float = Field(default=1.5, ge=1, strict=True)
+    """Slow is what takes so many times the median of those. Example: `multiplier: 2.0`"""
+
     least_seconds: float = Field(default=60, ge=0, strict=True)
+    """Nothing counts as slow before so many seconds. Example: `least_seconds: 120`"""
+
     attempts_at_a_time: int = Field(default=2, ge=2, strict=True)
+    """How many attempts may work on one share at a time, with the slow one. Example: `attempts_at_a_time: 3`"""
 
 
 class Stage(SpecPart):
