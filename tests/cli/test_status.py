@@ -1,14 +1,15 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 
 import pytest
-from tests.ledger.samples import CELL, attempt, event, gate_result, record, run
+from tests.ledger.samples import CELL, START, attempt, event, gate_result, record, run
 from typer.testing import CliRunner
 
 from stagehold.cli.main import app
 from stagehold.ledger import Ledger
-from stagehold.model.records import AttemptState, Cell, FailureClass, PartitionState, RunState
+from stagehold.model.records import AttemptState, Cell, FailureClass, PartitionState, Restore, RunState
 
 
 @pytest.fixture
@@ -69,7 +70,7 @@ def test_a_run_is_shown_with_its_stages_attempts_failures_and_events(failed_run)
 
 def test_a_runs_document_counts_what_is_readable_and_whose_it_is(failed_run):
     document = json.loads(invoke("run-1", "--json"))
-    assert list(document) == ["run", "stages", "attempts", "gate_failures", "events"]
+    assert list(document) == ["run", "restores", "stages", "attempts", "gate_failures", "events"]
     assert document["run"]["started_at"] == "2024-01-02T03:05:05.678901+00:00"
     assert document["stages"] == [
         {"stage": "joined", "consumable": 2, "blocked": 1, "released": 0, "made_by_run": 1, "rows": 20, "bytes": 2000},
@@ -78,6 +79,17 @@ def test_a_runs_document_counts_what_is_readable_and_whose_it_is(failed_run):
     assert [(one["region"], one["epoch"], one["state"]) for one in document["attempts"]] == [("joined", 1, "failed")]
     assert [(one["stage"], one["partition"], one["expectation"]) for one in document["gate_failures"]] == [("joined", 2, "no nulls")]
     assert [one["text"] for one in document["events"]] == ["took over from [red]nobody"]
+
+
+def test_a_run_shows_the_restores_that_were_asked_of_it(failed_run, ledger):
+    for hour, identity in enumerate(("first", "second")):
+        ledger.restores.ask(Restore("run-1", identity, "joined", START + timedelta(hours=hour)))
+    ledger.restores.fulfil(ledger.restores.get("run-1", "first"))
+    lines = [line.split() for line in invoke("run-1").splitlines() if "joined" in line][:2]
+    assert lines[0] == ["joined", "2024-01-02", "04:04:05", "not", "yet"]
+    assert lines[1][:3] == ["joined", "2024-01-02", "03:04:05"]
+    assert "not yet" not in " ".join(lines[1])
+    assert [one["identity"] for one in json.loads(invoke("run-1", "--json"))["restores"]] == ["second", "first"]
 
 
 def test_a_run_that_did_nothing_yet_is_one_line_and_a_hint(ledger):

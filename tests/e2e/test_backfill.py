@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from deltalake import DeltaTable
@@ -102,7 +103,11 @@ def test_a_backfill_that_failed_half_way_is_resumed_from_what_it_had_computed(st
     stack.inject(Point.AFTER_RECORD, "orders_by_customer", 0, FaultAction.FAIL)
     backfill(stack, {"restore_from_stage": "orders"})
     (failed,) = [date for date, state in states(stack).items() if state == "failed"]
-    stack.resume(DagRun(PIPELINE, dag_run(failed), ""))
+    with ThreadPoolExecutor(3) as presses:
+        answers = [presses.submit(stack.airflow.resume, PIPELINE, dag_run(failed)) for _ in range(3)]
+    refusals = [error for answer in answers if (error := answer.exception())]
+    assert [getattr(error, "status", error) for error in refusals] == [409, 409]  # one of three at once is carried out
+    assert states(stack)[failed] == "success"
     assert computed(stack) == [(customer, orders + 2, result + 2) for customer, orders, result in before]
     assert published(stack, failed) == ran(failed)
 

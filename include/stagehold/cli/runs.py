@@ -10,7 +10,7 @@ import typer
 
 from stagehold.cli.output import moment, print_document, print_table
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import Attempt, Event, GateResult, PartitionRecord, PartitionState, Run
+from stagehold.model.records import Attempt, Event, GateResult, PartitionRecord, PartitionState, Restore, Run
 
 SHOWN_RUNS = 20
 SHOWN_EVENTS = 10
@@ -38,6 +38,7 @@ class RunReport:
     attempts: tuple[Attempt, ...]
     failures: tuple[GateResult, ...]
     events: tuple[Event, ...]
+    restores: tuple[Restore, ...]
 
 
 def recent_runs_document(ledger: Ledger) -> dict[str, Any]:
@@ -71,6 +72,7 @@ def report_of(run_id: str, ledger: Ledger) -> RunReport:
         attempts=ledger.attempts.of_run(run_id),
         failures=tuple(_failures(newest, ledger)),
         events=ledger.events.of_run(run_id),
+        restores=ledger.restores.of_run(run_id),
     )
 
 
@@ -97,6 +99,7 @@ def _failures(newest: Mapping[str, Sequence[PartitionRecord]], ledger: Ledger) -
 def _document(report: RunReport) -> dict[str, Any]:
     return {
         "run": asdict(report.run),
+        "restores": [asdict(restore) for restore in report.restores],
         "stages": [asdict(stage) for stage in report.stages],
         "attempts": [asdict(attempt) for attempt in report.attempts],
         "gate_failures": [_failure_document(failure) for failure in report.failures],
@@ -115,6 +118,8 @@ def _print_report(report: RunReport) -> None:
     typer.echo(
         f"{run.run_id}: {run.pipeline} for {run.interval}, {run.state}, by {run.launcher}, started {moment(run.started_at)}{ended} (UTC)"
     )
+    if report.restores:
+        print_table("Restores that were asked for", ("from stage", "asked", "all computed"), map(_restore_cells, report.restores))
     if report.stages:
         print_table(
             "Stages", ("stage", "consumable", "of this run", "blocked", "released", "rows", "size"), map(_stage_cells, report.stages)
@@ -130,6 +135,10 @@ def _print_report(report: RunReport) -> None:
 
 def _run_cells(run: Run) -> tuple[str, ...]:
     return run.pipeline, run.interval, run.state, run.launcher, moment(run.started_at), moment(run.ended_at), run.run_id
+
+
+def _restore_cells(restore: Restore) -> tuple[str, ...]:
+    return restore.stage, moment(restore.requested_at), moment(restore.fulfilled_at) or "not yet"
 
 
 def _stage_cells(stage: StageCount) -> tuple[str, ...]:
