@@ -100,7 +100,7 @@ def test_each_backfill_computes_again_what_it_restores_and_a_clear_or_resume_doe
 
 def test_a_backfill_that_failed_half_way_is_resumed_from_what_it_had_computed(stack: Stack, ran) -> None:
     before = computed(stack)
-    stack.inject(Point.AFTER_RECORD, "orders_by_customer", 0, FaultAction.FAIL)
+    stack.inject(Point.AFTER_RECORD, "orders_by_customer", 1, FaultAction.FAIL)
     backfill(stack, {"restore_from_stage": "orders"})
     (failed,) = [date for date, state in states(stack).items() if state == "failed"]
     with ThreadPoolExecutor(3) as presses:

@@ -136,7 +136,7 @@ def test_restore_from_a_stage_takes_the_earlier_ones_as_they_are(bench):
 def test_a_restore_that_failed_half_way_is_resumed_from_what_it_had_computed(bench):
     bench.run()
     before = bench.epochs("by_colour")
-    bench.inject(Point.AFTER_RECORD, "by_colour", 0, FaultAction.FAIL)
+    bench.inject(Point.AFTER_RECORD, "by_colour", 1, FaultAction.FAIL)
     assert bench.run("--restore-from-stage", "by_colour", "--run-id", "half").code == 1
     anew = sum(now > then for now, then in zip(bench.epochs("by_colour"), before, strict=True))
     assert 0 < anew < 4
