@@ -20,6 +20,8 @@
     |   +-- UnknownName           a pipeline, stage, run or partition that does not exist
     |   +-- StageContractBroken   a stage function returned something the runner cannot commit
     |   +-- KeyTypesUnlike        keys that are equal to Spark could be in different partitions of a keyed stage
+    |   +-- KeyMayBeNull          an outer join leaves a stage's key empty in some rows
+    |   +-- StrayKey              a stage gave a row the key of another partition than it computed
     |   +-- NotDeterministic      a stage may give other data from the same input, and its pipeline forbids that
     |   +-- SourceMissing         a source path matches no file
     |   +-- SourceUnusable        a source cannot be read as it is declared
@@ -331,6 +333,35 @@ class KeyTypesUnlike(Terminal):
             f"Stage {stage} cannot be computed by its key: rows with equal keys could be in different partitions and would not meet.\n"
             f"{lines}\nNothing of it was computed, and what was recorded before stays safe to read. Change the columns as said, then run "
             "`stagehold resume`."
+        )
+
+
+class KeyMayBeNull(Terminal):
+    """Key columns of a stage's output come from the side of an outer join that has no row for some keys; ``cures`` by column."""
+
+    def __init__(self, stage: str, cures: Mapping[str, str]) -> None:
+        self.stage, self.cures = stage, dict(cures)
+        lines = "\n".join(f"  {cure}" for cure in self.cures.values())
+        super().__init__(
+            f"Stage {stage} cannot be computed: its key column {', '.join(self.cures)} comes from a side of an outer join that has no row "
+            "for some keys. There it is null, so such rows would belong to the partition of the null key, whichever partition made them. "
+            "Nothing of it was computed, and what was recorded before stays safe to read. "
+            f"Take the key from whichever side has it:\n{lines}\nThen run `stagehold resume`."
+        )
+
+
+class StrayKey(Terminal):
+    """A row's key belongs to another partition than the one whose keys the function was given. ``key`` is in text, None for null."""
+
+    def __init__(self, stage: str, key: Mapping[str, str | None], *, computed: int, belongs: int) -> None:
+        self.stage, self.key, self.computed, self.belongs = stage, dict(key), computed, belongs
+        shown = ", ".join(f"{column} = {'null' if text is None else text!r}" for column, text in self.key.items())
+        super().__init__(
+            f"Stage {stage} gave partition {computed} a row with {shown}, which belongs to partition {belongs}: so its key "
+            f"({', '.join(self.key)}) is not the one that its inputs are exchanged by. "
+            "Nothing of this wave was published, and what was recorded before stays safe to read. "
+            "Have its function pass the key on as it was given (after an outer join: F.coalesce of both sides' keys), or name the column "
+            "that holds it under the stage's `key`. Then run `stagehold resume`."
         )
 
 

@@ -6,7 +6,8 @@ A stage function is called as ``function(ctx, **frames)`` and returns one frame:
   per input, each called like the stage it comes from, in any order. The loader refuses a function with others.
 * Frames hold only what the partitions in ``ctx.partitions`` may see: one partition's rows for a source and for
   ``forward`` inputs, the wave's key groups for ``keyed`` ones, everything for ``broadcast`` and ``gather``. A function that
-  makes its rows one by one and does not ask for ``ctx.partitions`` may be given many partitions' rows: it cannot tell.
+  makes its rows one by one and does not ask for ``ctx.partitions`` may be given many partitions' rows: it cannot tell. One that
+  does not keep the keys of ``keyed`` inputs apart, or asks, is called for one partition at a time.
 * The same frames, context and code must give the same rows, in any order: no clock, no unseeded random source, sums
   of decimals rather than of doubles, a total order wherever rows are ranked or cut off.
 * It builds the frame and leaves acting on it to the caller: no write, no cache that outlives the call.
@@ -33,8 +34,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 class StageContext:
     """The facts a stage may depend on, so that it needs neither the clock nor a random source.
 
-    ``partitions`` are the ids computed by this call: one for source splits and ``forward`` inputs, those of the
-    wave for ``keyed`` ones. ``seed`` is the same for every attempt of the same stage and interval.
+    ``partitions`` are the ids computed by this call: one, unless the stage is ``per_wave``. ``seed`` is the same for
+    every attempt of the same stage and interval.
     """
 
     pipeline: str

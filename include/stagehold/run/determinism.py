@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from stagehold.model.code_calls import calls_of
 from stagehold.model.spec import DeterminismPolicy, Stage
 from stagehold.plan.nondeterminism import Finding, Kind, findings
-from stagehold.run.frames import FrameBuilder, StageCall
+from stagehold.run.frames import FrameBuilder
 from stagehold.run.spark_plan import read_plan, with_types
+from stagehold.run.stage_call import StageCall
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType

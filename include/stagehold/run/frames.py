@@ -22,13 +22,16 @@ from stagehold.model.key_groups import group_column, range_of
 from stagehold.model.records import PartitionRecord
 from stagehold.model.spec import Exchange, Input, OutputType, Pipeline, Stage
 from stagehold.plan.fusion import is_divisible
+from stagehold.plan.isolation.verdict import Isolation
 from stagehold.plan.key_checks import Key
 from stagehold.plan.resume import Action, Decision
 from stagehold.run.intermediates import Intermediates
+from stagehold.run.isolation import at_home, given_input, judged, marked
 from stagehold.run.key_columns import in_groups, key_group, key_of, partition_of_key, refuse_unlike_keys
 from stagehold.run.row_wise import WatchedContext, is_row_wise
 from stagehold.run.source_frames import SourceFrames
 from stagehold.run.sources import Sources
+from stagehold.run.stage_call import StageCall
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -40,15 +43,6 @@ MARK = f"{PARTITION}_mark"
 
 
 @dataclass(frozen=True)
-class StageCall:
-    """One call of a stage's function: what it was given and what it returned."""
-
-    partitions: tuple[int, ...]
-    inputs: tuple[DataFrame, ...]
-    frame: DataFrame
-
-
-@dataclass(frozen=True)
 class FrameBuilder:
     """Builds frames for one region attempt. ``decisions`` hold the records to read, by stage.
 
@@ -56,6 +50,7 @@ class FrameBuilder:
     stage, by `check`; never per partition, wave or input.
 
     ``calls`` keeps each function's first call, and the second if it was for the same partitions: enough to compare them.
+    ``isolations`` say of each keyed stage that was called so far, whether a wave's partitions may share a call.
     """
 
     spark: SparkSession
@@ -66,6 +61,7 @@ class FrameBuilder:
     project: str
     intermediates: Intermediates
     calls: dict[str, list[StageCall]] = field(default_factory=dict)
+    isolations: dict[str, Isolation] = field(default_factory=dict)
     _schemas: dict[str, StructType] = field(default_factory=dict)
     _keys: dict[str, list[Key]] = field(default_factory=dict)
     _source_frames: dict[str, SourceFrames] = field(default_factory=dict)
@@ -76,6 +72,7 @@ class FrameBuilder:
 
         :raises StageContractBroken: it returns no frame, takes reserved names, or lacks a column that is needed.
         :raises KeyTypesUnlike: rows with equal keys could be in different partitions, of it or of its keyed readers.
+        :raises KeyMayBeNull: its rows would belong to none of the partitions that make them.
         """
         if not is_stage(self._function(stage)):
             raise StageContractBroken(stage.name, f"{stage.job} is no stage function; put @stage on it")
@@ -93,7 +90,7 @@ class FrameBuilder:
         for reader, edge in self._keyed_readers(stage):
             refuse_unlike_keys(reader.name, [key_of(stage.name, edge.key, schema)])
         if _is_keyed(stage):
-            self._refuse_unlike_output(stage, frame)
+            self._isolation(stage, partition)
         return self._output_schema(stage, schema)
 
     def _schema(self, stage: Stage, frame: DataFrame, partition: int) -> StructType:
@@ -148,16 +145,36 @@ class FrameBuilder:
     def _computed(self, stage: Stage, partitions: tuple[int, ...]) -> DataFrame:
 
         if _is_keyed(stage):
-            frame = self._call(stage, partitions)
-            schema = self._refuse_unlike_output(stage, frame)
-            partition = partition_of_key(stage.key, schema, partitions=stage.partitions, max_parallelism=stage.max_parallelism)
-            return frame.withColumn(PARTITION, partition)
+            return self._keyed(stage, partitions)
         if stage.per_wave:
             return self._call(stage, partitions, keep_partition=True)
         if len(partitions) > 1 and stage.name in self._row_wise:
             starts = range(0, len(partitions), MOST_AT_ONCE)
             return _union([self._many(stage, partitions[start : start + MOST_AT_ONCE]) for start in starts])
         return self._one_by_one(stage, partitions)
+
+    def _keyed(self, stage: Stage, partitions: tuple[int, ...]) -> DataFrame:
+        """Rows by their keys; one call for each partition, unless the plan shows that several make the same of their rows."""
+        from pyspark.sql import functions as F
+
+        isolation = self._isolation(stage, partitions[0])
+        belongs = partition_of_key(stage.key, self._schemas[stage.name], partitions=stage.partitions, max_parallelism=stage.max_parallelism)
+        if isolation.together:
+            return self._call(stage, partitions).withColumn(PARTITION, belongs)
+        frames = [(one, self._call(stage, (one,))) for one in partitions]
+        return _union([frame.where(at_home(stage, one, belongs)).withColumn(PARTITION, F.lit(one)) for one, frame in frames])
+
+    def _isolation(self, stage: Stage, partition: int) -> Isolation:
+        """Found once for each keyed stage, from the first call of its function, and whether its key may meet those of its inputs."""
+        if stage.name not in self.isolations:
+            if stage.name not in self.calls:
+                self._call(stage, (partition,))
+            call = self.calls[stage.name][0]
+            schema, keys = self._columns_of(stage, call.frame), self._keys[stage.name]
+            refuse_unlike_keys(stage.name, [*keys, key_of(stage.name, stage.key, schema)])
+            given = [given_input(edge, keys) for edge in stage.inputs]
+            self.isolations[stage.name] = judged(stage, call, given, schema.fieldNames())
+        return self.isolations[stage.name]
 
     def _one_by_one(self, stage: Stage, partitions: tuple[int, ...]) -> DataFrame:
         from pyspark.sql import functions as F
@@ -202,20 +219,14 @@ class FrameBuilder:
             self._schemas[stage.name] = frame.schema
         return self._schemas[stage.name]
 
-    def _refuse_unlike_output(self, stage: Stage, frame: DataFrame) -> StructType:
-        """The columns of a keyed stage's frame, whose key is one that may meet those of its inputs."""
-        schema = self._columns_of(stage, frame)
-        refuse_unlike_keys(stage.name, [*self._keys[stage.name], key_of(stage.name, stage.key, schema)])
-        return schema
-
     def _call(self, stage: Stage, partitions: tuple[int, ...], *, keep_partition: bool = False) -> DataFrame:
         """Call the stage's function with its inputs for ``partitions``."""
         arguments = self._arguments(stage, partitions, keep_partition=keep_partition)
-        frame = self._function(stage)(self.context(stage, partitions), **arguments)
+        call = StageCall.make(self.spark, self._function(stage), self.context(stage, partitions), arguments)
         known = self.calls.setdefault(stage.name, [])
-        if len(known) < 2 and all(call.partitions == partitions for call in known):
-            known.append(StageCall(partitions, tuple(arguments.values()), frame))
-        return frame
+        if len(known) < 2 and all(one.partitions == partitions for one in known):
+            known.append(call)
+        return call.frame
 
     def _function(self, stage: Stage) -> Callable[..., DataFrame]:
         if self.project not in sys.path:
@@ -230,7 +241,7 @@ class FrameBuilder:
         given = {edge.stage: self._input(stage, edge, partitions, keys, keep_partition=keep_partition) for edge in stage.inputs}
         refuse_unlike_keys(stage.name, keys)
         self._keys[stage.name] = keys
-        return given
+        return marked(given) if _is_keyed(stage) else given
 
     def _source(self, stage: Stage, partitions: tuple[int, ...], *, keep_partition: bool) -> DataFrame:
         from pyspark.sql import functions as F

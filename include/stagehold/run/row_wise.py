@@ -31,7 +31,7 @@ BEYOND_THE_ROW = re.compile(r"\b(over|select)\b", re.IGNORECASE)
 
 
 class WatchedContext(StageContext):
-    """A context that knows whether the function asked for which partitions it is called."""
+    """A context that knows whether the function asked for which partitions it is called, or sent it to where nobody sees that."""
 
     asked: bool = False
 
@@ -40,7 +40,7 @@ class WatchedContext(StageContext):
         return cls(**vars(context))
 
     def __getattribute__(self, name: str) -> Any:
-        if name == "partitions":
+        if name in ("partitions", "__reduce_ex__"):
             object.__setattr__(self, "asked", True)
         return super().__getattribute__(name)
 

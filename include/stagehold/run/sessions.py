@@ -31,6 +31,8 @@ OWN_EXECUTORS = "spark.sql.artifact.isolation.enabled"
 # Spark 4.2.0 tells a Python worker of an Arrow UDF above a columnar scan its input in a form that the worker misreads (SPARK-58241):
 # both then wait for each other for ever. Python UDFs use Arrow by default, and scans of Parquet are columnar.
 COLUMNAR_UDF_INPUT = "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled"
+# Plans are read (`run/isolation.py`), and by default Spark leaves columns out of what it prints.
+WHOLE_PLANS = "spark.sql.debug.maxToStringFields"
 # What measuring brings together is a few rows for each file: planning it anew in the middle, and more than one task, only cost time.
 FEW_ROWS = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "1"}
 
@@ -151,6 +153,7 @@ def _make(settings: Settings, session_id: str) -> None:
         conf = RuntimeConf(model)
         conf.set(ALWAYS_OWN_CLASSES, "false")
         conf.set(COLUMNAR_UDF_INPUT, "false")
+        conf.set(WHOLE_PLANS, str(2**31 - 1))
         _clone(model, session_id)
         for name, text in {OWN_EXECUTORS: "false", **FEW_ROWS}.items():
             conf.set(name, text)

@@ -29,6 +29,7 @@ from stagehold.lake.wave_commit import CommittedPartition, WaveCommit
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, DataFile, Event, GateResult, PartitionRecord, PartitionState
 from stagehold.model.spec import Stage
+from stagehold.plan.isolation.verdict import apart_text
 from stagehold.plan.reproduction import remark
 from stagehold.plan.resume import Action, Decision
 from stagehold.plan.skew import skew_text, skewed
@@ -99,10 +100,13 @@ class StageRunner:
         return wave
 
     def _guard(self, partition: int, schema: StructType) -> None:
-        """Say, once per attempt, what may come out different next time."""
+        """Say, once per attempt, what may come out different next time, and why a wave is not computed by one call."""
         found = inspect(self.frames, self.stage, partition, schema)
         for one in found:
             self._warn("not deterministic", str(one))
+        for name, isolation in self.frames.isolations.items():
+            if not isolation.together:
+                self._warn("called apart", apart_text(name, isolation))
         refused = [str(one) for one in found if one.refused]
         if refused:
             raise NotDeterministic(self.stage.name, refused)

@@ -1,0 +1,87 @@
+"""What is known of the attributes of a plan: every column has a number in it, which stays when it is passed on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+from stagehold.plan.isolation.carriers import Carriers, Ids
+from stagehold.plan.isolation.tree import Named, Operand, function_before, named, operands, results
+
+DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
+DECIMAL = re.compile(r"decimal\((?P<precision>\d+),(?P<scale>\d+)\)")
+
+
+class Attributes:
+    """Their names, their types as far as they are known, and what to call them to people, collected from the leaves up."""
+
+    def __init__(self) -> None:
+        self._names: dict[int, str] = {}
+        self._types: dict[int, str] = {}
+        self._shown: dict[int, str] = {}
+        self._cures: dict[int, tuple[str, ...]] = {}
+
+    def learn(self, attribute: int, name: str, *, kind: str = "", shown: str = "") -> None:
+        self._names.setdefault(attribute, name)
+        self._types.setdefault(attribute, kind)
+        self._shown.setdefault(attribute, shown or name)
+
+    def listed(self, texts: Iterable[str]) -> tuple[int, ...]:
+        """Attributes that an operator makes by itself."""
+        made = [named(one) for one in texts]
+        for one in made:
+            self.learn(one.id, one.name)
+        return tuple(one.id for one in made)
+
+    def made(self, one: Named) -> Ids:
+        """Of which attributes an element of a projection is the first that is not null."""
+        parts = operands(one.expression)
+        kinds = [(self._types.get(part.id, ""), *part.casts)[-1] for part in parts]
+        shown = self._shown.get(parts[0].id, "") if len(parts) == 1 else ""
+        self.learn(one.id, one.name, kind=kinds[0] if kinds else "", shown=shown)
+        if len(parts) == 1 and parts[0].id in self._cures:
+            self._cures.setdefault(one.id, self._cures[parts[0].id])
+        return self.sources(parts)
+
+    def again(self, new: int, old: int) -> None:
+        """``new`` is ``old`` in a second copy of the same plan."""
+        self._types[new], self._shown[new] = self._types.get(old, ""), self._shown.get(old, "")
+
+    def sources(self, parts: Sequence[Operand]) -> Ids:
+        """The attributes of which an expression is the first that is not null; none if it may be anything else."""
+        return frozenset(one.id for one in parts) if all(map(self._is_itself, parts)) else frozenset()
+
+    def may_be_null(self, carriers: Carriers) -> None:
+        """Remember of what the key could be made where these are all at hand, since a projection may drop one that is needed."""
+        for one in carriers.members:
+            best = min(carriers.complete, key=lambda some: (one not in some, len(some), sorted(some)), default=Ids())
+            self._cures.setdefault(one, tuple(dict.fromkeys(self._shown.get(part, "") for part in (one, *sorted(best - {one})))))
+
+    def cure(self, attribute: int) -> tuple[str, ...]:
+        """Columns of which the first that is not null is the key, for an attribute that is the key or null."""
+        return self._cures.get(attribute, ())
+
+    def functions(self, texts: Iterable[str]) -> frozenset[str]:
+        """Names of the Python functions that are called: a call has a number like an attribute, and nothing makes that attribute."""
+        found = (function_before(text, place) for text in texts for place, number in results(text) if number not in self._names)
+        return frozenset(found)
+
+    def _is_itself(self, one: Operand) -> bool:
+        kinds = (self._types.get(one.id, ""), *one.casts)
+        known = self._names.get(one.id, "").casefold() == one.name.casefold()
+        return known and all(keeps_group(before, after) for before, after in pairwise(kinds))
+
+
+def keeps_group(before: str, after: str) -> bool:
+    """Whether a cast leaves each key in its group, and makes equal only what is in one: groups are dealt by the number as a double."""
+    if after in ("double", before):
+        return before in DIGITS or before in ("float", "double") or DECIMAL.fullmatch(before) is not None
+    (whole, scale), (room, places) = _digits(before), _digits(after)
+    return 0 < whole <= room and scale <= places
+
+
+def _digits(kind: str) -> tuple[int, int]:
+    """Before and after the point; none of a type that is not exact."""
+    found = DECIMAL.fullmatch(kind)
+    return (int(found["precision"]) - int(found["scale"]), int(found["scale"])) if found else (DIGITS.get(kind, 0), 0)

@@ -1,0 +1,95 @@
+"""What a join makes of two relations of which at least one depends on which partitions are computed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stagehold.plan.isolation.carriers import Carriers, Ids, either, side_by_side
+
+Key = tuple[Carriers, ...]
+Pair = tuple[Ids, str, Ids]  # both sides of an equality and its sign; nothing known of a side is an empty set
+
+
+@dataclass(frozen=True)
+class Join:
+    """``left`` and ``right`` are None where a side is the same in every call."""
+
+    kind: str
+    left: Key | None
+    right: Key | None
+    pairs: tuple[Pair, ...]
+
+
+@dataclass(frozen=True)
+class Joined:
+    """``mixes``: rows of different keys may meet, or rows come out that belong to no key."""
+
+    key: Key | None
+    mixes: bool = False
+
+
+def joined(join: Join) -> Joined:
+    if join.left is None and join.right is None:
+        return Joined(None)
+    if join.right is None:
+        return _with_constant(join, join.left or (), kept=("Inner", "Cross", "LeftOuter", "LeftSemi", "LeftAnti"))
+    if join.left is None:
+        return _with_constant(join, join.right, kept=("Inner", "Cross", "RightOuter"))
+    columns = list(zip(join.left, join.right, strict=True))
+    met = all(any(_meet(pair, left, right) for pair in join.pairs) for left, right in columns)
+    if join.kind not in ("Inner", "Cross", "LeftOuter", "RightOuter", "FullOuter", "LeftSemi", "LeftAnti"):
+        return Joined(tuple(Carriers() for _ in columns), mixes=True)
+    return Joined(tuple(_of_both(join, left, right) for left, right in columns), mixes=not met)
+
+
+def _meet(pair: Pair, left: Carriers, right: Carriers) -> bool:
+    """Whether the equality makes rows of one key meet only. Null equals nothing, so `=` needs no more than members."""
+    first, sign, second = pair
+    return any(_compares(one, sign, left) and _compares(other, sign, right) for one, other in ((first, second), (second, first)))
+
+
+def _compares(side: Ids, sign: str, carriers: Carriers) -> bool:
+    return carriers.tells(side) if sign == "<=>" else bool(side) and side <= carriers.members
+
+
+def _of_both(join: Join, left: Carriers, right: Carriers) -> Carriers:
+    everything = left.members | right.members
+    match join.kind:
+        case "LeftSemi":
+            return _present(left, join.pairs)
+        case "LeftAnti":
+            return left
+        case "LeftOuter":
+            return Carriers(everything, left.complete)
+        case "RightOuter":
+            return Carriers(everything, right.complete)
+        case "FullOuter":
+            return either(left, right)
+    return _present(side_by_side(left, right), join.pairs)
+
+
+def _present(carriers: Carriers, pairs: tuple[Pair, ...]) -> Carriers:
+    """What was compared by `=` is not null in the rows that are left."""
+    for first, sign, second in pairs:
+        for side in (first, second):
+            if sign == "=" and len(side) == 1:
+                carriers = carriers.never_null(next(iter(side)))
+    return carriers
+
+
+def _with_constant(join: Join, key: Key, *, kept: tuple[str, ...]) -> Joined:
+    """One side is the same in every call: fine, unless its rows also come out without any of the other's."""
+    if join.kind in ("Inner", "Cross"):
+        return Joined(tuple(_present(_equated(one, join.pairs), join.pairs) for one in key))
+    if join.kind in kept:
+        return Joined(key)
+    return Joined(tuple(one.partly_null() for one in key), mixes=True)
+
+
+def _equated(carriers: Carriers, pairs: tuple[Pair, ...]) -> Carriers:
+    """A column of the constant side that equals the key is the key."""
+    for first, sign, second in pairs:
+        for one, other in ((first, second), (second, first)):
+            if sign == "=" and one and one <= carriers.members and len(other) == 1:
+                carriers = side_by_side(carriers, Carriers.of(next(iter(other))))
+    return carriers
