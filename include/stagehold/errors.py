@@ -26,6 +26,7 @@
     |   +-- SourceMissing         a source path matches no file
     |   +-- SourceUnusable        a source cannot be read as it is declared
     |   +-- SourceChanged         something that a source has read is not what it was
+    |   +-- CodeUnusable          the code of a pipeline is sure to fail as soon as it is imported
     |   +-- CommitterRefused      a lake where commits by delta-spark would get lost
     |   +-- TableSchemaConflict   a published table cannot take the columns a stage now has
     |   +-- GateBlocked           a gate said no; the data has to change first
@@ -265,6 +266,22 @@ class UnknownName(Terminal):
     def __init__(self, kind: str, given: str, known: Sequence[str]) -> None:
         self.kind, self.given, self.known = kind, given, tuple(known)
         super().__init__(f"There is no {kind} {given!r}. Known: {', '.join(self.known) or 'none'}.")
+
+
+class CodeUnusable(Terminal):
+    """Code that stages run cannot be imported; ``problems`` say for each stage where, and why."""
+
+    def __init__(self, pipeline: str, problems: Mapping[str, Sequence[str]]) -> None:
+        self.pipeline, self.problems = pipeline, {stage: tuple(found) for stage, found in problems.items()}
+        stages: dict[str, list[str]] = {}
+        for stage, found in self.problems.items():
+            for problem in found:
+                stages.setdefault(problem, []).append(stage)
+        lines = "\n".join(f"  {problem} ({', '.join(names)})" for problem, names in stages.items())
+        super().__init__(
+            f"Pipeline {pipeline} cannot run: its code has {len(stages)} problem(s).\n{lines}\n"
+            "Nothing was run, and what was recorded stays safe to read. Mend the code and run the command again."
+        )
 
 
 class SourceMissing(Terminal):

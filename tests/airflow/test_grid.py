@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from stagehold.airflow.grid import CellState, RunFacts, run_grid
+from stagehold.airflow.grid import CellState, RunFacts, resume_preview, run_grid
 from stagehold.airflow.resume import DagTask
+from stagehold.errors import CodeUnusable
 from stagehold.model.compute_key import ComputeKey
 from stagehold.model.records import Attempt, AttemptState, Cell, GateResult, PartitionRecord, PartitionState
 from stagehold.model.spec import Output, OutputType, Pipeline, Stage
@@ -103,6 +104,12 @@ def test_counts_and_headline_take_a_partition_that_runs_again_as_not_done():
 @pytest.mark.parametrize(("state", "start"), [("running", "Running: "), ("queued", "Running: "), ("success", "Success: ")])
 def test_the_headline_begins_with_what_happened(state, start):
     assert run_grid(facts([REUSE], [record(0)], state)).headline == f"{start}1 of 1 partitions are consumable"
+
+
+def test_a_run_whose_code_is_broken_cannot_be_resumed_and_the_page_says_why():
+    broken = CodeUnusable("pipe", {"joined": ["jobs/x.py:1: Python cannot read it"]})
+    preview = resume_preview(facts([RUN_IT], [], refusal=broken))
+    assert (preview.refusal, preview.tasks, preview.run) == (str(broken), (), 1)
 
 
 def test_partitions_with_one_reason_are_one_group():

@@ -27,16 +27,27 @@ from stagehold.airflow.dag_runs import read_dag_run
 from stagehold.airflow.grid import ResumePreview, RunFacts, RunGrid, clear_set, resume_preview, run_grid
 from stagehold.airflow.intervals import ledger_run_id
 from stagehold.airflow.resume import TaskToClear
-from stagehold.errors import ForeignDag, LeaseHeld, LedgerUnavailable, NothingToRestore, ResumeUnderWay, StageholdError, UnknownName
+from stagehold.errors import (
+    CodeUnusable,
+    ForeignDag,
+    LeaseHeld,
+    LedgerUnavailable,
+    NothingToRestore,
+    ResumeUnderWay,
+    StageholdError,
+    UnknownName,
+)
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, GateResult, Lease
 from stagehold.model.spec import Pipeline
 from stagehold.model.spec_file import load_each_pipeline
 from stagehold.plan.decisions import also_computed
 from stagehold.plan.regions import stage_regions
+from stagehold.plan.resume import ResumePlan
 from stagehold.run.planning import RunRequest, plan_run
+from stagehold.run.refusal import refuse_broken_code
 from stagehold.run.restoring import check_restore
-from stagehold.settings import load_settings
+from stagehold.settings import Settings, load_settings
 
 WEB = Path(__file__).resolve().parents[1] / "web"
 MOST_BYTES = 64 * 1024  # of a request; ours need a few
@@ -79,15 +90,16 @@ def run_facts(dag_id: str, run_id: str, session: SessionDep, user: GetUserDep) -
         ledger = _ledger(settings.ledger_url)
         dag_run = read_dag_run(dag_id, run_id, session, settings, ledger)
         request = dag_run.request
+        plan = plan_run(request, ledger, settings)
         return RunFacts(
             dag_run=dag_run,
             regions=stage_regions(request.pipeline),
-            plan=plan_run(request, ledger, settings),
+            plan=plan,
             recorded=ledger.partitions.newest_of(request.pipeline.name, request.interval),
             attempts=ledger.attempts.of_run(request.run_id),
             gate_failures=_gate_failures(request, ledger),
             may_resume=may_resume(dag_id, user),
-            refusal=_refusal(request, ledger),
+            refusal=_refusal(request, plan, ledger, settings),
         )
     except (UnknownName, ForeignDag) as error:
         raise HTTPException(status.HTTP_404_NOT_FOUND, str(error)) from error
@@ -178,10 +190,11 @@ def _note(chosen: tuple[TaskToClear, ...], preview: ResumePreview) -> str:
     return "\n".join([*lines, *(f"{task.name}: {task.reason}" for task in chosen)])[:NOTE_LENGTH]
 
 
-def _refusal(request: RunRequest, ledger: Ledger) -> StageholdError | None:
+def _refusal(request: RunRequest, plan: ResumePlan, ledger: Ledger, settings: Settings) -> StageholdError | None:
     try:
         check_restore(request, ledger)
-    except NothingToRestore as error:
+        refuse_broken_code(request.pipeline, plan, settings)
+    except (NothingToRestore, CodeUnusable) as error:
         return error
     return None
 

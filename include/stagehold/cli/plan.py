@@ -39,13 +39,16 @@ def plan(
 
 
 def show_plan(request: RunRequest, settings: Settings, *, as_json: bool) -> None:
+    """:raises StageholdError: after the plan was shown, if a run of it would be refused"""
     from stagehold.run.local_run import current_plan
+    from stagehold.run.refusal import refuse_broken_code
 
     found = current_plan(request, settings)
     if as_json:
         _print_json(request, found)
     else:
         _print_table(request, found)
+    refuse_broken_code(request.pipeline, found, settings)
 
 
 def _print_json(request: RunRequest, plan: ResumePlan) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stagehold.errors import InvalidSetting, InvalidSpec, UnknownName
+from stagehold.errors import InvalidArgument, InvalidSpec, UnknownName
 from stagehold.settings import Settings
 
 if TYPE_CHECKING:
@@ -65,22 +65,30 @@ def restore_asked(run_id: str, stage: str | None, settings: Settings) -> Restore
 def parse_params(texts: Sequence[str] | None, defaults: Mapping[str, Any]) -> dict[str, Any]:
     """The pipeline's parameters with the given ones put over them.
 
-    :raises InvalidSetting: for a text that is not name=value, or a name the pipeline does not declare.
+    :raises InvalidArgument: for what is not name=value, a name that the pipeline does not declare, or a value of another type.
     """
-    given = dict(_parse(text) for text in texts or ())
-    for name in given:
-        if name not in defaults:
-            raise InvalidSetting(
-                f"--param {name}", str(given[name]), f"a parameter of the pipeline: {', '.join(defaults) or 'it has none'}"
-            )
-    return {**defaults, **given}
+    return {**defaults, **dict(_parse(text, defaults) for text in texts or ())}
 
 
-def _parse(text: str) -> tuple[str, Any]:
-    name, separator, value = text.partition("=")
+def _parse(given: str, defaults: Mapping[str, Any]) -> tuple[str, Any]:
+    from stagehold.model.params import allowed_instead
+
+    name, separator, text = given.partition("=")
     if not separator or not name:
-        raise InvalidSetting("--param", text, "name=value")
+        raise InvalidArgument("--param", given, "name=value")
+    if name not in defaults:
+        raise InvalidArgument(f"--param {name}", text, f"a parameter of the pipeline: {', '.join(defaults) or 'it has none'}")
+    value = _value(text, defaults[name])
+    allowed = allowed_instead(value, defaults[name])
+    if allowed is not None:
+        raise InvalidArgument(f"--param {name}", text, allowed)
+    return name, value
+
+
+def _value(text: str, default: Any) -> Any:
+    """JSON, or else text; what stands for a text is one, also if it looks like a number."""
     try:
-        return name, json.loads(value)
+        value = json.loads(text)
     except json.JSONDecodeError:
-        return name, value
+        return text
+    return text if isinstance(default, str) and not isinstance(value, str) else value

@@ -108,15 +108,15 @@ def _imported(statement: ast.Import | ast.ImportFrom, alias: ast.alias, module: 
     if isinstance(statement, ast.ImportFrom):
         if alias.name == "*":
             raise CannotFollow(f"{module.name} line {statement.lineno}: a star import")
-        source = _absolute(statement, module)
-        return alias.asname or alias.name, Imported(source, alias.name, _with_parents(source))
+        source = absolute_name(statement, module)
+        return alias.asname or alias.name, Imported(source, alias.name, with_parents(source))
     if alias.asname is not None:
-        return alias.asname, Imported(alias.name, None, _with_parents(alias.name))
+        return alias.asname, Imported(alias.name, None, with_parents(alias.name))
     first = alias.name.partition(".")[0]
-    return first, Imported(first, None, _with_parents(alias.name))
+    return first, Imported(first, None, with_parents(alias.name))
 
 
-def _absolute(statement: ast.ImportFrom, module: Module) -> str:
+def absolute_name(statement: ast.ImportFrom, module: Module) -> str:
     if not statement.level:
         return statement.module or ""
     base = module.package.split(".")
@@ -124,6 +124,6 @@ def _absolute(statement: ast.ImportFrom, module: Module) -> str:
     return ".".join([*base, *([statement.module] if statement.module else [])])
 
 
-def _with_parents(name: str) -> tuple[str, ...]:
+def with_parents(name: str) -> tuple[str, ...]:
     parts = name.split(".")
     return tuple(".".join(parts[:length]) for length in range(1, len(parts) + 1))

@@ -16,6 +16,7 @@ from stagehold.plan.regions import stage_regions
 from stagehold.plan.resume import ResumePlan
 from stagehold.plan.shares import region_shares
 from stagehold.run.planning import RunRequest, plan_run
+from stagehold.run.refusal import refuse_broken_code
 from stagehold.run.region import run_region
 from stagehold.run.region_task import Progress, RegionOutcome, RegionTask
 from stagehold.run.restoring import check_restore
@@ -69,7 +70,7 @@ def current_plan(request: RunRequest, settings: Settings) -> ResumePlan:
 def _accepted_plan(request: RunRequest, settings: Settings, progress: Progress) -> ResumePlan:
     """The plan of a run that begins: from now on a resume of it works for the same restore.
 
-    A plan that cannot be made is a failure of the first region, which would begin now; a restore that is refused begins nothing.
+    A plan that cannot be made is a failure of the first region, which would begin now; a restore or code that is refused begins nothing.
     """
     task = next(_tasks(request))
 
@@ -78,6 +79,7 @@ def _accepted_plan(request: RunRequest, settings: Settings, progress: Progress) 
             check_restore(request, ledger)
             with recorded(task, ledger, settings, progress):
                 plan = plan_run(request, ledger, settings)
+            refuse_broken_code(request.pipeline, plan, settings)
             if request.restore:
                 ledger.restores.ask(request.restore)
             return plan
