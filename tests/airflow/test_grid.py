@@ -91,7 +91,7 @@ REUSE, RUN_IT, HEAL, BLOCKED = Action.REUSE, Action.RUN, Action.HEAL, Action.BLO
     ],
 )
 def test_a_partition_is_shown_as_what_it_is_now(action, recorded, attempts, run_state, expected):
-    made = facts([action], recorded, run_state, attempts=tuple(attempt(epoch, state) for epoch, state in enumerate(attempts)))
+    made = facts([action], recorded, run_state, attempts=tuple(attempt(epoch, state) for epoch, state in enumerate(attempts, 1)))
     (cell,) = run_grid(made).stages[0].cells
     assert (cell.state, cell.action) == (expected, action)
 
