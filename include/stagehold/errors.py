@@ -27,8 +27,10 @@
     |   +-- SourceUnusable        a source cannot be read as it is declared
     |   +-- SourceChanged         something that a source has read is not what it was
     |   +-- CodeUnusable          the code of a pipeline is sure to fail as soon as it is imported
+    |   +-- LedgerBehind          the ledger does not know what intervals have read, and the lake cannot tell
     |   +-- CommitterRefused      a lake where commits by delta-spark would get lost
     |   +-- TableSchemaConflict   a published table cannot take the columns a stage now has
+    |   +-- TableChanged          somebody else removed rows from a published table
     |   +-- GateBlocked           a gate said no; the data has to change first
     |   +-- GateErrored           a gate could not be judged, so it said neither yes nor no
     |   +-- LeaseNotFreed         somebody else's work on a region was waited for, as long as is allowed
@@ -316,6 +318,19 @@ class SourceChanged(Terminal):
         )
 
 
+class LedgerBehind(Terminal):
+    """Intervals have published rows of an incremental source, and neither the ledger nor the table's log says what they read of it."""
+
+    def __init__(self, stage: str, table: str, intervals: Sequence[str], oldest: int) -> None:
+        self.stage, self.table, self.intervals, self.oldest = stage, table, tuple(intervals), oldest
+        super().__init__(
+            f"The ledger does not know what {_first_of(self.intervals)} read of source stage {stage}, as if it had been lost. {table} has "
+            f"their rows, but its log, which would tell, begins with version {oldest}. Reading on would publish rows twice, so nothing was "
+            "read; what is published stays safe. Put a copy of the ledger back that knows them (STAGEHOLD_LEDGER names it), then run "
+            "`stagehold resume`. Without a copy, give the stage another uid and another table, which begin anew with everything there is."
+        )
+
+
 class StageContractBroken(Terminal):
     """A stage function did not keep its contract; ``reason`` begins with what broke it, as in "its output has ..."."""
 
@@ -424,6 +439,23 @@ class TableSchemaConflict(Terminal):
         )
 
 
+class TableChanged(Terminal):
+    """Somebody else removed rows of published partitions, and nobody has said what is to become of them.
+
+    ``reasons`` says for each partition which commit did it.
+    """
+
+    def __init__(self, stage: str, reasons: Mapping[int, str]) -> None:
+        self.stage, self.reasons = stage, dict(reasons)
+        lines = "\n".join(f"  {stage}[{partition}] {reason}" for partition, reason in sorted(self.reasons.items()))
+        super().__init__(
+            f"Somebody else removed rows of a published table, which holds up {len(self.reasons)} partition(s) of {stage}:\n{lines}\n"
+            "They were not computed again, as that would bring back what may have been removed on purpose, and no stage reads them. "
+            "Everything else stays consumable. Under the output of the stage that publishes the table, set `on_foreign_change: heal` to "
+            "have the rows computed again, or `on_foreign_change: keep` to leave the table as it is; then run `stagehold resume`."
+        )
+
+
 class GateBlocked(Terminal):
     """A gate refused partitions; ``reasons`` says for each which expectation it failed and with which value."""
 
@@ -486,13 +518,24 @@ class InputsNeverCame(Terminal):
 
 
 class Fenced(Terminal):
-    """A newer attempt took this region over, so this attempt must not publish or record anything."""
+    """Another attempt took this region over, so this attempt must not publish or record anything.
 
-    def __init__(self, region: str, epoch: int, newer_epoch: int) -> None:
-        self.region, self.epoch, self.newer_epoch = region, epoch, newer_epoch
+    ``told_by`` is the table whose log said so; None when it was the ledger, which then knows the newer attempt.
+    """
+
+    def __init__(self, region: str, epoch: int, newer_epoch: int, told_by: str | None = None) -> None:
+        self.region, self.epoch, self.newer_epoch, self.told_by = region, epoch, newer_epoch, told_by
+        by = f"epoch {newer_epoch}" if newer_epoch != epoch else "another attempt with that epoch"
+        next_step = (
+            "The newer attempt goes on; there is nothing to do."
+            if told_by is None
+            else f"The log of {told_by} says so. If `stagehold status` shows that newer attempt, it goes on and there is nothing to do. If "
+            "not, it worked with another ledger: see that only one ledger is used for this lake, then run the command again. The next "
+            "attempt begins above the log's epoch and takes over what was committed."
+        )
         super().__init__(
-            f"Attempt with epoch {epoch} of {region} was fenced by epoch {newer_epoch}. "
-            "Nothing it wrote after that is readable, and nothing is lost: the newer attempt goes on. There is nothing to do."
+            f"Attempt with epoch {epoch} of {region} was fenced by {by}. Nothing it wrote after that is readable, and nothing is lost. "
+            f"{next_step}"
         )
 
 

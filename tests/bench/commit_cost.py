@@ -24,7 +24,7 @@ from stagehold.lake.measure import measure
 from stagehold.lake.staged_committer import StagedCommitter
 from stagehold.lake.staging import stage_frame
 from stagehold.lake.tables import ensure_table
-from stagehold.lake.wave_commit import CommittedPartition, WaveCommit
+from stagehold.lake.wave_commit import Claim, CommittedPartition, WaveCommit
 from stagehold.run.server import spark_server
 from stagehold.run.sessions import open_session, release_session
 from stagehold.settings import Settings
@@ -57,7 +57,7 @@ def report(settings: Settings, session: str, folder: Path) -> None:
     spark = open_session(settings, session)
     frame = spark.range(ROWS).selectExpr(*COLUMNS, f"cast(id % {len(PARTITIONS)} as int) as _partition")
     ours = TableLocation("bench", str(folder / "ours"), "bench", None)
-    ensure_table(ours, frame.schema, 1)
+    ensure_table(ours, frame.schema, Claim(1, "attempt"))
     took: dict[str, list[float]] = {}
 
     def timed(name: str, step: Callable[[], Any]) -> Any:

@@ -105,7 +105,7 @@ def test_a_zombie_is_fenced_before_its_files_go(scene):
     scene.sweep()
     assert scene.data_files() == set()
     with pytest.raises(Fenced):
-        StagedCommitter().fence(zombie.location, zombie.epoch)
+        StagedCommitter().fence(zombie.location, zombie.claim)
     assert late.epoch == 1
     following, _ = scene.attempt(3)  # the sweep took an epoch, too
     StagedCommitter().publish(following.location, following.wave({0: [B]}))

@@ -18,7 +18,7 @@ from stagehold.lake.delta_log import storage_options
 from stagehold.lake.files import files_at
 from stagehold.lake.location import TableLocation
 from stagehold.lake.staged_committer import StagedCommitter
-from stagehold.lake.wave_commit import CommittedPartition, WaveCommit
+from stagehold.lake.wave_commit import Claim, CommittedPartition, WaveCommit
 from stagehold.model.records import Cell, DataFile, PartitionRecord, PartitionState
 
 INTERVAL = "2026-11-20"
@@ -60,6 +60,10 @@ class PaperTable:
     @property
     def attempt_id(self) -> str:
         return f"run.region.{self.epoch}.{self.location.interval}"
+
+    @property
+    def claim(self) -> Claim:
+        return Claim(self.epoch, self.attempt_id)
 
     def wave(self, rows: Mapping[int, Rows], number: int = 1) -> WaveCommit:
         """Write files; what is left is to publish."""

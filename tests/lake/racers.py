@@ -33,7 +33,7 @@ def _attempt(index: int, attempt: PaperTable, count: int, barrier: Barrier, answ
     said: list[str] = []
     committer = StagedCommitter()
     try:
-        committer.fence(attempt.location, attempt.epoch)
+        committer.fence(attempt.location, attempt.claim)
         said += [f"published {committer.publish(attempt.location, wave).version}" for wave in waves]
     except Fenced:
         said.append("fenced")

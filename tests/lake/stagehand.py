@@ -16,7 +16,7 @@ from stagehold.lake.read import read_partitions
 from stagehold.lake.staged_committer import StagedCommitter
 from stagehold.lake.staging import StagedWave, stage_frame
 from stagehold.lake.tables import ensure_table
-from stagehold.lake.wave_commit import CommittedPartition, WaveCommit
+from stagehold.lake.wave_commit import Claim, CommittedPartition, WaveCommit
 from stagehold.model.records import PartitionRecord
 
 if TYPE_CHECKING:
@@ -48,13 +48,17 @@ class Stagehand:
     def attempt_id(self) -> str:
         return f"run-{self.location.interval}.region.{self.epoch}"
 
+    @property
+    def claim(self) -> Claim:
+        return Claim(self.epoch, self.attempt_id)
+
     def frame(self, rows: Mapping[int, Rows]) -> DataFrame:
         flat = [(*row, partition) for partition, some in rows.items() for row in some]
         return self.spark.createDataFrame(flat, f"{self.columns}, _partition int")
 
     def prepare(self) -> Stagehand:
-        ensure_table(self.location, self.frame({}).schema, self.epoch)
-        self.committer.fence(self.location, self.epoch)
+        ensure_table(self.location, self.frame({}).schema, self.claim)
+        self.committer.fence(self.location, self.claim)
         return self
 
     def stage(self, rows: Mapping[int, Rows], wave: int = 1) -> StagedWave:

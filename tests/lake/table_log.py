@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-EPOCH_WIDTH = 1_000_000
+EPOCH_WIDTH = 10**12
 
 
 @dataclass(frozen=True)

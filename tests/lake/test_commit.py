@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,11 +19,20 @@ from stagehold.lake import tokens
 from stagehold.lake.commit import committed
 from stagehold.lake.location import TableLocation
 from stagehold.lake.staged_committer import StagedCommitter
-from stagehold.lake.wave_commit import WaveCommit
+from stagehold.lake.wave_commit import Claim, WaveCommit
 
 A, B, C = ("a", 1), ("b", 2), ("c", 3)
 
 fence = StagedCommitter().fence
+
+
+@dataclass(frozen=True)
+class Namesake(PaperTable):
+    """Another attempt with the epoch of the first."""
+
+    @property
+    def attempt_id(self) -> str:
+        return "namesake"
 
 
 def publish(location: TableLocation, wave: WaveCommit) -> int:
@@ -136,14 +145,14 @@ def test_the_commit_keeps_the_columns_that_the_table_has(table):
 def test_a_zombie_that_publishes_before_the_fence_is_replaced(table):
     table.publish({0: [A]})
     newer = table.next_epoch()
-    fence(newer.location, newer.epoch)
+    fence(newer.location, newer.claim)
     newer.publish({0: [B]})
     assert seen(table) == [(0, *B)]
 
 
 def test_a_zombie_that_publishes_after_the_fence_changes_nothing(table):
     late = table.wave({0: [A]})
-    fence(table.location, 2)
+    fence(table.location, Claim(2, "newer"))
     with pytest.raises(Fenced, match=r"epoch 1 .* fenced by epoch 2"):
         publish(table.location, late)
     assert (table.version, seen(table)) == (1, [])
@@ -151,7 +160,7 @@ def test_a_zombie_that_publishes_after_the_fence_changes_nothing(table):
 
 def test_a_zombie_whose_handle_is_older_than_the_fence_changes_nothing(table, before_commit):
     late = table.wave({0: [A]})
-    before_commit.append(lambda: fence(table.location, 2))
+    before_commit.append(lambda: fence(table.location, Claim(2, "newer")))
     with pytest.raises(Fenced):
         publish(table.location, late)
     assert (table.version, seen(table)) == (1, [])
@@ -167,27 +176,27 @@ def test_a_zombie_whose_handle_is_older_than_another_attempts_commit_changes_not
 
 
 def test_an_attempt_that_was_superseded_cannot_fence(table):
-    fence(table.location, 5)
+    fence(table.location, Claim(5, "newer"))
     with pytest.raises(Fenced):
-        fence(table.location, 4)
+        fence(table.location, Claim(4, "newer"))
 
 
 def test_fencing_twice_is_fencing_once(table):
     for _ in range(3):
-        fence(table.location, 2)
+        fence(table.location, Claim(2, "newer"))
     assert table.version == 1
 
 
 def test_a_fence_in_the_middle_of_ones_own_epoch_does_not_undo_it(table):
     table.publish({0: [A]})
-    fence(table.location, 1)
+    fence(table.location, table.claim)
     table.publish({1: [B]}, 2)
     assert seen(table) == [(0, *A), (1, *B)]
 
 
 def test_a_table_that_is_not_there_needs_no_fence(tmp_path):
     location = TableLocation("gone", str(tmp_path / "gone"), "token", None)
-    fence(location, 1)
+    fence(location, Claim(1, "newer"))
     assert committed(location) == ()
     assert not (tmp_path / "gone").exists()
 
@@ -198,6 +207,29 @@ def test_two_attempts_with_one_epoch_cannot_both_publish(table):
     with pytest.raises(Fenced):
         publish(table.location, other)
     assert seen(table) == [(0, *A)]
+
+
+@pytest.mark.parametrize("turn", [1, -1])
+def test_of_two_attempts_with_one_epoch_the_second_is_kept_out_altogether(table, turn):
+    """As when a ledger was lost under a living attempt, so that the next one draws the same epoch."""
+    first, second = (table, Namesake(table.location))[::turn]
+    fence(first.location, first.claim)
+    first.publish({0: [A]}, 3)
+    with pytest.raises(Fenced, match=r"fenced by another attempt with that epoch.*only one ledger"):
+        fence(second.location, second.claim)
+    with pytest.raises(Fenced):
+        second.publish({0: [B]}, 9)
+    assert seen(table) == [(0, *A)]
+
+
+@pytest.mark.parametrize("change", ["fingerprint", "compute_key", "rows", "files"])
+def test_an_older_commit_with_the_same_token_is_not_taken_for_ones_own(table, change):
+    wave = table.wave({0: [A]})
+    publish(table.location, wave)
+    (one,) = wave.partitions
+    different = {"fingerprint": "other", "compute_key": "other", "rows": 7, "files": ()}[change]
+    with pytest.raises(Fenced):
+        publish(table.location, replace(wave, partitions=(replace(one, **{change: different}),)))
 
 
 # Answers that get lost
@@ -246,7 +278,7 @@ def test_intervals_do_not_replace_or_fence_each_other(published):
     other = published.on("2026-11-21")
     published.publish({0: [A]})
     other.publish({0: [B], 1: [C]})
-    fence(other.location, 9)
+    fence(other.location, Claim(9, "newer"))
     published.publish({0: [C]}, 2)
     assert published.seen() == [(INTERVAL, 0, *C), ("2026-11-21", 0, *B), ("2026-11-21", 1, *C)]
 
@@ -284,7 +316,7 @@ def test_a_commit_all_of_whose_partitions_were_replaced_is_not_mentioned(table):
     assert [wave.epoch for _, wave in committed(table.location)] == [2]
 
 
-@pytest.mark.parametrize("metadata", [None, "a word", "[1]", json.dumps({"stagehold": 2, "token": "later"}), json.dumps({"token": "x"})])
+@pytest.mark.parametrize("metadata", [None, "a word", "[1]", json.dumps({"stagehold": 3, "token": "later"}), json.dumps({"token": "x"})])
 def test_commits_of_others_are_passed_over(table, metadata):
     table.publish({0: [A]})
     handle = table.handle()

@@ -19,7 +19,7 @@ from stagehold.lake.committer import committer_for
 from stagehold.lake.delta_spark_committer import DeltaSparkCommitter
 from stagehold.lake.files import files_at
 from stagehold.lake.staging import stage_frame
-from stagehold.lake.wave_commit import CommittedPartition, WaveCommit
+from stagehold.lake.wave_commit import Claim, CommittedPartition, WaveCommit
 from stagehold.model.spec import CommitterKind
 from stagehold.plan.shares import Share
 
@@ -126,11 +126,11 @@ def test_an_attempt_that_was_fenced_changes_nothing(table):
     late = table.wave({0: [B]}, 2)
     newer = table.at(epoch=2).prepare()
     version = table.version
-    for overtaken in (lambda: table.committer.publish(table.location, late), lambda: table.committer.fence(table.location, 1)):
+    for overtaken in (lambda: table.committer.publish(table.location, late), lambda: table.committer.fence(table.location, table.claim)):
         with pytest.raises(Fenced, match=r"epoch 1 .* fenced by epoch 2"):
             overtaken()
     assert (table.version, table.seen_by_anybody()) == (version, [(0, *A)])
-    newer.committer.fence(newer.location, 2)
+    newer.committer.fence(newer.location, newer.claim)
     assert table.version == version
 
 
@@ -140,7 +140,7 @@ def test_a_fence_keeps_out_what_the_same_partitions_were_cut_into_before(table):
     older.publish({0: [A]})
     late = older.wave({0: [B]}, 2)
     newer = table.at(location=table.location.of(Share(0, 3)), epoch=2)
-    newer.committer.fence(newer.location, 2, [older.location])
+    newer.committer.fence(newer.location, newer.claim, [older.location])
     with pytest.raises(Fenced):
         older.committer.publish(older.location, late)
     newer.publish({0: [C]})
@@ -151,7 +151,7 @@ def test_a_fence_keeps_out_what_the_same_partitions_were_cut_into_before(table):
 @CROSSED
 def test_a_table_that_is_not_there_needs_no_fence(table, tmp_path):
     nowhere = replace(table.location, uri=str(tmp_path / "nowhere"))
-    table.committer.fence(nowhere, 1)
+    table.committer.fence(nowhere, table.claim)
     assert not (tmp_path / "nowhere").exists()
 
 
@@ -221,7 +221,7 @@ def test_a_zombie_in_the_middle_of_a_write_by_spark_changes_nothing(by_spark, mo
         zombie = pool.submit(by_spark.committer.publish, by_spark.location, wave)
         assert began.wait(10)
         time.sleep(1)  # until Spark has looked at the log
-        by_spark.committer.fence(by_spark.location, 2)
+        by_spark.committer.fence(by_spark.location, Claim(2, "newer"))
         with pytest.raises(Fenced):
             zombie.result(60)
     assert by_spark.seen_by_anybody() == []

@@ -14,6 +14,7 @@ from tests.lake.paper_table import PaperTable
 from stagehold.lake.files import FileFacts, files_at
 from stagehold.lake.staged_committer import StagedCommitter
 from stagehold.lake.sweep import StrayFolder, choose, committed_files, find_strays, recorded_files, remove
+from stagehold.lake.wave_commit import Claim
 from stagehold.model.records import DataFile, PartitionState
 
 A, B, C = ("a", 1), ("b", 2), ("c", 3)
@@ -157,7 +158,7 @@ def test_a_sweep_that_was_cut_short_is_finished_by_the_next(table):
 def test_a_zombie_whose_files_were_swept_is_fenced_and_publishes_nothing(table):
     late = table.wave({0: [A]})
     committer = StagedCommitter()
-    committer.fence(table.location, 2)
+    committer.fence(table.location, Claim(2, "newer"))
     remove(find_strays(table.location.uri, [table.attempt_id], (), LATER))
     with pytest.raises(Exception, match=r"fenced|No such|NoSuchKey|Not Found"):
         committer.publish(table.location, late)

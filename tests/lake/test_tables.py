@@ -10,6 +10,7 @@ from deltalake import DeltaTable
 
 from stagehold.errors import StageContractBroken, TableSchemaConflict
 from stagehold.lake.tables import ensure_table
+from stagehold.lake.wave_commit import Claim
 
 pytestmark = pytest.mark.spark
 
@@ -54,7 +55,7 @@ def test_the_fence_outlives_a_change_of_columns(hand):
     hand.at(epoch=3).prepare().publish({0: [A]})
     hand.at(columns="other int", epoch=4).prepare()
     with pytest.raises(Fenced):
-        hand.committer.fence(hand.location, 3)
+        hand.committer.fence(hand.location, Claim(3, "newer"))
 
 
 def test_a_published_table_gains_columns_and_keeps_its_rows(shared):
@@ -95,13 +96,13 @@ def test_a_published_table_neither_loses_nor_changes_columns(shared, changed, na
 def test_columns_that_cannot_be_stored_are_refused_by_name(spark, hand, select, named):
     schema = spark.sql(f"SELECT {select}, 0 as _partition").schema
     with pytest.raises(StageContractBroken, match=named):
-        ensure_table(hand.location, schema, 1)
+        ensure_table(hand.location, schema, hand.claim)
     assert not Path(hand.location.uri).exists()
 
 
 def test_a_frame_without_columns_is_refused(spark, hand):
     with pytest.raises(StageContractBroken, match="no column of its own"):
-        ensure_table(hand.location, spark.sql("SELECT 0 as _partition").schema, 1)
+        ensure_table(hand.location, spark.sql("SELECT 0 as _partition").schema, hand.claim)
 
 
 @pytest.mark.parametrize("lost", ["_delta_log", "."])

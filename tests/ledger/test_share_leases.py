@@ -105,3 +105,10 @@ def test_of_many_takers_of_overlapping_shares_at_once_the_epochs_are_all_differe
 
     epochs = in_processes(len(cuts), seize)
     assert sorted(epochs) == list(range(1, len(cuts) + 1))
+
+
+def test_an_epoch_is_above_one_that_a_table_remembers(ledger):
+    """As after the ledger was lost: nothing of the region is in it, or only what an older copy had."""
+    taken = [ledger.leases.take(REGION, None, "me", 60.0, never, above=above).epoch for above in (7, 7, 3, 20)]
+    assert taken == [8, 9, 10, 21]
+    assert ledger.leases.take(REGION, LOW, "me", 60.0, never, above=30).epoch == 31

@@ -13,7 +13,7 @@ import yaml
 from tests.model.spec_samples import MISTAKES, VALID, Project, edited
 
 from stagehold.errors import InvalidSpec, UnknownName
-from stagehold.model.spec import CommitterKind, Exchange, Failover, OutputType, Pipeline, RestartStrategy, ScheduleMode
+from stagehold.model.spec import CommitterKind, Exchange, Failover, OnForeignChange, OutputType, Pipeline, RestartStrategy, ScheduleMode
 from stagehold.model.spec_file import build_pipeline, find_pipeline, load_each_pipeline, load_pipeline
 from stagehold.settings import Settings
 
@@ -241,6 +241,15 @@ def test_how_an_output_is_stored_is_asked_only_where_one_is(project: Project, op
         "inputs: {cleaned: gather} => inputs: {cleaned: forward}",
     )
     assert (33, field, f"{given} | only where the type is blocking or blocking_persistent") in project.problems(streaming)
+
+
+def test_what_others_do_is_asked_only_of_a_published_table(project: Project) -> None:
+    given = edited("    per_wave: true =>     output: {on_foreign_change: heal}")
+    problem = (33, "stages.cleaned.output.on_foreign_change", "heal | only where the type is blocking_persistent")
+    assert problem in project.problems(given)
+    output = project.load(edited("marts.top => marts.top, on_foreign_change: keep")).stage("top").output
+    assert output.on_foreign_change is OnForeignChange.KEEP
+    assert project.load(VALID).stage("top").output.on_foreign_change is OnForeignChange.FAIL
 
 
 def test_how_an_output_is_stored_comes_through(project: Project) -> None:

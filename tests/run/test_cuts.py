@@ -49,7 +49,7 @@ class Attempt:
     def fence(self) -> Attempt:
         location = self.table.location
         rivals = [location.of(other) for other in self.ledger.leases.overlapping(REGION, self.share)]
-        StagedCommitter().fence(location, self.lease.epoch, rivals)
+        StagedCommitter().fence(location, self.table.claim, rivals)
         return self
 
     def publish(self, *partitions: int, wave: int = 1, record: bool = True) -> None:

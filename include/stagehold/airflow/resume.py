@@ -110,7 +110,10 @@ def _reason(region: Region, task: DagTask, plan: ResumePlan) -> str | None:
 
 
 def _why_nothing(plan: ResumePlan) -> str:
-    """Name the partitions that a gate holds, not the many that only wait for them: those have a record of their own."""
+    """Name the partitions that are held, not the many that only wait for them: those have a record of their own."""
+    removed = [decision for decision in plan.decisions if decision.foreign is not None]
+    if removed:
+        return f"{removed[0].stage}[{removed[0].partition}] {removed[0].reason}. Say so in the pipeline's file, then resume."
     held = [decision for decision in plan.decisions if decision.action is Action.BLOCKED and decision.key is not None]
     if not held:
         return f"all {len(plan.decisions)} partitions are consumable."

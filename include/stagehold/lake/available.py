@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from stagehold.lake.delta_log import COMMIT_FILE, LOG_FOLDER
 from stagehold.lake.files import files_at
+from stagehold.lake.log_tokens import CHECKPOINT
 from stagehold.lake.staging import DATA_FOLDER
 from stagehold.model.records import PartitionRecord
 
-CHECKPOINT = re.compile(r"_delta_log/(\d{20})\.checkpoint(\..+)?\.parquet")
-
 
 def missing_data(records: Sequence[PartitionRecord]) -> frozenset[int]:
-    """Partitions of ``records`` whose recorded version is gone from the log, or whose files are gone or of another size.
+    """Partitions of ``records``, of tables that stages own, whose version is gone from the log or whose files are gone or other ones.
 
-    Lists the log once per table and each attempt's files once, or the partition's where delta-spark wrote them; opens none of them.
+    That another commit may have the number of one whose log file was lost does no harm here: readers read the recorded files.
     """
-    return frozenset(
-        partition
-        for table in {record.table for record in records}
-        for partition in _missing_in(table, [record for record in records if record.table == table])
-    )
+    without_version = (partition for table, some in _by_table(records) for partition in _without_version(table, some))
+    return missing_files(records) | frozenset(without_version)
+
+
+def missing_files(records: Sequence[PartitionRecord]) -> frozenset[int]:
+    """Partitions of ``records`` whose files are gone or of another size.
+
+    Lists each attempt's files once, or the partition's where delta-spark wrote them; opens none of them.
+    """
+    return frozenset(partition for table, some in _by_table(records) for partition in _without_files(table, some))
 
 
 def readable_versions(log_files: Iterable[str]) -> Collection[int]:
@@ -37,12 +40,18 @@ def readable_versions(log_files: Iterable[str]) -> Collection[int]:
     return readable
 
 
-def _missing_in(table: str, records: Sequence[PartitionRecord]) -> Iterable[int]:
+def _by_table(records: Sequence[PartitionRecord]) -> Iterable[tuple[str, Sequence[PartitionRecord]]]:
+    return ((table, [record for record in records if record.table == table]) for table in {record.table for record in records})
+
+
+def _without_version(table: str, records: Sequence[PartitionRecord]) -> Iterable[int]:
     versions = readable_versions(files_at(table).sizes(LOG_FOLDER))
+    return (record.partition for record in records if record.version not in versions)
+
+
+def _without_files(table: str, records: Sequence[PartitionRecord]) -> Iterable[int]:
     present = _present(table, {_folder(file.path) for record in records for file in record.files})
-    for record in records:
-        if record.version not in versions or any(present.get(file.path) != file.bytes for file in record.files):
-            yield record.partition
+    return (record.partition for record in records if any(present.get(file.path) != file.bytes for file in record.files))
 
 
 def _present(table: str, folders: Collection[str]) -> Mapping[str, int]:

@@ -11,7 +11,7 @@ from stagehold.errors import Fenced
 from stagehold.lake.columns import PARTITION
 from stagehold.lake.delta_log import LogEntry, newest_commits, open_table
 from stagehold.lake.location import TableLocation
-from stagehold.lake.wave_commit import EPOCH_WIDTH, CommittedPartition, WaveCommit, from_metadata
+from stagehold.lake.wave_commit import CommittedPartition, WaveCommit, epoch_of, from_metadata, without_files
 from stagehold.model.records import DataFile
 
 FEW = 10  # newest commits among which one's own nearly always is
@@ -29,14 +29,15 @@ class Landed(NamedTuple):
         return {one.partition: one.files for one in self.commit.partitions}
 
 
-def committed(location: TableLocation) -> tuple[Landed, ...]:
+def committed(location: TableLocation, limit: int | None = RECENT) -> tuple[Landed, ...]:
     """What the log says of each partition of this share, newest commit only; each commit with just those partitions.
 
-    Of whatever share the commits are. Oldest first. Reads log files only, the newest `RECENT` of them.
+    Of whatever share the commits are. Oldest first. Reads log files only, the newest ``limit`` of them.
     """
     seen: set[int] = set()
     live: list[Landed] = []
-    for landed in _commits(location, RECENT):
+    for version, commit, entry in _commits(location, limit):
+        landed = Landed(version, _with_files(commit, entry))
         newest = tuple(one for one in landed.commit.partitions if one.partition not in seen)
         seen.update(one.partition for one in newest)
         if newest:
@@ -45,25 +46,27 @@ def committed(location: TableLocation) -> tuple[Landed, ...]:
 
 
 def read_back(location: TableLocation, commit: WaveCommit) -> Landed:
-    """The wave as it landed. A token says that it, or a later one of its epoch, did; only the log can say that it was this one.
+    """The wave as it landed. A token says that it, or a later one of its attempt, did; only the log can say that it was this one,
+    with these partitions, fingerprints and files.
 
     :raises Fenced: when it is not there: another attempt's commit has its token.
     """
+    whole = replace(commit, positions=())
+    said = (whole, without_files(whole))  # the second is what delta-spark's commits say
     for limit in (FEW, RECENT):
-        for landed in _commits(location, limit):
-            found = landed.commit
-            if (found.attempt_id, found.epoch, found.wave) == (commit.attempt_id, commit.epoch, commit.wave):
-                return landed
+        for version, found, entry in _commits(location, limit):
+            if replace(found, positions=()) in said:
+                return Landed(version, _with_files(found, entry))
     newest = open_table(location.uri).transaction_version(location.token) or 0
-    raise Fenced(location.token, commit.epoch, newest // EPOCH_WIDTH)
+    raise Fenced(location.token, commit.epoch, epoch_of(newest), told_by=location.uri)
 
 
-def _commits(location: TableLocation, limit: int) -> Iterator[Landed]:
-    """Commits of this stage and interval among the newest ``limit`` of the table, newest first."""
+def _commits(location: TableLocation, limit: int | None) -> Iterator[tuple[int, WaveCommit, LogEntry]]:
+    """Commits of this stage and interval among the newest ``limit`` of the table, newest first, as they say of themselves."""
     for entry in newest_commits(location.uri, limit):
         commit = from_metadata(entry.user_metadata, location.cell)
         if commit:
-            yield Landed(entry.version, _with_files(commit, entry))
+            yield entry.version, commit, entry
 
 
 def _with_files(commit: WaveCommit, entry: LogEntry) -> WaveCommit:

@@ -9,7 +9,7 @@ from stagehold.lake.commit import Landed
 from stagehold.lake.delta_spark_committer import DeltaSparkCommitter
 from stagehold.lake.location import TableLocation
 from stagehold.lake.staged_committer import StagedCommitter
-from stagehold.lake.wave_commit import WaveCommit
+from stagehold.lake.wave_commit import Claim, WaveCommit
 from stagehold.model.spec import CommitterKind
 
 if TYPE_CHECKING:
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 class Committer(Protocol):
     """Changes one share of a table for one attempt. What both promise is in tests/lake/test_committers.py."""
 
-    def fence(self, location: TableLocation, epoch: int, rivals: Sequence[TableLocation] = ()) -> None:
+    def fence(self, location: TableLocation, claim: Claim, rivals: Sequence[TableLocation] = ()) -> None:
         """Keep every attempt with a lower epoch from publishing here, those in the middle of a commit included.
 
-        Does nothing when there is no table yet, or when this epoch was fenced in before.
+        Does nothing when there is no table yet, or when this attempt was fenced in before.
 
         :param rivals: the same cut into other shares, as far as they overlap; attempts of those are kept out, too. A higher
             epoch there is none of our business: it is of a share that overlaps the rival and not this one.

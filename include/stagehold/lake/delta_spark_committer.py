@@ -20,7 +20,7 @@ from stagehold.lake.files import files_at
 from stagehold.lake.location import OBJECT_STORE, TableLocation, spark_uri
 from stagehold.lake.staging import DATA_FOLDER
 from stagehold.lake.tokens import Reason, behind, until_done
-from stagehold.lake.wave_commit import WaveCommit, to_metadata, without_files
+from stagehold.lake.wave_commit import Claim, WaveCommit, to_metadata, without_files
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -46,25 +46,25 @@ class DeltaSparkCommitter:
             raise CommitterRefused(location.stage, location.uri)
         self._spark = spark
 
-    def fence(self, location: TableLocation, epoch: int, rivals: Sequence[TableLocation] = ()) -> None:
+    def fence(self, location: TableLocation, claim: Claim, rivals: Sequence[TableLocation] = ()) -> None:
         if not table_exists(location.uri):
             return
 
         def append_nothing(table: DeltaTable, landed: int) -> Reason:  # noqa: ARG001
             """One token per commit is all that Spark takes."""
             nothing = self._spark.createDataFrame([], _columns(table))
-            versions = behind(table, (location, *rivals), epoch)
+            versions = behind(table, (location, *rivals), claim)
             said = [_save(_writer(nothing, token, version).mode("append"), location) for token, version in versions.items()]
             return said[-1] if said else None
 
-        until_done(location, epoch, append_nothing)
-        log.info("fenced by Spark: token=%s epoch=%d", location.token, epoch)
+        until_done(location, claim, append_nothing)
+        log.info("fenced by Spark: token=%s epoch=%d", location.token, claim.epoch)
 
     def publish(self, location: TableLocation, commit: WaveCommit) -> Landed:
         def replace(table: DeltaTable, landed: int) -> Reason:
             return None if landed >= commit.token_version else self._replace(table, location, commit)
 
-        until_done(location, commit.epoch, replace)
+        until_done(location, commit.claim, replace)
         landed = read_back(location, commit)
         for partition in commit.partitions:
             files_at(location.uri).delete(f"{_wave_folder(commit)}/{PARTITION}={partition.partition}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -35,6 +35,9 @@ class Files(Protocol):
     def sizes(self, folder: str) -> Mapping[str, int]:
         """Bytes of every file in ``folder``, at any depth, by path."""
 
+    def folders(self, folder: str) -> Collection[str]:
+        """Names of the folders right in ``folder``."""
+
     def facts(self, path: str) -> Mapping[str, FileFacts]:
         """The file at ``path``, or every file in it at any depth, by path; an empty ``path`` is the root."""
 
@@ -60,6 +63,10 @@ class FolderFiles:
             for parent, _, names in os.walk(self._root / folder)
             for path in (Path(parent, name) for name in names)
         }
+
+    def folders(self, folder: str) -> Collection[str]:
+        place = self._root / folder
+        return [entry.name for entry in place.iterdir() if entry.is_dir()] if place.is_dir() else []
 
     def facts(self, path: str) -> Mapping[str, FileFacts]:
         place = self._root / path
@@ -98,6 +105,11 @@ class ObjectFiles:
 
     def sizes(self, folder: str) -> Mapping[str, int]:
         return {entry["Key"].removeprefix(self._root): entry["Size"] for entry in self._entries(f"{folder}/")}
+
+    def folders(self, folder: str) -> Collection[str]:
+        prefix = f"{self._root}{folder}/" if folder else self._root
+        pages = _s3(os.getpid()).get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=prefix, Delimiter="/")
+        return [entry["Prefix"].removeprefix(prefix).rstrip("/") for page in pages for entry in page.get("CommonPrefixes", ())]
 
     def facts(self, path: str) -> Mapping[str, FileFacts]:
         entries = ((entry["Key"].removeprefix(self._root), entry) for entry in self._entries(path))

@@ -41,10 +41,20 @@ class TableLocation:
 
 def table_location(lake_uri: str, pipeline: str, stage: Stage, interval: str, share: Share | None = None) -> TableLocation:
     """One table per stage and interval; or, for a published stage, the table its user named, used by all intervals."""
-    cell = f"stagehold/{pipeline}/{stage.id}/{interval}"
+    cell = f"{cell_prefix(pipeline, stage)}{interval}"
     if stage.output.table is not None:
         return TableLocation(stage.name, _join(lake_uri, *stage.output.table.split(".")), cell, interval, share)
-    return TableLocation(stage.name, _join(lake_uri, STAGES, pipeline, stage.id, interval), cell, None, share)
+    return TableLocation(stage.name, f"{tables_of(lake_uri, pipeline, stage)}/{path_safe(interval)}", cell, None, share)
+
+
+def tables_of(lake_uri: str, pipeline: str, stage: Stage) -> str:
+    """The folder of the tables, one per interval, that a stage owns."""
+    return _join(lake_uri, STAGES, pipeline, stage.id)
+
+
+def cell_prefix(pipeline: str, stage: Stage) -> str:
+    """What the cells of all intervals of a stage begin with."""
+    return f"stagehold/{pipeline}/{stage.id}/"
 
 
 def path_safe(text: str) -> str:

@@ -73,8 +73,14 @@ def _by_schema(records: Sequence[PartitionRecord]) -> Mapping[str, Sequence[Part
 
 
 def _table_schema(record: PartitionRecord) -> str:
+    """Of its version, or, if the log of a published table was cleaned up behind that, of the newest, which may only have gained some."""
+    from deltalake.exceptions import DeltaError
+
     assert record.version is not None, f"{record.cell} {record.partition} is not consumable"
-    return open_table(record.table, record.version).schema().to_json()
+    try:
+        return open_table(record.table, record.version).schema().to_json()
+    except DeltaError:
+        return open_table(record.table).schema().to_json()
 
 
 def _columns(schema: str) -> list[Any]:

@@ -19,7 +19,7 @@ from stagehold.lake.location import TableLocation
 from stagehold.lake.staging import DATA_FOLDER
 from stagehold.lake.statistics import delta_statistics
 from stagehold.lake.tokens import Reason, behind, by_delta_rs, partition_columns, token_properties, until_done
-from stagehold.lake.wave_commit import CommittedPartition, WaveCommit, to_metadata
+from stagehold.lake.wave_commit import Claim, CommittedPartition, WaveCommit, to_metadata
 from stagehold.model.records import DataFile
 
 if TYPE_CHECKING:
@@ -32,16 +32,16 @@ log = logging.getLogger(__name__)
 class StagedCommitter:
     """The default `committer.Committer`."""
 
-    def fence(self, location: TableLocation, epoch: int, rivals: Sequence[TableLocation] = ()) -> None:
+    def fence(self, location: TableLocation, claim: Claim, rivals: Sequence[TableLocation] = ()) -> None:
         if not table_exists(location.uri):
             return
 
         def append_nothing(table: DeltaTable, landed: int) -> Reason:  # noqa: ARG001
-            versions = behind(table, (location, *rivals), epoch)
+            versions = behind(table, (location, *rivals), claim)
             return by_delta_rs(lambda: _append_nothing(table, location, versions)) if versions else None
 
-        until_done(location, epoch, append_nothing)
-        log.info("fenced: token=%s epoch=%d", location.token, epoch)
+        until_done(location, claim, append_nothing)
+        log.info("fenced: token=%s epoch=%d", location.token, claim.epoch)
 
     def publish(self, location: TableLocation, commit: WaveCommit) -> Landed:
         adds = [_add_action(location, commit, partition, file) for partition in commit.partitions for file in partition.files]
@@ -49,7 +49,7 @@ class StagedCommitter:
         def replace(table: DeltaTable, landed: int) -> Reason:
             return None if landed >= commit.token_version else by_delta_rs(lambda: _replace(table, location, commit, adds))
 
-        until_done(location, commit.epoch, replace)
+        until_done(location, commit.claim, replace)
         landed = read_back(location, commit)
         log.info("published: token=%s epoch=%d wave=%d version=%d", location.token, commit.epoch, commit.wave, landed.version)
         return landed

@@ -18,7 +18,6 @@ from stagehold.lake.staging import DATA_FOLDER
 from stagehold.model.records import PartitionRecord, PartitionState
 
 DEPTHS = (2, 3, 4)  # _data/<attempt>, then its waves, then their partitions
-ALL_COMMITS = 2**63
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,11 @@ def committed_files(uri: str) -> frozenset[str]:
     if not table_exists(uri):
         return frozenset()
     live = (unquote(path) for path in pa.table(open_table(uri).get_add_actions(flatten=True))["path"].to_pylist())
-    logged = (path for entry in newest_commits(uri, ALL_COMMITS) for path in (*entry.removed, *(one.file.path for one in entry.added)))
+    logged = (
+        path
+        for entry in newest_commits(uri, None)
+        for path in (*(one.path for one in entry.removed), *(one.file.path for one in entry.added))
+    )
     return frozenset((*live, *logged))
 
 

@@ -13,6 +13,7 @@ from stagehold.lake.columns import INTERVAL, refuse_unusable_columns
 from stagehold.lake.delta_log import schema_fields, storage_options, table_exists
 from stagehold.lake.location import TableLocation
 from stagehold.lake.tokens import Reason, by_delta_rs, partition_columns, token_properties, until_done
+from stagehold.lake.wave_commit import Claim
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable, Schema
@@ -25,7 +26,7 @@ PROPERTIES = {
 }
 
 
-def ensure_table(location: TableLocation, schema: StructType, epoch: int) -> None:
+def ensure_table(location: TableLocation, schema: StructType, claim: Claim) -> None:
     """Create the table, or give it the columns of ``schema``, which has `_partition`.
 
     A stage's own table takes any schema; its earlier versions stay readable as they were. A published one only gains
@@ -40,7 +41,7 @@ def ensure_table(location: TableLocation, schema: StructType, epoch: int) -> Non
     if not table_exists(location.uri):
         _create(location, wanted)
     change = _replace_columns if location.interval is None else _add_columns
-    until_done(location, epoch, lambda table, landed: change(table, location, wanted, landed))
+    until_done(location, claim, lambda table, landed: change(table, location, wanted, landed))
 
 
 def _create(location: TableLocation, wanted: Schema) -> None:

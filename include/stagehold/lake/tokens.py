@@ -1,9 +1,10 @@
 """Tokens: which attempt may still change a share of a table.
 
-Every commit carries a token: the share of the partitions it writes, with a version that grows with epoch and wave. The
-token is looked up in the same handle that commits, and Delta refuses a commit when another one with its token landed
-after the handle was opened. So of all attempts that ever write a share, only the newest can. When the partitions were
-cut into other shares before, a fence carries the tokens of all shares that overlap: what counts is the partition.
+Every commit carries a token: the share of the partitions it writes, with a version that grows with epoch and wave and names
+the attempt (`wave_commit.Claim`). The token is looked up in the same handle that commits, and Delta refuses a commit when
+another one with its token landed after the handle was opened. So of all attempts that ever write a share, only the newest
+can. When the partitions were cut into other shares before, a fence carries the tokens of all shares that overlap: what
+counts is the partition.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from stagehold.errors import CommitContested, Fenced
 from stagehold.lake.columns import INTERVAL, PARTITION
 from stagehold.lake.delta_log import open_table
 from stagehold.lake.location import TableLocation
-from stagehold.lake.wave_commit import EPOCH_WIDTH, fence_version
+from stagehold.lake.wave_commit import Claim, epoch_of
 
 if TYPE_CHECKING:
     from deltalake import CommitProperties, DeltaTable
@@ -31,32 +32,31 @@ Reason = str | None  # why to ask anew, None when there is nothing left to do
 log = logging.getLogger(__name__)
 
 
-def until_done(location: TableLocation, epoch: int, step: Callable[[DeltaTable, int], Reason]) -> None:
+def until_done(location: TableLocation, claim: Claim, step: Callable[[DeltaTable, int], Reason]) -> None:
     """Repeat ``step`` with a new handle and the share's token in it, until it has nothing left to do.
 
-    Each try asks anew whether this epoch still may; none is repeated blindly.
+    Each try asks anew whether this attempt still may; none is repeated blindly.
 
-    :raises Fenced: when a newer epoch was here first.
+    :raises Fenced: when a newer attempt was here first.
     :raises CommitContested: when others kept committing to the table.
     """
     reason: Reason = None
     for attempt in range(TRIES):
         table = open_table(location.uri)
         landed = table.transaction_version(location.token) or 0
-        if landed // EPOCH_WIDTH > epoch:
-            raise Fenced(location.token, epoch, landed // EPOCH_WIDTH)
+        if claim.is_shut_out_by(landed):
+            raise Fenced(location.token, claim.epoch, epoch_of(landed), told_by=location.uri)
         reason = step(table, landed)
         if reason is None:
             return
-        log.info("asking anew: token=%s epoch=%d: %s", location.token, epoch, reason)
+        log.info("asking anew: token=%s epoch=%d: %s", location.token, claim.epoch, reason)
         time.sleep(random.uniform(0, PAUSE_SECONDS * attempt))  # noqa: S311
     raise CommitContested(location.uri, TRIES, reason or "")
 
 
-def behind(table: DeltaTable, locations: Iterable[TableLocation], epoch: int) -> dict[str, int]:
-    """Tokens that are not yet as high as the epoch's fence, and how high that is. Tokens never go back: a higher one is kept."""
-    wanted = fence_version(epoch)
-    return {one.token: wanted for one in locations if (table.transaction_version(one.token) or 0) < wanted}
+def behind(table: DeltaTable, locations: Iterable[TableLocation], claim: Claim) -> dict[str, int]:
+    """Tokens that are not yet as high as the attempt's fence, and how high that is. Tokens never go back: a higher one is kept."""
+    return {one.token: claim.fence for one in locations if (table.transaction_version(one.token) or 0) < claim.fence}
 
 
 def by_delta_rs(write: Callable[[], object]) -> Reason:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn
 
-from sqlalchemy import ColumnElement, Connection, select, true, update
+from sqlalchemy import ColumnElement, Connection, case, select, true, update
 
 from stagehold.errors import Fenced, LeaseHeld, UnknownName
 from stagehold.ledger.columns import DatabaseTime
@@ -38,7 +38,9 @@ class Leases:
         with self._database.writing() as connection:
             return self._take(connection, name, holder, seconds, free=true()) or _refuse(connection, name)
 
-    def take(self, region: str, share: Share | None, holder: str, seconds: float, may_seize: Callable[[str], bool]) -> Lease:
+    def take(
+        self, region: str, share: Share | None, holder: str, seconds: float, may_seize: Callable[[str], bool], *, above: int = 0
+    ) -> Lease:
         """Take a share of ``region``, or all of it, and with it whatever overlaps it, however the region was cut before.
 
         All shares of a region draw their epochs from one sequence, that of the region's own lease. So of any two attempts
@@ -46,10 +48,12 @@ class Leases:
         which fences its holder and leaves the rest of it free for others.
 
         :param may_seize: whether the holder of this text may be robbed of a lease that has not ended.
+        :param above: an epoch that somebody has had, as the tables' logs say: they remember it when a ledger was lost.
         :raises LeaseHeld: somebody else works on partitions of this share.
         """
-        following = self._database.insert(leases).values(name=region, holder=holder, epoch=1, expires_at=DatabaseTime())
-        counting = following.on_conflict_do_update(index_elements=["name"], set_={"epoch": leases.c.epoch + 1}).returning(leases.c.epoch)
+        following = self._database.insert(leases).values(name=region, holder=holder, epoch=above + 1, expires_at=DatabaseTime())
+        newest = case((leases.c.epoch < above, above), else_=leases.c.epoch)
+        counting = following.on_conflict_do_update(index_elements=["name"], set_={"epoch": newest + 1}).returning(leases.c.epoch)
         with self._database.writing() as connection:
             epoch = connection.execute(counting).scalar_one()  # holds every other taker back, too
             rivals = _rivals(connection, region, share)

@@ -41,6 +41,10 @@ class Positions:
             known = _taken(connection, *_of_stage(cell.pipeline, cell.stage))
             return known.get(cell.interval) or _record(connection, cell, run_id, choose(known))
 
+    def take_back(self, cell: Cell, run_id: str, position: Position) -> None:
+        """Record what the cell's interval took as the commits of ``run_id`` say, unless it is known."""
+        self.take(cell, run_id, lambda _: position)
+
     def take_for_run(self, cell: Cell, run_id: str, position: Position) -> Position:
         """What the cell's interval took last, if the run has taken something of it already; else ``position``, from now on."""
         with self._taking() as connection:

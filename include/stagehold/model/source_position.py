@@ -40,6 +40,14 @@ class VersionsRead:
 Position = FilesRead | VersionsRead
 
 
+@dataclass(frozen=True)
+class SourcePosition:
+    """What an interval took of the source stage with this id."""
+
+    stage: str
+    position: Position
+
+
 def write_position(position: Position) -> dict[str, Any]:
     """As plain data for JSON."""
     if isinstance(position, VersionsRead):

@@ -84,6 +84,14 @@ class OnCodeChange(StrEnum):
     KEEP = "keep"
 
 
+class OnForeignChange(StrEnum):
+    """What becomes of a published partition whose rows somebody else removed from its table."""
+
+    FAIL = "fail"  # it is blocked until somebody decides
+    HEAL = "heal"  # it is computed again and published
+    KEEP = "keep"  # it stays as it is, and counts as done
+
+
 class DeterminismPolicy(StrEnum):
     """What is done about operations that may give other data in the next run."""
 
@@ -124,6 +132,11 @@ class Output(SpecPart):
     """Who makes the commits: `staged`, delta-rs of files that Spark wrote; `delta_spark`, Spark, which writes the rows
     once more.
     Example: `committer: delta_spark`"""
+
+    on_foreign_change: OnForeignChange = OnForeignChange.FAIL
+    """What becomes of partitions of a published table whose rows somebody else removed or changed: `fail` stops there and
+    names the commit, `heal` computes them again, `keep` leaves them as they are. For `blocking_persistent` only.
+    Example: `type: blocking_persistent, table: marts.totals, on_foreign_change: heal`"""
 
     file_bytes: ByteSize = 128 * MEGABYTE
     """About how large a partition's file grows before another is begun. Example: `file_bytes: 64mb`"""

@@ -42,6 +42,7 @@ def check(draft: Draft) -> Iterator[Problem]:
     yield from _check_uids(draft)
     yield from _check_tables(draft)
     yield from _check_stored_only(draft)
+    yield from _check_published_only(draft)
     for name in draft.declared:
         yield from _check_name(name)
     for name in draft.stages:
@@ -112,6 +113,15 @@ def _check_stored_only(draft: Draft) -> Iterator[Problem]:
             continue
         for field in sorted(STORED_ONLY & stage.output.model_fields_set):
             yield Problem((*path, field), str(getattr(stage.output, field)), "only where the type is blocking or blocking_persistent")
+
+
+def _check_published_only(draft: Draft) -> Iterator[Problem]:
+    """Nobody else has a reason to write to a table that a stage keeps for itself."""
+    for name, stage in draft.stages.items():
+        path = ("stages", name, "output")
+        given = "on_foreign_change" in stage.output.model_fields_set
+        if given and draft.types[name] is not OutputType.BLOCKING_PERSISTENT and not draft.is_broken(*path, "type"):
+            yield Problem((*path, "on_foreign_change"), stage.output.on_foreign_change, "only where the type is blocking_persistent")
 
 
 def _check_name(name: str) -> Iterator[Problem]:

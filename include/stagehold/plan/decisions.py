@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from stagehold.model.compute_key import ComputeKey
+from stagehold.model.foreign_change import ForeignChange
 from stagehold.model.records import Acceptance, PartitionRecord
 from stagehold.model.spec import Pipeline
 from stagehold.plan.reasons import Place, Reason
@@ -45,7 +46,8 @@ class StageFacts:
 class Situation:
     """Everything the planner is told. Keys of the mappings are stage names.
 
-    ``gone`` are recorded partitions that cannot be read now: asked of the lake at planning time, never remembered.
+    ``gone`` are recorded partitions that cannot be read now: asked of the lake at planning time, never remembered. ``removed`` are those
+    that somebody else took out of a published table.
     Records of ``accepted`` stages count as they are; of ``forced`` stages only ``renewed`` partitions count: those that were computed
     for the request which forces them. Into how many
     partitions the ``undecided`` stages are cut is not known yet; one decision stands for all of them. ``acceptances`` are
@@ -65,6 +67,10 @@ class Situation:
     undecided: frozenset[str] = frozenset()
     acceptances: Mapping[str, tuple[Acceptance, ...]] = field(default_factory=dict)
     wanted: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    removed: Mapping[str, Mapping[int, ForeignChange]] = field(default_factory=dict)
+
+    def foreign_change(self, stage: str, partition: int) -> ForeignChange | None:
+        return self.removed.get(stage, {}).get(partition)
 
 
 @dataclass(frozen=True)
@@ -72,7 +78,7 @@ class Decision:
     """What happens to one partition. ``key`` is None while an input still has to run.
 
     ``hinges_on`` is a partition to heal that this one was made from, directly or not: if that comes out different, this
-    one runs after all.
+    one runs after all. ``foreign`` is why it, or what it reads, is blocked if no gate is to blame.
     """
 
     stage: str
@@ -82,6 +88,7 @@ class Decision:
     key: ComputeKey | None = None
     record: PartitionRecord | None = None
     hinges_on: Place | None = None
+    foreign: ForeignChange | None = None
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stagehold.model.compute_key import ComputeKey, digest
+from stagehold.model.foreign_change import ForeignChange
 from stagehold.model.key_groups import HASH_NAME
 from stagehold.model.records import PartitionRecord, PartitionState
-from stagehold.model.spec import Exchange, OnCodeChange, Stage
+from stagehold.model.spec import Exchange, OnCodeChange, OnForeignChange, Stage
 from stagehold.plan.acceptance import acceptance_of
 from stagehold.plan.decisions import Action, Situation
 from stagehold.plan.reasons import Detail, Reason, because, joined
@@ -46,7 +47,15 @@ def judge(stage: Stage, record: PartitionRecord | None, key: ComputeKey, situati
         return Action.RUN, joined([_in_words(change, stage, record, situation, upstreams) for change in counting])
     if record.state is PartitionState.BLOCKED:
         return Action.BLOCKED, because(Detail(record.reason or "the gate said no"))
+    change = situation.foreign_change(stage.name, record.partition)
+    if change and stage.output.on_foreign_change is OnForeignChange.KEEP:
+        return Action.REUSE, because(f"{change}, which is kept as its output says")
     return Action.REUSE, because(f"consumable; {pardon}" if pardon else "consumable, and nothing it follows from changed")
+
+
+def ask_about(change: ForeignChange) -> Reason:
+    """Why a partition is blocked that somebody else removed."""
+    return because(f"{change}; on_foreign_change of its output says whether to heal or to keep that")
 
 
 def take(record: PartitionRecord, key: ComputeKey | None, upstreams: Sequence[Upstream]) -> Opinion:

@@ -11,10 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from stagehold.model.compute_key import ComputeKey, digest
-from stagehold.model.records import PartitionState
-from stagehold.model.spec import Exchange, Pipeline, Stage
+from stagehold.model.foreign_change import ForeignChange
+from stagehold.model.records import PartitionRecord, PartitionState
+from stagehold.model.spec import Exchange, OnForeignChange, Pipeline, Stage
 from stagehold.plan.decisions import Action, Decision, ResumePlan, Situation, StageFacts
-from stagehold.plan.judgement import constant_parts, judge, take
+from stagehold.plan.judgement import ask_about, constant_parts, judge, take
 from stagehold.plan.reasons import because
 from stagehold.plan.upstream import Upstream
 
@@ -56,12 +57,26 @@ def _draft(stage: Stage, situation: Situation, drafts: Mapping[str, list[Decisio
         obstacle = next((found for upstream in upstreams if (found := upstream.obstacle(partition))), None)
         key = None if obstacle else ComputeKey(*constant, digest(_identities(stage, situation, upstreams, partition)))
         record = records.get(partition)
-        if stage.name in situation.accepted and record is not None and record.state is PartitionState.CONSUMABLE:
+        foreign = _undecided_change(stage, record, situation)
+        if foreign is not None:
+            yield Decision(stage.name, partition, Action.BLOCKED, ask_about(foreign), None, record, foreign=foreign)
+        elif stage.name in situation.accepted and record is not None and record.state is PartitionState.CONSUMABLE:
             yield Decision(stage.name, partition, *take(record, key, upstreams), key, record)
         elif obstacle is not None:
-            yield Decision(stage.name, partition, obstacle.action, obstacle.reason, None, record)
+            yield Decision(stage.name, partition, obstacle.action, obstacle.reason, None, record, foreign=obstacle.foreign)
         elif key is not None:
             yield Decision(stage.name, partition, *judge(stage, record, key, situation, upstreams), key, record)
+
+
+def _undecided_change(stage: Stage, record: PartitionRecord | None, situation: Situation) -> ForeignChange | None:
+    """What somebody else did to the partition and nobody has decided about; a restore is a decision.
+
+    Nothing is computed over it, whatever changed: that would bring back rows that were removed on purpose.
+    """
+    if record is None or record.state is not PartitionState.CONSUMABLE or stage.output.on_foreign_change is not OnForeignChange.FAIL:
+        return None
+    asked_for = stage.name in situation.forced and record.partition not in situation.renewed.get(stage.name, ())
+    return None if asked_for else situation.foreign_change(stage.name, record.partition)
 
 
 def _identities(stage: Stage, situation: Situation, upstreams: Sequence[Upstream], partition: int) -> Iterator[str]:
@@ -87,16 +102,23 @@ def _heal(situation: Situation, drafts: dict[str, list[Decision]]) -> bool:
     """Recompute what is gone and needed: read by something that runs, or wanted for itself. True if anything changed."""
     changed = False
     for stage in reversed(situation.pipeline.stages):
-        lost = situation.gone.get(stage.name, frozenset())
+        lost = _lost(stage, situation)
         needed = lost and _needed(situation.pipeline, stage, drafts)
         wanted = situation.wanted.get(stage.name, frozenset())
-        for partition in sorted(lost):
+        for partition in sorted(lost & set(range(len(drafts[stage.name])))):
             decision = drafts[stage.name][partition]
             if decision.action is Action.REUSE and (partition in needed or partition in wanted):
-                reason = because("its data is gone from the lake and is needed")
+                change = situation.foreign_change(stage.name, partition)
+                reason = because(f"{change}, and healed as its output says" if change else "its data is gone from the lake and is needed")
                 drafts[stage.name][partition] = Decision(stage.name, partition, Action.HEAL, reason, decision.key, decision.record)
                 changed = True
     return changed
+
+
+def _lost(stage: Stage, situation: Situation) -> frozenset[int]:
+    gone = situation.gone.get(stage.name, frozenset())
+    heals = stage.output.on_foreign_change is OnForeignChange.HEAL
+    return gone | frozenset(situation.removed.get(stage.name, {})) if heals else gone
 
 
 def _needed(pipeline: Pipeline, stage: Stage, drafts: Mapping[str, list[Decision]]) -> frozenset[int] | range:

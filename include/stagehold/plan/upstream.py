@@ -55,8 +55,9 @@ class Upstream:
         computing: Decision | None = None
         for decision in decisions:
             if decision.action is Action.BLOCKED:
-                reason = because("waits for ", (decision.stage, decision.partition), ", which its gate blocked")
-                return Decision(decision.stage, decision.partition, Action.BLOCKED, reason)
+                why = f"was {decision.foreign}" if decision.foreign else "its gate blocked"
+                reason = because("waits for ", (decision.stage, decision.partition), f", which {why}")
+                return Decision(decision.stage, decision.partition, Action.BLOCKED, reason, foreign=decision.foreign)
             if decision.action.computes and computing is None:
                 computing = decision
         if computing is None:

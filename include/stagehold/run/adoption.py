@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from stagehold.lake.commit import committed
+from stagehold.lake.commit import RECENT, committed
 from stagehold.lake.location import TableLocation
 from stagehold.lake.wave_commit import CommittedPartition, WaveCommit
 from stagehold.ledger.ledger import Ledger
@@ -13,16 +13,20 @@ from stagehold.plan.reproduction import remark
 from stagehold.plan.shares import Share
 
 
-def adopt(cell: Cell, location: TableLocation, share: Share | None, ledger: Ledger, lease: Lease) -> tuple[PartitionRecord, ...]:
+def adopt(
+    cell: Cell, location: TableLocation, share: Share | None, ledger: Ledger, lease: Lease, limit: int | None = RECENT
+) -> tuple[PartitionRecord, ...]:
     """Record what the table's log says is live but the ledger does not know. The commit proves that its gate passed.
 
     Only commits newer than the ledger's record of a partition count: an older one was replaced on purpose. Commits count
     whatever share they were made for, their partitions only where they are in ``share``: others may be at work on the rest.
+
+    :param limit: how many of the table's newest commits are looked through; None for all, as when the ledger was lost.
     """
     known = {record.partition: record for record in ledger.partitions.newest(cell)}
     found = [
         _record(cell, location, version, wave, partition, known.get(partition.partition))
-        for version, wave in committed(location)
+        for version, wave in committed(location, limit)
         for partition in wave.partitions
         if (share is None or partition.partition in share) and _is_newer(wave, known.get(partition.partition))
     ]

@@ -10,18 +10,21 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stagehold.errors import GateBlocked, InputsNotReady, PartitionDataMissing, StageholdError
+from stagehold.errors import GateBlocked, InputsNotReady, PartitionDataMissing, StageholdError, TableChanged
 from stagehold.gates.judge import preload
 from stagehold.gates.suite import load_suite
+from stagehold.lake.commit import RECENT
 from stagehold.lake.committer import committer_for
 from stagehold.lake.location import TableLocation, table_location
 from stagehold.lake.staged_committer import StagedCommitter
+from stagehold.lake.wave_commit import Claim
 from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.context import StageContext
 from stagehold.model.records import Attempt, AttemptState, Cell, Lease
 from stagehold.model.spec import Stage, VerifyPolicy
 from stagehold.plan.explanation import explain
+from stagehold.plan.fusion import sources_within
 from stagehold.plan.healing import healings, lost_data, missing_inputs
 from stagehold.plan.regions import stage_regions
 from stagehold.plan.resume import Action, Decision, ResumePlan
@@ -32,13 +35,14 @@ from stagehold.run.faults import Point, reach
 from stagehold.run.frames import FrameBuilder
 from stagehold.run.intermediates import Intermediates
 from stagehold.run.isolation import strays_named
+from stagehold.run.log_epochs import newest_epoch_in_logs
 from stagehold.run.overtaken import wait_for_faster
 from stagehold.run.pace import wave_sizer
 from stagehold.run.planning import counted, decide_counts, plan_region, sources_of
 from stagehold.run.region_task import Progress, RegionOutcome, RegionTask
 from stagehold.run.restoring import check_restore, fulfil_restore
 from stagehold.run.rights import Right
-from stagehold.run.sources import Listing, Sources
+from stagehold.run.sources import Listing, Sources, is_incremental
 from stagehold.run.sweeping import sweep_behind
 from stagehold.run.verdict import attach
 from stagehold.run.verification import verify_reused
@@ -115,9 +119,12 @@ class RegionAttempt:
         started = time.monotonic()
         self._reach(Point.AFTER_LEASE)
         check_restore(self.task.request, self.ledger)
-        if self._died:
+        behind = self._ledger_is_behind
+        if behind:
+            self.progress(f"the log of {self.task.subject} knows attempts that the ledger does not: taking over what they committed")
+        if self._died or behind:
             self._fence(self.attempt.epoch)
-            self._adopt(self.heartbeat.lease)
+            self._adopt(self.heartbeat.lease, None if behind else RECENT)
         self._settle_sources()
         plan = self._plan_with_inputs()
         for line in explain(plan, self.task.region.stages):
@@ -139,6 +146,17 @@ class RegionAttempt:
         return tuple(attempt for attempt in self.previous if attempt.state is not AttemptState.FINISHED)
 
     @property
+    def _ledger_is_behind(self) -> bool:
+        """Whether an attempt committed or fenced here of which the ledger knows nothing, as after it was lost or put back from a copy.
+
+        Epochs that follow one another without a gap say that it is not; the logs are asked only if there is one.
+        """
+        known = max((attempt.epoch for attempt in self.previous), default=0)
+        if self.attempt.epoch <= known + 1:
+            return False
+        return newest_epoch_in_logs(self.task, self.settings, self.task.share) > known
+
+    @property
     def _stored_stages(self) -> tuple[str, ...]:
         return tuple(name for name in self.task.region.stages if self.task.pipeline.stage(name).output.type.stored)
 
@@ -151,6 +169,8 @@ class RegionAttempt:
         """What the region's sources give is settled before anything is planned, so that all its partitions are cut from the same."""
         listing = Listing.OF_INTERVAL if self.task.only is not None else Listing.OF_RUN if self.task.share else Listing.ANEW
         for stage in map(self.task.pipeline.stage, self.task.region.stages):
+            for interval in self._sources.take_back(stage) if is_incremental(stage) else ():
+                self.progress(f"{stage.name}: the ledger did not know what {interval} has read; took that from the table's log")
             position = self._sources.settle(stage, listing) if stage.source else None
             if position is not None:
                 self.progress(f"{stage.name}: {self.task.interval} reads {position}")
@@ -176,11 +196,11 @@ class RegionAttempt:
     def _fence(self, epoch: int) -> None:
         """Before anything is looked at, and whether or not anything is to be computed: what is adopted and planned stays as it is."""
         for name in self._stored_stages:
-            StagedCommitter().fence(self._location(name), epoch, self._rivals(name))
+            StagedCommitter().fence(self._location(name), Claim(epoch, self.attempt.attempt_id), self._rivals(name))
 
-    def _adopt(self, lease: Lease) -> None:
+    def _adopt(self, lease: Lease, limit: int | None = RECENT) -> None:
         for name in self._stored_stages:
-            adopted = adopt(self._cell(name), self._location(name), self.task.share, self.ledger, lease)
+            adopted = adopt(self._cell(name), self._location(name), self.task.share, self.ledger, lease, limit)
             if adopted:
                 self.progress(f"{name}: adopted {len(adopted)} partitions that an earlier attempt committed but could not record")
 
@@ -210,9 +230,12 @@ class RegionAttempt:
     def _refuse_blocked(self, plan: ResumePlan) -> None:
         for name in self.task.region.stages:
             decisions = (decision for decision in plan.of(name) if self.task.takes(name, decision.partition))
-            blocked = {decision.partition: str(decision.reason) for decision in decisions if decision.action is Action.BLOCKED}
+            blocked = [decision for decision in decisions if decision.action is Action.BLOCKED]
+            by_gate = {decision.partition: str(decision.reason) for decision in blocked if decision.foreign is None}
+            if by_gate:
+                raise GateBlocked(name, by_gate)
             if blocked:
-                raise GateBlocked(name, blocked)
+                raise TableChanged(name, {decision.partition: str(decision.reason) for decision in blocked})
 
     def _compute(self, names: list[str], plan: ResumePlan) -> int:
         """Run the stages that need it, one after the other; a later one may read an earlier one's new records, so it is planned anew.
@@ -277,6 +300,7 @@ class RegionAttempt:
             rivals=partial(self._rivals, stage.name),
             committer=committer_for(stage.output.committer, spark, location, only_writer=self.settings.only_spark_writer),
             rights=self,
+            positions=tuple(self._sources.taken_of(source) for source in sources_within(stage, pipeline) if is_incremental(source)),
             frames=frames,
             suite=load_suite(Path(self.settings.suites) / f"{stage.gate}.yaml") if stage.gate else None,
             ledger=self.ledger,

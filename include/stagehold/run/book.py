@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 from stagehold.errors import Fenced
 from stagehold.lake.location import path_safe
@@ -49,9 +50,12 @@ def start_attempt(task: RegionTask, epoch: int, ledger: Ledger) -> Attempt:
 
 
 def attempt_of(task: RegionTask, epoch: int, name: str) -> Attempt:
-    """An attempt that begins now; ``name`` tells it from the region's others in this run."""
+    """An attempt that begins now; ``name`` tells it from the region's others in this run.
+
+    Run id and epoch come again after a ledger was lost, while the files of the attempt that had them are still there.
+    """
     return Attempt(
-        attempt_id=path_safe(f"{task.run_id}.{task.region.name}.{name}"),
+        attempt_id=path_safe(f"{task.run_id}.{task.region.name}.{name}.{uuid4().hex[:8]}"),
         run_id=task.run_id,
         pipeline=task.pipeline.name,
         interval=task.interval,

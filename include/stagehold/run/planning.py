@@ -12,16 +12,18 @@ from typing import Any
 
 from stagehold.errors import UnknownName
 from stagehold.gates.suite import suite_fingerprint
-from stagehold.lake.available import missing_data
+from stagehold.lake.available import missing_data, missing_files
+from stagehold.lake.published import Absences, absences
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.code import code_fingerprint
 from stagehold.model.compute_key import digest
 from stagehold.model.records import Acceptance, Cell, PartitionCount, PartitionRecord, Restore
 from stagehold.model.spec import Pipeline, Stage
 from stagehold.model.spec_source import SplitSize
+from stagehold.plan.fusion import stored_with
 from stagehold.plan.partition_counts import CountedPipeline, divided_inputs, partitions_for, splits_for, with_counts
 from stagehold.plan.resume import ResumePlan, Situation, StageFacts, descendants, resume_plan
-from stagehold.run.sources import Sources
+from stagehold.run.sources import Sources, is_incremental
 from stagehold.settings import Settings
 
 # Versions and session settings that can change a result. Cores, memory and ports cannot.
@@ -67,7 +69,8 @@ def plan_region(
 
 def sources_of(request: RunRequest, ledger: Ledger, settings: Settings) -> Sources:
     """The run's sources, not looked at yet."""
-    return Sources(request.pipeline.name, request.interval, request.run_id, settings.lake_uri, ledger)
+    stored = {stage.name: stored_with(stage, request.pipeline) for stage in request.pipeline.stages if is_incremental(stage)}
+    return Sources(request.pipeline.name, request.interval, request.run_id, settings.lake_uri, ledger, stored)
 
 
 def counted(request: RunRequest, ledger: Ledger) -> CountedPipeline:
@@ -113,11 +116,17 @@ def situation(
     pipeline = known.pipeline
     by_id = ledger.partitions.newest_of(pipeline.name, request.interval)
     recorded = {stage.name: by_id[stage.id] for stage in pipeline.stages if stage.id in by_id}
+    published = {
+        stage.name: absences([one for one in consumable(recorded[stage.name]) if one.partition < stage.partitions])
+        for stage in pipeline.stages
+        if stage.output.table is not None and stage.name in recorded
+    }
     return Situation(
         pipeline=pipeline,
         facts={stage.name: _facts(stage, settings, sources) for stage in pipeline.stages},
         recorded=recorded,
-        gone={name: missing_data(consumable(records)) for name, records in recorded.items()},
+        gone={name: _gone(consumable(records), published.get(name)) for name, records in recorded.items()},
+        removed={name: found.removed for name, found in published.items()},
         environment=environment(),
         params=digest((repr(sorted(request.params.items())),)),
         accepted=accepted,
@@ -126,6 +135,11 @@ def situation(
         undecided=known.undecided,
         acceptances=_acceptances(request, ledger),
     )
+
+
+def _gone(records: tuple[PartitionRecord, ...], published: Absences | None) -> frozenset[int]:
+    """Of a published table it counts what its snapshot holds; of a stage's own, whether its version is there."""
+    return missing_data(records) if published is None else missing_files(records) | published.lost
 
 
 def _acceptances(request: RunRequest, ledger: Ledger) -> Mapping[str, tuple[Acceptance, ...]]:

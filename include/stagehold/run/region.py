@@ -13,6 +13,7 @@ from stagehold.run import book
 from stagehold.run.attempt import RegionAttempt
 from stagehold.run.holder import this_process
 from stagehold.run.lease_wait import LeaseWait
+from stagehold.run.log_epochs import newest_epoch_in_logs
 from stagehold.run.region_task import Progress, RegionOutcome, RegionTask
 from stagehold.run.speculation import Helper
 from stagehold.run.unbegun import recorded
@@ -107,6 +108,8 @@ def _lease_when_free(task: RegionTask, ledger: Ledger, settings: Settings, progr
 def take_lease(task: RegionTask, ledger: Ledger, settings: Settings, progress: Progress) -> Lease:
     """The lease of the task's share, and of nobody else's any more.
 
+    Its epoch is above the ledger's and above that of the tables' own logs, which remember what a lost ledger does not.
+
     :raises LeaseHeld: somebody who lives, and is not an earlier try of the same owner, works on a part of it.
     """
     holder = this_process(task.owner)
@@ -117,7 +120,8 @@ def take_lease(task: RegionTask, ledger: Ledger, settings: Settings, progress: P
             progress(f"taking {task.lease_name} over from an earlier attempt ({held_by})")
         return seizable
 
-    return ledger.leases.take(task.lease_name, task.share, str(holder), settings.lease_seconds, may_seize)
+    above = newest_epoch_in_logs(task, settings)
+    return ledger.leases.take(task.lease_name, task.share, str(holder), settings.lease_seconds, may_seize, above=above)
 
 
 def _bury_the_dead(task: RegionTask, ledger: Ledger, settings: Settings, progress: Progress) -> None:

@@ -11,10 +11,11 @@ from stagehold.ledger.ledger import Ledger
 from stagehold.model.compute_key import digest
 from stagehold.model.records import Cell
 from stagehold.model.source_file import SourceFile
-from stagehold.model.source_position import Position
+from stagehold.model.source_position import Position, SourcePosition
 from stagehold.model.spec import Stage
 from stagehold.model.spec_source import Reread, Source, SourceKind
 from stagehold.plan.source_ranges import range_conditions
+from stagehold.run.log_positions import PublishedPosition, unknown_positions
 from stagehold.run.source_contents import SourceContents, columns_of_folders, contents_of
 from stagehold.run.source_files import find_files
 from stagehold.run.source_reading import SourceReading, Split, how_rows_are_read, split_files
@@ -33,7 +34,8 @@ class Sources:
     """The sources of a pipeline for one interval, each listed once, when first asked for: what was planned is what is read.
 
     What an attempt deals into splits is kept in the ledger. So partitions of one source that are computed by several attempts,
-    because they are shared out or healed later, are cut from the same files, and no file is in two of them or in none.
+    because they are shared out or healed later, are cut from the same files, and no file is in two of them or in none. ``stored_with``
+    are the stages whose commits say once more what intervals took of an incremental source.
 
     No data is opened. A file that is replaced between the listing and its reading is read as it is then; the next plan finds
     it changed: its split is computed again, or, if the source is incremental, refused.
@@ -44,6 +46,7 @@ class Sources:
     run_id: str
     lake_uri: str
     ledger: Ledger
+    stored_with: Mapping[str, tuple[Stage, ...]] = field(default_factory=dict)
     _settled: dict[str, tuple[SourceContents, Position]] = field(default_factory=dict)
     _readings: dict[tuple[str, int], SourceReading] = field(default_factory=dict)
 
@@ -66,6 +69,22 @@ class Sources:
         position = taken[self.interval] if kept else self._take(stage, contents, listing)
         self._settled[stage.name] = (contents, position)
         return None if position == taken.get(self.interval) else position
+
+    def take_back(self, stage: Stage) -> tuple[str, ...]:
+        """Have the ledger know what the logs of the stage's tables say that intervals took of it; returns the intervals it did not know.
+
+        :raises LedgerBehind: the logs do not go back far enough to tell
+        """
+        lacking = self._lacking(stage, self.ledger.positions.taken(self.pipeline, stage.id))
+        for interval, published in lacking.items():
+            self.ledger.positions.take_back(Cell(self.pipeline, stage.id, interval), published.run_id, published.position)
+        return tuple(lacking)
+
+    def taken_of(self, stage: Stage) -> SourcePosition:
+        """What the interval took of an incremental source; it was settled before."""
+        position = self.ledger.positions.taken_by(Cell(self.pipeline, stage.id, self.interval))
+        assert position is not None, f"{stage.name} was not settled"
+        return SourcePosition(stage.id, position)
 
     def of(self, stage: Stage) -> SourceReading:
         """What there is to read for ``stage``, which has a source: what was settled, else what settling it now would give.
@@ -109,9 +128,21 @@ class Sources:
         """What settling would give, without keeping it."""
         contents = contents_of(stage.name, source, self.lake_uri)
         taken = self.ledger.positions.taken(self.pipeline, stage.id) if source.incremental else {}
+        taken = {**{interval: one.position for interval, one in self._lacking(stage, taken).items()}, **taken}
         if self.interval not in taken:
             contents.check(taken)
         return contents, taken.get(self.interval) or contents.choose(taken)
+
+    def _lacking(self, stage: Stage, taken: Mapping[str, Position]) -> Mapping[str, PublishedPosition]:
+        stages = self.stored_with.get(stage.name, ())
+        found: dict[str, PublishedPosition] = {}
+        for one in stages:
+            found |= unknown_positions(self.lake_uri, self.pipeline, one, stage, taken.keys())
+        return found
+
+
+def is_incremental(stage: Stage) -> bool:
+    return stage.source is not None and stage.source.incremental
 
 
 def _declared(stage: Stage) -> Source:

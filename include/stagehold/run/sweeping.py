@@ -9,8 +9,10 @@ from datetime import UTC, datetime, timedelta
 
 from stagehold.errors import LeaseHeld
 from stagehold.lake.location import TableLocation, table_location
+from stagehold.lake.log_tokens import newest_epoch, tokens_of
 from stagehold.lake.staged_committer import StagedCommitter
 from stagehold.lake.sweep import StrayFolder, find_strays, remove
+from stagehold.lake.wave_commit import Claim
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Attempt, AttemptState, Cell, Lease
 from stagehold.model.spec import Pipeline
@@ -72,7 +74,8 @@ def _sweep_region(last: Attempt, places: dict[Cell, TableLocation], ledger: Ledg
     """Under the region's lease; what is found before that may be a live attempt's."""
     region = region_lease(last.pipeline, last.interval, last.region)
     try:
-        lease = ledger.leases.take(region, None, str(this_process("sweep")), settings.lease_seconds, lambda _: False)
+        holder, above = str(this_process("sweep")), max(_newest_epoch(location) for location in places.values())
+        lease = ledger.leases.take(region, None, holder, settings.lease_seconds, lambda _: False, above=above)
     except LeaseHeld as held:
         return RegionSweep(last, (), str(held))
     try:
@@ -86,10 +89,14 @@ def _fence_and_remove(
 ) -> tuple[StrayFolder, ...]:
     rivals = ledger.leases.overlapping(region, None)
     for location in places.values():
-        StagedCommitter().fence(location, lease.epoch, [location.of(share) for share in rivals])
+        StagedCommitter().fence(location, Claim(lease.epoch, sweeper.attempt_id), [location.of(share) for share in rivals])
     strays = _strays_of(sweeper, places, ledger, settings)
     remove(strays)
     return strays
+
+
+def _newest_epoch(location: TableLocation) -> int:
+    return newest_epoch(tokens_of(location.uri), location.cell)
 
 
 def _places(pipeline: Pipeline, attempt: Attempt, settings: Settings) -> dict[Cell, TableLocation]:

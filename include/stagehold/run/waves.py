@@ -25,9 +25,10 @@ from stagehold.lake.location import TableLocation
 from stagehold.lake.measure import PartitionMetrics, measure
 from stagehold.lake.staging import StagedWave, is_staging, stage_frame
 from stagehold.lake.tables import ensure_table
-from stagehold.lake.wave_commit import CommittedPartition, WaveCommit
+from stagehold.lake.wave_commit import Claim, CommittedPartition, WaveCommit
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, DataFile, Event, GateResult, PartitionRecord, PartitionState
+from stagehold.model.source_position import SourcePosition
 from stagehold.model.spec import Stage
 from stagehold.plan.isolation.verdict import apart_text
 from stagehold.plan.reproduction import remark
@@ -65,6 +66,7 @@ class StageRunner:
     rivals: Callable[[], Sequence[TableLocation]]
     committer: Committer
     rights: Rights
+    positions: tuple[SourcePosition, ...]
     frames: FrameBuilder
     suite: Suite | None
     ledger: Ledger
@@ -112,9 +114,10 @@ class StageRunner:
             raise NotDeterministic(self.stage.name, refused)
 
     def _prepare(self, schema: StructType, epoch: int) -> None:
-        ensure_table(self.location, schema, epoch)
+        claim = Claim(epoch, self.attempt_id)
+        ensure_table(self.location, schema, claim)
         self._reach(Point.BEFORE_FENCE, 0)
-        self.committer.fence(self.location, epoch, self.rivals())
+        self.committer.fence(self.location, claim, self.rivals())
         self._reach(Point.AFTER_FENCE, 0)
 
     def _wave(self, wave: int, decisions: Sequence[Decision], schema: StructType, rows_per_file: int) -> WaveDone:
@@ -181,7 +184,16 @@ class StageRunner:
             CommittedPartition(one.partition, one.rows, one.fingerprint, keys[one.partition], staged.files.get(one.partition, ()))
             for one in passing
         )
-        commit = WaveCommit(self.run_id, self.stage.id, self.attempt_id, right.attempt.epoch, wave, committed, self.stage.partitions)
+        commit = WaveCommit(
+            run_id=self.run_id,
+            stage=self.stage.id,
+            attempt_id=self.attempt_id,
+            epoch=right.attempt.epoch,
+            wave=wave,
+            partitions=committed,
+            cut_into=self.stage.partitions,
+            positions=self.positions,
+        )
         return self.committer.publish(self.location, commit)
 
     def _record(

@@ -29,6 +29,18 @@ class Judge:
         self._recorded: dict[Place, list[PartitionRecord]] = {}
         self._commits: Counter[tuple[str, int, str, int]] = Counter()
 
+    def forget(self, stage: str, known: Sequence[PartitionRecord]) -> None:
+        """The ledger was lost, or a copy of it put back that has these records; the lake has not changed."""
+        for place in [place for place in self._recorded if place[0] == stage]:
+            del self._recorded[place]
+        for record in known:
+            self._recorded.setdefault((stage, record.partition), []).append(record)
+        for place, moment in self._guard.items():
+            if place[0] == stage:
+                self._owner[place] = moment[0]
+        for place in [place for place in self._owner if place[0] == stage and place not in self._guard]:
+            del self._owner[place]
+
     def took(self, stage: str, share: Share | None, epoch: int) -> None:
         partitions = self._partitions if share is None else share.partitions
         self._taken[stage, epoch] = partitions

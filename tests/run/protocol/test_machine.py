@@ -137,6 +137,21 @@ class Protocol(RuleBasedStateMachine):
         for stage, partition in lost:
             self.world.lose(stage, partition)
 
+    @rule()
+    def copy_the_ledger(self):
+        self.run(*STAGES[:1])
+        for attempt in self.alive:
+            attempt.kill()
+        self.world.copy_ledger()
+
+    @rule(again=stages, place=places)
+    def lose_the_ledger(self, again, place):
+        """Or go back to its copy; the next attempt may die at once, having taken over a part of what the lake knows."""
+        self.world.lose_ledger()
+        self.world.check()
+        attempt = self.world.begin(again)
+        attempt.go_to(place)
+
     @invariant()
     def what_can_be_read_is_right(self):
         self.world.check()

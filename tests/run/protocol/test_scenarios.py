@@ -62,3 +62,44 @@ def test_what_a_zombie_commits_while_its_successor_is_about_to_fence_it_does_not
     successor.go_to("its end")
     world.check()
     world.bring_to_an_end()
+
+
+def run_all(world):
+    for stage in STAGES:
+        attempt = world.begin(stage)
+        attempt.go_to("its end")
+        assert attempt.error is None, attempt.error
+        world.check()
+
+
+@pytest.mark.parametrize("cut", [1, 2])
+@pytest.mark.parametrize("copied", [False, True])
+def test_what_the_lake_knows_is_taken_over_and_not_computed_again_when_the_ledger_was_lost(world, copied, cut):
+    if copied:
+        world.copy_ledger()
+    world.write_source(2, (7, 8))
+    run_all(world)
+    before, epochs = set(world.staged), [record.epoch for record in world.consumable("prints")]
+    world.lose_ledger()
+    for stage in STAGES:
+        for part in range(cut):
+            attempt = world.begin(stage, cut, part)
+            attempt.go_to("its end")
+            assert attempt.error is None, attempt.error
+            world.check()
+    assert set(world.staged) == before
+    assert [record.epoch for record in world.consumable("prints")] == epochs
+    world.bring_to_an_end()
+
+
+@pytest.mark.parametrize("place", ["before its commit", "after its commit", "after_record"])
+def test_a_ledger_that_is_lost_in_the_middle_of_an_attempt_loses_no_commit(world, place):
+    for partition in range(4):
+        world.write_source(partition, (30 + partition,))
+    attempt = world.begin("drafts")
+    assert attempt.go_to(place), attempt.error
+    world.lose_ledger()
+    run_all(world)
+    commits = [key for key in world.staged if key[0].startswith("r.drafts")]
+    assert len(commits) == 4 + 4 + (2 if place == "before its commit" else 0), commits
+    world.bring_to_an_end()

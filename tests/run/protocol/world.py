@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -26,7 +27,7 @@ from stagehold.ledger.engine import Database
 from stagehold.ledger.leases import Leases
 from stagehold.ledger.ledger import Ledger
 from stagehold.ledger.partitions import Partitions
-from stagehold.model.records import AttemptState, Lease, PartitionRecord, PartitionState
+from stagehold.model.records import AttemptState, Cell, Lease, PartitionRecord, PartitionState
 from stagehold.model.spec import Pipeline
 from stagehold.model.spec_file import build_pipeline
 from stagehold.plan.regions import stage_regions
@@ -56,7 +57,9 @@ class World:
         self.leases: dict[str, Lease] = {}
         self.sources: dict[int, Amounts] = {}
         self.lost: set[str] = set()
+        self.copy: Path | None = None
         writer = PaperWriter()
+        self.staged = writer.staged
         self.judge = Judge({stage: TableLog(self.table(stage), INTERVAL) for stage in STAGES}, PARTITIONS, writer.staged)
         install(patch, writer)
         patch.setattr(region, "Ledger", SimpleNamespace(open=lambda url: nullcontext(self.ledger)))  # a new one compiles all its SQL anew
@@ -102,6 +105,31 @@ class World:
                     Path(record.table, file.path).unlink(missing_ok=True)
                     self.lost.add(f"{record.table}/{file.path}")
 
+    def copy_ledger(self) -> None:
+        """Keep the ledger as it is now, for `lose_ledger`."""
+        self.ledger.close()
+        self.copy = shutil.copy(self._ledger_file, self.settings.home_path / "copy.db")
+        self.ledger = Ledger.open(self.settings.ledger_url)
+
+    def lose_ledger(self) -> None:
+        """It is deleted when nobody is at work, and the copy put in its place if there is one."""
+        for attempt in self.attempts:
+            attempt.kill()
+        self.check()
+        self.ledger.close()
+        for file in self._ledger_file.parent.glob(f"{self._ledger_file.name}*"):
+            file.unlink()
+        if self.copy is not None:
+            shutil.copy(self.copy, self._ledger_file)
+        self.ledger, self.leases = Ledger.open(self.settings.ledger_url), {}
+        for stage in STAGES:
+            cell = Cell(PIPELINE, self.pipelines[1].stage(stage).id, INTERVAL)
+            self.judge.forget(stage, self.ledger.partitions.history(cell))
+
+    @property
+    def _ledger_file(self) -> Path:
+        return self.settings.home_path / "ledger.db"
+
     def consumable(self, stage: str) -> list[PartitionRecord]:
         newest = self.ledger.partitions.newest_of(PIPELINE, INTERVAL).get(self.pipelines[1].stage(stage).id, ())
         return [record for record in newest if record.state is PartitionState.CONSUMABLE]
@@ -135,9 +163,9 @@ class World:
         """A pause before and after everything that changes ledger or lake; the judge hears of it before anybody else acts."""
         take, record, writing, commit = Leases.take, Partitions.record, Database.writing, DeltaTable.create_write_transaction
 
-        def watched_take(leases: Leases, region: str, share: Share | None, *arguments: Any) -> Lease:
+        def watched_take(leases: Leases, region: str, share: Share | None, *arguments: Any, **options: Any) -> Lease:
             with indivisible("its lease"):
-                lease = take(leases, region, share, *arguments)
+                lease = take(leases, region, share, *arguments, **options)
                 self.leases[lease.name] = lease
                 self.judge.took(region.rpartition("/")[2], share, lease.epoch)
             return lease

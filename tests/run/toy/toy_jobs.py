@@ -39,3 +39,8 @@ def summary(ctx: StageContext, by_colour: DataFrame) -> DataFrame:
 @stage
 def events(ctx: StageContext, source: DataFrame) -> DataFrame:
     return source
+
+
+@stage
+def kept(ctx: StageContext, events: DataFrame) -> DataFrame:
+    return events

@@ -1,0 +1,158 @@
+"""Asks a published table whether it still holds what was recorded of it, and if not, who took it out.
+
+What counts is the current snapshot: a version's number says nothing, since a lost log file's number is given again. Files of
+a partition may have been rewritten by a commit that changes no rows, as OPTIMIZE does; its rows are then looked for where it
+put them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from urllib.parse import unquote
+
+from stagehold.lake.columns import INTERVAL, PARTITION
+from stagehold.lake.delta_log import AddedFile, LogEntry, commit_versions, open_table, read_commits, table_exists
+from stagehold.lake.wave_commit import is_ours, is_wave_of
+from stagehold.model.foreign_change import ForeignChange
+from stagehold.model.records import PartitionRecord
+
+Paths = frozenset[str]
+DELETION_VECTORS = "deletionVectors"
+
+
+@dataclass(frozen=True)
+class Absences:
+    """Partitions that are recorded and not, or not wholly, in their table.
+
+    ``lost``: no commit of somebody else removed them. ``removed``: one did.
+    """
+
+    lost: frozenset[int] = frozenset()
+    removed: Mapping[int, ForeignChange] = field(default_factory=dict)
+
+
+def absences(records: Sequence[PartitionRecord]) -> Absences:
+    """Of the ``records`` of one interval of a published stage, all consumable, those that are not in their table now.
+
+    Reads the table's snapshot once. Only if something is missing are commits read, those behind the oldest record of it.
+    """
+    found = [_absences_in(uri, [record for record in records if record.table == uri]) for uri in {record.table for record in records}]
+    lost = frozenset[int]().union(*(one.lost for one in found))
+    return Absences(lost, {partition: change for one in found for partition, change in one.removed.items()})
+
+
+def _absences_in(uri: str, records: Sequence[PartitionRecord]) -> Absences:
+    live = _live(uri, records[0].cell.interval)
+    if live is None:
+        return Absences(frozenset(record.partition for record in records))
+    doubtful = [record for record in records if not _is_whole(record, live.get(record.partition, frozenset()))]
+    return _explained(uri, doubtful, live) if doubtful else Absences()
+
+
+def _is_whole(record: PartitionRecord, live: Paths) -> bool:
+    """Beside our files there may be others, which somebody added; a partition without rows has none, or they are looked at."""
+    return {file.path for file in record.files} <= live if record.files else not live
+
+
+def _live(uri: str, interval: str) -> Mapping[int, Paths] | None:
+    """Files of the current snapshot by partition, without those of which rows are marked as deleted; None if it cannot be read."""
+    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow.compute as pc  # type: ignore[import-untyped]
+    from deltalake.exceptions import DeltaError
+
+    if not table_exists(uri):
+        return None
+    try:
+        table = open_table(uri)
+    except DeltaError:
+        return None
+    marked = _marked(pa.table(table.deletion_vectors())) if DELETION_VECTORS in (table.protocol().reader_features or ()) else frozenset()
+    files = pa.table(table.get_add_actions(flatten=True)).select(["path", f"partition.{INTERVAL}", f"partition.{PARTITION}"])
+    mine = files.filter(pc.equal(files[f"partition.{INTERVAL}"], interval))
+    found: dict[int, set[str]] = defaultdict(set)
+    for path, partition in zip(mine["path"].to_pylist(), mine[f"partition.{PARTITION}"].to_pylist(), strict=True):
+        if not any(name.endswith(unquote(path)) for name in marked):
+            found[int(partition)].add(unquote(path))
+    return {partition: frozenset(paths) for partition, paths in found.items()}
+
+
+def _marked(vectors: Mapping[str, Sequence[str]]) -> Paths:
+    return frozenset(unquote(str(name)) for name in vectors["filepath"])
+
+
+class _Trace:
+    """Follows the rows of one partition from its record's commit on."""
+
+    def __init__(self, record: PartitionRecord) -> None:
+        self.record = record
+        self.committed: bool | None = None  # whether the record's commit is in the log; None if that was cleaned up
+        self.places = [frozenset(file.path for file in record.files)]  # where the rows have been, the last one last
+        self.change: LogEntry | None = None
+        self._out: Paths = frozenset()
+
+    def see(self, entry: LogEntry) -> None:
+        if entry.version == self.record.version:
+            self.committed = is_wave_of(entry.user_metadata, self.record.attempt_id, self.record.wave)
+        elif entry.version > (self.record.version or 0):
+            self._follow(entry)
+
+    def _follow(self, entry: LogEntry) -> None:
+        removed = {file.path: file.data_change for file in entry.removed}
+        hit = self.places[-1] & removed.keys()
+        added = {file.file.path: file for file in entry.added if self._is_mine(file)}
+        if hit and not any(removed[path] for path in hit):
+            self.places.append(self.places[-1] - hit | {path for path, file in added.items() if not file.data_change})
+        elif hit:
+            self.change, self._out = self.change or entry, self._out | hit
+        elif self._replaces_nothing(entry, added.keys()):
+            self.change = self.change or entry
+        self._out -= added.keys()
+        if self.places[0] and not self._out:
+            self.change = None  # all that was removed was put back
+
+    def _is_mine(self, file: AddedFile) -> bool:
+        place = (file.partition.get(INTERVAL), file.partition.get(PARTITION))
+        return place == (self.record.cell.interval, str(self.record.partition))
+
+    def _replaces_nothing(self, entry: LogEntry, added: Iterable[str]) -> bool:
+        """A newer wave of ours filled a partition that had no rows."""
+        return not self.places[0] and any(added) and is_ours(entry.user_metadata)
+
+
+def _explained(uri: str, doubtful: Sequence[PartitionRecord], live: Mapping[int, Paths]) -> Absences:
+    traces = [_Trace(record) for record in doubtful]
+    oldest = min(record.version or 0 for record in doubtful)
+    versions = [version for version in commit_versions(uri) if version >= oldest]
+    for entry in read_commits(uri, versions):
+        for trace in traces:
+            trace.see(entry)
+    lost, removed = set[int](), dict[int, ForeignChange]()
+    for trace in traces:
+        partition = trace.record.partition
+        verdict = _verdict(trace, live.get(partition, frozenset()), versions)
+        if isinstance(verdict, ForeignChange):
+            removed[partition] = verdict
+        elif verdict:
+            lost.add(partition)
+    return Absences(frozenset(lost), removed)
+
+
+def _verdict(trace: _Trace, live: Paths, versions: Sequence[int]) -> ForeignChange | bool:
+    """Whether the partition is lost, or who removed it."""
+    newest = max(versions, default=-1)
+    if trace.committed is False or newest < (trace.record.version or 0):
+        return True  # its commit is not in the log: that file was lost, and another commit may have its number
+    if any(place and place <= live for place in trace.places):
+        return False
+    if trace.change is not None:
+        return True if is_ours(trace.change.user_metadata) else _foreign(trace.change)
+    if not trace.record.files:
+        return False  # what is in it was added by others
+    complete = len([version for version in versions if version >= (trace.record.version or 0)]) == newest - (trace.record.version or 0) + 1
+    return True if complete else ForeignChange(None)
+
+
+def _foreign(entry: LogEntry) -> ForeignChange:
+    return ForeignChange(entry.version, entry.operation, entry.who, entry.at)
