@@ -23,6 +23,7 @@
     |   +-- KeyMayBeNull          an outer join leaves a stage's key empty in some rows
     |   +-- StrayKey              a stage gave a row the key of another partition than it computed
     |   +-- NotDeterministic      a stage may give other data from the same input, and its pipeline forbids that
+    |   +-- CameOutDifferent      a partition was computed again from the same inputs and code, and is another one
     |   +-- SourceMissing         a source path matches no file
     |   +-- SourceUnusable        a source cannot be read as it is declared
     |   +-- SourceChanged         something that a source has read is not what it was
@@ -420,6 +421,20 @@ class NotDeterministic(Terminal):
             f"Stage {stage} may give other data from the same input, in {len(self.findings)} place(s):\n{lines}\n"
             "Nothing of it was computed. Change them, or end the line of one that does no harm with `# stagehold: deterministic`, "
             "then run `stagehold resume`."
+        )
+
+
+class CameOutDifferent(Terminal):
+    """Partitions that were computed again under the key they were recorded with hold other data; ``remarks`` by partition."""
+
+    def __init__(self, stage: str, remarks: Mapping[int, str]) -> None:
+        self.stage, self.remarks = stage, dict(remarks)
+        lines = "\n".join(f"  {stage}[{partition}] {text}" for partition, text in sorted(self.remarks.items()))
+        super().__init__(
+            f"Stage {stage} gives other data from the same code and inputs:\n{lines}\n"
+            "Nothing of this wave was published, and what was recorded before stays safe to read. Mend the stage so that it gives the same "
+            "each time. Or, if other data will do, set `determinism: warn` on the stage: then it is published, and its readers run again. "
+            "Then run `stagehold resume`."
         )
 
 

@@ -214,6 +214,11 @@ def test_what_may_come_out_different_is_told_or_refused_and_if_it_does_its_reade
     delete_data(bench, "by_wave", 0)
     delete_data(bench, "by_colour", 1)
     edit_jobs(bench, "F.lit(ctx.interval)", "F.lit(ctx.interval + ' again')")
+    different = bench.run()
+    assert different.code == 1
+    assert "Stage by_wave gives other data from the same code and inputs:\n  by_wave[0] was healed and came out different" in different.err
+    assert {stage: bench.records(stage) for stage in before} == before
+    bench.declare("determinism: warn")
     planned = json.loads(ended(bench.command("plan", "toy", "--interval", INTERVAL, "--json")).out)["summary"]
     hinging = "runs again only if by_wave[0], which is healed, comes out different"
     assert [line["partitions"] for line in planned if hinging in line["reason"]] == [[0, 2, 3]]
@@ -224,7 +229,7 @@ def test_what_may_come_out_different_is_told_or_refused_and_if_it_does_its_reade
     assert "not deterministic" in (bench.records("by_wave")[0].reason or "")
     assert bench.published() == bench.expected()
     spec = Path(bench.settings.pipelines) / "toy.yaml"
-    spec.write_text(spec.read_text().replace("pipeline: toy\n", "pipeline: toy\ndeterminism: error\n"))
+    spec.write_text(spec.read_text().replace("determinism: warn", "determinism: error"))
     edit_jobs(bench, "F.rand()", "F.randn()")
     refused = bench.run()
     assert refused.code == 1

@@ -93,11 +93,14 @@ class OnForeignChange(StrEnum):
 
 
 class DeterminismPolicy(StrEnum):
-    """What is done about operations that may give other data in the next run."""
+    """What is done about operations that may give other data in the next run, and about data that came out different.
 
-    WARN = "warn"
-    ERROR = "error"
-    OFF = "off"
+    Unset, the first are told and the second is an error.
+    """
+
+    WARN = "warn"  # both are told
+    ERROR = "error"  # both are errors
+    OFF = "off"  # the first are not looked for, the second is an error
 
 
 class RestartStrategy(StrEnum):
@@ -298,7 +301,7 @@ class Pipeline(SpecPart):
     failures: tuple[FailureDeclaration, ...] = ()
     failover: Failover = Failover.REGION
     early_cutoff: bool = False
-    determinism: DeterminismPolicy = DeterminismPolicy.WARN
+    determinism: DeterminismPolicy | None = None
     verify: VerifyPolicy = VerifyPolicy.SAMPLE
     speculation: Speculation | None = None
     params: Mapping[str, JsonValue] = Field(default_factory=dict)
@@ -310,7 +313,7 @@ class Pipeline(SpecPart):
     def stage(self, name: str) -> Stage:
         return next(stage for stage in self.stages if stage.name == name)
 
-    def determinism_of(self, stage: Stage) -> DeterminismPolicy:
+    def determinism_of(self, stage: Stage) -> DeterminismPolicy | None:
         return stage.determinism or self.determinism
 
     def readers(self, name: str) -> tuple[Stage, ...]:

@@ -280,8 +280,9 @@ class PipelineForm(SpecPart):
     """Whether a reader stays as it is when its input was computed again to equal content, though by other code.
     Example: `early_cutoff: true`"""
 
-    determinism: Determinism = DeterminismPolicy.WARN
-    """What to do about code that may give other data next time: say so, refuse it, or not look.
+    determinism: Determinism | None = None
+    """What to do about code that may give other data next time: `error` refuses it, `off` does not look, else it is said. Data that
+    did come out different is an error, except with `warn`: then it is published and its readers run again.
     Example: `determinism: error`"""
 
     verify: VerifyPolicy = VerifyPolicy.SAMPLE

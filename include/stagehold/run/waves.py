@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stagehold.errors import GateBlocked, NotDeterministic
+from stagehold.errors import CameOutDifferent, GateBlocked, NotDeterministic
 from stagehold.gates.judge import Verdict, judge, judged_columns
 from stagehold.gates.suite import Severity, Suite
 from stagehold.lake.columns import data_fields
@@ -29,7 +29,7 @@ from stagehold.lake.wave_commit import Claim, CommittedPartition, WaveCommit
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, DataFile, Event, GateResult, PartitionRecord, PartitionState
 from stagehold.model.source_position import SourcePosition
-from stagehold.model.spec import Stage
+from stagehold.model.spec import DeterminismPolicy, Stage
 from stagehold.plan.isolation.verdict import apart_text
 from stagehold.plan.reproduction import remark
 from stagehold.plan.resume import Action, Decision
@@ -159,9 +159,13 @@ class StageRunner:
         metrics: Sequence[PartitionMetrics],
         started: float,
     ) -> list[Verdict]:
-        """Gate, publish and record what there is a right to; what the gate refused."""
+        """Gate, publish and record what there is a right to; what the gate refused.
+
+        :raises CameOutDifferent: before anything is published.
+        """
         if not metrics:
             return []
+        self._refuse_other_data(decisions, metrics)
         verdicts = judge(metrics, self.suite) if self.suite else ()
         refused = _refused(verdicts)
         blocked = {verdict.partition for verdict in refused}
@@ -171,6 +175,14 @@ class StageRunner:
         self._reach(Point.AFTER_RECORD, wave)
         self._tell(right.attempt.epoch, wave, metrics, blocked, landed, time.monotonic() - started)
         return refused
+
+    def _refuse_other_data(self, decisions: Sequence[Decision], metrics: Sequence[PartitionMetrics]) -> None:
+        """Readers rely on it that a partition with the same key is the same one, unless the author says that it need not be."""
+        fingerprints = {one.partition: one.fingerprint for one in metrics}
+        again = [one for one in decisions if one.record is not None and one.record.compute_key == str(one.key)]
+        found = {} if self.frames.pipeline.determinism_of(self.stage) is DeterminismPolicy.WARN else _remarks(again, fingerprints)
+        if found:
+            raise CameOutDifferent(self.stage.name, found)
 
     def _publish(
         self, right: Right, wave: int, staged: StagedWave, passing: Sequence[PartitionMetrics], decisions: Sequence[Decision]
@@ -209,7 +221,7 @@ class StageRunner:
     ) -> None:
         """Partitions and what their gate said of them, in one transaction."""
         keys, reasons = _keys(decisions), _reasons(_refused(verdicts))
-        remarks = _remarks(decisions, metrics)
+        remarks = _remarks(decisions, {one.partition: one.fingerprint for one in metrics})
         files = {**staged.files, **(landed.files if landed else {})}
         now = datetime.now(UTC)
         records = [
@@ -276,9 +288,8 @@ def _keys(decisions: Sequence[Decision]) -> Mapping[int, str]:
     return {decision.partition: str(decision.key) for decision in decisions}
 
 
-def _remarks(decisions: Sequence[Decision], metrics: Sequence[PartitionMetrics]) -> dict[int, str]:
+def _remarks(decisions: Sequence[Decision], fingerprints: Mapping[int, str]) -> dict[int, str]:
     """What is odd about partitions that were computed before."""
-    fingerprints = {one.partition: one.fingerprint for one in metrics}
     found = {
         one.partition: remark(
             one.record,
