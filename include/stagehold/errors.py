@@ -52,6 +52,8 @@
     |   +-- NothingToRestore      a restore was asked for, and nothing of its interval is on record
     |   +-- NothingToResume       a resume was asked for, and there is nothing it could run
     |   +-- DemoFailed            the demo's run did not end as it should
+    +-- StageFailed               a stage's query or data failed; what caused it says whether another try can help
+    |   +-- FunctionFailed        a stage's own Python code raised an error
     +-- Transient                 trying again may succeed
         +-- LeaseHeld             another attempt is working on the same region now
         +-- LeaseLost             the lease ended before it could be renewed
@@ -85,6 +87,26 @@ class Terminal(StageholdError):
 
 class Transient(StageholdError):
     """Trying again may succeed; nothing was lost."""
+
+
+class StageFailed(StageholdError):
+    """What a stage's author wrote, or the data that it was given, failed; the error that tells so is its cause.
+
+    ``trace`` is that error as Python and Spark show it, with every frame. The text has three lines, the rest is for whoever asks.
+    """
+
+    def __init__(self, *, stage: str, partitions: Sequence[int], problem: str, place: str, trace: str) -> None:
+        self.stage, self.partitions, self.problem, self.place, self.trace = stage, tuple(partitions), problem, place, trace
+        named = f", partition(s) {_ranges(self.partitions)}" if self.partitions else ""
+        super().__init__(
+            f"{problem}\n  at {place}\n"
+            f"Stage {stage}{named}: nothing of it was published, and all that was consumable still is. "
+            "Mend the cause, then run `stagehold resume`; `stagehold status RUN --trace` shows the whole trace."
+        )
+
+
+class FunctionFailed(StageFailed):
+    """The stage's own Python code raised an error, where it builds its frame or inside Spark's Python workers."""
 
 
 @dataclass(frozen=True)
@@ -581,6 +603,17 @@ class JarsUnusable(Terminal):
             "JARs that were there before are untouched. If this machine reaches JARs only through a mirror, "
             "set STAGEHOLD_IVY_SETTINGS to an Ivy settings file that names it. Then run `make setup`."
         )
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """Neighbours as one range: ``0-3, 7``."""
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and runs[-1][-1] + 1 == number:
+            runs[-1][1:] = [number]
+        else:
+            runs.append([number])
+    return ", ".join("-".join(map(str, run)) for run in runs)
 
 
 def _first_of(names: Sequence[str], shown: int = 4) -> str:

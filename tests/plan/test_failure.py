@@ -5,6 +5,7 @@ from itertools import pairwise
 from random import Random
 
 import pytest
+from pyspark.errors import AnalysisException
 
 from stagehold import errors
 from stagehold.errors import Fenced, GateBlocked, LeaseHeld, PartitionDataMissing, Terminal
@@ -43,6 +44,11 @@ TABLE = [
     ("the same in a context", while_handling(OSError("x"), Fenced("a", 1, 2)), FailureClass.NON_RECOVERABLE),
     ("the same in a group", ExceptionGroup("x", [ValueError("y"), Fenced("a", 1, 2)]), FailureClass.NON_RECOVERABLE),
     ("missing data behind something", caused(RuntimeError("x"), PartitionDataMissing("a", [1])), FailureClass.PARTITION_DATA_MISSING),
+    (
+        "missing data behind a query",
+        caused(PartitionDataMissing("a", [1]), AnalysisException("x")),
+        FailureClass.PARTITION_DATA_MISSING,
+    ),
     ("missing data before the network", caused(OSError("x"), PartitionDataMissing("a", [1])), FailureClass.PARTITION_DATA_MISSING),
 ]
 

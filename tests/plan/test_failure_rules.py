@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import errno
 
+import pyarrow.lib  # noqa: F401  # its errors are known by their classes
 import pytest
-from pyspark.errors import AnalysisException, PythonException
-from pyspark.errors.exceptions.connect import SparkConnectGrpcException, UnknownException
+from pyspark.errors import PythonException
+from pyspark.errors.exceptions.connect import AnalysisException, SparkConnectGrpcException, SparkException, UnknownException
 
 from stagehold.errors import (
     Fenced,
+    FunctionFailed,
     GateBlocked,
     LeaseLost,
     LeaseNotFreed,
@@ -18,6 +20,7 @@ from stagehold.errors import (
     RestartRefused,
     SessionClosed,
     SparkUnavailable,
+    StageFailed,
 )
 from stagehold.model.records import FailureClass
 from stagehold.model.spec import FailureDeclaration
@@ -32,13 +35,65 @@ STAGE_FAILED = (
     "Lost task 3.3 in stage 5.0 (TID 41) (127.0.0.3 executor 1): "
 )
 
+
+def spark_error(condition, state, stack="", kind=SparkException):
+    return kind(f"[{condition}] x SQLSTATE: {state}", errorClass=condition, messageParameters={}, sql_state=state, server_stacktrace=stack)
+
+
+def raised(line):
+    """What comes over Connect of an error in a Python worker."""
+    return PythonException(
+        "An exception was thrown from the Python worker: Traceback (most recent call last):\n"
+        f'  File "jobs/tpch.py", line 7, in parse\n    give("OutOfMemoryError, SlowDown")\n{line}\n SQLSTATE: 38000'
+    )
+
+
+def stage_failed(kind, cause):
+    failed = kind(stage="a", partitions=[0], problem="x", place="jobs/a.py:1, in a", trace="")
+    failed.__cause__ = cause
+    return failed
+
+
+FAILED_READ = "FAILED_READ_FILE.NO_HINT"
+MALFORMED = "SparkException\nCaused by: org.apache.spark.SparkException: [MALFORMED_RECORD_IN_PARSING] x SQLSTATE: 22023"
+
 # error -> rule, class
 TABLE = [
     (Fenced("a", 1, 2), "fenced", TERMINAL),
     (GateBlocked("a", {0: "nulls"}), "gate", TERMINAL),
     (RestartRefused("a", "enough"), "terminal", TERMINAL),
     (LeaseNotFreed("a", "somebody", None, 60), "lease_wait", TERMINAL),
-    (AnalysisException("[UNRESOLVED_COLUMN.WITH_SUGGESTION] x", errorClass="UNRESOLVED_COLUMN.WITH_SUGGESTION"), "query_refused", TERMINAL),
+    (spark_error("UNRESOLVED_COLUMN.WITH_SUGGESTION", "42703", kind=AnalysisException), "user_query", TERMINAL),
+    (spark_error("UNSUPPORTED_FEATURE", "0A000"), "user_query", TERMINAL),
+    (AnalysisException("a condition of old, without a SQLSTATE"), "user_query", TERMINAL),
+    (spark_error("CAST_INVALID_INPUT", "22018"), "user_data", TERMINAL),
+    (spark_error("DIVIDE_BY_ZERO", "22012", "at java.lang.OutOfMemoryError, SlowDown, FetchFailed"), "user_data", TERMINAL),
+    (spark_error("ARITHMETIC_OVERFLOW", "22003"), "user_data", TERMINAL),
+    (spark_error("DUPLICATED_MAP_KEY", "23505"), "user_data", TERMINAL),
+    (spark_error("SCALAR_SUBQUERY_TOO_MANY_ROWS", "21000"), "user_data", TERMINAL),
+    (spark_error("USER_RAISED_EXCEPTION", "P0001"), "user_data", TERMINAL),
+    (spark_error(FAILED_READ, "KD001", MALFORMED), "user_data", TERMINAL),
+    (
+        UnknownException(STAGE_FAILED + "org.apache.spark.SparkArithmeticException: [DIVIDE_BY_ZERO] x SQLSTATE: 22012"),
+        "user_data",
+        TERMINAL,
+    ),
+    (spark_error(FAILED_READ, "KD001"), "file_unreadable", RECOVERABLE),
+    (spark_error(FAILED_READ, "KD001", "Caused by: java.net.ConnectException: Connection refused"), "file_unreadable", RECOVERABLE),
+    (spark_error("PATH_NOT_FOUND", "42K03", kind=AnalysisException), "file_unreadable", RECOVERABLE),
+    (raised("ValueError: connection to the truth"), "user_function", TERMINAL),
+    (raised("jobs.errors.BadInput: line 4 has no date"), "user_function", TERMINAL),
+    (raised("MemoryError"), "out_of_memory", ENVIRONMENT),
+    (raised("pyarrow.lib.ArrowMemoryError: malloc of size 12 failed"), "out_of_memory", ENVIRONMENT),
+    (raised("torch.OutOfMemoryError: CUDA"), "out_of_memory", ENVIRONMENT),
+    (raised("ConnectionResetError: [Errno 104] x"), "connection", ENVIRONMENT),
+    (raised("TimeoutError: x"), "connection", ENVIRONMENT),
+    (raised("OSError: [Errno 28] No space left on device"), "disk_full", ENVIRONMENT),
+    (raised("PermissionError: [Errno 13] x"), "system", ENVIRONMENT),
+    (raised("botocore.exceptions.ClientError: An error occurred (SlowDown)"), "storage_throttled", ENVIRONMENT),
+    (stage_failed(FunctionFailed, ValueError("x")), "user_function", TERMINAL),
+    (stage_failed(FunctionFailed, TimeoutError("x")), "connection", ENVIRONMENT),
+    (stage_failed(StageFailed, UnknownException(STAGE_FAILED + "java.lang.ArithmeticException: / by zero")), "anything_else", RECOVERABLE),
     (PartitionDataMissing("a", [1]), "partition_data_missing", MISSING),
     (OSError(errno.ENOSPC, "No space left on device"), "disk_full", ENVIRONMENT),
     (UnknownException(STAGE_FAILED + "java.io.IOException: No space left on device"), "disk_full", ENVIRONMENT),
@@ -95,9 +150,12 @@ jobs.errors.BadInput: line 4 has no date
     ("declared", "error", "expected"),
     [
         ({"error": "builtins:ValueError", "kind": TERMINAL}, ValueError("x"), ("failures[1]", TERMINAL)),
+        ({"error": "builtins:ValueError", "kind": RECOVERABLE}, raised("ValueError: x"), ("failures[1]", RECOVERABLE)),
+        ({"error": "builtins:ArithmeticError", "kind": RECOVERABLE}, raised("ZeroDivisionError: x"), ("failures[1]", RECOVERABLE)),
+        ({"text": "division", "kind": RECOVERABLE}, raised("ZeroDivisionError: Division"), ("failures[1]", RECOVERABLE)),
         ({"error": "builtins:ArithmeticError", "kind": TERMINAL}, ZeroDivisionError("x"), ("failures[1]", TERMINAL)),
         ({"error": "jobs.errors:BadInput", "kind": TERMINAL}, PythonException(TRACEBACK), ("failures[1]", TERMINAL)),
-        ({"error": "errors:BadInput", "kind": TERMINAL}, PythonException(TRACEBACK), ("anything_else", RECOVERABLE)),
+        ({"error": "errors:BadInput", "kind": ENVIRONMENT}, PythonException(TRACEBACK), ("user_function", TERMINAL)),
         ({"text": "quota exceeded", "kind": ENVIRONMENT}, RuntimeError("Quota exceeded for today"), ("failures[1]", ENVIRONMENT)),
         ({"error": "builtins:ValueError", "text": "quota", "kind": ENVIRONMENT}, ValueError("x"), ("anything_else", RECOVERABLE)),
         ({"text": "no space left", "kind": TERMINAL}, OSError(errno.ENOSPC, "No space left on device"), ("failures[1]", TERMINAL)),

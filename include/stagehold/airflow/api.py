@@ -97,6 +97,7 @@ def run_facts(dag_id: str, run_id: str, session: SessionDep, user: GetUserDep) -
             plan=plan,
             recorded=ledger.partitions.newest_of(request.pipeline.name, request.interval),
             attempts=ledger.attempts.of_run(request.run_id),
+            traces=ledger.events.traces(request.run_id),
             gate_failures=_gate_failures(request, ledger),
             may_resume=may_resume(dag_id, user),
             refusal=_refusal(request, plan, ledger, settings),

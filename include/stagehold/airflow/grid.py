@@ -95,7 +95,7 @@ class GateFailure:
 class AttemptLine:
     """One attempt; ``region`` says its share, too; ``failure`` is the text for the user, None unless it failed.
 
-    ``cause`` is the class of the failure and the rule that gave it.
+    ``cause`` is the class of the failure and the rule that gave it; ``trace`` is its whole story, where one was kept.
     """
 
     region: str
@@ -105,6 +105,7 @@ class AttemptLine:
     ended_at: datetime | None
     failure: str | None
     cause: str | None
+    trace: str | None
 
 
 @dataclass(frozen=True)
@@ -150,6 +151,7 @@ class RunFacts:
     plan: ResumePlan
     recorded: Mapping[str, tuple[PartitionRecord, ...]]
     attempts: Sequence[Attempt]
+    traces: Mapping[str, str]
     gate_failures: Sequence[GateResult]
     may_resume: bool
     refusal: StageholdError | None = None
@@ -172,8 +174,10 @@ def run_grid(facts: RunFacts) -> RunGrid:
         consumable=consumable,
         partitions=partitions,
         stages=rows,
-        attempts=tuple(_attempt_line(attempt, attempt.failure) for attempt in facts.attempts),
-        failures=tuple(_attempt_line(attempt, failure) for attempt in _newest(facts.attempts) if (failure := _failure(attempt, facts))),
+        attempts=tuple(_attempt_line(attempt, attempt.failure, facts) for attempt in facts.attempts),
+        failures=tuple(
+            _attempt_line(attempt, failure, facts) for attempt in _newest(facts.attempts) if (failure := _failure(attempt, facts))
+        ),
         gate_failures=tuple(_gate_failures(facts)),
         resume=resume_preview(facts),
     )
@@ -296,8 +300,17 @@ def _headline(facts: RunFacts, consumable: int, partitions: int) -> str:
     return f"{facts.dag_run.state.capitalize()}: {tally}"
 
 
-def _attempt_line(attempt: Attempt, failure: str | None) -> AttemptLine:
-    return AttemptLine(attempt.subject, attempt.epoch, attempt.state, attempt.started_at, attempt.ended_at, failure, attempt.cause)
+def _attempt_line(attempt: Attempt, failure: str | None, facts: RunFacts) -> AttemptLine:
+    return AttemptLine(
+        region=attempt.subject,
+        epoch=attempt.epoch,
+        state=attempt.state,
+        started_at=attempt.started_at,
+        ended_at=attempt.ended_at,
+        failure=failure,
+        cause=attempt.cause,
+        trace=facts.traces.get(attempt.attempt_id),
+    )
 
 
 def _gate_failures(facts: RunFacts) -> Iterator[GateFailure]:

@@ -15,7 +15,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowTaskTerminated
 
 from stagehold.airflow.intervals import interval_of, ledger_run_id
 from stagehold.airflow.retry import retry_arguments
-from stagehold.errors import InvalidInterval, UnknownName
+from stagehold.errors import InvalidInterval, StageFailed, UnknownName
 from stagehold.model.interval_key import moment_of
 from stagehold.model.spec import Pipeline, ScheduleMode
 from stagehold.plan.regions import Region, stage_regions
@@ -68,6 +68,11 @@ class RegionOperator(BaseOperator):
             outcome = despite_outages(task, self.log.info, lambda: self._run(task))
         except KeyboardInterrupt as stop:
             raise AirflowTaskTerminated(f"{self.region_name} was cancelled. `stagehold resume` goes on from what is consumable.") from stop
+        except StageFailed as failed:
+            # Airflow folds a group of lines. Without its cause, what it shows below that is the text of the error.
+            for line in ("::group::The whole trace", *failed.trace.splitlines(), "::endgroup::"):
+                self.log.info("%s", line)
+            raise failed.with_traceback(None) from None
         finally:
             self._working = False
         self.log.info("%s: %s", self.region_name, outcome)

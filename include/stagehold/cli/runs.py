@@ -36,6 +36,7 @@ class RunReport:
     run: Run
     stages: tuple[StageCount, ...]
     attempts: tuple[Attempt, ...]
+    traces: Mapping[str, str]
     failures: tuple[GateResult, ...]
     events: tuple[Event, ...]
     restores: tuple[Restore, ...]
@@ -55,12 +56,14 @@ def show_recent_runs(ledger: Ledger) -> None:
         typer.echo("There are no runs yet. `stagehold run PIPELINE` makes one here; `stagehold up` starts Airflow to make them there.")
 
 
-def show_run(run_id: str, ledger: Ledger, *, as_json: bool) -> None:
+def show_run(run_id: str, ledger: Ledger, *, as_json: bool, trace: bool) -> None:
     report = report_of(run_id, ledger)
     if as_json:
         print_document(_document(report))
-    else:
-        _print_report(report)
+        return
+    _print_report(report)
+    for attempt, text in report.traces.items() if trace else ():
+        typer.echo(f"\nTrace of attempt {attempt}:\n{text}")
 
 
 def report_of(run_id: str, ledger: Ledger) -> RunReport:
@@ -70,6 +73,7 @@ def report_of(run_id: str, ledger: Ledger) -> RunReport:
         run=run,
         stages=tuple(_count(stage, records, run_id) for stage, records in newest.items()),
         attempts=ledger.attempts.of_run(run_id),
+        traces=ledger.events.traces(run_id),
         failures=tuple(_failures(newest, ledger)),
         events=ledger.events.of_run(run_id),
         restores=ledger.restores.of_run(run_id),
@@ -101,7 +105,7 @@ def _document(report: RunReport) -> dict[str, Any]:
         "run": asdict(report.run),
         "restores": [asdict(restore) for restore in report.restores],
         "stages": [asdict(stage) for stage in report.stages],
-        "attempts": [asdict(attempt) for attempt in report.attempts],
+        "attempts": [{**asdict(attempt), "trace": report.traces.get(attempt.attempt_id)} for attempt in report.attempts],
         "gate_failures": [_failure_document(failure) for failure in report.failures],
         "events": [asdict(event) for event in report.events],
     }

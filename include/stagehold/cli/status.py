@@ -14,7 +14,10 @@ RunName = Annotated[
 ]
 
 
-def status(run: RunName = None, as_json: AsJson = False) -> None:
+Trace = Annotated[bool, typer.Option("--trace", help="Of a run: print the whole trace of each failure, too.")]
+
+
+def status(run: RunName = None, trace: Trace = False, as_json: AsJson = False) -> None:
     """Show what is up and the newest runs, or one run in detail."""
     from stagehold.cli.output import print_document
     from stagehold.cli.runs import recent_runs_document, show_recent_runs, show_run
@@ -24,7 +27,7 @@ def status(run: RunName = None, as_json: AsJson = False) -> None:
     settings = load_settings()
     with Ledger.open(settings.ledger_url) as ledger:
         if run is not None:
-            show_run(run, ledger, as_json=as_json)
+            show_run(run, ledger, as_json=as_json, trace=trace)
         elif as_json:
             print_document({**services_document(settings), **recent_runs_document(ledger)})
         else:

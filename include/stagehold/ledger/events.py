@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from sqlalchemy import insert, select
@@ -9,7 +10,7 @@ from sqlalchemy import insert, select
 from stagehold.ledger.engine import Database
 from stagehold.ledger.rows import event_from, event_row
 from stagehold.ledger.schema import events
-from stagehold.model.records import Event
+from stagehold.model.records import TRACE, Event
 
 
 class Events:
@@ -23,13 +24,19 @@ class Events:
             connection.execute(insert(events).values(event_row(replace(event, text=self._database.redact(event.text)))))
 
     def of_run(self, run_id: str, after: int = 0) -> tuple[Event, ...]:
-        """The run's events in order.
+        """The run's events in order, without the traces of its failures.
 
         On PostgreSQL two events written at the same moment may show up in turn the wrong way round, so a follower may then
         be given one twice and miss the other.
 
         :param after: how many of them the caller has already, for those who follow a run.
         """
-        query = select(events).where(events.c.run_id == run_id).order_by(events.c.id).offset(after)
+        query = select(events).where(events.c.run_id == run_id, events.c.kind != TRACE).order_by(events.c.id).offset(after)
         with self._database.reading() as connection:
             return tuple(event_from(row) for row in connection.execute(query).mappings())
+
+    def traces(self, run_id: str) -> Mapping[str, str]:
+        """The whole story of each failure of the run that has one, by attempt id."""
+        query = select(events.c.subject, events.c.text).where(events.c.run_id == run_id, events.c.kind == TRACE).order_by(events.c.id)
+        with self._database.reading() as connection:
+            return {row.subject: row.text for row in connection.execute(query)}

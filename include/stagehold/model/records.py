@@ -8,6 +8,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+TRACE = "trace"  # the kind of an event that keeps the whole story of an attempt's failure
+
 
 class PartitionState(StrEnum):
     """The last thing known about a partition of a stage."""
@@ -234,7 +236,7 @@ class Acceptance:
 
 @dataclass(frozen=True)
 class Event:
-    """One line of a run's history, for people; nothing is decided from it."""
+    """One line of a run's history, for people; nothing is decided from it. Of a `TRACE` the subject is the attempt's id."""
 
     run_id: str
     kind: str

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from stagehold.errors import PartitionDataMissing
 from stagehold.model.records import FailureClass
+from stagehold.plan.failure_facts import facts_of
 from stagehold.plan.failure_rules import RULES, FailureRule
 
 
@@ -46,7 +47,7 @@ def causes(error: BaseException) -> Iterator[BaseException]:
 
 def diagnose(error: BaseException, rules: Sequence[FailureRule] = RULES) -> Diagnosis:
     """The first rule that fits anything in the chain decides, so the order of the rules is their weight; the last fits everything."""
-    chain = tuple(causes(error))
-    rule, decided_by = next((rule, cause) for rule in rules for cause in chain if rule.fits(cause))
-    missing = next((cause for cause in chain if isinstance(cause, PartitionDataMissing)), None)
+    chain = tuple((cause, facts_of(cause)) for cause in causes(error))
+    rule, decided_by = next((rule, cause) for rule in rules for cause, facts in chain if rule.fits(facts))
+    missing = next((cause for cause, _ in chain if isinstance(cause, PartitionDataMissing)), None)
     return Diagnosis(rule, decided_by, missing)

@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stagehold.errors import GateBlocked, InputsNotReady, PartitionDataMissing, StageholdError, TableChanged
+from stagehold.errors import GateBlocked, InputsNotReady, PartitionDataMissing, StageFailed, StageholdError, TableChanged
 from stagehold.gates.judge import preload
 from stagehold.gates.suite import load_suite
 from stagehold.lake.commit import RECENT
@@ -39,6 +39,7 @@ from stagehold.run.log_epochs import newest_epoch_in_logs
 from stagehold.run.overtaken import wait_for_faster
 from stagehold.run.pace import wave_sizer
 from stagehold.run.planning import counted, decide_counts, plan_region, sources_of
+from stagehold.run.project_modules import send_project
 from stagehold.run.region_task import Progress, RegionOutcome, RegionTask
 from stagehold.run.restoring import check_restore, fulfil_restore
 from stagehold.run.rights import Right
@@ -246,12 +247,12 @@ class RegionAttempt:
             preload()
         try:
             with session_of(self.attempt, self._died, self.settings, self.progress) as spark:
+                send_project(spark, (self.task.pipeline.stage(name).job for name in self.task.region.stages), Path(self.settings.project))
                 self._verify(names, plan, spark)
                 return sum(self._run_stage(name, self._plan() if place else plan, spark) for place, name in enumerate(names))
-        except StageholdError:
-            raise
         except Exception as error:
-            lost = lost_data(self._plan())
+            known = isinstance(error, StageholdError) and not isinstance(error, StageFailed)
+            lost = () if known else lost_data(self._plan())
             if not lost:
                 raise
             raise PartitionDataMissing(lost[0].stage, [each.partition for each in lost if each.stage == lost[0].stage]) from error

@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from stagehold.errors import Fenced
+from stagehold.errors import Fenced, StageFailed
 from stagehold.lake.location import path_safe
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import UNBEGUN, Attempt, AttemptState, Event, FailureClass, Run, RunState
+from stagehold.model.records import TRACE, UNBEGUN, Attempt, AttemptState, Event, FailureClass, Run, RunState
 from stagehold.model.states import RUN
 from stagehold.plan.failure import diagnose
 from stagehold.plan.failure_rules import WORKER_LOST, rules_of
@@ -21,6 +21,7 @@ from stagehold.plan.shares import region_shares
 from stagehold.run.verdict import Verdict
 from stagehold.settings import Settings
 
+LONGEST_TRACE = 100_000  # letters; the end of a trace says most
 LOST = "The attempt ended without a word: its process was killed or its machine was lost. What it had committed is kept."
 
 if TYPE_CHECKING:
@@ -83,12 +84,14 @@ def fail(task: RegionTask, attempt: Attempt, ledger: Ledger, settings: Settings,
     recorded = ledger.attempts.finish(
         attempt.attempt_id,
         AttemptState.FAILED,
-        f"{type(error).__name__}: {text}",
+        text if isinstance(error, StageFailed) else f"{type(error).__name__}: {text}",
         failure_class=diagnosis.kind,
         failure_rule=diagnosis.rule.name,
     )
     decisions = settle(task, ledger, settings)
     verdict = Verdict(diagnosis.kind, diagnosis.rule.name, decisions.get(attempt.attempt_id) if recorded else None)
+    if isinstance(error, StageFailed):
+        ledger.events.append(Event(task.run_id, TRACE, attempt.attempt_id, error.trace[-LONGEST_TRACE:], datetime.now(UTC)))
     tell(task, ledger, "fenced" if isinstance(error, Fenced) else "failed", f"{verdict}. {text}")
     return verdict
 

@@ -7,11 +7,10 @@ is given many partitions' at once: it makes the same of them, and one scan of 16
 
 from __future__ import annotations
 
-import importlib
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stagehold.errors import StageContractBroken
@@ -28,10 +27,12 @@ from stagehold.plan.resume import Action, Decision
 from stagehold.run.intermediates import Intermediates
 from stagehold.run.isolation import at_home, given_input, judged, marked
 from stagehold.run.key_columns import in_groups, key_group, key_of, partition_of_key, refuse_unlike_keys
+from stagehold.run.project_modules import load_function
 from stagehold.run.row_wise import WatchedContext, is_row_wise
 from stagehold.run.source_frames import SourceFrames
 from stagehold.run.sources import Sources
 from stagehold.run.stage_call import StageCall
+from stagehold.run.stage_failure import reporting_code, reporting_function
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -229,10 +230,10 @@ class FrameBuilder:
         return call.frame
 
     def _function(self, stage: Stage) -> Callable[..., DataFrame]:
-        if self.project not in sys.path:
-            sys.path.insert(0, self.project)
-        module, name = stage.job.split(":")
-        return getattr(importlib.import_module(module), name)  # type: ignore[no-any-return]
+        project = Path(self.project)
+        with reporting_code(stage, project):
+            function = load_function(stage.job, project)
+        return reporting_function(stage, project, function)
 
     def _arguments(self, stage: Stage, partitions: tuple[int, ...], *, keep_partition: bool) -> dict[str, DataFrame]:
         if stage.source is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import logging
+import os
 import secrets
 import shutil
 import socket
@@ -193,7 +194,8 @@ def _command() -> list[str]:
 
 def _environment(settings: Settings, token: str) -> Mapping[str, str]:
     """Nothing that this process or the machine says about Spark reaches the server, and the token is on no command line."""
-    inherited = {name: text for name, text in python_environment(settings).items() if not name.startswith(("SPARK_", "PYSPARK_"))}
+    variables = {**os.environ, **settings.environment}  # not our Python path: workers are sent what they import
+    inherited = {name: text for name, text in variables.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
     return {
         **inherited,
         "JAVA_HOME": str(java_home(settings)),

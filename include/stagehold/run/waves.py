@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -40,6 +41,7 @@ from stagehold.run.faults import Point, reach, reach_within
 from stagehold.run.frames import FrameBuilder
 from stagehold.run.rights import Right, Rights
 from stagehold.run.sessions import measuring_session
+from stagehold.run.stage_failure import reporting_queries
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -83,8 +85,9 @@ class StageRunner:
         :raises NotDeterministic: likewise, when it may come out different next time and the spec forbids that.
         :raises GateBlocked: after the last wave, when the gate refused some partitions; all others are consumable.
         """
-        schema = self.frames.check(self.stage, decisions[0].partition)
-        self._guard(decisions[0].partition, schema)
+        with self._reporting(decisions[:1]):
+            schema = self.frames.check(self.stage, decisions[0].partition)
+            self._guard(decisions[0].partition, schema)
         self.rights.begin_stage(self.stage.name, partial(self._prepare, schema))
         remaining = tuple(decisions)
         files = FileSizer.guess(self.stage.output.file_bytes, schema).having_seen(_recorded_files(decisions))
@@ -124,8 +127,11 @@ class StageRunner:
         started = time.monotonic()
         partitions = tuple(decision.partition for decision in decisions)
         self._reach(Point.BEFORE_WRITE, wave)
-        frame = self.frames.output(self.stage, partitions)
-        with reach_within(self.home, Point.MID_WRITE, self.stage.name, wave, lambda: is_staging(self.location, self.attempt_id, wave)):
+        mid_write = reach_within(
+            self.home, Point.MID_WRITE, self.stage.name, wave, lambda: is_staging(self.location, self.attempt_id, wave)
+        )
+        with self._reporting(decisions), mid_write:
+            frame = self.frames.output(self.stage, partitions)
             staged = stage_frame(
                 frame,
                 self.location,
@@ -146,6 +152,9 @@ class StageRunner:
         ended = time.monotonic()
         files = [file for some in staged.files.values() for file in some]
         return WaveDone(refused, files, MeasuredWave(len(decisions), ended - started, ended - written))
+
+    def _reporting(self, decisions: Sequence[Decision]) -> AbstractContextManager[None]:
+        return reporting_queries(self.stage, [decision.partition for decision in decisions], Path(self.frames.project))
 
     def _judged(self, schema: StructType) -> frozenset[str]:
         return judged_columns(self.suite, [field.name for field in data_fields(schema)]) if self.suite else frozenset()

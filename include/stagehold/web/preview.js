@@ -62,6 +62,15 @@ export function Preview({ grid }) {
   );
 }
 
+function Trace({ region, text }) {
+  return h(
+    Box,
+    { as: "details", "data-testid": `trace-${region}`, fontSize: "sm", mt: 1 },
+    h(Box, { as: "summary", color: "fg.muted", cursor: "pointer" }, "The whole trace"),
+    h(Code, { display: "block", fontSize: "xs", maxH: "24em", overflow: "auto", p: 3, variant: "surface", whiteSpace: "pre" }, text),
+  );
+}
+
 export function Failures({ grid }) {
   if (grid.failures.length === 0 && grid.gate_failures.length === 0) return null;
   const rows = grid.gate_failures.map((failure) => [`${failure.stage}[${failure.partition}]`, failure.expectation, failure.observed, failure.suite]);
@@ -75,6 +84,7 @@ export function Failures({ grid }) {
         h(Text, { fontWeight: "semibold", mb: 1 }, `${attempt.region}, ${attempt.epoch ? `attempt epoch ${attempt.epoch}` : "before an attempt began"}`),
         attempt.cause && h(Text, { color: "fg.muted", "data-testid": `cause-${attempt.region}`, fontSize: "sm", mb: 1 }, attempt.cause),
         h(Code, { display: "block", "data-testid": `failure-${attempt.region}`, fontSize: "sm", maxH: "16em", overflow: "auto", p: 3, variant: "surface", whiteSpace: "pre-wrap" }, attempt.failure),
+        attempt.trace && h(Trace, { region: attempt.region, text: attempt.trace }),
       ),
     ),
     rows.length > 0 && h(Columns, { names: ["Partition", "Expectation", "Observed", "Gate"], rows }),
