@@ -2,7 +2,7 @@
 
 It holds what the syntax trees of jobs reach; all of their packages, where a tree cannot be followed. Each module lies in it as
 its author wrote it and compiled. The compiled one is what runs: its file is called as in the project, so that a traceback out of
-a worker names it, and it begins with `worker.prepare`.
+a worker names it, and it begins with `run.worker.prepare`.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ import stagehold
 from stagehold.model.code import code_fingerprint
 
 LIBRARY = Path(stagehold.__file__).parent
-OF_LIBRARY = ("stagehold/__init__.py", "stagehold/worker.py", "stagehold/model/__init__.py", "stagehold/model/context.py")
+OF_LIBRARY = tuple(f"stagehold/{name}.py" for name in ("__init__", "model/__init__", "model/context", "run/__init__", "run/worker"))
 # A worker that has the library installed still finds the rest of it.
 REST_OF_PACKAGE = b"\n__path__ = __import__('pkgutil').extend_path(__path__, __name__)\n"
-PREPARE = "__import__('stagehold.worker', fromlist=['prepare']).prepare()"
+PREPARE = "__import__('stagehold.run.worker', fromlist=['prepare']).prepare()"
 FORMAT = "1"
 UNCHECKED = (0b01).to_bytes(4, "little")  # the compiled module counts whatever its source says
 

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import DataType
 
 
 def prepare() -> None:
@@ -17,7 +21,7 @@ def prepare() -> None:
     types._parse_datatype_string = _any_type
 
 
-def _any_type(ddl: str) -> object:  # noqa: ARG001
+def _any_type(s: str) -> DataType:  # noqa: ARG001
     from pyspark.sql.types import NullType
 
     return NullType()
