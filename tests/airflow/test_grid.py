@@ -65,6 +65,7 @@ def facts(actions: list[Action], records: list[PartitionRecord], run_state: str 
         plan=ResumePlan(decisions, {"joined": decisions}),
         recorded={"joined-uid": tuple(records)},
         attempts=(),
+        traces={},
         gate_failures=(),
         may_resume=True,
     )

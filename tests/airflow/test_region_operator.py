@@ -14,7 +14,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from stagehold.errors import InputsNeverCame, LedgerUnavailable, SparkUnavailable, UnknownName
+from stagehold.errors import InputsNeverCame, LedgerUnavailable, SparkUnavailable, StageFailed, UnknownName
 from stagehold.model.spec import ScheduleMode
 from stagehold.plan.shares import Share
 from stagehold.run.region_task import RegionOutcome
@@ -228,3 +228,17 @@ def _gone(pid: int, seconds: float = 10.0) -> bool:
             return True
         time.sleep(0.05)
     return False
+
+
+def test_the_trace_of_a_users_error_is_a_folded_group_of_the_log_and_its_text_is_what_is_raised(operator, runner, monkeypatch):
+    lines = []
+    monkeypatch.setattr(operator.log, "info", lambda text, *arguments: lines.append(text % arguments))
+    failed = StageFailed(
+        stage="orders", partitions=[0, 1, 2, 5], problem="KeyError: 'x'", place="jobs/a.py:3, in orders", trace="one\n100 %"
+    )
+    failed.__cause__ = KeyError("x")
+    runner.error = failed
+    with pytest.raises(StageFailed, match="partition\\(s\\) 0-2, 5: nothing of it was published") as raised:
+        operator.execute(context())
+    assert raised.value.__cause__ is None
+    assert lines[-4:] == ["::group::The whole trace", "one", "100 %", "::endgroup::"]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -9,7 +10,7 @@ from typer.testing import CliRunner
 
 from stagehold.cli.main import app
 from stagehold.ledger import Ledger
-from stagehold.model.records import AttemptState, Cell, FailureClass, PartitionState, Restore, RunState
+from stagehold.model.records import TRACE, AttemptState, Cell, FailureClass, PartitionState, Restore, RunState
 
 
 @pytest.fixture
@@ -40,6 +41,14 @@ def invoke(*arguments: str) -> str:
     result = CliRunner().invoke(app, ["status", *arguments])
     assert result.exit_code == 0, result.output
     return result.stdout
+
+
+def test_the_whole_trace_of_a_failure_is_shown_when_asked_for(failed_run, ledger):
+    ledger.events.append(replace(event("Traceback: [red]all of it"), kind=TRACE, subject=attempt(1).attempt_id))
+    assert "all of it" not in invoke("run-1")
+    assert f"Trace of attempt {attempt(1).attempt_id}:\nTraceback: [red]all of it" in invoke("run-1", "--trace")
+    (shown,) = json.loads(invoke("run-1", "--json"))["attempts"]
+    assert shown["trace"] == "Traceback: [red]all of it"
 
 
 def test_without_runs_it_says_how_to_make_one(ledger):

@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.ledger.samples import event
+
+from stagehold.model.records import TRACE
 
 
 def test_events_of_a_run_are_in_order_and_can_be_followed(ledger):
@@ -11,3 +15,11 @@ def test_events_of_a_run_are_in_order_and_can_be_followed(ledger):
     assert ledger.events.of_run("run-1", after=2) == (event("three"),)
     assert ledger.events.of_run("run-1", after=3) == ()
     assert ledger.events.of_run("run-3") == ()
+
+
+def test_the_trace_of_a_failure_is_kept_beside_the_runs_history(ledger):
+    ledger.events.append(event("one"))
+    ledger.events.append(replace(event("Traceback ..."), kind=TRACE, subject="attempt-1"))
+    assert ledger.events.of_run("run-1") == (event("one"),)
+    assert ledger.events.traces("run-1") == {"attempt-1": "Traceback ..."}
+    assert ledger.events.traces("run-2") == {}
