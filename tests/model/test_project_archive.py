@@ -87,3 +87,33 @@ def test_a_python_that_has_only_the_archive_imports_it_and_its_tracebacks_name_t
     ended = subprocess.run(command, cwd=elsewhere, env={}, capture_output=True, text=True, timeout=60, check=False)
     assert ended.stdout.splitlines()[0] == "1 True None Orders.", ended.stderr
     assert '  File "jobs/rules.py", line 4, in check\n    raise ValueError(frame)' in ended.stdout
+
+
+PANDAS = """
+from pyspark.sql import functions as F
+
+KEY = F.col("number")
+
+
+def plain(numbers):
+    return numbers + 1
+
+
+@F.pandas_udf("long")
+def more(numbers):
+    return plain(numbers)
+
+
+@F.udf("string")
+def text(number):
+    return str(number)
+"""
+
+
+def test_a_module_with_pandas_functions_is_imported_where_there_is_no_session(tmp_path):
+    archive = ProjectArchive({**archive_of([], tmp_path).sources, "pandas_jobs.py": PANDAS.encode()})
+    (tmp_path / archive.name).write_bytes(archive.content())
+    script = f"import sys; sys.path.insert(1, {archive.name!r}); import pandas_jobs; print(pandas_jobs.plain(1), pandas_jobs.more.func)"
+    command = [sys.executable, "-I", "-c", script]
+    ended = subprocess.run(command, cwd=tmp_path, env={}, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.stdout.startswith("2 <function more"), ended.stderr
