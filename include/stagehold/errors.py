@@ -26,6 +26,7 @@
     |   +-- CameOutDifferent      a partition was computed again from the same inputs and code, and is another one
     |   +-- SourceMissing         a source path matches no file
     |   +-- SourceUnusable        a source cannot be read as it is declared
+    |   +-- RetakeRefused         an interval cannot take the files of its source anew
     |   +-- SourceChanged         something that a source has read is not what it was
     |   +-- CodeUnusable          the code of a pipeline is sure to fail as soon as it is imported
     |   +-- LedgerBehind          the ledger does not know what intervals have read, and the lake cannot tell
@@ -326,6 +327,22 @@ class SourceUnusable(Terminal):
     def __init__(self, stage: str, reason: str, remedy: str) -> None:
         self.stage, self.reason, self.remedy = stage, reason, remedy
         super().__init__(f"Source stage {stage} cannot be read: {reason}. Nothing of it was run. {remedy}, then run `stagehold resume`.")
+
+
+class RetakeRefused(Terminal):
+    """An interval is to take its files anew, and must not, or has none. ``made`` is what was published from ``files``."""
+
+    def __init__(self, stage: str, reason: str, *, made: Sequence[str] = (), files: Sequence[str] = ()) -> None:
+        self.stage, self.reason, self.made, self.files = stage, reason, tuple(made), tuple(files)
+        published = f" Published: {_first_of(self.made)}." if self.made else ""
+        ways = "".join(
+            f"\n  {file}: put it back as it was, and bring rows that it lacked in a file of another name, which the next interval takes"
+            for file in self.files
+        )
+        super().__init__(
+            f"Stage {stage} cannot take its files anew: {reason}.{published} Nothing was recorded, and all stays as it was.{ways}\n"
+            "`stagehold plan` shows what a run would read."
+        )
 
 
 class SourceChanged(Terminal):

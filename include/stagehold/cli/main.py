@@ -14,6 +14,7 @@ from stagehold.cli.plan import plan
 from stagehold.cli.resume import resume
 from stagehold.cli.run import run
 from stagehold.cli.services import down, up
+from stagehold.cli.source import source
 from stagehold.cli.status import status
 from stagehold.cli.sweep import sweep
 from stagehold.cli.what_if import what_if
@@ -68,6 +69,7 @@ app.command()(plan)
 app.command("what-if")(what_if)
 app.command()(resume)
 app.command()(accept)
+app.add_typer(source, name="source")
 app.command()(status)
 app.command()(partitions)
 app.command()(sweep)

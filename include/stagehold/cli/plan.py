@@ -40,8 +40,9 @@ def plan(
 
 def show_plan(request: RunRequest, settings: Settings, *, as_json: bool) -> None:
     """:raises StageholdError: after the plan was shown, if a run of it would be refused"""
+    from stagehold.ledger.ledger import Ledger
     from stagehold.run.local_run import current_plan
-    from stagehold.run.refusal import refuse_broken_code
+    from stagehold.run.refusal import refuse_broken_code, refuse_spoiled_sources
 
     found = current_plan(request, settings)
     if as_json:
@@ -49,6 +50,8 @@ def show_plan(request: RunRequest, settings: Settings, *, as_json: bool) -> None
     else:
         _print_table(request, found)
     refuse_broken_code(request.pipeline, found, settings)
+    with Ledger.open(settings.ledger_url) as ledger:
+        refuse_spoiled_sources(request, found, ledger, settings)
 
 
 def _print_json(request: RunRequest, plan: ResumePlan) -> None:

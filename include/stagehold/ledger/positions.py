@@ -59,6 +59,14 @@ class Positions:
             same = _taken(connection, *_of_cell(cell)).get(cell.interval) == position
             return position if same else _record(connection, cell, run_id, position)
 
+    def take_again(self, cell: Cell, run_id: str, choose: Choose) -> Position:
+        """What ``choose`` picks knowing what all other intervals took, in place of what the cell's interval took before."""
+        with self._taking() as connection:
+            known = _taken(connection, *_of_stage(cell.pipeline, cell.stage))
+            before = known.get(cell.interval)
+            position = choose({interval: taken for interval, taken in known.items() if interval != cell.interval})
+            return position if position == before else _record(connection, cell, run_id, position)
+
     @contextmanager
     def _taking(self) -> Iterator[Connection]:
         with self._database.writing() as connection:

@@ -163,7 +163,8 @@ positions = Table(
     sqlite_autoincrement=True,
     comment=(
         "Scope: what one interval reads of a source, as a run of it found it. Lifetime: appended, never rewritten; of an interval the row "
-        "with the highest id counts. Of an incremental source an interval has one row, which counts for all other intervals at once. "
+        "with the highest id counts. Of an incremental source an interval has one row, unless it was told to take its files anew; the row "
+        "that counts does so for all other intervals at once. "
         "No column is ever NULL."
     ),
 )

@@ -8,12 +8,14 @@ Taking is one transaction of the ledger, so whichever intervals run at once, and
 * every retry, resume, heal and new run of an interval reads what it took, whatever has arrived since.
 
 What an interval took stays with it also while its run has failed: part of it may be published already, so handing it on
-would repeat rows. Resuming that interval reads it. An interval that found nothing new is empty, and stays so.
+would repeat rows. Resuming that interval reads it. As long as nothing of it is published it may be taken anew, by command
+(`run/retake.py`). An interval that found nothing new is empty, and stays so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from stagehold.model.source_file import SourceFile
 from stagehold.model.source_position import FilesRead, Position, VersionsRead
@@ -35,6 +37,23 @@ def last_version(taken: Iterable[Position]) -> int | None:
     return max((position.version for position in taken if isinstance(position, VersionsRead)), default=None)
 
 
+@dataclass(frozen=True)
+class FileChange:
+    """One file that an interval takes anew; ``change`` is what became of it."""
+
+    path: str
+    change: str
+
+
+def file_changes(before: FilesRead, after: FilesRead) -> tuple[FileChange, ...]:
+    """What is different about the files of an interval, by path."""
+    old, new = {file.path: file for file in before.files}, {file.path: file for file in after.files}
+    changes = {path: "no longer there" for path in old if path not in new}
+    changes |= {path: "new" for path in new if path not in old}
+    changes |= {path: _difference(old[path], new[path]) for path in new if path in old and old[path] != new[path]}
+    return tuple(FileChange(path, changes[path]) for path in sorted(changes))
+
+
 def changes_since(listed: Sequence[SourceFile], taken: Iterable[Position]) -> tuple[str, ...]:
     """Files that are no longer what was taken, in words. One that is gone was cleared away, and that is nobody's loss."""
     known = {file.path: file for file in _files(taken)}
@@ -46,5 +65,8 @@ def _files(taken: Iterable[Position]) -> Iterable[SourceFile]:
 
 
 def _change(before: SourceFile, now: SourceFile) -> str:
-    size = f"{before.bytes} bytes, now {now.bytes}" if before.bytes != now.bytes else f"still {now.bytes} bytes, but written again"
-    return f"{now.path} was read before: {size}"
+    return f"{now.path} was read before: {_difference(before, now)}"
+
+
+def _difference(before: SourceFile, now: SourceFile) -> str:
+    return f"{before.bytes} bytes, now {now.bytes}" if before.bytes != now.bytes else f"still {now.bytes} bytes, but written again"

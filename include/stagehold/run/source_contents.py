@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -38,16 +38,25 @@ class SourceContents(Protocol):
         """What an interval took, in ``count`` splits."""
 
 
-def contents_of(stage: str, source: Source, lake_uri: str) -> SourceContents:
+@dataclass(frozen=True)
+class Asker:
+    """Whose view of a source it is."""
+
+    pipeline: str
+    interval: str
+
+
+def contents_of(asker: Asker, stage: str, source: Source, lake_uri: str) -> SourceContents:
     place = source.path or ""
     if source.kind is SourceKind.DELTA:
         uri = in_lake(place, lake_uri)
         return TableContents(stage, source, uri, newest_version(stage, uri))
-    return FileContents(stage, source, find_files(place, lake_uri), lake_uri)
+    return FileContents(asker, stage, source, find_files(place, lake_uri), lake_uri)
 
 
 @dataclass(frozen=True)
 class FileContents:
+    asker: Asker
     stage: str
     source: Source
     listed: tuple[SourceFile, ...]
@@ -58,7 +67,7 @@ class FileContents:
             raise SourceMissing(self.stage, str(self.source.path))
         if self.source.incremental:
             _check_kind(self.stage, taken, FilesRead)
-            changes = () if self.source.skips_changes else changes_since(self.listed, taken.values())
+            changes = [change for interval, position in taken.items() for change in self._changes(self.listed, interval, position)]
             if changes:
                 raise SourceChanged(self.stage, changes)
         self._columns(taken)
@@ -66,6 +75,20 @@ class FileContents:
     def choose(self, taken: Taken) -> Position:
         chosen = new_files(self.listed, taken.values()) if self.source.incremental else FilesRead(self.listed)
         return replace(chosen, columns=self._columns(taken))
+
+    def _gone(self, files: Iterable[SourceFile], now: Mapping[str, SourceFile]) -> list[str]:
+        return [file.path for file in files if file.path not in now]
+
+    def _changes(self, listed: Sequence[SourceFile], interval: str, position: Position) -> list[str]:
+        """What an interval took and is no longer as it was, with the way out; nothing where changes do not matter."""
+        found = () if self.source.skips_changes else changes_since(listed, [position])
+        return [f"{change}{self._way_out(interval)}" for change in found]
+
+    def _way_out(self, interval: str) -> str:
+        if not self.source.incremental:
+            return ""
+        command = f"stagehold source retake {self.stage} --pipeline {self.asker.pipeline} --interval '{interval}'"
+        return f"; interval {interval} took it. If nothing of that is published, `{command}` takes it as it is now"
 
     def _columns(self, taken: Taken) -> tuple[FolderColumn, ...]:
         """What the folders say of all files, also of those that other intervals took and that are gone since."""
@@ -84,10 +107,11 @@ class FileContents:
         kept = self.source.incremental
         files = position.files if kept else tuple(now.get(file.path, file) for file in position.files)
         sample = next((file.path for file in (*position.files, *self.listed) if file.path in now), None)
-        spoiled = {file.path: f"{file.path} was taken to be read, and is gone" for file in files if file.path not in now}
-        if kept and not self.source.skips_changes:
+        interval = self.asker.interval
+        spoiled = {path: f"{path} was taken to be read, and is gone{self._way_out(interval)}" for path in self._gone(files, now)}
+        if kept:
             changed = [now[file.path] for file in files if file.path in now and now[file.path] != file]
-            spoiled |= dict(zip((file.path for file in changed), changes_since(changed, [position]), strict=True))
+            spoiled |= dict(zip((file.path for file in changed), self._changes(changed, interval, position), strict=False))
         splits = split_files(self.source, deal(files, count), columns=position.columns)
         return SourceReading(self.source, splits, sample, columns=position.columns, spoiled=spoiled)
 

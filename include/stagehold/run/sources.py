@@ -16,7 +16,7 @@ from stagehold.model.spec import Stage
 from stagehold.model.spec_source import Reread, Source, SourceKind
 from stagehold.plan.source_ranges import range_conditions
 from stagehold.run.log_positions import PublishedPosition, unknown_positions
-from stagehold.run.source_contents import SourceContents, columns_of_folders, contents_of
+from stagehold.run.source_contents import Asker, SourceContents, columns_of_folders, contents_of
 from stagehold.run.source_files import find_files
 from stagehold.run.source_reading import SourceReading, Split, how_rows_are_read, split_files
 
@@ -63,7 +63,7 @@ class Sources:
             return None
         taken = self._taken(stage, source)
         kept = self.interval in taken and (source.incremental or listing is Listing.OF_INTERVAL)
-        contents = contents_of(stage.name, source, self.lake_uri)
+        contents = contents_of(Asker(self.pipeline, self.interval), stage.name, source, self.lake_uri)
         if not kept:
             contents.check(taken)
         position = taken[self.interval] if kept else self._take(stage, contents, listing)
@@ -126,7 +126,7 @@ class Sources:
 
     def _found(self, stage: Stage, source: Source) -> tuple[SourceContents, Position]:
         """What settling would give, without keeping it."""
-        contents = contents_of(stage.name, source, self.lake_uri)
+        contents = contents_of(Asker(self.pipeline, self.interval), stage.name, source, self.lake_uri)
         taken = self.ledger.positions.taken(self.pipeline, stage.id) if source.incremental else {}
         taken = {**{interval: one.position for interval, one in self._lacking(stage, taken).items()}, **taken}
         if self.interval not in taken:
