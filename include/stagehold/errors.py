@@ -44,6 +44,7 @@
     |   +-- JavaMissing           no Java that can run Spark
     |   +-- JarsUnusable          JARs that Spark needs are not there or not the pinned ones
     |   +-- PortTaken             something else listens where a service wants to
+    |   +-- ServerInUse           runs use the Spark server whose place `stagehold up` wants
     |   +-- ForeignDag            a DAG that has no Stagehold regions
     |   +-- AlreadyUp             another supervisor runs the services of this home
     |   +-- AirflowRefused        Airflow's API answered a call with an error
@@ -646,6 +647,17 @@ class PortTaken(Terminal):
         super().__init__(
             f"Port {port}, which {service} wants, is taken by another program. Nothing was started. "
             f"Stop that program, or choose another port, for example {setting}={free}, and run the command again."
+        )
+
+
+class ServerInUse(Terminal):
+    """Runs of this home started a Spark server for themselves, and still use it."""
+
+    def __init__(self, users: Sequence[str]) -> None:
+        self.users = tuple(users)
+        super().__init__(
+            f"A Spark server of this home runs already, for {', '.join(self.users) or 'somebody who is leaving it'}. Nothing was started. "
+            "Wait until they have ended, or end it under them with `stagehold down`; then run the command again."
         )
 
 

@@ -23,6 +23,7 @@ from stagehold.run.environment import python_environment
 from stagehold.run.processes import identify, wait_until
 from stagehold.run.server import port_answers, running_server, spark_server, start_server, stop_server
 from stagehold.run.server_files import server_folder, write_state
+from stagehold.run.server_users import server_users
 from stagehold.run.sessions import measuring_session, open_session, release_session, translate
 from stagehold.settings import Settings
 
@@ -241,21 +242,43 @@ def test_a_session_waits_for_a_server_that_is_being_started_and_nothing_is_left_
     assert not port_answers(own_settings.spark_port)
 
 
-def test_two_processes_that_start_one_at_once_share_it_and_it_ends_with_its_starter(own_settings: Settings) -> None:
+def start_user(settings: Settings) -> subprocess.Popen[str]:
     code = (
         "import time; from stagehold.run.server import start_server; from stagehold.settings import load_settings; "
         "print(start_server(load_settings()).pid, flush=True); time.sleep(600)"
     )
-    starters = [
-        subprocess.Popen([sys.executable, "-c", code], env=python_environment(own_settings), stdout=subprocess.PIPE, text=True)
-        for _ in range(2)
-    ]
-    pids = {starter.stdout.readline().strip() for starter in starters if starter.stdout}
-    for starter in starters:
-        starter.kill()
-        starter.communicate()
+    return subprocess.Popen([sys.executable, "-c", code], env=python_environment(settings), stdout=subprocess.PIPE, text=True)
+
+
+def test_two_processes_that_start_one_at_once_share_it_and_it_ends_with_the_last_of_them(own_settings: Settings) -> None:
+    users = [start_user(own_settings) for _ in range(2)]
+    pids = {user.stdout.readline().strip() for user in users if user.stdout}
     assert len(pids) == 1
-    assert wait_until(lambda: processes_of(own_settings) == [] and running_server(own_settings) is None, 10)
+    assert {user.pid for user in users} == {user.pid for user in server_users(own_settings)}
+    for user in users:
+        assert running_server(own_settings)
+        name = str(uuid4())
+        assert open_session(own_settings, name, wait_seconds=0).range(5).count() == 5
+        release_session(own_settings, name)
+        user.kill()
+        user.communicate()
+        time.sleep(1.5)  # its keeper looks twice a second
+    assert wait_until(lambda: processes_of(own_settings) == [] and running_server(own_settings) is None, 15)
+
+
+def test_a_starter_that_is_killed_while_the_server_starts_leaves_nothing(own_settings: Settings) -> None:
+    user = start_user(own_settings)
+    assert wait_until(lambda: len(processes_of(own_settings)) > 2, 60)
+    user.kill()
+    user.communicate()
+    assert wait_until(lambda: processes_of(own_settings) == [], 60)
+
+
+def test_a_server_ends_at_once_when_the_block_of_its_last_user_ends(own_settings: Settings) -> None:
+    with spark_server(own_settings, "a test"):
+        assert [user.purpose for user in server_users(own_settings)] == ["a test"]
+        assert running_server(own_settings)
+    assert processes_of(own_settings) == []
 
 
 def test_a_server_with_other_settings_is_replaced_by_its_own_starter(own_server: Settings) -> None:

@@ -11,12 +11,15 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from stagehold.errors import ServicesFailed
+from stagehold.errors import ServerInUse, ServicesFailed
 from stagehold.local.guard import end_leftovers
 from stagehold.local.ports import require_free
 from stagehold.local.state import ServicePhase, SupervisorState, read_state, remove_state
+from stagehold.local.supervisor import SPARK_ONLY
 from stagehold.run.environment import python_environment
 from stagehold.run.processes import wait_until
+from stagehold.run.server import running_server, stop_if_unused, stop_server
+from stagehold.run.server_users import server_users
 from stagehold.settings import Settings
 
 READY_SECONDS = 240.0
@@ -41,14 +44,23 @@ def known_state(settings: Settings) -> SupervisorState | None:
     return replace(state, services=tuple(replace(service, phase=ServicePhase.ENDED) for service in state.services))
 
 
-def require_free_ports(settings: Settings) -> None:
-    """Refuse before anything is started; raises PortTaken, which names the setting."""
+def require_free_ports(settings: Settings, *, spark_only: bool = False) -> None:
+    """Refuse before anything is started.
+
+    :raises ServerInUse: runs of this home have a Spark server of their own now.
+    :raises PortTaken: it names the setting.
+    """
     if not settings.spark_remote:
+        stop_if_unused(settings)
+        if running_server(settings):
+            raise ServerInUse([str(user) for user in server_users(settings)])
         require_free(settings.spark_port, service="the Spark Connect server", setting="STAGEHOLD_SPARK_PORT")
+    if spark_only:
+        return
     require_free(settings.airflow_port, service="Airflow's api-server", setting="STAGEHOLD_AIRFLOW_PORT")
 
 
-def start_supervisor(settings: Settings, progress: Progress = log.info) -> SupervisorState:
+def start_supervisor(settings: Settings, progress: Progress = log.info, *, spark_only: bool = False) -> SupervisorState:
     """Start a supervisor that outlives this process; returns when every service is ready.
 
     :param progress: is told of each service that became ready.
@@ -56,13 +68,13 @@ def start_supervisor(settings: Settings, progress: Progress = log.info) -> Super
     :raises PortTaken: nothing was started.
     :raises ServicesFailed: what was started is stopped again.
     """
-    require_free_ports(settings)
+    require_free_ports(settings, spark_only=spark_only)
     remove_state(settings)
     log = settings.home_path / "logs" / "supervisor.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as output:
         process = subprocess.Popen(
-            [sys.executable, "-m", "stagehold.local.supervisor"],
+            [sys.executable, "-m", "stagehold.local.supervisor", *([SPARK_ONLY] if spark_only else [])],
             env=dict(python_environment(settings)),
             cwd=settings.home_path,
             stdin=subprocess.DEVNULL,
@@ -78,7 +90,10 @@ def start_supervisor(settings: Settings, progress: Progress = log.info) -> Super
 
 
 def stop_supervisor(settings: Settings) -> bool:
-    """Stop the supervisor and everything it runs; False when none was there. Either way nothing is left afterwards."""
+    """Stop the supervisor and everything it runs, and the Spark server of runs; False when none was there.
+
+    Either way nothing is left afterwards.
+    """
     state = living_supervisor(settings)
     if state:
         os.kill(state.pid, signal.SIGTERM)
@@ -86,7 +101,8 @@ def stop_supervisor(settings: Settings) -> bool:
             os.kill(state.pid, signal.SIGKILL)
     end_leftovers(settings)
     remove_state(settings)
-    return state is not None
+    runs_had_one = stop_server(settings)
+    return state is not None or runs_had_one
 
 
 def _await_ready(settings: Settings, process: subprocess.Popen[bytes], progress: Progress) -> SupervisorState:

@@ -59,7 +59,7 @@ class SparkService:
     def start(self) -> subprocess.Popen[bytes]:
         if self._launched:
             self._launched.stop_warm_up()
-        self._launched = launch_server(self.settings)
+        self._launched = launch_server(self.settings, kept_up=True)
         return self._launched.child
 
     def ready(self, since: datetime) -> bool:  # noqa: ARG002 - it is asked of the newest process, which needs no date
@@ -94,9 +94,11 @@ class AirflowService:
         return heartbeat is not None and datetime.fromisoformat(heartbeat) >= since
 
 
-def local_services(settings: Settings) -> tuple[Service, ...]:
+def local_services(settings: Settings, *, spark_only: bool = False) -> tuple[Service, ...]:
     """In the order of their start. No triggerer: nothing of ours defers. A remote Spark is somebody else's to run."""
     spark = () if settings.spark_remote else (SparkService(settings),)
+    if spark_only:
+        return spark
     return (
         *spark,
         AirflowService(settings, "api-server", ("api-server",), address=airflow_url(settings)),

@@ -31,6 +31,7 @@ from stagehold.settings import Settings, load_settings
 STEP_SECONDS = 0.2
 STOP_SECONDS = 20.0
 LOG_LINES = 8
+SPARK_ONLY = "--spark-only"
 
 NO_PROCESS = ProcessIdentity(0, 0)
 
@@ -141,7 +142,8 @@ class Supervisor:
         for supervised in own:
             supervised.start()
         self._write()
-        prepare_database(self._settings)
+        if airflow:
+            prepare_database(self._settings)
         for supervised in airflow:
             supervised.start()
 
@@ -164,9 +166,9 @@ class Supervisor:
             self._written = state
 
 
-def supervise(settings: Settings) -> None:
+def supervise(settings: Settings, *, spark_only: bool = False) -> None:
     """Run the services of ``settings`` in this process until SIGTERM or SIGINT."""
-    supervisor = Supervisor(settings, local_services(settings), RestartPolicy())
+    supervisor = Supervisor(settings, local_services(settings, spark_only=spark_only), RestartPolicy())
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, supervisor.stop)
     supervisor.run()
@@ -196,4 +198,4 @@ def _guard(settings: Settings) -> Iterator[None]:
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     logging.getLogger("httpx").setLevel(logging.WARNING)
-    supervise(load_settings())
+    supervise(load_settings(), spark_only=SPARK_ONLY in sys.argv)

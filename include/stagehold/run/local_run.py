@@ -37,7 +37,7 @@ def run_locally(request: RunRequest, settings: Settings, progress: Progress) -> 
     :raises StageholdError: from the first region that may not restart; what it made consumable stays.
     """
     try:
-        with _spark_if_needed(_accepted_plan(request, settings, progress), settings):
+        with _spark_if_needed(_accepted_plan(request, settings, progress), request, settings):
             outcomes = [_run_with_restarts(task, settings, progress) for task in _tasks(request)]
     except KeyboardInterrupt:
         _cancel(request, settings)
@@ -113,8 +113,8 @@ def _with_restarts(task: RegionTask, progress: Progress, work: Callable[[], T]) 
 
 
 @contextmanager
-def _spark_if_needed(plan: ResumePlan, settings: Settings) -> Iterator[None]:
-    with spark_server(settings) if plan.stages_that_compute() else nullcontext():
+def _spark_if_needed(plan: ResumePlan, request: RunRequest, settings: Settings) -> Iterator[None]:
+    with spark_server(settings, f"run {request.run_id}") if plan.stages_that_compute() else nullcontext():
         yield
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import logging
 import os
 import secrets
@@ -33,6 +34,7 @@ from stagehold.run.server_files import (
     write_configuration,
     write_state,
 )
+from stagehold.run.server_users import begin_use, server_users, using
 from stagehold.settings import Settings
 
 START_SECONDS = 180.0  # a start that fails is noticed at once; this is for machines that are busy with other work
@@ -42,8 +44,10 @@ SERVER_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
 log = logging.getLogger(__name__)
 
-# Servers this process started, by pid: their parent has to reap them.
-_children: dict[int, subprocess.Popen[bytes]] = {}
+READY = "ready"  # what a keeper says when all is well
+
+# Keepers that this process started: their parent has to reap them.
+_keepers: list[subprocess.Popen[bytes]] = []
 
 
 @dataclass(frozen=True)
@@ -71,33 +75,53 @@ def running_server(settings: Settings) -> ServerState | None:
     return state if state and state.process.alive and port_answers(state.port) else None
 
 
-def start_server(settings: Settings) -> ServerState:
+def start_server(settings: Settings, purpose: str = "a program of yours") -> ServerState:
     """Find or start the server of this home; returns when a query has been answered.
 
-    The server is a child of this process and dies with the calling thread. Of two processes that start one at once,
-    the second finds the first's. One with another configuration is replaced if this process started it.
+    From now on this process is one of its users, and it stays for as long as one of them lives; `spark_server` ends the use
+    sooner. Of two processes that start one at once, the second finds the first's. One with another configuration is replaced
+    if nobody else uses it.
 
-    :raises SparkUnavailable: it did not start, or another process runs one with another configuration.
+    :raises SparkUnavailable: it did not start, or others use one with another configuration.
     """
+    begin_use(settings, purpose)
     with _start_lock(settings):
-        found = _usable(settings)
-        if found:
-            return found
-        server = launch_server(settings)
-        _children[server.state.pid] = server.child
-        try:
-            _await_ready(settings, server)
-        except BaseException:
-            server.stop_warm_up()
-            stop_server(settings)
-            raise
-        return server.state
+        return _usable(settings) or _start(settings)
 
 
-def launch_server(settings: Settings) -> LaunchedServer:
-    """Start the server's process and return at once; it can be used when it is `ready`, some seconds later."""
-    if port_answers(settings.spark_port):
-        raise SparkUnavailable(f"port {settings.spark_port} is taken by another program; STAGEHOLD_SPARK_PORT chooses another.")
+def _start(settings: Settings) -> ServerState:
+    """Have a keeper start it, which is nobody's child for long, so that no user's end is the server's."""
+    _require_startable(settings)
+    log_file = server_log(settings).with_name("spark-keeper.log")
+    log_file.parent.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-m", "stagehold.run.server_keeper"]
+    with log_file.open("wb") as errors:
+        keeper = subprocess.Popen(
+            command,
+            env=dict(python_environment(settings)),
+            cwd=server_folder(settings),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            start_new_session=True,
+        )
+    _keepers.append(keeper)
+    assert keeper.stdout is not None
+    with keeper.stdout as answer:
+        word, *log_lines = json.loads(answer.readline() or "[]") or ("its keeper ended; the end of its log:", *_last_lines(log_file))
+    state = read_state(settings)
+    if word != READY or state is None:
+        keeper.wait()
+        raise SparkUnavailable(word, log_lines)
+    return state
+
+
+def launch_server(settings: Settings, *, kept_up: bool) -> LaunchedServer:
+    """Start the server's process and return at once; it can be used when it is `ready`, some seconds later.
+
+    It dies with the calling thread. ``kept_up`` says that it stays though nobody uses it.
+    """
+    _require_startable(settings)
     folder = server_folder(settings)
     shutil.rmtree(folder / "local", ignore_errors=True)  # a killed server leaves its shuffle files behind
     token = secrets.token_hex(32)
@@ -110,37 +134,50 @@ def launch_server(settings: Settings) -> LaunchedServer:
         token=token,
         fingerprint=server_fingerprint(settings),
         started_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        keeper_pid=os.getpid(),
+        keeper_started=own.started if (own := identify(os.getpid())) else 0,
+        kept_up=kept_up,
     )
     write_state(settings, state)
     log.info("spark server started: pid=%d port=%d fingerprint=%s", state.pid, state.port, state.fingerprint)
     return LaunchedServer(child, _start_warm_up(settings), state)
 
 
-def stop_server(settings: Settings) -> None:
-    """End the server of this home and everything it started; says nothing when there is none."""
+def stop_server(settings: Settings) -> bool:
+    """End the server of this home and everything it started, whoever uses it. False when there is none."""
     state = read_state(settings)
     if state is None:
-        return
+        return False
     stop_session(state.process, seconds=STOP_SECONDS)
-    child = _children.pop(state.pid, None)
-    if child:
-        child.wait()
+    if state.keeper_pid != os.getpid():
+        wait_until(lambda: not state.keeper.alive, STOP_SECONDS)
     remove_state(settings)
+    _keepers[:] = [keeper for keeper in _keepers if keeper.poll() is None]
+    return True
+
+
+def stop_if_unused(settings: Settings) -> None:
+    """End a server that its users have left; not the one that `stagehold up` keeps."""
+    state = read_state(settings)
+    if state is None or state.kept_up or server_users(settings):
+        return
+    with _start_lock(settings):
+        if not server_users(settings):
+            stop_server(settings)
 
 
 @contextmanager
-def spark_server(settings: Settings) -> Iterator[None]:
-    """A server for the length of the block: the remote or running one, else one that ends with the block."""
+def spark_server(settings: Settings, purpose: str = "a program of yours") -> Iterator[None]:
+    """A server for the length of the block: the remote or running one, else one that ends with its last user."""
     if settings.spark_remote:
         yield
         return
-    before = frozenset(_children)
-    state = start_server(settings)
     try:
-        yield
+        with using(settings, purpose):
+            start_server(settings)
+            yield
     finally:
-        if state.pid in _children.keys() - before:
-            stop_server(settings)
+        stop_if_unused(settings)
 
 
 def port_answers(port: int) -> bool:
@@ -151,7 +188,19 @@ def port_answers(port: int) -> bool:
         return False
 
 
-def _await_ready(settings: Settings, server: LaunchedServer) -> None:
+def _require_startable(settings: Settings) -> None:
+    """Refuse what can be seen before anything is started.
+
+    :raises JavaMissing, JarsUnusable: as they say.
+    """
+    server_fingerprint(settings)
+    java_home(settings)
+    if port_answers(settings.spark_port):
+        raise SparkUnavailable(f"port {settings.spark_port} is taken by another program; STAGEHOLD_SPARK_PORT chooses another.")
+
+
+def await_ready(settings: Settings, server: LaunchedServer) -> None:
+    """:raises SparkUnavailable: with the end of the log that tells why it never was."""
     if wait_until(lambda: server.ready() or server.child.poll() is not None, START_SECONDS) and server.child.poll() is None:
         return
     if server.warm_up.returncode:
@@ -182,8 +231,11 @@ def _usable(settings: Settings) -> ServerState | None:
     found = running_server(settings)
     if found is None or found.fingerprint == server_fingerprint(settings):
         return found
-    if found.pid not in _children:
-        raise SparkUnavailable(f"the running server (pid {found.pid}) was started with other settings or JARs; `stagehold down` ends it.")
+    others = [str(user) for user in server_users(settings) if user.pid != os.getpid()]
+    if others or found.kept_up:
+        used = f" and is used by {', '.join(others)}" if others else ""
+        reason = f"the running server (pid {found.pid}) was started with other settings or JARs{used}; `stagehold down` ends it."
+        raise SparkUnavailable(reason)
     stop_server(settings)
     return None
 

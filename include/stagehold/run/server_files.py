@@ -44,7 +44,10 @@ appender.console.layout.pattern = %d{yyyy-MM-dd HH:mm:ss.SSS} %p %c{1}: %m%n%ex
 
 @dataclass(frozen=True)
 class ServerState:
-    """A server that was started; ``started`` is its start time in clock ticks, which tells it from a later owner of its pid."""
+    """A server that was started; ``started`` is its start time in clock ticks, which tells it from a later owner of its pid.
+
+    It lives as long as its keeper: the process that waits for its last user to leave, or, if it is ``kept_up``, the supervisor.
+    """
 
     pid: int
     started: int
@@ -52,6 +55,13 @@ class ServerState:
     token: str
     fingerprint: str
     started_at: str
+    keeper_pid: int
+    keeper_started: int
+    kept_up: bool
+
+    @property
+    def keeper(self) -> ProcessIdentity:
+        return ProcessIdentity(self.keeper_pid, self.keeper_started)
 
     @property
     def process(self) -> ProcessIdentity:
