@@ -64,6 +64,7 @@
         +-- RunStillActive        a resume was asked for while the run goes on
         +-- SparkUnavailable      no Spark Connect server answers
         +-- CommitContested       other commits to a table kept getting in first
+        +-- CallStalled           a call to Spark made no progress for too long
         +-- SessionClosed         the server closed this attempt's Spark session
         +-- PartitionDataMissing  recorded data is gone from the lake
         +-- InputsNotReady        a region was started before what it reads was computed
@@ -732,6 +733,19 @@ class CommitContested(Transient):
         super().__init__(
             f"A commit to {table} failed {tries} times because others landed first: {reason} "
             "Nothing of it is readable, and what was recorded stays safe. Run the task again, or `stagehold resume`."
+        )
+
+
+class CallStalled(Transient):
+    """A call to Spark was interrupted because nothing of it moved. ``dumps`` is the folder of the stacks, None if there is none."""
+
+    def __init__(self, call: str, seconds: float, dumps: str | None) -> None:
+        self.call, self.seconds, self.dumps = call, seconds, dumps
+        where = f"What this process, the server and its Python workers were doing is in {dumps}. " if dumps else ""
+        super().__init__(
+            f"A call to Spark ({call}) made no progress for {seconds:.0f} s, as long as the pipeline's stall_timeout allows, and was "
+            f"interrupted. {where}What was recorded stays safe to read. A task that works on one partition for longer reports no progress "
+            "meanwhile: if that is so here, give the pipeline a longer `stall_timeout`. Then run `stagehold resume`."
         )
 
 

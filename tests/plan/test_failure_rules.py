@@ -10,6 +10,7 @@ from pyspark.errors import PythonException
 from pyspark.errors.exceptions.connect import AnalysisException, SparkConnectGrpcException, SparkException, UnknownException
 
 from stagehold.errors import (
+    CallStalled,
     Fenced,
     FunctionFailed,
     GateBlocked,
@@ -114,6 +115,7 @@ TABLE = [
         "storage_throttled",
         ENVIRONMENT,
     ),
+    (CallStalled("ExecutePlan", 600, "dumps/x"), "stalled", ENVIRONMENT),
     (SparkUnavailable("nobody answers"), "spark_gone", ENVIRONMENT),
     (SessionClosed("INVALID_HANDLE.SESSION_CLOSED"), "spark_gone", ENVIRONMENT),
     (LedgerUnavailable("sqlite:///ledger.db", "database is locked"), "ledger_unavailable", ENVIRONMENT),

@@ -287,6 +287,9 @@ class Stage(SpecPart):
         return next(edge for edge in self.inputs if edge.stage == stage)
 
 
+STALL_TIMEOUT = timedelta(minutes=10)
+
+
 class Pipeline(SpecPart):
     """A validated pipeline; stages are in topological order and every reference resolves."""
 
@@ -294,6 +297,7 @@ class Pipeline(SpecPart):
     file: str
     schedule: str | None = None
     run_timeout: PositiveDuration | None = None
+    stall_timeout: PositiveDuration = STALL_TIMEOUT
     schedule_mode: ScheduleMode = ScheduleMode.LAZY_FROM_SOURCES
     execution_mode: ExecutionMode = ExecutionMode.BATCH
     checkpoint: CheckpointSettings = CheckpointSettings()

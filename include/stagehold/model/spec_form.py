@@ -12,6 +12,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from stagehold.model.duration import AUTO
 from stagehold.model.key_groups import HIGHEST
 from stagehold.model.spec import (
+    STALL_TIMEOUT,
     CheckpointSettings,
     DeterminismPolicy,
     Exchange,
@@ -248,6 +249,10 @@ class PipelineForm(SpecPart):
 
     run_timeout: PositiveDuration | None = None
     """A run that takes longer is cancelled; what it made is kept. Example: `run_timeout: 4h`"""
+
+    stall_timeout: PositiveDuration = STALL_TIMEOUT
+    """A call to Spark that makes no progress for so long is interrupted, and stacks of all processes are kept. A task that works on
+    one partition reports none meanwhile. Example: `stall_timeout: 30min`"""
 
     schedule_mode: ScheduleMode = ScheduleMode.LAZY_FROM_SOURCES
     """When tasks start: those of a region when what it reads is there; `eager`: all at once, and each waits for its

@@ -59,6 +59,7 @@ RULES: tuple[FailureRule, ...] = (
     FailureRule("lease_wait", _TERMINAL, errors=("stagehold.errors:LeaseNotFreed",)),
     FailureRule("terminal", _TERMINAL, errors=("stagehold.errors:Terminal",)),
     FailureRule("partition_data_missing", _MISSING, errors=("stagehold.errors:PartitionDataMissing",)),
+    FailureRule("stalled", _ENVIRONMENT, errors=("stagehold.errors:CallStalled",)),
     FailureRule("out_of_memory", _ENVIRONMENT, errors=("builtins:MemoryError",)),
     FailureRule("disk_full", _ENVIRONMENT, errors=("builtins:OSError",), texts=(_DISK_FULL,)),
     FailureRule("connection", _ENVIRONMENT, errors=("builtins:ConnectionError", "builtins:TimeoutError")),

@@ -246,7 +246,7 @@ class RegionAttempt:
         if any(self.task.pipeline.stage(name).gate for name in names):
             preload()
         try:
-            with session_of(self.attempt, self._died, self.settings, self.progress) as spark:
+            with session_of(self.attempt, self._died, self.settings, self.progress, self.task.pipeline.stall_timeout) as spark:
                 send_project(spark, (self.task.pipeline.stage(name).job for name in self.task.region.stages), Path(self.settings.project))
                 self._verify(names, plan, spark)
                 return sum(self._run_stage(name, self._plan() if place else plan, spark) for place, name in enumerate(names))

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
-from stagehold.errors import StageholdError
 from stagehold.model.records import Attempt
+from stagehold.run.call_clock import CallClock
 from stagehold.run.region_task import Progress
-from stagehold.run.sessions import open_session, release_session, session_id, translate
+from stagehold.run.sessions import break_off, open_session, release_session, session_id, translate
+from stagehold.run.stack_dumps import dump_stacks
+from stagehold.run.watchdog import StallReaction, Watchdog
 from stagehold.settings import Settings
 
 if TYPE_CHECKING:
@@ -17,23 +21,28 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def session_of(attempt: Attempt, died: Sequence[Attempt], settings: Settings, progress: Progress) -> Iterator[SparkSession]:
+def session_of(
+    attempt: Attempt, died: Sequence[Attempt], settings: Settings, progress: Progress, stall_timeout: timedelta
+) -> Iterator[SparkSession]:
     """A session of the attempt's own; those of attempts which did not say goodbye are released first.
 
     Errors of a dead server or a released session come out as the StageholdError they stand for.
+
+    :raises CallStalled: a call made no progress for ``stall_timeout``, and was interrupted.
     """
     for earlier in died:
         release_session(settings, session_id(settings, earlier.attempt_id))
-    name = session_id(settings, attempt.attempt_id)
+    name, clock = session_id(settings, attempt.attempt_id), CallClock()
+    reaction = StallReaction(partial(dump_stacks, settings, attempt.attempt_id), partial(break_off, settings, name))
+    watchdog = Watchdog(clock, stall_timeout.total_seconds(), reaction)
     try:
-        spark = open_session(settings, name)
+        spark = open_session(settings, name, clock=clock)
         progress(f"opened Spark session {name}")
-        yield spark
-    except StageholdError:
-        raise
+        with watchdog:
+            yield spark
     except Exception as error:
-        known = translate(error)
-        if known is None:
+        known = watchdog.stalled or translate(error)
+        if known is None or known is error:
             raise
         raise known from error
     finally:

@@ -14,6 +14,7 @@ from stagehold.lake.object_store import s3a_options
 from stagehold.run.jars import jar_paths, pinned_jars
 from stagehold.run.private_files import write_private
 from stagehold.run.processes import ProcessIdentity
+from stagehold.run.python_daemon import STACKS
 from stagehold.settings import Settings
 
 ADDRESS = "127.0.0.1"  # never another: whoever has the token can run any code
@@ -77,6 +78,11 @@ def server_log(settings: Settings) -> Path:
     return settings.home_path / "logs" / "spark.log"
 
 
+def python_stacks(settings: Settings) -> Path:
+    """Where Python workers write what they are doing."""
+    return server_folder(settings) / STACKS
+
+
 def read_state(settings: Settings) -> ServerState | None:
     try:
         return ServerState(**json.loads(_state_file(settings).read_text()))
@@ -122,6 +128,8 @@ def server_configuration(settings: Settings) -> Mapping[str, str]:
         # A released id is refused for as long as it is remembered, so remember more attempts than a server ever sees.
         "spark.connect.session.manager.closedSessionsTombstonesSize": "100000",
         "spark.jars": ",".join([*map(str, jar_paths(settings)), *filter(None, settings.spark_jars.split(","))]),
+        # Executors elsewhere need not have our code.
+        **({} if on_cluster(settings) else {"spark.python.daemon.module": "stagehold.run.python_daemon"}),
         "spark.local.dir": str(folder / "local"),
         "spark.ui.enabled": "false",
         "spark.sql.catalogImplementation": "in-memory",

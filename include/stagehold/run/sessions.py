@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import socket
+import threading
 import time
 import warnings
 from contextlib import closing
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.connect.client import SparkConnectClient
 
+    from stagehold.run.call_clock import CallClock
+    from stagehold.run.watched_calls import CallWatcher, Deadline
+
+ANSWER_SECONDS = 60.0  # for calls that only make, greet and release sessions
+LISTEN_SECONDS = 20.0  # for a server whose calls are broken off
 WAIT_SECONDS = 60.0  # a supervisor that restarts a killed server needs about 10
 POLL_SECONDS = 0.5
 USER = "stagehold"  # a session is known by user and id: with one user for all, any process can release any session
@@ -47,6 +53,7 @@ CLOSED_CONDITIONS = (
 )
 LOST_REASONS = {
     "UNAVAILABLE": "the server stopped answering.",
+    "DEADLINE_EXCEEDED": "the server did not answer in time.",
     "UNAUTHENTICATED": "the server does not know the token; it was started anew.",
 }
 
@@ -61,12 +68,15 @@ def session_id(settings: Settings, attempt_id: str) -> str:
     return str(uuid5(NAMESPACE_URL, f"stagehold/{settings.lake_uri}/{attempt_id}"))
 
 
-def open_session(settings: Settings, session_id: str, *, wait_seconds: float = WAIT_SECONDS) -> SparkSession:
+def open_session(
+    settings: Settings, session_id: str, *, wait_seconds: float = WAIT_SECONDS, clock: CallClock | None = None
+) -> SparkSession:
     """A session under this id on the remote or the running server; it has answered once.
 
     Waits up to ``wait_seconds`` for a server, because the supervisor may be starting it anew. Calls through the session
     fail within seconds once the server is gone, not minutes. End it with `release_session`.
 
+    :param clock: is told of every call through the session.
     :raises SparkUnavailable: no server answered in time.
     :raises SessionClosed: the id was released before.
     """
@@ -74,7 +84,7 @@ def open_session(settings: Settings, session_id: str, *, wait_seconds: float = W
     announced = False
     while True:
         try:
-            return _open(settings, session_id)
+            return _open(settings, session_id, clock)
         except SparkUnavailable as error:
             if time.monotonic() > deadline:
                 raise
@@ -99,6 +109,19 @@ def release_session(settings: Settings, session_id: str) -> bool:
     commit that is under way at this moment may still land. Never raises for a server that is gone.
     """
     return all([_release_one(settings, name) for name in (session_id, _beside(session_id))])
+
+
+def break_off(settings: Settings, session_id: str) -> None:
+    """Have every call through a session that this process holds end now, each with some error.
+
+    The server is asked to stop their work; one that does not listen is left alone.
+    """
+    channels = [_held[name].client._channel for name in (session_id, _beside(session_id)) if name in _held]
+    asking = threading.Thread(target=release_session, args=(settings, session_id), daemon=True)
+    asking.start()
+    asking.join(LISTEN_SECONDS)
+    for channel in channels:
+        channel.close()
 
 
 def _release_one(settings: Settings, session_id: str) -> bool:
@@ -131,13 +154,17 @@ def translate(error: BaseException) -> StageholdError | None:
     return SparkUnavailable(reason) if reason else None
 
 
-def _open(settings: Settings, session_id: str) -> SparkSession:
+def _open(settings: Settings, session_id: str, clock: CallClock | None) -> SparkSession:
     try:
         _make(settings, session_id)
     except Exception as error:
         raise translate(error) or error from error
     for name in (session_id, _beside(session_id)):  # pyspark takes the first one for the active one
         _held[name] = _connect(settings, name)
+        if clock:
+            from stagehold.run.watched_calls import CallWatcher
+
+            _intercept(_held[name].client, CallWatcher(clock))
     return _held[session_id]
 
 
@@ -195,7 +222,19 @@ def _client(settings: Settings, session_id: str) -> SparkConnectClient:
 
     client = SparkConnectClient(_url(settings, session_id))
     _limit_retries(client)
+    from stagehold.run.watched_calls import Deadline
+
+    _intercept(client, Deadline(ANSWER_SECONDS))
     return client
+
+
+def _intercept(client: SparkConnectClient, interceptor: CallWatcher | Deadline) -> None:
+    """pyspark takes interceptors only for a session that is made without its ordinary builder, which does more than connect."""
+    from grpc import intercept_channel
+    from pyspark.sql.connect.proto import SparkConnectServiceStub
+
+    client._channel = intercept_channel(client._channel, interceptor)
+    client._stub = SparkConnectServiceStub(client._channel)  # type: ignore[no-untyped-call]
 
 
 def _release(client: SparkConnectClient) -> None:

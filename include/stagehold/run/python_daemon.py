@@ -1,0 +1,16 @@
+"""Spark's own daemon of Python workers, whose workers write their stacks down when they are asked: `-m stagehold.run.python_daemon`."""
+
+from __future__ import annotations
+
+import faulthandler
+import signal
+from pathlib import Path
+
+STACKS = "python-stacks.txt"  # in the server's folder, where its daemons start
+
+if __name__ == "__main__":
+    from pyspark.daemon import manager
+
+    # Handler and file are inherited by every worker, which is a fork of this process. The file is never closed.
+    faulthandler.register(signal.SIGUSR1, file=Path(STACKS).open("a"), all_threads=True)  # noqa: SIM115
+    manager()
