@@ -10,8 +10,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from stagehold.cli.main import app
+from stagehold.local.services import local_services
 from stagehold.local.state import Failure, ServicePhase, ServiceState, SupervisorState, write_state
 from stagehold.run.processes import identify
+from stagehold.run.server_users import using
 from stagehold.settings import Settings
 
 SERVICE = ServiceState("scheduler", ServicePhase.RUNNING, "http://127.0.0.1:1", 2, "2026-01-02T03:04:05+00:00", 77, 88)
@@ -91,3 +93,30 @@ def test_up_names_a_port_that_is_taken_and_its_setting(
     assert f"Port {port}" in result.stderr
     assert variable in result.stderr
     assert not (settings.home_path / "supervisor.json").exists()
+
+
+def test_status_says_who_uses_the_spark_server(settings: Settings) -> None:
+    with using(settings, "run toy/1"):
+        line = next(line for line in invoke("status").stdout.splitlines() if "toy/1" in line)
+        assert line.split()[:3] == ["run", "toy/1", str(os.getpid())]
+        (user,) = json.loads(invoke("status", "--json").stdout)["spark_users"]
+        assert (user["pid"], user["purpose"]) == (os.getpid(), "run toy/1")
+    assert json.loads(invoke("status", "--json").stdout)["spark_users"] == []
+
+
+def test_a_server_that_runs_use_is_not_started_a_second_time(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stagehold.local.control.running_server", lambda settings: object())
+    with using(settings, "run toy/1"):
+        refused = invoke("up")
+    assert refused.exit_code == 1
+    assert f"run toy/1 (process {os.getpid()})" in " ".join(refused.stderr.split())
+
+
+def test_spark_alone_is_refused_where_it_is_somebody_elses(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STAGEHOLD_SPARK_REMOTE", "sc://elsewhere")
+    refused = invoke("up", "--spark-only")
+    assert (refused.exit_code, "--spark-only is 'given'" in refused.stderr) == (1, True)
+
+
+def test_spark_alone_is_one_service(settings: Settings) -> None:
+    assert [service.name for service in local_services(settings, spark_only=True)] == ["spark"]

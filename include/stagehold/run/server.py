@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.util import find_spec
@@ -148,20 +148,21 @@ def stop_server(settings: Settings) -> bool:
     state = read_state(settings)
     if state is None:
         return False
+    lived = state.process.alive
     stop_session(state.process, seconds=STOP_SECONDS)
     if state.keeper_pid != os.getpid():
         wait_until(lambda: not state.keeper.alive, STOP_SECONDS)
     remove_state(settings)
     _keepers[:] = [keeper for keeper in _keepers if keeper.poll() is None]
-    return True
+    return lived
 
 
 def stop_if_unused(settings: Settings) -> None:
-    """End a server that its users have left; not the one that `stagehold up` keeps."""
+    """End a server that its users have left; not the one that `stagehold up` keeps, nor one that somebody starts or stops just now."""
     state = read_state(settings)
     if state is None or state.kept_up or server_users(settings):
         return
-    with _start_lock(settings):
+    with suppress(BlockingIOError), _start_lock(settings, fcntl.LOCK_NB):
         if not server_users(settings):
             stop_server(settings)
 
@@ -267,9 +268,9 @@ def _spark_home() -> Path:
 
 
 @contextmanager
-def _start_lock(settings: Settings) -> Iterator[None]:
+def _start_lock(settings: Settings, manner: int = 0) -> Iterator[None]:
     folder = server_folder(settings)
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "start.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        fcntl.flock(lock, fcntl.LOCK_EX | manner)
         yield
