@@ -1,4 +1,6 @@
-"""`make chaos RUNS=50 SEED=1`: runs of a small pipeline to which random faults happen, checked after each of them.
+"""`make chaos RUNS=50 SEED=1`: runs of small pipelines to which random faults happen, checked after each of them.
+
+Every second run is of the toy pipeline, the others of pipelines that the metamorphic tests made up.
 
 The same seed does the same things again; only when exactly a killed process dies differs a little.
 """
@@ -21,12 +23,13 @@ from importlib.metadata import version
 from pathlib import Path
 from random import Random
 
+from tests.chaos.subjects import MadeUp, Subject, Toy
 from tests.chaos.turmoil import Turmoil
 from tests.conftest import QUICK_JAVA, free_port
+from tests.metamorphic.generate import generate_runnable
 from tests.run.lake_watch import LakeWatch
 from tests.run.workbench import Workbench
 
-from stagehold.model.spec_file import find_pipeline
 from stagehold.run.server import spark_server
 
 RESULTS = Path(__file__).with_name("results") / "chaos.json"
@@ -34,9 +37,10 @@ RESULTS = Path(__file__).with_name("results") / "chaos.json"
 
 @dataclass(frozen=True)
 class Outcome:
-    """One run. ``violation`` is what was found wrong, None when nothing was."""
+    """One run of ``pipeline``. ``violation`` is what was found wrong, None when nothing was."""
 
     number: int
+    pipeline: str
     seconds: float
     counts: dict[str, int]
     steps: list[str]
@@ -80,18 +84,26 @@ def report(seed: int, outcomes: list[Outcome]) -> int:
 
 
 def _run(bench: Workbench, seed: int, number: int) -> Outcome:
-    interval = f"run-{number}"
-    turmoil = Turmoil(bench, LakeWatch(find_pipeline("toy", bench.settings), interval, bench.settings), Random(f"{seed}/{number}"))
+    subject = _subject(bench, seed, number)
+    turmoil = Turmoil(subject, LakeWatch(subject.pipeline, f"run-{number}", bench.settings), Random(f"{seed}/{number}"))
     started, violation = time.monotonic(), None
     try:
         turmoil.run()
     except Exception:  # noqa: BLE001 - whatever is wrong is told with the seed
         violation = traceback.format_exc()
-    return Outcome(number, round(time.monotonic() - started, 1), dict(turmoil.counts), turmoil.steps, violation)
+    return Outcome(number, subject.name, round(time.monotonic() - started, 1), dict(turmoil.counts), turmoil.steps, violation)
+
+
+def _subject(bench: Workbench, seed: int, number: int) -> Subject:
+    if number % 2:
+        return Toy(bench)
+    random = Random(f"{seed}/{number}/subject")
+    return MadeUp.add(bench, generate_runnable(seed, number), random.choice((2, 5, 8)))
 
 
 def _line(outcome: Outcome) -> str:
-    return f"run {outcome.number}: {'WRONG' if outcome.violation else 'right'}, {outcome.seconds} s: {'; '.join(outcome.steps)}"
+    word = "WRONG" if outcome.violation else "right"
+    return f"run {outcome.number} of {outcome.pipeline}: {word}, {outcome.seconds} s: {'; '.join(outcome.steps)}"
 
 
 def _write(path: Path, seed: int, outcomes: list[Outcome]) -> None:

@@ -1,4 +1,4 @@
-"""One interval of the toy pipeline to which bad things happen, chosen by a random generator that a seed repeats."""
+"""One interval of a pipeline to which bad things happen, chosen by a random generator that a seed repeats."""
 
 from __future__ import annotations
 
@@ -8,15 +8,10 @@ import signal
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from random import Random
 
-import duckdb
-import pyarrow as pa
-import pyarrow.parquet as pq
-from deltalake import DeltaTable
+from tests.chaos.subjects import Subject, Toy
 from tests.run.lake_watch import LakeWatch
-from tests.run.workbench import FILES, ROWS, Workbench
 from tests.run.zygote import Command
 
 from stagehold.run.faults import FaultAction, Point, inject
@@ -24,24 +19,23 @@ from stagehold.run.server import running_server, start_server, stop_server
 
 SECONDS = 300
 TRIES = 4
-REGIONS = {"numbers": "numbers", "by_wave": "doubled__by_wave", "by_colour": "by_colour", "summary": "summary"}
 OF_ATTEMPTS = (Point.AFTER_LEASE, Point.BEFORE_FINISH)
 OF_FENCES = (Point.BEFORE_FENCE, Point.AFTER_FENCE)
 KILLED = -signal.SIGKILL
-SPOILT = -7_000_000  # divisible by 7, and so much that no other numbers of its colour make up for it
 
 
 @dataclass
 class Turmoil:
     """``counts`` are the faults that hit; ``steps`` tell them in order."""
 
-    bench: Workbench
+    subject: Subject
     watch: LakeWatch
     random: Random
     counts: Counter[str] = field(default_factory=Counter)
     steps: list[str] = field(default_factory=list)
     zombies: list[Command] = field(default_factory=list)
     spoilt: bool = False
+    held_up: bool = False  # by what somebody else did to the published table
     finished: bool = False
 
     def run(self, most: int = 4) -> None:
@@ -49,8 +43,8 @@ class Turmoil:
 
         :raises AssertionError: when something was lost, repeated, mixed or shown.
         """
-        for number in range(FILES):
-            self.bench.write_source(number)  # the run before may have left others
+        self.subject.begin()
+        self.subject.declare("fail")
         for _ in range(self.random.randint(1, most)):
             possible = self._possible()
             self.random.choices(list(possible), weights=list(possible.values()))[0]()
@@ -60,8 +54,21 @@ class Turmoil:
 
     def _possible(self) -> dict[Callable[[], None], int]:
         """What can happen now, with how likely it is beside the others."""
-        always = {self.kill: 4, self.freeze: 3, self.begin_two: 2, self.kill_server: 1, self.spoil: 1}
-        return always | ({self.thaw: 3} if self.zombies else {}) | ({self.lose: 2} if self.watch.consumable else {})
+        possible = {self.kill: 4, self.freeze: 3, self.begin_two: 2, self.kill_server: 1, self.lose_ledger: 1}
+        if isinstance(self.subject, Toy):
+            possible[self.spoil] = 1
+        if self.zombies:
+            possible[self.thaw] = 3
+        if self.watch.consumable:
+            possible[self.lose] = 2
+        if self._is_published:
+            possible[self.lose_log] = 2
+            possible |= {} if self.held_up or self.spoilt else {self.delete: 2}
+        return possible
+
+    @property
+    def _is_published(self) -> bool:
+        return any(stage == self.subject.last for stage, _ in self.watch.consumable)
 
     def kill(self) -> None:
         """A worker dies at some point, if it gets there."""
@@ -89,17 +96,17 @@ class Turmoil:
         place = self._arm(FaultAction.FREEZE)
         worker = self._start()
         if frozen := worker.stops(SECONDS):
-            server = running_server(self.bench.settings)
+            server = running_server(self.subject.bench.settings)
             assert server is not None
             os.kill(server.pid, signal.SIGKILL)
-            stop_server(self.bench.settings)
-            start_server(self.bench.settings)
+            stop_server(self.subject.bench.settings)
+            start_server(self.subject.bench.settings)
             worker.send_signal(signal.SIGCONT)
         code = self._wait(worker)
         self._tell("server", f"{place}, the worker ended with {code}", hit=frozen)
 
     def begin_two(self) -> None:
-        """Two attempts at once, of one run, which take the region from each other, or of two, of which one has to stand back."""
+        """Two attempts at once, of one run, which take the region from each other, or of two, of which one waits for the other."""
         self._renew_input()
         runs = self.random.choice((("r", "r"), ("r", "other")))
         workers = [self._start(run) for run in runs]
@@ -111,10 +118,37 @@ class Turmoil:
         self.watch.lose(stage, partition)
         self._tell("lose", f"{stage}[{partition}]", hit=True)
 
+    def lose_ledger(self) -> None:
+        """The ledger's database is gone; nobody runs, though a zombie may still have it open."""
+        self.watch.lose_ledger()
+        self._tell("ledger", "lost", hit=True)
+
+    def lose_log(self) -> None:
+        """The newest file of the published table's log disappears, whoever wrote it."""
+        lost = self.watch.lose_log(self.subject.last)
+        self._tell("log", lost or "is one file", hit=lost is not None)
+
+    def delete(self) -> None:
+        """Somebody else deletes rows that were published. The next run says so and leaves that as it is, until it is told to heal."""
+        partitions = [partition for stage, partition in self.watch.consumable if stage == self.subject.last]
+        before = self.subject.rows(self.watch.interval).num_rows
+        version = self.watch.change_as_somebody_else(self.subject.last, f"_partition = {self.random.choice(sorted(partitions))}")
+        left = self.subject.rows(self.watch.interval).num_rows
+        self._tell("delete", f"{before - left} rows by commit {version}", hit=left < before)
+        if left == before:
+            return
+        self.held_up = True
+        worker = self._start()
+        code = self._wait(worker)
+        assert code == 1, f"what somebody deleted held nothing up: the run ended with {code}"
+        assert f"removed by commit {version} (DELETE)" in worker.err(), worker.err()
+        assert self.subject.rows(self.watch.interval).num_rows == left, "what somebody deleted is back, though nobody asked"
+        self.subject.declare("heal")
+
     def spoil(self) -> None:
         """A source gets a row that makes a gate refuse a partition."""
-        path = Path(self.bench.settings.lake_uri, "raw", "numbers", f"part-{FILES - 1}.parquet")
-        pq.write_table(pa.table({"number": pa.array([SPOILT] * ROWS, pa.int64())}), path)
+        assert isinstance(self.subject, Toy)
+        self.subject.spoil()
         self.spoilt, self.finished = True, False
         self.watch.forget()
         code = self._wait(self._start())
@@ -124,49 +158,38 @@ class Turmoil:
     def come_to_an_end(self) -> None:
         while self.zombies:
             self.thaw()
-        if self.spoilt:
-            self.bench.write_source(FILES - 1)
+        if isinstance(self.subject, Toy) and self.spoilt:
+            self.subject.mend()
             self.watch.forget()
         codes = []
         while not codes or codes[-1] != 0:
             assert len(codes) < TRIES, f"comes to no end: {codes}"
             codes.append(self._wait(self._start()))
         self.watch.check()
-        assert self.published() == self.expected(), f"published {self.published()}, right is {self.expected()}"
-
-    def published(self) -> list[tuple[int, int, int]]:
-        table = DeltaTable(str(Path(self.bench.settings.lake_uri, "marts", "summary"))).to_pyarrow_table()
-        rows = [row for row in table.to_pylist() if row["_interval"] == self.watch.interval]
-        return sorted((row["colour"], row["total"], row["numbers"]) for row in rows)
-
-    def expected(self) -> list[tuple[int, int, int]]:
-        """By another engine."""
-        source = Path(self.bench.settings.lake_uri, "raw", "numbers", "*.parquet")
-        return duckdb.sql(f"select number % 7, cast(sum(2 * number) as bigint), count(*) from '{source}' group by 1 order by 1").fetchall()
+        wrong = self.subject.compare(self.watch.interval)
+        assert not wrong, f"what is published is wrong:\n{wrong}"
 
     def _arm(self, action: FaultAction) -> str:
         self._renew_input()
-        stage, point = self.random.choice(list(REGIONS)), self.random.choice(list(Point))
-        name = REGIONS[stage] if point in OF_ATTEMPTS else stage
+        stage, point = self.random.choice(list(self.subject.regions)), self.random.choice(list(Point))
+        name = self.subject.regions[stage] if point in OF_ATTEMPTS else stage
         wave = 0 if point in OF_ATTEMPTS + OF_FENCES else self.random.choice((1, 1, 2))
-        inject(self.bench.settings.home_path, point, name, wave, action)
+        inject(self.subject.bench.settings.home_path, point, name, wave, action)
         return f"{point} of {name}, wave {wave}"
 
     def _renew_input(self) -> None:
         """When all is done, new input makes that there is something to do which can go wrong."""
         if self.finished:
-            first = 100 * self.random.randrange(1, 1000)
-            for number in range(FILES - 1):
-                self.bench.write_source(number, first + number * ROWS)
+            self.subject.renew(self.random)
             self.watch.forget()
             self.finished = False
 
     def _disarm(self) -> None:
-        shutil.rmtree(self.bench.settings.home_path / "faults", ignore_errors=True)
+        shutil.rmtree(self.subject.bench.settings.home_path / "faults", ignore_errors=True)
 
     def _start(self, run: str = "r") -> Command:
-        words = ("run", "toy", "--interval", self.watch.interval, "--run-id", f"{run}/{self.watch.interval}", "--json")
-        return self.bench.command(*words)
+        words = ("run", self.subject.name, "--interval", self.watch.interval, "--run-id", f"{run}/{self.watch.interval}", "--json")
+        return self.subject.bench.command(*words)
 
     def _wait(self, worker: Command) -> int:
         code = worker.wait(SECONDS)

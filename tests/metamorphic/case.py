@@ -92,6 +92,11 @@ class Case:
     def last(self) -> str:
         return "second" if self.second else "first"
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Columns of the last stage."""
+        return self.second.tree.names if self.second else self.first.names
+
     def check(self) -> None:
         for tree in filter(None, (self.before, self.first, self.second and self.second.tree)):
             tree.check()

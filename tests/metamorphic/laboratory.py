@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from tests.lake.table_log import TableLog
 from tests.metamorphic.answers import Answer, Outcome, Refusal, Rows, multiset
 from tests.metamorphic.case import Case, Variant
-from tests.metamorphic.source_data import FILES, TABLES
+from tests.metamorphic.source_data import TABLES
 
 from stagehold.errors import Terminal
 from stagehold.ledger import Ledger
@@ -53,11 +53,7 @@ class Laboratory:
         return self.settings.home_path / "rows"
 
     def oracle(self, case: Case) -> Rows:
-        """The right answer, whatever is keyed by what."""
-        connection = duckdb.connect()
-        connection.execute("SET TimeZone = 'UTC'")
-        tree = case.second.tree if case.second else case.first
-        return multiset(connection.sql(case.sql(self.rows)).to_arrow_table(), tree.names)
+        return right_rows(case, self.rows)
 
     def trial(self, case: Case, variants: tuple[Variant, ...]) -> Trial:
         (self.settings.home_path / f"{case.name}.py").write_text(case.module(variants))
@@ -151,15 +147,21 @@ class Trial:
 
     def _answer(self, variant: Variant) -> Answer:
         stage = self.pipeline.stage(variant.name(self.case.last))
-        tree = self.case.second.tree if self.case.second else self.case.first
         records = self.records(stage.name)
         assert [record.partition for record in records] == list(range(stage.partitions)), f"{stage.name} is not complete"
-        return Answer({record.partition: _rows(record, tree.names) for record in records})
+        return Answer({record.partition: _rows(record, self.case.names) for record in records})
 
 
 def _rows(record: PartitionRecord, names: Sequence[str]) -> Rows:
     tables = (pq.ParquetFile(Path(record.table, file.path)).read(columns=list(names)) for file in record.files)
     return sum((multiset(table, names) for table in tables), Counter())
+
+
+def right_rows(case: Case, folder: Path) -> Rows:
+    """The right answer for the rows in ``folder``, whatever is keyed by what."""
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'UTC'")
+    return multiset(connection.sql(case.sql(folder)).to_arrow_table(), case.names)
 
 
 @contextmanager
@@ -172,6 +174,3 @@ def waves_of(partitions: int) -> Iterator[None]:
 
     with patch("stagehold.run.attempt.wave_sizer", forced):
         yield
-
-
-__all__ = ["FILES", "Laboratory", "Trial", "waves_of"]

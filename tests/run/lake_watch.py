@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pyarrow.parquet as pq
+from deltalake import DeltaTable
 from tests.lake.table_log import Entry, TableLog
 
 from stagehold.lake.location import table_location
@@ -23,13 +24,20 @@ Moment = tuple[int, int]  # epoch and wave
 
 @dataclass
 class LakeWatch:
-    """One interval of a pipeline. ``lost`` are files that a test has deleted, ``consumable`` what was when it last looked."""
+    """One interval of a pipeline. ``lost`` are files that a test has deleted, ``consumable`` what was when it last looked.
+
+    ``unlogged`` are commits whose log files a test has deleted, ``foreign`` files that somebody else put into a table;
+    ``ledger_lost`` says that the ledger does not know all that was recorded once.
+    """
 
     pipeline: Pipeline
     interval: str
     settings: Settings
     lost: set[Path] = field(default_factory=set)
     consumable: set[Place] = field(default_factory=set)
+    unlogged: dict[Place, Moment] = field(default_factory=dict)
+    foreign: set[str] = field(default_factory=set)
+    ledger_lost: bool = False
 
     def check(self) -> None:
         """Assert that all is well at this moment; no attempt may be running."""
@@ -48,6 +56,33 @@ class LakeWatch:
             file = Path(log.uri, unquote(path))
             file.unlink()
             self.lost.add(file)
+
+    def lose_log(self, stage: str) -> str | None:
+        """Delete the newest file of a table's log, unless it is the only one; its name."""
+        log = self.log(stage)
+        if len(log.entries) < 2:
+            return None
+        entry = log.entries[-1]
+        file = Path(log.uri, "_delta_log", f"{entry.version:020d}.json")
+        file.unlink()
+        if entry.wave is not None:
+            self.unlogged |= {(stage, partition): entry.moment for partition in entry.partitions}
+        self.forget()
+        return file.name
+
+    def lose_ledger(self) -> None:
+        for file in self.settings.home_path.glob("ledger.db*"):
+            file.unlink()
+        self.ledger_lost = True
+
+    def change_as_somebody_else(self, stage: str, predicate: str) -> int:
+        """Delete rows of the interval from a published table; the version that did it."""
+        before = self.log(stage)
+        DeltaTable(before.uri).delete(f"_interval = '{self.interval}' AND {predicate}")
+        after = self.log(stage)
+        self.foreign |= after.live.keys() - before.live.keys()
+        self.forget()
+        return after.entries[-1].version if len(after.entries) > len(before.entries) else -1
 
     def log(self, stage: str) -> TableLog:
         log = TableLog(self._uri(self.pipeline.stage(stage)), self.interval)
@@ -89,6 +124,7 @@ class LakeWatch:
         shown = {unquote(path) for path in log.live}
         adoptable = {partition: moment for partition, moment in committed.items() if moment > _moment(newest.get(partition))}
         allowed = known | {unquote(path) for partition in adoptable for path in log.files_of(partition)}
+        allowed |= self.foreign | (shown if self.ledger_lost else set())
         assert shown <= allowed, f"{stage}: {shown - allowed} can be read, is not recorded and cannot be adopted"
         blocked = {file.path for record in history if record.state is PartitionState.BLOCKED for file in record.files}
         assert not blocked & shown, f"{stage}: {blocked & shown} was blocked and can be read"
@@ -97,7 +133,8 @@ class LakeWatch:
 
     def _check_record(self, record: PartitionRecord, committed: Mapping[int, Moment]) -> None:
         """Its commit is in the log, and its files hold as many rows as it says, all from one wave of one attempt."""
-        assert committed.get(record.partition, (0, 0)) >= _moment(record), f"{record} is recorded and not committed"
+        newest = max(committed.get(record.partition, (0, 0)), self.unlogged.get((record.cell.stage, record.partition), (0, 0)))
+        assert newest >= _moment(record), f"{record} is recorded and not committed"
         files = [Path(record.table, file.path) for file in record.files]
         assert len({file.parent.parent for file in files}) <= 1, f"{record} mixes waves"
         if not self.lost & set(files):
