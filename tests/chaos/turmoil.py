@@ -161,10 +161,12 @@ class Turmoil:
         if isinstance(self.subject, Toy) and self.spoilt:
             self.subject.mend()
             self.watch.forget()
-        codes = []
+        codes, said = [], ""
         while not codes or codes[-1] != 0:
-            assert len(codes) < TRIES, f"comes to no end: {codes}"
-            codes.append(self._wait(self._start()))
+            assert len(codes) < TRIES, f"comes to no end: {codes}; the last one said:\n{said}"
+            worker = self._start()
+            codes.append(self._wait(worker))
+            said = worker.err()
         self.watch.check()
         wrong = self.subject.compare(self.watch.interval)
         assert not wrong, f"what is published is wrong:\n{wrong}"

@@ -31,7 +31,7 @@ def generate(seed: int, number: int) -> Case:
 def generate_runnable(seed: int, number: int) -> Case:
     """A case that has a right answer and is not refused: its keys are honest and of like types. Its name says the number."""
     tries = (Generator(Random(f"{seed}/{number}/{place}"), alike=True).case(f"made_up_{seed}_{number}") for place in count())
-    return next(case for case in tries if case.comparable)
+    return next(case for case in tries if case.comparable and case.trap is None)
 
 
 @dataclass

@@ -80,6 +80,7 @@ UNLIKE: dict[frozenset[Kind], Kind] = {
     frozenset((Kind.INT, Kind.BIG)): Kind.BIG,
     frozenset((Kind.DEC1, Kind.DEC2)): Kind.WIDE,
     frozenset((Kind.DATE, Kind.TIMESTAMP)): Kind.TIMESTAMP,
+    frozenset((Kind.INT, Kind.STRING)): Kind.STRING,
 }
 
 
