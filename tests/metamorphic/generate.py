@@ -80,7 +80,7 @@ class Generator:
 
     def _combined(self, keys: Mapping[str, tuple[str, ...]]) -> Operator:
         left = self._steps(self._side("left", keys), 0, 1)
-        ways: dict[Callable[[Operator, Operator], Operator | None], int] = {self._join: 6, self._set_operation: 2, self._cogroup: 2}
+        ways: dict[Callable[[Operator, Operator], Operator | None], int] = {self._join: 6, self._set_operation: 2, self._cogroup: 1}
         if self._chance(0.15):
             return left
         right = self._steps(self._side("right", keys), 0, 1)
@@ -134,16 +134,18 @@ class Generator:
     def _steps(self, tree: Operator, fewest: int, most: int) -> Operator:
         """Some operators on top of ``tree``."""
         for _ in range(self.random.randint(fewest, most)):
-            step = self.random.choice(self._possible(tree))
-            tree = step(tree) or tree
+            steps = self._possible(tree)
+            tree = self.random.choices(list(steps), weights=list(steps.values()))[0](tree) or tree
         return tree
 
-    def _possible(self, tree: Operator) -> list[Step]:
-        steps: list[Step] = [self._filter, self._aggregate, self._window, self._distinct, self._map_in_pandas, self._apply_in_pandas]
+    def _possible(self, tree: Operator) -> dict[Step, int]:
+        """With how likely they are; each session starts Python workers of its own, so Python takes seconds."""
+        steps: dict[Step, int] = dict.fromkeys((self._filter, self._aggregate, self._window, self._distinct), 4)
+        steps |= {self._map_in_pandas: 1, self._apply_in_pandas: 1}
         if len(tree.columns) < MOST_COLUMNS:
-            steps += [self._extend, self._python, self._explode, self._join_small]
+            steps |= {self._extend: 3, self._python: 1, self._explode: 3, self._join_small: 3}
         if self.wild:
-            steps += [self._limit, self._grouped_by_other, self._beside_all, self._rolled_up]
+            steps |= dict.fromkeys((self._limit, self._grouped_by_other, self._beside_all, self._rolled_up), 4)
         return steps
 
     def _filter(self, tree: Operator) -> Operator:
