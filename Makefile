@@ -72,7 +72,7 @@ clean: ## stop everything and remove the state folder (.stagehold, or STAGEHOLD_
 bench: setup ## run the benchmarks in tests/bench
 	@for script in $(sort $(wildcard tests/bench/*.py)); do $(BIN)/python "$$script" || exit 1; done
 
-chaos: setup ## kill, freeze and starve RUNS random runs of a small pipeline and check each (RUNS=50 SEED=1)
+chaos: setup ## kill, freeze and rob RUNS random runs of small pipelines and check each (RUNS=50 SEED=1)
 	@PYTHONPATH=include:. $(BIN)/python -m tests.chaos.chaos --runs $(RUNS) --seed $(SEED)
 
 lock: ## pin the newest packages that requirements*.in allow (needs uv)
