@@ -13,6 +13,7 @@ from stagehold.errors import InvalidSpec
 
 COUNTS = (1, 2, 5, 16)
 LOSE_SOURCES = 0.25
+OTHER_COLUMNS = (Trap.FINER, Trap.OTHER, Trap.NULL_SIDE)  # these may have more or fewer columns than the key, which the file shows
 BY_ROW = ("StrayKey",)  # refusals that hang on what is in a partition: with fewer partitions, or other rows, there may be none
 FEW_WAVES = 5  # more partitions than this are not computed one by one, unless all is asked for
 
@@ -53,7 +54,7 @@ def judge(lab: Laboratory, case: Case, random: Random, *, all_counts: bool = Fal
     try:
         trial = lab.trial(case, variants)
     except InvalidSpec as error:
-        return Verdict("InvalidSpec", None if case.trap is Trap.FINER else str(error), ()), None
+        return Verdict("InvalidSpec", None if case.trap in OTHER_COLUMNS else str(error), ()), None
     healed = variants if all_counts else (random.choice(variants),)
     findings = [finding for variant in variants for finding in _findings(trial, variant, random, heal=variant in healed)]
     return _verdict(lab, case, tuple(findings)), trial

@@ -140,7 +140,6 @@ class Trial:
             interval=INTERVAL,
             logical_date=None,
             params={},
-            restore_from_stage=None,
             owner="metamorphic",
             launcher="cli",
         )
