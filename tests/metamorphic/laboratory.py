@@ -140,6 +140,7 @@ class Trial:
             interval=INTERVAL,
             logical_date=None,
             params={},
+            restore=None,
             owner="metamorphic",
             launcher="cli",
         )
