@@ -85,7 +85,7 @@ class Operator(ABC):
         return tuple(column.name for column in self.columns)
 
     def column(self, name: str) -> Column:
-        return next(column for column in self.columns if column.name == name)
+        return {column.name: column for column in self.columns}[name]
 
     def check(self) -> None:
         """:raises AssertionError: it uses a column that is not there, as it may after something was dropped."""

@@ -102,6 +102,7 @@ class Case:
             tree.check()
         assert set(self.key) <= set(self.first.names)
         if self.second:
+            assert all(one.given == self.first.columns for one in _leaves(self.second.tree))
             assert set(self.second.reads_by) <= set(self.first.names)
             assert set(self.second.key) <= set(self.second.tree.names)
 
