@@ -62,8 +62,8 @@ class Turmoil:
         if self.watch.consumable:
             possible[self.lose] = 2
         if self._is_published:
-            possible[self.lose_log] = 2
-            possible |= {} if self.held_up or self.spoilt else {self.delete: 2}
+            possible[self.lose_log] = 4
+            possible |= {} if self.held_up or self.spoilt else {self.delete: 4}
         return possible
 
     @property
