@@ -21,8 +21,12 @@ from stagehold.settings import Settings
 @pytest.fixture
 def daemon(tmp_path):
     command = [sys.executable, "-m", "stagehold.run.python_daemon", "pyspark.worker"]
-    environment = {**python_environment(Settings(home=str(tmp_path))), "PYTHON_WORKER_FACTORY_SECRET": "x"}
-    with subprocess.Popen(command, cwd=tmp_path, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as started:
+    environment = {
+        **python_environment(Settings(home=str(tmp_path))),
+        "PYTHON_WORKER_FACTORY_SECRET": "x",
+        STACKS: str(tmp_path / "stacks"),
+    }
+    with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as started:
         yield started
         started.kill()
 
@@ -34,7 +38,7 @@ def test_a_worker_says_what_it_does_when_it_is_asked_and_lives_on(daemon, tmp_pa
         time.sleep(0.5)
         assert _catches(worker, signal.SIGUSR1)
         for _ in range(2):
-            said = _said_by([worker], signal.SIGUSR1, tmp_path / STACKS).decode()
+            said = _said_by([worker], signal.SIGUSR1, tmp_path / "stacks").decode()
             assert "in worker" in said
             assert "most recent call first" in said
         os.kill(worker, signal.SIGKILL)

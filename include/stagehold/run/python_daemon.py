@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import faulthandler
+import os
 import signal
 from pathlib import Path
 
-STACKS = "python-stacks.txt"  # in the server's folder, where its daemons start
+STACKS = "PYTHON_STACKS_FILE"  # in the server's environment: the file for them, since Spark starts daemons in folders of its own
 
 if __name__ == "__main__":
     from pyspark.daemon import manager
 
     # Handler and file are inherited by every worker, which is a fork of this process. The file is never closed.
-    faulthandler.register(signal.SIGUSR1, file=Path(STACKS).open("a"), all_threads=True)  # noqa: SIM115
+    faulthandler.register(signal.SIGUSR1, file=Path(os.environ[STACKS]).open("a"), all_threads=True)  # noqa: SIM115
     manager()

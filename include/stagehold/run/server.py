@@ -22,10 +22,12 @@ from stagehold.errors import SparkUnavailable
 from stagehold.run.environment import python_environment
 from stagehold.run.java import java_home
 from stagehold.run.processes import identify, start_process, stop_session, wait_until
+from stagehold.run.python_daemon import STACKS
 from stagehold.run.server_files import (
     ADDRESS,
     ServerState,
     on_this_machine,
+    python_stacks,
     read_state,
     remove_state,
     server_fingerprint,
@@ -256,6 +258,7 @@ def _environment(settings: Settings, token: str) -> Mapping[str, str]:
         "SPARK_CONF_DIR": str(write_configuration(settings)),
         "SPARK_CONNECT_AUTHENTICATE_TOKEN": token,
         "PYSPARK_PYTHON": sys.executable,
+        STACKS: str(python_stacks(settings)),
         **({"SPARK_LOCAL_IP": ADDRESS} if on_this_machine(settings) else {}),
     }
 

@@ -14,7 +14,6 @@ from stagehold.lake.object_store import s3a_options
 from stagehold.run.jars import jar_paths, pinned_jars
 from stagehold.run.private_files import write_private
 from stagehold.run.processes import ProcessIdentity
-from stagehold.run.python_daemon import STACKS
 from stagehold.settings import Settings
 
 ADDRESS = "127.0.0.1"  # never another: whoever has the token can run any code
@@ -80,7 +79,7 @@ def server_log(settings: Settings) -> Path:
 
 def python_stacks(settings: Settings) -> Path:
     """Where Python workers write what they are doing."""
-    return server_folder(settings) / STACKS
+    return server_folder(settings) / "python-stacks.txt"
 
 
 def read_state(settings: Settings) -> ServerState | None:
