@@ -12,7 +12,7 @@ from stagehold.plan.shares import Share
 
 pytestmark = pytest.mark.airflow
 
-JOBS = "def first(ctx, source): ...\n\n\ndef second(ctx, first): ...\n"
+JOBS = "from stagehold import stage\n\n\n@stage\ndef first(ctx, source): ...\n\n\n@stage\ndef second(ctx, first): ...\n"
 PIPELINE = """\
 pipeline: {name}
 stages:

@@ -75,17 +75,6 @@ def test_a_frozen_attempt_that_wakes_up_changes_nothing_readable(bench):
     assert bench.published() == bench.expected()
 
 
-def test_somebody_elses_running_attempt_is_not_disturbed(bench):
-    bench.inject(Point.BEFORE_WRITE, "numbers", 1, FaultAction.FREEZE)
-    running = bench.command("run", "toy", "--interval", INTERVAL, "--run-id", "r1")
-    running.await_frozen()
-    other = bench.run("--run-id", "r2")
-    assert other.code == 1
-    assert "is being worked on by cli/r1" in other.err
-    running.send_signal(signal.SIGCONT)
-    assert ended(running).code == 0
-
-
 def test_a_gate_blocks_one_partition_and_mended_data_runs_only_what_follows_from_it(bench):
     bench.run()
     good = bench.published()
