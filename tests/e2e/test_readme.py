@@ -18,6 +18,7 @@ pytestmark = pytest.mark.e2e
 CONSOLE = re.compile(r"^```console\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^\$ (.+)$", flags=re.MULTILINE)
 FAILING = "run shipping_priority --interval 2026-11-20"
+RESTORE = "--restore-from-stage"
 
 
 def commands() -> list[str]:
@@ -28,7 +29,7 @@ def commands() -> list[str]:
 def test_every_command_of_the_readme_works(stack: Stack):
     ours = [command.removeprefix("stagehold ") for command in commands() if command.startswith("stagehold ")]
     assert FAILING in ours
-    for command in ours:
+    for command in sorted(ours, key=lambda command: RESTORE in command):  # the README shows it for an interval that ran
         if command == FAILING:  # so that there is something to resume
             stack.inject(Point.AFTER_RECORD, "shipping_priority", 1, FaultAction.FAIL)
         ended = stack.command(*shlex.split(command))
