@@ -37,7 +37,7 @@ def test_a_run_succeeds_and_a_second_one_of_its_interval_reuses_everything_witho
     assert {attempt.state for attempt in stack.attempts(again)} == {AttemptState.FINISHED}
     for task_id, task in stack.airflow.tasks(again.dag_id, again.run_id).items():
         log = stack.log(again, task_id, task.number)
-        assert "computed 0 in 0 wave(s)" in log
+        assert "computed 0 in 0 waves" in log
         assert "Spark session" not in log
     assert "opened Spark session" in stack.log(whole_run, STAGE, 1)
 
