@@ -61,6 +61,13 @@ class Attempts:
         with self._database.reading() as connection:
             return newest_covering((attempt_from(row) for row in connection.execute(query).mappings()), share)
 
+    def epochs(self, attempt: Attempt) -> frozenset[int]:
+        """Epochs of all attempts of the same region and interval, of any share."""
+        columns = attempts.c
+        region = (columns.pipeline == attempt.pipeline, columns.interval == attempt.interval, columns.region == attempt.region)
+        with self._database.reading() as connection:
+            return frozenset(connection.scalars(select(columns.epoch).where(*region)))
+
     def before(self, attempt: Attempt) -> tuple[Attempt, ...]:
         """Earlier attempts of the region that had partitions of this one: its fence is theirs, too."""
         columns = attempts.c

@@ -35,7 +35,7 @@ from stagehold.run.faults import Point, reach
 from stagehold.run.frames import FrameBuilder
 from stagehold.run.intermediates import Intermediates
 from stagehold.run.isolation import strays_named
-from stagehold.run.log_epochs import newest_epoch_in_logs
+from stagehold.run.log_epochs import epochs_in_logs
 from stagehold.run.overtaken import wait_for_faster
 from stagehold.run.pace import wave_sizer
 from stagehold.run.planning import counted, decide_counts, plan_region, sources_of
@@ -150,12 +150,14 @@ class RegionAttempt:
     def _ledger_is_behind(self) -> bool:
         """Whether an attempt committed or fenced here of which the ledger knows nothing, as after it was lost or put back from a copy.
 
-        Epochs that follow one another without a gap say that it is not; the logs are asked only if there is one.
+        Epochs that follow one another without a gap say that it is not; the logs are asked only if there is one. Tasks of other
+        shares fence the whole region, too, so epochs count only if no attempt of the region had them.
         """
         known = max((attempt.epoch for attempt in self.previous), default=0)
         if self.attempt.epoch <= known + 1:
             return False
-        return newest_epoch_in_logs(self.task, self.settings, self.task.share) > known
+        unknown = epochs_in_logs(self.task, self.settings, self.task.share) - self.ledger.attempts.epochs(self.attempt)
+        return max(unknown, default=0) > known
 
     @property
     def _stored_stages(self) -> tuple[str, ...]:
