@@ -120,7 +120,8 @@ def test_a_file_that_went_before_it_was_read_spoils_its_split(interval, arrive, 
     interval("1").settle(stage(), Listing.ANEW)
     (tmp_path / "raw" / "b").unlink()
     (why,) = interval("1").of(stage()).spoiled.values()
-    assert why.endswith("raw/b was taken to be read, and is gone")
+    assert "raw/b was taken to be read, and is gone" in why
+    assert "`stagehold source retake orders --pipeline p --interval '1'`" in why
 
 
 TABLE = stage(kind="delta", path="${lake}/table")
