@@ -34,7 +34,6 @@ from stagehold.run.attempt_session import session_of
 from stagehold.run.faults import Point, reach
 from stagehold.run.frames import FrameBuilder
 from stagehold.run.intermediates import Intermediates
-from stagehold.run.isolation import strays_named
 from stagehold.run.log_epochs import epochs_in_logs
 from stagehold.run.overtaken import wait_for_faster
 from stagehold.run.pace import wave_sizer
@@ -274,8 +273,7 @@ class RegionAttempt:
         decisions = self._to_compute(name, plan)
         if not decisions:
             return 0
-        with strays_named():
-            waves = self._runner(name, plan, spark).run(decisions)
+        waves = self._runner(name, plan, spark).run(decisions)
         swept = sweep_behind(self.attempt, self._cell(name), self._location(name), self.ledger, self.settings)
         if swept:
             self.progress(f"{name}: deleted {sum(one.files for one in swept)} files that dead attempts left")

@@ -58,8 +58,8 @@ def _forget_changed() -> None:
 
 
 def _remember(project: Path) -> None:
-    for name in [name for name in sys.modules if name not in _imported]:
-        file = getattr(sys.modules[name], "__file__", None)
+    for name, module in list(sys.modules.items()):  # a list, since other threads import meanwhile
+        file = None if name in _imported else getattr(module, "__file__", None)
         if file and _is_of_project(Path(file), project) and (version := _version(name)):
             _imported[name] = version
 

@@ -18,6 +18,7 @@ from stagehold.errors import FunctionFailed, StageFailed
 from stagehold.model.project_code import functions, load_module
 from stagehold.model.spec import Stage
 from stagehold.plan.python_traceback import TracedFrame, read_traceback
+from stagehold.run.isolation import strays_named
 from stagehold.run.sessions import translate
 
 if TYPE_CHECKING:
@@ -54,11 +55,15 @@ def reporting_code(stage: Stage, project: Path, partitions: Callable[[], Sequenc
 
 @contextmanager
 def reporting_queries(stage: Stage, partitions: Sequence[int], project: Path) -> Iterator[None]:
-    """Spark's errors about what the stage asked it for, in the block, come out as StageFailed; of Python workers as FunctionFailed."""
+    """Spark's errors about what the stage asked it for, in the block, come out as StageFailed; of Python workers as FunctionFailed.
+
+    :raises StrayKey: what Spark was told to raise about a row with another partition's key.
+    """
     from pyspark.errors import PySparkException, PythonException
 
     try:
-        yield
+        with strays_named():
+            yield
     except PySparkException as error:
         if translate(error) is not None:
             raise
