@@ -121,7 +121,7 @@ class RegionAttempt:
         check_restore(self.task.request, self.ledger)
         behind = self._ledger_is_behind
         if behind:
-            self.progress(f"the log of {self.task.subject} knows attempts that the ledger does not: taking over what they committed")
+            self.progress(f"the ledger misses attempts of {self.task.subject}: taking over what its tables' logs say they committed")
         if self._died or behind:
             self._fence(self.attempt.epoch)
             self._adopt(self.heartbeat.lease, None if behind else RECENT)
@@ -147,16 +147,14 @@ class RegionAttempt:
 
     @property
     def _ledger_is_behind(self) -> bool:
-        """Whether an attempt committed or fenced here of which the ledger knows nothing, as after it was lost or put back from a copy.
+        """Whether attempts may have committed or fenced here of which the ledger knows nothing, as after it was lost or put back.
 
-        Epochs that follow one another without a gap say that it is not; the logs are asked only if there is one. Tasks of other
-        shares fence the whole region, too, so epochs count only if no attempt of the region had them.
+        Epochs of the region that follow one another without a gap, since an attempt last finished on these partitions, say that there
+        are none; the logs are asked only if there is one. A gap without such attempts, as a sweep leaves it, costs reading a log.
         """
-        known = max((attempt.epoch for attempt in self.previous), default=0)
-        if self.attempt.epoch <= known + 1:
-            return False
-        unknown = epochs_in_logs(self.task, self.settings, self.task.share) - self.ledger.attempts.epochs(self.attempt)
-        return max(unknown, default=0) > known
+        finished = max((attempt.epoch for attempt in self.previous if attempt.state is AttemptState.FINISHED), default=0)
+        missing = set(range(finished + 1, self.attempt.epoch)) - self.ledger.attempts.epochs(self.attempt)
+        return bool(missing) and bool(epochs_in_logs(self.task, self.settings, self.task.share))
 
     @property
     def _stored_stages(self) -> tuple[str, ...]:

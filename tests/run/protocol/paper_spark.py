@@ -26,7 +26,7 @@ from stagehold.lake.staging import StagedWave
 from stagehold.model.records import DataFile, PartitionRecord
 from stagehold.model.spec import Pipeline, Stage
 from stagehold.plan.resume import Action, Decision
-from stagehold.run import attempt, region, waves
+from stagehold.run import attempt, lease_wait, waves
 from stagehold.run.sources import Sources
 
 Amounts = tuple[int, ...]
@@ -49,6 +49,7 @@ class PaperFrames:
     project: str
     intermediates: object
     calls: Mapping[str, object] = field(default_factory=dict)  # no plans of Spark's to inspect
+    isolations: Mapping[str, object] = field(default_factory=dict)
 
     def check(self, stage: Stage, partition: int) -> StructType:
         return StructType().add("name", StringType()).add("amount", LongType()).add("_partition", IntegerType())
@@ -147,11 +148,12 @@ def install(patch: pytest.MonkeyPatch, writer: PaperWriter) -> None:
     """Put them in place."""
     patch.setattr(attempt, "FrameBuilder", PaperFrames)
     patch.setattr(attempt, "session_of", _no_session)
+    patch.setattr(attempt, "send_project", lambda *facts: None)
     patch.setattr(attempt, "preload", lambda: None)
     patch.setattr(waves, "stage_frame", writer.stage_frame)
     patch.setattr(waves, "measuring_session", lambda spark: spark)
     patch.setattr(waves, "measure", measure)
     patch.setattr(waves, "judge", judge)
-    patch.setattr(region, "time", SimpleNamespace(sleep=lambda seconds: pause("waiting")))
+    patch.setattr(lease_wait, "time", SimpleNamespace(monotonic=lambda: 0.0, sleep=lambda seconds: pause("waiting")))
     for module in (attempt, waves):
         patch.setattr(module, "reach", lambda home, point, name, wave: pause(str(point)))

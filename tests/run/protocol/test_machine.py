@@ -47,7 +47,11 @@ class Protocol(RuleBasedStateMachine):
         super().__init__()
         self.patch = pytest.MonkeyPatch()
         self.folder = tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None)
-        self.world = World(Path(self.folder.name), self.patch)
+        try:
+            self.world = World(Path(self.folder.name), self.patch)
+        except BaseException:
+            self.patch.undo()  # nobody calls teardown then, and what follows in this process needs a whole Spark
+            raise
 
     def teardown(self) -> None:
         try:

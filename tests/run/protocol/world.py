@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -62,13 +62,16 @@ class World:
         self.staged = writer.staged
         self.judge = Judge({stage: TableLog(self.table(stage), INTERVAL) for stage in STAGES}, PARTITIONS, writer.staged)
         install(patch, writer)
-        patch.setattr(region, "Ledger", SimpleNamespace(open=lambda url: nullcontext(self.ledger)))  # a new one compiles all its SQL anew
+        patch.setattr(region, "Ledger", SimpleNamespace(open=self._open))  # a new one compiles all its SQL anew
         patch.setattr(planning, "environment", cache(planning.environment))
         patch.setattr(planning, "code_fingerprint", cache(planning.code_fingerprint))  # nobody changes it here
         patch.setattr(planning, "suite_fingerprint", cache(planning.suite_fingerprint))
         self._watch(patch)
         for partition in range(PARTITIONS):
             self.write_source(partition, (partition + 1, partition + 11))
+
+    def _open(self, url: str, redact: Callable[[str], str]) -> AbstractContextManager[Ledger]:
+        return nullcontext(self.ledger)
 
     def table(self, stage: str) -> str:
         return table_location(self.settings.lake_uri, PIPELINE, self.pipelines[1].stage(stage), INTERVAL).uri
