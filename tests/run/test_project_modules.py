@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -9,7 +10,7 @@ import pytest
 from tests.run.small_project import NUMBERS, SmallProject
 
 from stagehold.run.server import running_server
-from stagehold.settings import Settings
+from stagehold.settings import PROJECT, Settings
 
 pytestmark = pytest.mark.spark
 
@@ -62,8 +63,8 @@ def test_the_server_finds_no_project_by_itself(spark_settings: Settings, project
     state = running_server(spark_settings)
     assert state is not None
     variables = dict(line.split("=", 1) for line in Path(f"/proc/{state.pid}/environ").read_text().split("\0") if "=" in line)
-    assert "include" not in variables.get("PYTHONPATH", "")
-    assert project.settings.project not in variables.get("PYTHONPATH", "")
+    paths = variables["PYTHONPATH"].split(os.pathsep)
+    assert not {str(PROJECT / "include"), project.settings.project, spark_settings.project} & {*paths}
 
 
 def test_workers_are_sent_the_projects_modules_and_changed_code_runs_in_the_next_attempt(project):

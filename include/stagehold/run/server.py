@@ -19,7 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from stagehold.errors import SparkUnavailable
-from stagehold.run.environment import python_environment
+from stagehold.run.environment import foreign_environment, python_environment
 from stagehold.run.java import java_home
 from stagehold.run.processes import identify, start_process, stop_session, wait_until
 from stagehold.run.python_daemon import STACKS
@@ -249,8 +249,7 @@ def _command() -> list[str]:
 
 def _environment(settings: Settings, token: str) -> Mapping[str, str]:
     """Nothing that this process or the machine says about Spark reaches the server, and the token is on no command line."""
-    variables = {**os.environ, **settings.environment}  # not our Python path: workers are sent what they import
-    inherited = {name: text for name, text in variables.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
+    inherited = {name: text for name, text in foreign_environment(settings).items() if not name.startswith(("SPARK_", "PYSPARK_"))}
     return {
         **inherited,
         "JAVA_HOME": str(java_home(settings)),
