@@ -9,11 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from pyspark.sql.types import IntegerType, LongType, StructType
+
+from stagehold.lake.location import table_location
+from stagehold.lake.tables import ensure_table
+from stagehold.lake.wave_commit import Claim
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Attempt, AttemptState, Cell, FailureClass, Lease, PartitionRecord, PartitionState, Run, RunState
 from stagehold.model.spec_file import find_pipeline
 from stagehold.run.planning import RunRequest, plan_run
-from stagehold.settings import load_settings
+from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from airflow.models.dagrun import DagRun
@@ -105,10 +110,18 @@ def fill_ledger(dag_id: str, run_id: str, done: dict[str, int]) -> None:
         ledger.runs.start(run)
         for stage, count in done.items():
             keys = [str(decision.key) for decision in plan_run(request, ledger, settings).of(stage)]
-            _attempt(ledger, request, stage, keys[:count], finished=count == len(keys))
+            _attempt(ledger, request, stage, keys[:count], _table(request, stage, settings), finished=count == len(keys))
 
 
-def _attempt(ledger: Ledger, request: RunRequest, stage: str, keys: list[str], *, finished: bool) -> None:
+def _table(request: RunRequest, stage: str, settings: Settings) -> str:
+    """Where the stage's records say that their data is; whether a published table has it is looked up there."""
+    location = table_location(settings.lake_uri, request.pipeline.name, request.pipeline.stage(stage), request.interval)
+    if location.interval is not None:
+        ensure_table(location, StructType().add("o_orderkey", LongType()).add("_partition", IntegerType()), Claim(1, "nobody"))
+    return location.uri
+
+
+def _attempt(ledger: Ledger, request: RunRequest, stage: str, keys: list[str], table: str, *, finished: bool) -> None:
     pipeline, interval = request.pipeline.name, request.interval
     lease = ledger.leases.acquire(f"{pipeline}/{interval}/{stage}", "the test", 60)
     attempt_id = f"{request.run_id}.{stage}.{lease.epoch}"
@@ -116,7 +129,7 @@ def _attempt(ledger: Ledger, request: RunRequest, stage: str, keys: list[str], *
         Attempt(attempt_id, request.run_id, pipeline, interval, stage, lease.epoch, AttemptState.RUNNING, datetime.now(UTC))
     )
     cell = Cell(pipeline, request.pipeline.stage(stage).id, interval)
-    records = [_record(cell, partition, key, request.run_id, attempt_id, lease) for partition, key in enumerate(keys)]
+    records = [_record(cell, partition, key, request.run_id, attempt_id, lease, table) for partition, key in enumerate(keys)]
     ledger.partitions.record(records, lease)
     if finished:
         ledger.attempts.finish(attempt_id, AttemptState.FINISHED, None)
@@ -126,7 +139,7 @@ def _attempt(ledger: Ledger, request: RunRequest, stage: str, keys: list[str], *
     ledger.leases.release(lease)
 
 
-def _record(cell: Cell, partition: int, key: str, run_id: str, attempt_id: str, lease: Lease) -> PartitionRecord:
+def _record(cell: Cell, partition: int, key: str, run_id: str, attempt_id: str, lease: Lease, table: str) -> PartitionRecord:
     return PartitionRecord(
         cell=cell,
         partition=partition,
@@ -135,7 +148,7 @@ def _record(cell: Cell, partition: int, key: str, run_id: str, attempt_id: str, 
         attempt_id=attempt_id,
         epoch=lease.epoch,
         wave=partition // 4,
-        table=f"lake/{cell.stage}",
+        table=table,
         version=1 + partition // 4,
         files=(),
         rows=100 + partition,

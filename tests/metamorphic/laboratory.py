@@ -129,7 +129,7 @@ class Trial:
     def _refused(self, region: Region, error: Exception) -> Refusal:
         stored = (stage for stage in region.stages if self.pipeline.stage(stage).output.type.stored)
         published = tuple(stage for stage in stored if self.records(stage))
-        stage = region.name.partition("_")[2]
+        stage = "__".join(stage.partition("_")[2] for stage in region.stages)
         return Refusal(type(error).__name__, stage, str(error), isinstance(error, Terminal), published)
 
     def _task(self, region: Region) -> RegionTask:

@@ -27,9 +27,9 @@ pytestmark = pytest.mark.spark
 MASTER = "local-cluster[2,1,1024]"
 
 
-@pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Workbench]:
-    made = Workbench.make(tmp_path, "")
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
+    made = Workbench.make(tmp_path_factory.mktemp("cluster"), "")
     settings = replace(made.settings, spark_master=MASTER, spark_port=free_port(), spark_java_options=QUICK_JAVA, spark_memory="1g")
     with _without_traces(), spark_server(settings):
         yield Workbench(settings)

@@ -95,16 +95,40 @@ APART = {
 }
 
 
-@pytest.fixture
-def project(tmp_path, spark_remote):
-    return SmallProject.make(tmp_path, spark_remote, JOBS)
+ALL = (*TOGETHER, *APART)
+SOME = (4, 2, 0)  # are lost and healed
 
 
-def keyed(name: str) -> dict[str, object]:
-    """Stages that end with the keyed one of that name."""
-    both = name in ("coalesced", "of_left", "sums")
-    inputs = {stage: {"exchange": "keyed", "key": "id"} for stage in (("left", "right") if both else ("left",))}
-    return {stage: {"source": NUMBERS} for stage in inputs} | {name: {"inputs": inputs, "partitions": PARTITIONS}}
+@pytest.fixture(scope="module")
+def project(tmp_path_factory, spark_remote):
+    return SmallProject.make(tmp_path_factory.mktemp("isolated"), spark_remote, JOBS)
+
+
+@pytest.fixture(scope="module")
+def whole(project):
+    """What a run in one wave makes of all of them."""
+    at_once = replace(project, settings=replace(project.settings, spark_cores=8))
+    return at_once.run(at_once.pipeline("whole", keyed(*ALL)), "whole")
+
+
+@pytest.fixture(scope="module")
+def by_twos(project):
+    """What waves of two partitions make of them, with its rows, and what a run makes then of those that were lost."""
+    pipeline = project.pipeline("by_twos", keyed(*ALL))
+    made = project.run(pipeline, "by twos")
+    held = {name: rows(made[name]) for name in ALL}
+    lose(made)
+    return made, held, project.run(pipeline, "healed")
+
+
+def keyed(*names: str) -> dict[str, object]:
+    """The keyed stages of these names, and what they read."""
+    return {stage: {"source": NUMBERS} for stage in ("left", "right")} | {name: _keyed(name) for name in names}
+
+
+def _keyed(name: str) -> dict[str, object]:
+    read = ("left", "right") if name in ("coalesced", "of_left", "sums") else ("left",)
+    return {"inputs": {stage: {"exchange": "keyed", "key": "id"} for stage in read}, "partitions": PARTITIONS}
 
 
 def rows(records: Sequence[PartitionRecord]) -> list[tuple[object, ...]]:
@@ -136,31 +160,21 @@ def warnings(project: SmallProject, run_id: str) -> list[str]:
         return [event.text for event in ledger.events.of_run(run_id) if event.kind == "called apart"]
 
 
-def heal(project: SmallProject, pipeline, stage: str, partitions: Sequence[int], run_id: str) -> dict[str, tuple[PartitionRecord, ...]]:
-    """Delete their data, and have a run make it again."""
-    with Ledger.open(project.settings.ledger_url) as ledger:
-        records = ledger.partitions.newest_of(pipeline.name, INTERVAL)[stage]
-    for record in records:
-        for file in record.files if record.partition in partitions else ():
+def lose(made: dict[str, tuple[PartitionRecord, ...]]) -> None:
+    for record in (record for name in ALL for record in made[name] if record.partition in SOME):
+        for file in record.files:
             Path(record.table, file.path).unlink()
-    return project.run(pipeline, run_id)
 
 
-@pytest.mark.parametrize("name", [*TOGETHER, *APART])
-def test_one_wave_and_many_and_any_heal_give_what_duckdb_does(project, spark, name):
+@pytest.mark.parametrize("name", ALL)
+def test_one_wave_and_many_and_any_heal_give_what_duckdb_does(project, spark, whole, by_twos, name):
     wanted = expected(project, spark, (TOGETHER | APART)[name])
-    at_once = replace(project, settings=replace(project.settings, spark_cores=8))
-    whole = at_once.pipeline(f"{name}_whole", keyed(name))
-    assert rows(at_once.run(whole, "whole")[name]) == wanted
-    assert len(warnings(project, "whole")) == (name in APART)
-    by_twos = project.pipeline(f"{name}_by_twos", keyed(name))
-    made = project.run(by_twos, "by twos")[name]
+    made, held, healed = (found[name] for found in by_twos)
+    assert [rows(whole[name]), held, rows(healed)] == [wanted] * 3
     assert len({record.wave for record in made}) > 1
-    assert rows(made) == wanted
-    for number, some in enumerate([(0,), (1, 3), (4, 2, 0)]):
-        healed = heal(project, by_twos, name, some, f"heal {number}")[name]
-        assert rows(healed) == wanted
-        assert [record.fingerprint for record in healed] == [record.fingerprint for record in made]
+    assert [record.fingerprint for record in healed] == [record.fingerprint for record in made]
+    assert [one.run_id for one in healed] == ["healed" if one.partition in SOME and one.files else "by twos" for one in healed]
+    assert [text.split()[0] for text in warnings(project, "whole")].count(name) == (name in APART)
 
 
 def test_a_key_from_the_side_of_an_outer_join_that_may_be_null_is_refused_before_anything_is_published(project):

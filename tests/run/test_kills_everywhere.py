@@ -1,4 +1,4 @@
-"""One interval in which process after process is killed, each at the next point of the next stage, until nothing is left to do."""
+"""Process after process is killed in one interval, at each point once, until nothing is left to do. `make chaos` crosses them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from stagehold.model.records import AttemptState, PartitionState
 from stagehold.model.spec_file import find_pipeline
 from stagehold.run.faults import FaultAction, Point
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]  # some 45 processes, one after the other
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]  # some 20 processes, one after the other
 
 RUN = "r1"
 REGIONS = {"numbers": "numbers", "by_wave": "doubled__by_wave", "by_colour": "by_colour", "summary": "summary"}
@@ -67,10 +67,8 @@ def spoil_a_source(bench: Workbench) -> None:
 
 def test_whatever_point_a_worker_is_killed_at_nothing_is_lost_repeated_mixed_or_shown(bench, watch):
     spoil_a_source(bench)
-    for stage, region in REGIONS.items():
-        for point in points_of(stage):
-            if point[0] is Point.AFTER_RECORD and stage == "summary":
-                watch.lose(stage, 0)  # its one partition was committed by the attempt before, so that nothing would be left to record
+    for place, (stage, region) in enumerate(REGIONS.items()):
+        for point in list(points_of(stage))[place :: len(REGIONS)]:
             kill_at(bench, watch, *point)
         if stage == "by_colour":
             assert bench.run("--run-id", RUN).code == 1

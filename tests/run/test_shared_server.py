@@ -6,6 +6,7 @@ import signal
 from dataclasses import replace
 
 import pytest
+from tests.conftest import QUICK_JAVA
 from tests.run.busy import BusyJob, until
 from tests.run.workbench import Workbench, ended, killed
 
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.spark
 @pytest.fixture
 def bench(tmp_path, own_settings):
     made = Workbench.make(tmp_path, "")
-    return Workbench(replace(made.settings, spark_port=own_settings.spark_port, spark_memory="1g"))
+    return Workbench(replace(made.settings, spark_port=own_settings.spark_port, spark_memory="1g", spark_java_options=QUICK_JAVA))
 
 
 def test_a_run_goes_on_when_the_one_that_started_the_server_is_killed_and_the_last_one_stops_it(bench, tmp_path):

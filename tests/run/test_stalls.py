@@ -8,11 +8,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.run.busy import until
-from tests.run.workbench import INTERVAL, Workbench, ended
+from tests.conftest import QUICK_JAVA, free_port
+from tests.run.workbench import Workbench
 
+from stagehold.errors import CallStalled
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import AttemptState, FailureClass
+from stagehold.model.spec_file import find_pipeline
+from stagehold.run import sessions
+from stagehold.run.local_run import run_locally
+from stagehold.run.planning import RunRequest
 from stagehold.run.server import running_server, spark_server
 
 pytestmark = pytest.mark.spark
@@ -36,11 +41,11 @@ def numbers(ctx: StageContext, source: DataFrame) -> DataFrame:
 """
 
 
-@pytest.fixture
-def bench(tmp_path, own_settings):
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
     """With a server of its own, whose processes can be asked what they do."""
-    made = Workbench.make(tmp_path, "")
-    made = Workbench(replace(made.settings, spark_port=own_settings.spark_port, spark_memory="1g"))
+    made = Workbench.make(tmp_path_factory.mktemp("stalls"), "")
+    made = Workbench(replace(made.settings, spark_port=free_port(), spark_memory="1g", spark_java_options=QUICK_JAVA))
     with spark_server(made.settings, "a test"):
         yield made
 
@@ -63,19 +68,23 @@ def test_a_stalled_call_is_interrupted_with_its_stacks_and_the_strategy_decides(
     assert bench.published() == bench.expected()
 
 
-def test_a_server_that_is_frozen_hangs_nobody(bench, tmp_path):
+def test_a_server_that_is_frozen_hangs_nobody(bench, monkeypatch):
     """Neither planning nor executing nor goodbye is answered."""
+    monkeypatch.setattr(sessions, "ANSWER_SECONDS", 5.0)
+    monkeypatch.setattr(sessions, "LISTEN_SECONDS", 5.0)
     bench.declare("stall_timeout: 10s\nrestart: {strategy: none}")
     server = running_server(bench.settings)
-    run = bench.command("run", "toy", "--interval", INTERVAL, "--run-id", "r1")
-    with Ledger.open(bench.settings.ledger_url) as ledger:
-        until(lambda: ledger.attempts.of_run("r1"), 60)
-    os.kill(server.pid, signal.SIGSTOP)
+    request = RunRequest(find_pipeline("toy", bench.settings), "frozen", "2026-11-21", {})
+
+    def freeze(line: str) -> None:
+        if "opened Spark session" in line:
+            os.kill(server.pid, signal.SIGSTOP)
+
     try:
-        failed = ended(run, 280)
+        with pytest.raises(CallStalled):
+            run_locally(request, bench.settings, freeze)
     finally:
         os.kill(server.pid, signal.SIGCONT)
-    assert failed.code == 1
     with Ledger.open(bench.settings.ledger_url) as ledger:
-        (attempt,) = ledger.attempts.of_run("r1")
+        (attempt,) = ledger.attempts.of_run("frozen")
     assert attempt.failure_class is FailureClass.ENVIRONMENT

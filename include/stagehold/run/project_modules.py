@@ -58,14 +58,16 @@ def _forget_changed() -> None:
 
 
 def _remember(project: Path) -> None:
+    """It is asked for every call of a function, of some thousand modules, so paths are compared as texts first."""
+    folder = f"{project}/"
     for name, module in list(sys.modules.items()):  # a list, since other threads import meanwhile
         file = None if name in _imported else getattr(module, "__file__", None)
-        if file and _is_of_project(Path(file), project) and (version := _version(name)):
+        if file and file.startswith(folder) and _is_of_project(Path(file)) and (version := _version(name)):
             _imported[name] = version
 
 
-def _is_of_project(file: Path, project: Path) -> bool:
-    return file.is_relative_to(project) and "site-packages" not in file.parts and not file.is_relative_to(LIBRARY)
+def _is_of_project(file: Path) -> bool:
+    return "site-packages" not in file.parts and not file.is_relative_to(LIBRARY)
 
 
 def _version(name: str) -> tuple[int, int] | None:

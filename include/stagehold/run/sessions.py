@@ -125,16 +125,18 @@ def break_off(settings: Settings, session_id: str) -> None:
 
 
 def _release_one(settings: Settings, session_id: str) -> bool:
-    held = _held.pop(session_id, None)
+    """By a client of its own, whose calls have a deadline: those of the session itself may take as long as they like."""
     try:
-        with closing(held.client if held else _client(settings, session_id)) as client:
+        with closing(_client(settings, session_id)) as client:
             _release(client)
             return True
     except SparkUnavailable as error:
         log.info("session=%s not released: %s", session_id, error.reason)
         return False
     finally:
-        if held:
+        if held := _held.pop(session_id, None):
+            held.client._channel.close()  # ends what still waits for an answer
+            held.client.close()
             held.stop()  # on a closed client this only takes it out of pyspark's list of active sessions
 
 
@@ -235,6 +237,7 @@ def _intercept(client: SparkConnectClient, interceptor: CallWatcher | Deadline) 
 
     client._channel = intercept_channel(client._channel, interceptor)
     client._stub = SparkConnectServiceStub(client._channel)  # type: ignore[no-untyped-call]
+    client._artifact_manager._stub = client._stub
 
 
 def _release(client: SparkConnectClient) -> None:
