@@ -145,6 +145,11 @@ MISTAKES = [
     (added(JDBC, "password_variable: $PASSWORD"), "password_variable", "'$PASSWORD' | the name of an environment variable"),
     (added(JDBC, "incremental: true"), "incremental", "'incremental' | with jdbc: url, driver, table"),
     (added(JDBC, "path: a"), "path", "'path' | with jdbc"),
+    (
+        added(CSV, "options: {header: true}"),
+        "options",
+        "'header' | options of Spark's reader that no field of the source stands for; header is a field",
+    ),
     (added(JDBC, "options: {Password: secret}"), "options", "'Password' | options of Spark's reader that no field"),
     (added(JDBC, "reread: always"), "reread", "'always' | interval, run"),
 ]

@@ -380,6 +380,12 @@ REASONS = [
     (replace(DONE, params="p", environment="e"), "raw", 0, "the Spark or Python environment changed; parameters changed"),
     (altered(DONE, "raw", 0, fingerprint="other"), "clean", 0, "an input was computed anew"),
     (
+        changed(finished(FUSED), "mapped", code="new"),
+        "kept",
+        0,
+        "an input was computed anew, or the code or inputs of mapped changed, whose output is not stored",
+    ),
+    (
         altered(DONE, "raw", 1, fingerprint="other", reason=HEALED_DIFFERENT),
         "clean",
         1,

@@ -66,7 +66,8 @@ def _check_fields(source: SourceForm, kind: SourceKind, path: FieldPath) -> Iter
         yield Problem((*path, field), show(field), f"with {kind}: {suggest(field, FIELDS[kind])}")
     for option in source.options or ():
         if option.lower() in TAKEN_OPTIONS.get(kind, ()):
-            yield Problem((*path, "options"), show(option), "options of Spark's reader that no field of the source stands for")
+            own = f"; {option.lower()} is a field of the source" if option.lower() in FIELDS[kind] else ""
+            yield Problem((*path, "options"), show(option), f"options of Spark's reader that no field of the source stands for{own}")
 
 
 def _missing(source: SourceForm, kind: SourceKind, path: FieldPath) -> Iterator[Problem]:

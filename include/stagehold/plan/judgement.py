@@ -106,8 +106,18 @@ def _in_words(change: str, stage: Stage, record: PartitionRecord, situation: Sit
         case "inputs" if stage.source:
             return because("its source changed")
         case "inputs":
-            return _surprise(record.partition, upstreams) or because("an input was computed anew")
+            return _surprise(record.partition, upstreams) or _changed_input(upstreams)
     return because("it was recorded in a format this version cannot read")
+
+
+def _changed_input(upstreams: Sequence[Upstream]) -> Reason:
+    """Of what is computed along nothing is recorded, so its code and inputs are a part of what its reader reads."""
+    along = [upstream.along for upstream in upstreams if upstream.along]
+    return because(
+        f"an input was computed anew, or the code or inputs of {' and '.join(along)} changed, whose output is not stored"
+        if along
+        else "an input was computed anew"
+    )
 
 
 def _surprise(partition: int, upstreams: Sequence[Upstream]) -> Reason | None:

@@ -18,6 +18,7 @@ class Upstream:
     def __init__(self, edge: Input, decisions: Sequence[Decision], pipeline: Pipeline) -> None:
         self._decisions, self._cutoff = decisions, pipeline.early_cutoff
         self._pointwise = edge.exchange is Exchange.FORWARD
+        self.along = None if pipeline.stage(edge.stage).output.type.stored else edge.stage  # of which nothing is recorded
 
     def obstacle(self, partition: int) -> Decision | None:
         """The decision a reader inherits when it cannot be compared yet: it runs, or is blocked, after this input."""
