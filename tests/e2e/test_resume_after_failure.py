@@ -12,8 +12,9 @@ import pytest
 from tests.e2e.stack import PARTITIONS, Stack, freeze, parent_of, table_versions, thaw, until
 
 from stagehold.errors import SessionClosed
+from stagehold.ledger.ledger import Ledger
 from stagehold.local.airflow_client import DagRun
-from stagehold.model.records import Attempt, AttemptState, PartitionState
+from stagehold.model.records import Attempt, AttemptState, Cell, PartitionState
 from stagehold.run.faults import FaultAction, Point
 from stagehold.run.server import running_server
 from stagehold.run.sessions import open_session, session_id
@@ -40,6 +41,18 @@ def test_a_run_succeeds_and_a_second_one_of_its_interval_reuses_everything_witho
         assert "computed 0 in 0 waves" in log
         assert "Spark session" not in log
     assert "opened Spark session" in stack.log(whole_run, STAGE, 1)
+
+
+def test_of_two_runs_of_one_interval_one_waits_for_the_other_and_computes_nothing_again(stack: Stack):
+    runs = [stack.start("two"), stack.start("two")]
+    for run in runs:
+        stack.finish(run)
+        assert {task.number for task in stack.airflow.tasks(run.dag_id, run.run_id).values()} == {1}  # no try failed
+    with Ledger.open(stack.settings.ledger_url) as ledger:
+        times = {stage: len(ledger.partitions.history(Cell(run.dag_id, stage, "two"))) for stage in stack.records("two")}
+    assert sum(times.values()) == PARTITIONS, times
+    assert "waiting" in {event.kind for run in runs for event in stack.events(run)}
+    stack.assert_answer_is_right("two")
 
 
 def test_a_killed_task_goes_on_after_its_last_recorded_wave(stack: Stack):
