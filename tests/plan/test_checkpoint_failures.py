@@ -8,6 +8,7 @@ from stagehold.plan.checkpoint_requests import CheckpointFailure
 
 CHECKPOINT, SAVEPOINT, STOP = SnapshotKind.CHECKPOINT, SnapshotKind.SAVEPOINT, SnapshotKind.STOP_WITH_SAVEPOINT
 DECLINED, EXPIRED = CheckpointFailure.CHECKPOINT_DECLINED, CheckpointFailure.CHECKPOINT_EXPIRED
+UNPREPARED = CheckpointFailure.IO_EXCEPTION
 NOT_READY, TOO_EARLY = CheckpointFailure.CHECKPOINT_DECLINED_TASK_NOT_READY, CheckpointFailure.MINIMUM_TIME_BETWEEN_CHECKPOINTS
 
 
@@ -33,6 +34,8 @@ WHOSE = [
     (SAVEPOINT, None, EXPIRED, False),
     (SAVEPOINT, "a", DECLINED, True),
     (SAVEPOINT, "a", NOT_READY, False),
+    (SAVEPOINT, "a", UNPREPARED, False),
+    (CHECKPOINT, "a", UNPREPARED, True),
     (SAVEPOINT, "a", TOO_EARLY, False),
     (STOP, None, EXPIRED, False),
     (STOP, "a", DECLINED, True),

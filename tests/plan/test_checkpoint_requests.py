@@ -9,6 +9,7 @@ from stagehold.model.checkpoint import SnapshotKind
 from stagehold.plan.checkpoint_requests import CheckpointRequest, Load, RequestQueue
 
 KINDS = {
+    "saves": SnapshotKind.SAVEPOINT,  # by the timer
     "save": SnapshotKind.SAVEPOINT,
     "stop": SnapshotKind.STOP_WITH_SAVEPOINT,
     "user": SnapshotKind.CHECKPOINT,
@@ -20,7 +21,7 @@ def requests(text):
     """ "kind@second", in the order in which they come."""
     parts = [part.split("@") for part in text.split()]
     return [
-        CheckpointRequest(KINDS[kind], float(at), number, periodic=kind == "timer", name=f"{kind}@{at}")
+        CheckpointRequest(KINDS[kind], float(at), number, periodic=kind in ("timer", "saves"), name=f"{kind}@{at}")
         for number, (kind, at) in enumerate(parts)
     ]
 
@@ -61,6 +62,7 @@ PICKS = [
     ("without a slot a savepoint starts", "user@1 save@2", load(pending=7), "save@2", None),
     ("within the pause a periodic one is refused", "timer@1", load(last_completion=95), None, "timer@1"),
     ("at the end of the pause it starts", "timer@1", load(last_completion=90), "timer@1", None),
+    ("within the pause a periodic savepoint starts: it is forced", "saves@1", load(last_completion=95), "saves@1", None),
     ("within the pause a user's starts", "user@1", load(last_completion=95), "user@1", None),
     ("without a slot a periodic one waits and is not refused", "timer@1", load(pending=1, last_completion=95), None, None),
 ]

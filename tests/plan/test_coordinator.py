@@ -485,6 +485,18 @@ GATED = {
             ("18 tick", ["prepare 2 checkpoint"]),
         ],
     ),
+    "a task that failed or was cancelled writes none any more": (
+        "ABc",
+        [
+            ("0 run running", []),
+            ("0 task a running", []),
+            ("0 task b running", []),
+            ("5 task a failed", []),
+            ("6 savepoint", ["refused savepoint blocking_output_exists"]),
+            ("7 task b canceled", []),
+            ("8 savepoint", ["prepare 1 savepoint"]),
+        ],
+    ),
     "without blocking outputs it starts with the run": (
         "ab",
         [("0 run running", []), ("1 task a running", []), ("9 tick", []), ("10 tick", ["prepare 1 checkpoint"])],

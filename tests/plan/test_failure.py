@@ -112,6 +112,13 @@ def test_a_failure_before_the_planned_restart_is_filed_under_the_last_root_cause
     assert history.restarts == 2
 
 
+def test_a_merged_failure_of_which_no_history_tells_is_a_root_cause():
+    strategy = ExponentialDelay(random=Random(0), jitter=0, initial=timedelta(seconds=5)).after_failure(failed(0).at).strategy
+    (handling,), history = story(strategy, failed(3))
+    assert (handling.restart, handling.root_cause, handling.delay.total_seconds()) == (True, True, 2)
+    assert [root.failure.subject for root in history.root_causes] == ["v3"]
+
+
 def test_a_failure_that_cannot_be_recovered_from_is_a_root_cause_and_not_told_to_the_strategy():
     strategy = ExponentialDelay(random=Random(0), jitter=0, initial=timedelta(seconds=5))
     handlings, history = story(strategy, failed(0), failed(3, FailureClass.NON_RECOVERABLE))

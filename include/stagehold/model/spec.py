@@ -199,7 +199,7 @@ class RestartSettings(SpecPart):
     max: PositiveDuration | None = None
     """The longest delay. Without it: 1min. Example: `max: 10min`"""
 
-    multiplier: float | None = Field(default=None, ge=1, strict=True)
+    multiplier: float | None = Field(default=None, gt=1, strict=True)
     """By how much each delay is longer than the last. Without it: 1.5. Example: `multiplier: 2.0`"""
 
     jitter: float | None = Field(default=None, ge=0, le=1, strict=True)

@@ -71,6 +71,8 @@ def _check_restart(draft: Draft) -> Iterator[Problem]:
     allowed = PARAMETERS[restart.strategy]
     for name in sorted(restart.model_fields_set - {"strategy", *allowed}):
         yield Problem(("restart", name), show(name), f"with {restart.strategy}: {suggest(name, allowed)}")
+    if restart.strategy is RestartStrategy.EXPONENTIAL_DELAY and restart.attempts == 0:
+        yield Problem(("restart", "attempts"), "0", "1 or more; `strategy: none` does not restart")
     if restart.initial and restart.max and restart.initial > restart.max:
         yield Problem(("restart", "initial"), write_duration(restart.initial), f"at most max, {write_duration(restart.max)}")
 

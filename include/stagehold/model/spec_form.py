@@ -438,6 +438,8 @@ def _allowed(details: ErrorDetails, path: FieldPath) -> str:
         case "enum":
             known = tuple(word.strip("' ") for word in facts["expected"].replace(" or ", ", ").split(","))
             return suggest(str(details["input"]), known)
+        case "greater_than":
+            return f"more than {facts['gt']:g}"
         case "greater_than_equal":
             return f"{facts['ge']:g} or more"
         case "less_than_equal":

@@ -39,6 +39,7 @@ PRE_FLIGHT = frozenset(
         CheckpointFailure.MINIMUM_TIME_BETWEEN_CHECKPOINTS,
         CheckpointFailure.NOT_ALL_REQUIRED_TASKS_RUNNING,
         CheckpointFailure.BLOCKING_OUTPUT_EXISTS,
+        CheckpointFailure.IO_EXCEPTION,  # Flink counts the preparing of a place to the time before, though an id is spent
     }
 )
 
@@ -114,7 +115,7 @@ class RequestQueue:
         first = self._requests[0]
         if load.pending >= self._max_concurrent:
             return Pick(start=self._requests.pop(0)) if first.forced else Pick()
-        pause_left = self._pause_left(load) if first.periodic else 0.0
+        pause_left = self._pause_left(load) if first.periodic and not first.forced else 0.0
         if pause_left > 0:
             return Pick(refused=self._requests.pop(0), pause_left=pause_left)
         return Pick(start=self._requests.pop(0))

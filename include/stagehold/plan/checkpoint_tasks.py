@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from stagehold.errors import UnknownName
 from stagehold.model.records import AttemptState
+from stagehold.model.states import ATTEMPT
 from stagehold.plan.checkpoint_requests import CheckpointRequest
 
 
@@ -59,7 +60,8 @@ class TaskBoard:
 
     @property
     def any_unfinished_blocking(self) -> bool:
-        return any(self._writes_blocking[task] for task, state in self._states.items() if state is not AttemptState.FINISHED)
+        """A task that failed or was cancelled writes nothing any more either."""
+        return any(self._writes_blocking[task] for task, state in self._states.items() if not ATTEMPT.is_terminal(state))
 
     def change(self, task: str, state: AttemptState) -> None:
         """:raises UnknownName: the run has no such task."""

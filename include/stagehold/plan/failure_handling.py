@@ -72,10 +72,11 @@ def handle_failure(failure: FailureEntry, *, history: RestartHistory) -> Handlin
 def _counted(failure: FailureEntry, history: RestartHistory) -> Handling:
     counted = history.strategy.after_failure(failure.at)
     restart = counted.strategy.can_restart(failure.at)
-    filed = replace(_filed(history, failure, root_cause=counted.new_attempt), strategy=counted.strategy)
+    root_cause = counted.new_attempt or not history.root_causes  # what a strategy merges may be with what no history tells of
+    filed = replace(_filed(history, failure, root_cause=root_cause), strategy=counted.strategy)
     if restart and counted.new_attempt:
         filed = replace(filed, restarts=filed.restarts + 1)
-    return Handling(restart, counted.strategy.delay(failure.at), counted.new_attempt, filed)
+    return Handling(restart, counted.strategy.delay(failure.at), root_cause, filed)
 
 
 def _filed(history: RestartHistory, entry: FailureEntry, *, root_cause: bool) -> RestartHistory:

@@ -62,6 +62,8 @@ def _problems(settings: RestartSettings) -> Iterator[tuple[str, str, str]]:
             yield name, str(given[name]), f"with {settings.strategy}: {', '.join(allowed) or 'no parameter'}"
     if given.get("delay", timedelta(0)) < timedelta(0):
         yield "delay", str(given["delay"]), "not less than 0"
+    if settings.strategy is RestartStrategy.EXPONENTIAL_DELAY and given.get("attempts", 1) < 1:
+        yield "attempts", str(given["attempts"]), "1 or more; none does not restart"
     initial, maximum = given.get("initial", ExponentialDelay.initial), given.get("max", ExponentialDelay.max)
     if initial > maximum:
         yield "initial", str(initial), f"at most max, {maximum}"
