@@ -49,8 +49,8 @@ class Outcome:
 
 def main() -> int:
     asked = _arguments()
-    numbers = [asked.only] if asked.only else list(range(1, asked.runs + 1))
-    outcomes: list[Outcome] = []
+    numbers = [asked.only] if asked.only else list(range(asked.first, asked.runs + 1))
+    outcomes = _done_before(asked)
     with tempfile.TemporaryDirectory(prefix="chaos-") as folder:
         for outcome in chaos(Path(folder), asked.seed, numbers):
             outcomes.append(outcome)
@@ -58,6 +58,15 @@ def main() -> int:
             if asked.results:
                 _write(Path(asked.results), asked.seed, outcomes)  # every time, so that what was found stays when somebody ends it
     return report(asked.seed, outcomes)
+
+
+def _done_before(asked: argparse.Namespace) -> list[Outcome]:
+    """Those that were done before, as the results say, when a series is gone on with."""
+    if asked.first == 1 or not asked.results:
+        return []
+    found = json.loads(Path(asked.results).read_text())
+    assert found["seed"] == asked.seed, f"{asked.results} has the runs of another seed"
+    return [Outcome(**one) for one in found["runs"] if one["number"] < asked.first]
 
 
 def chaos(folder: Path, seed: int, numbers: list[int]) -> Iterator[Outcome]:
@@ -117,6 +126,7 @@ def _write(path: Path, seed: int, outcomes: list[Outcome]) -> None:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=50)
+    parser.add_argument("--first", type=int, default=1, help="go on with this run; the results of those before it are kept")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", type=int, help="the number of one run to do again")
     parser.add_argument("--results", default=str(RESULTS), help="where the raw data goes; an empty text for nowhere")

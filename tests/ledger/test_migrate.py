@@ -9,7 +9,7 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import text
-from tests.ledger.samples import in_processes, run
+from tests.ledger.samples import in_processes, record, run
 
 from stagehold.errors import LedgerTooNew
 from stagehold.ledger import Ledger, migrate
@@ -93,3 +93,16 @@ def test_a_sqlite_ledger_is_readable_while_it_is_written(tmp_path):
     Ledger.open(f"sqlite:///{tmp_path / 'ledger.db'}")
     with Database(f"sqlite:///{tmp_path / 'ledger.db'}").reading() as connection:
         assert connection.execute(text("PRAGMA journal_mode")).scalar() == "wal"
+
+
+def test_what_only_a_reason_told_is_a_field_after_the_migration(ledger, ledger_url):
+    """Down to how version 0003 left it, and up again."""
+    lease = ledger.leases.acquire("p/i/s", "test", 60)
+    told, other = record(1, reason="was healed and came out different (...)"), record(2, reason="adopted")
+    ledger.partitions.record([told, other], lease)
+    ledger.close()
+    with Database(ledger_url).writing() as connection:
+        connection.execute(text("ALTER TABLE partitions DROP COLUMN unexplained"))
+        connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '0003'"))
+    found = Ledger.open(ledger_url).partitions.newest(told.cell)
+    assert [(one.partition, one.unexplained) for one in found] == [(1, True), (2, False)]

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 from tests.ledger.samples import record
 
-from stagehold.plan.reproduction import remark, tells_of_other_data
+from stagehold.plan.reasons import Unexplained, because
+from stagehold.plan.reproduction import remark
 
 BEFORE = replace(record(1), compute_key="key", fingerprint="before")
 
@@ -24,19 +25,14 @@ def test_other_data_from_the_same_key_is_remarked_on(compute_key, fingerprint, h
 
 
 def test_what_was_made_again_from_such_data_says_so_to_its_own_readers():
-    told = remark(BEFORE, compute_key="other", fingerprint="after", healed=False, because="raw[1] was healed and came out different")
-    assert told == "was computed again because raw[1] was healed and came out different"
-    assert (
-        remark(BEFORE, compute_key="other", fingerprint="before", healed=False, because="raw[1] was healed and came out different") is None
-    )
-    assert remark(BEFORE, compute_key="other", fingerprint="after", healed=False, because="parameters changed") is None
+    unexplained = because(("raw", 1), " ", Unexplained("was healed and is another"))
+    again = {"compute_key": "other", "healed": False}
+    told = remark(BEFORE, fingerprint="after", because=unexplained, **again)
+    assert told == "was computed again because raw[1] was healed and is another"
+    assert remark(BEFORE, fingerprint="before", because=unexplained, **again) is None
+    assert remark(BEFORE, fingerprint="after", because=because("raw[1] came out different, says its author"), **again) is None
 
 
 def test_a_first_time_and_an_unmeasured_one_are_not_compared():
     assert remark(None, compute_key="key", fingerprint="after", healed=False) is None
     assert remark(replace(BEFORE, fingerprint=""), compute_key="key", fingerprint="after", healed=True) is None
-
-
-def test_a_record_tells_of_other_data_by_its_reason():
-    told = remark(BEFORE, compute_key="key", fingerprint="after", healed=True)
-    assert [tells_of_other_data(replace(BEFORE, reason=reason)) for reason in (told, None, "adopted")] == [True, False, False]

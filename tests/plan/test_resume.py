@@ -354,11 +354,11 @@ def test_a_doubt_goes_through_all_that_was_made_from_it_stored_or_not():
 
 def test_what_is_taken_as_recorded_is_healed_when_what_it_was_made_from_came_out_different():
     taken = replace(DONE, accepted=frozenset({"raw", "clean"}))
-    other = altered(taken, "raw", 1, fingerprint="other", reason=HEALED_DIFFERENT)
+    other = altered(taken, "raw", 1, fingerprint="other", unexplained=True, reason=HEALED_DIFFERENT)
     assert " ".join(words(resume_plan(other)).values()) == "rr rH R"
     assert str(resume_plan(other).of("clean")[1].reason) == f"raw[1] {HEALED_DIFFERENT}"
     assert " ".join(words(resume_plan(altered(taken, "raw", 1, fingerprint="other"))).values()) == "rr rr r"
-    assert " ".join(words(resume_plan(altered(taken, "raw", 1, reason=HEALED_DIFFERENT))).values()) == "rr rr r"
+    assert " ".join(words(resume_plan(altered(taken, "raw", 1, unexplained=True, reason=HEALED_DIFFERENT))).values()) == "rr rr r"
 
 
 def test_what_somebody_outside_wants_is_healed_and_what_it_is_made_from_with_it():
@@ -386,13 +386,13 @@ REASONS = [
         "an input was computed anew, or the code or inputs of mapped changed, whose output is not stored",
     ),
     (
-        altered(DONE, "raw", 1, fingerprint="other", reason=HEALED_DIFFERENT),
+        altered(DONE, "raw", 1, fingerprint="other", unexplained=True, reason=HEALED_DIFFERENT),
         "clean",
         1,
         "raw[1] was healed and came out different (fingerprint other, before data raw 1): not deterministic",
     ),
     (
-        altered(DONE, "clean", 1, fingerprint="other", reason="was healed and came out different"),
+        altered(DONE, "clean", 1, fingerprint="other", unexplained=True, reason="was healed and came out different"),
         "total",
         0,
         "clean[1] was healed and came out different",

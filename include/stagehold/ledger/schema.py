@@ -5,12 +5,12 @@ Every comment says scope (what a row is about), lifetime (when it is written and
 
 from __future__ import annotations
 
-from sqlalchemy import JSON, BigInteger, Boolean, Column, Float, Index, Integer, MetaData, String, Table, Text
+from sqlalchemy import JSON, BigInteger, Boolean, Column, Float, Index, Integer, MetaData, String, Table, Text, false
 
 from stagehold.ledger.columns import DataFiles, FreeText, UtcTime, words
 from stagehold.model.records import AttemptState, FailureClass, PartitionState, RunState
 
-SCHEMA_VERSION = "0003"
+SCHEMA_VERSION = "0004"
 VERSION_TABLE = "ledger_version"
 
 metadata = MetaData(
@@ -99,6 +99,7 @@ partitions = Table(
     Column("recorded_at", UtcTime, nullable=False),
     Column("reason", FreeText),
     Column("seconds", Float),
+    Column("unexplained", Boolean, nullable=False, server_default=false()),
     Index(None, "pipeline", "interval", "stage", "partition", "id"),
     Index(None, "run_id"),
     sqlite_autoincrement=True,

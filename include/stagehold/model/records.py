@@ -168,7 +168,8 @@ class PartitionRecord:
     """One partition as one attempt left it. Records are appended; the newest of a partition counts.
 
     ``version`` is the Delta version that published it, None when the gate blocked it. ``fingerprint`` is a hash of the
-    content that does not depend on row order. ``seconds`` is the partition's share of its wave's time.
+    content that does not depend on row order. ``seconds`` is the partition's share of its wave's time. ``unexplained`` says that it
+    came out different from the one before though its key is the same, or that it was made from such data: its readers run again.
     """
 
     cell: Cell
@@ -187,6 +188,7 @@ class PartitionRecord:
     recorded_at: datetime
     reason: str | None = None
     seconds: float | None = None
+    unexplained: bool = False
 
     @property
     def bytes(self) -> int:

@@ -20,6 +20,11 @@ class Detail:
         return self.text
 
 
+@dataclass(frozen=True)
+class Unexplained(Detail):
+    """What was remarked on data that came out different though nothing explains it."""
+
+
 Part = str | Place | Detail
 
 
@@ -36,6 +41,11 @@ class Reason:
     def kind(self) -> tuple[str | tuple[str], ...]:
         """Equal for reasons that differ only in their details and in which partitions of a stage they name."""
         return tuple(part if isinstance(part, str) else (part[0],) if isinstance(part, tuple) else ("",) for part in self.parts)
+
+    @property
+    def is_unexplained(self) -> bool:
+        """Whether it goes back to data that came out different though nothing explains it."""
+        return any(isinstance(part, Unexplained) for part in self.parts)
 
     def and_then(self, *parts: Part) -> Reason:
         """The same reason with more to say."""

@@ -8,8 +8,7 @@ from functools import cached_property
 from stagehold.model.compute_key import digest
 from stagehold.model.spec import Exchange, Input, Pipeline
 from stagehold.plan.decisions import Action, Decision
-from stagehold.plan.reasons import Detail, Place, Reason, because
-from stagehold.plan.reproduction import tells_of_other_data
+from stagehold.plan.reasons import Place, Reason, Unexplained, because
 
 
 class Upstream:
@@ -80,5 +79,5 @@ def healed_place(decision: Decision) -> Place | None:
 
 
 def _told_by(decisions: Iterable[Decision]) -> Reason | None:
-    odd = (one.record for one in decisions if one.record is not None and tells_of_other_data(one.record))
-    return next((because((record.cell.stage, record.partition), " ", Detail(record.reason or "")) for record in odd), None)
+    odd = (one.record for one in decisions if one.record is not None and one.record.unexplained)
+    return next((because((record.cell.stage, record.partition), " ", Unexplained(record.reason or "")) for record in odd), None)

@@ -60,4 +60,5 @@ def _record(
         compute_key=partition.compute_key,
         recorded_at=datetime.now(UTC),
         reason=f"{odd}; {adopted}" if odd else adopted,
+        unexplained=odd is not None,
     )

@@ -251,6 +251,7 @@ class StageRunner:
                 recorded_at=now,
                 reason=reasons.get(one.partition) or remarks.get(one.partition),
                 seconds=seconds,
+                unexplained=one.partition in remarks,
             )
             for one in metrics
         ]
@@ -305,7 +306,7 @@ def _remarks(decisions: Sequence[Decision], fingerprints: Mapping[int, str]) -> 
             compute_key=str(one.key),
             fingerprint=fingerprints[one.partition],
             healed=one.action is Action.HEAL,
-            because=str(one.reason),
+            because=one.reason,
         )
         for one in decisions
     }
