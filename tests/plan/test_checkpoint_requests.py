@@ -18,20 +18,20 @@ KINDS = {
 
 
 def requests(text):
-    """ "kind@second", in the order in which they come."""
+    """ "kind@millisecond", in the order in which they come."""
     parts = [part.split("@") for part in text.split()]
     return [
-        CheckpointRequest(KINDS[kind], float(at), number, periodic=kind in ("timer", "saves"), name=f"{kind}@{at}")
+        CheckpointRequest(KINDS[kind], int(at), number, periodic=kind in ("timer", "saves"), name=f"{kind}@{at}")
         for number, (kind, at) in enumerate(parts)
     ]
 
 
-def load(now=100.0, preparing=False, pending=0, discarding=0, last_completion=None):
+def load(now=100, preparing=False, pending=0, discarding=0, last_completion=None):
     return Load(now, preparing, pending, discarding, last_completion)
 
 
 def queued(text, **changed):
-    queue = RequestQueue(**{"max_concurrent": 1, "min_pause": 10.0, **changed})
+    queue = RequestQueue(**{"max_concurrent": 1, "min_pause": 10, **changed})
     dropped = [queue.add(request) for request in requests(text)]
     return queue, [request.name for request in dropped if request]
 

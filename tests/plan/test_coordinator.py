@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -30,7 +32,7 @@ NUMBERED = {
 
 def event(text):
     at, word, *rest = text.split()
-    now = float(at)
+    now = int(at)
     if word in KINDS:
         return events.SnapshotRequested(now, KINDS[word])
     if word in NUMBERED:
@@ -536,10 +538,10 @@ def test_a_thousand_requests_wait_at_most_and_the_lowest_is_refused():
 
 def test_the_first_delay_is_random_between_pause_and_interval():
     bounds = []
-    machine = coordinator(min_pause=3, uniform=lambda low, high: bounds.append((low, high)) or 4.5)
+    machine = coordinator(min_pause=3, uniform=lambda low, high: bounds.append((low, high)) or 4)
     machine.handle(event("100 run running"))
     assert bounds == [(3, 10)]
-    assert machine.next_wake() == 104.5
+    assert machine.next_wake() == 104
 
 
 def test_the_next_wake_is_the_earliest_timeout_or_trigger():
@@ -553,12 +555,12 @@ def test_the_next_wake_is_the_earliest_timeout_or_trigger():
 
 
 def test_a_pause_is_at_most_a_year():
-    assert CoordinatorSettings(interval=1, min_pause=1e12).period == 365 * 24 * 3600
+    assert CoordinatorSettings(interval=1, min_pause=10**12).period == 365 * 24 * 3_600_000
 
 
 def test_settings_come_from_the_pipeline():
-    spec = CheckpointSettings(tolerable_failures=2)
-    assert CoordinatorSettings.of(spec, 30) == CoordinatorSettings(interval=30, timeout=600, tolerable_failures=2)
+    spec = CheckpointSettings(tolerable_failures=2, min_pause=timedelta(seconds=0.3))
+    assert CoordinatorSettings.of(spec, 30) == CoordinatorSettings(interval=30, min_pause=300, timeout=600_000, tolerable_failures=2)
 
 
 def test_a_task_that_the_run_does_not_have_is_refused_by_name():
@@ -580,7 +582,7 @@ class Machine(RuleBasedStateMachine):
 
     @initialize(concurrent=st.integers(1, 3), pause=st.sampled_from([0, 3, 12]), tolerable=st.sampled_from([0, 2, None]))
     def start(self, concurrent, pause, tolerable):
-        self.now = 0.0
+        self.now = 0
         self.machine = coordinator(tasks=TASKS, max_concurrent=concurrent, min_pause=pause, tolerable_failures=tolerable, timeout=25)
         self.concurrent = concurrent
         self.prepared_ids, self.completed, self.aborted = [], [], {}

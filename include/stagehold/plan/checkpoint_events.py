@@ -1,6 +1,6 @@
 """What the checkpoint coordinator is told, and what it answers: events in, commands out, all of them plain data.
 
-``at`` is the time of an event in seconds of one clock that does not go back. A task is whatever acknowledges: here the
+``at`` is the time of an event in milliseconds of one clock that does not go back. A task is whatever acknowledges: here the
 attempt of a region.
 """
 
@@ -18,14 +18,14 @@ from stagehold.plan.checkpoint_requests import CheckpointFailure, CheckpointRequ
 class Tick:
     """Time has passed; at most one periodic checkpoint is triggered by each tick, as by each firing of a timer."""
 
-    at: float
+    at: int
 
 
 @dataclass(frozen=True)
 class SnapshotRequested:
     """A user asks for a checkpoint or savepoint."""
 
-    at: float
+    at: int
     kind: SnapshotKind
     name: str | None = None
 
@@ -34,13 +34,13 @@ class SnapshotRequested:
 class Prepared:
     """The place for a checkpoint is ready."""
 
-    at: float
+    at: int
     checkpoint: int
 
 
 @dataclass(frozen=True)
 class PreparationFailed:
-    at: float
+    at: int
     checkpoint: int
 
 
@@ -48,7 +48,7 @@ class PreparationFailed:
 class Acknowledged:
     """A task has done its part."""
 
-    at: float
+    at: int
     checkpoint: int
     task: str
 
@@ -57,7 +57,7 @@ class Acknowledged:
 class Declined:
     """A task cannot do its part."""
 
-    at: float
+    at: int
     checkpoint: int
     task: str
     reason: CheckpointFailure = CheckpointFailure.CHECKPOINT_DECLINED
@@ -67,13 +67,13 @@ class Declined:
 class Written:
     """The manifest, and for a checkpoint its row, are durable."""
 
-    at: float
+    at: int
     checkpoint: int
 
 
 @dataclass(frozen=True)
 class WritingFailed:
-    at: float
+    at: int
     checkpoint: int
 
 
@@ -81,7 +81,7 @@ class WritingFailed:
 class Discarded:
     """What `Discard` asked for is done, or was given up."""
 
-    at: float
+    at: int
     checkpoint: int
 
 
@@ -89,18 +89,18 @@ class Discarded:
 class RegionFailover:
     """Regions restart, so what is pending would mix two attempts."""
 
-    at: float
+    at: int
 
 
 @dataclass(frozen=True)
 class RunChanged:
-    at: float
+    at: int
     state: RunState
 
 
 @dataclass(frozen=True)
 class TaskChanged:
-    at: float
+    at: int
     task: str
     state: AttemptState
 

@@ -49,7 +49,7 @@ class CheckpointRequest:
     """A wish for a checkpoint or savepoint. ``number`` tells requests apart and is the order in which they came."""
 
     kind: SnapshotKind
-    at: float
+    at: int
     number: int
     periodic: bool = False
     name: str | None = None
@@ -60,35 +60,35 @@ class CheckpointRequest:
         return self.kind.is_savepoint
 
     @property
-    def rank(self) -> tuple[bool, bool, float, int]:
+    def rank(self) -> tuple[bool, bool, int, int]:
         """Lowest first: savepoints, then what a user asked for, then the older."""
         return (not self.forced, self.periodic, self.at, self.number)
 
 
 @dataclass(frozen=True)
 class Load:
-    """What the coordinator is busy with when it looks for the next request; times are seconds of one clock."""
+    """What the coordinator is busy with when it looks for the next request; times are milliseconds of one clock."""
 
-    now: float
+    now: int
     preparing: bool
     pending: int
     discarding: int
-    last_completion: float | None
+    last_completion: int | None
 
 
 @dataclass(frozen=True)
 class Pick:
-    """The request to start, if any, or the one refused because of the pause, with the seconds left of it."""
+    """The request to start, if any, or the one refused because of the pause, with the milliseconds left of it."""
 
     start: CheckpointRequest | None = None
     refused: CheckpointRequest | None = None
-    pause_left: float = 0.0
+    pause_left: int = 0
 
 
 class RequestQueue:
     """Requests by rank, at most ``limit`` of them."""
 
-    def __init__(self, *, max_concurrent: int, min_pause: float, limit: int = MOST_QUEUED) -> None:
+    def __init__(self, *, max_concurrent: int, min_pause: int, limit: int = MOST_QUEUED) -> None:
         self._max_concurrent, self._min_pause, self._limit = max_concurrent, min_pause, limit
         self._requests: list[CheckpointRequest] = []
 
@@ -115,7 +115,7 @@ class RequestQueue:
         first = self._requests[0]
         if load.pending >= self._max_concurrent:
             return Pick(start=self._requests.pop(0)) if first.forced else Pick()
-        pause_left = self._pause_left(load) if first.periodic and not first.forced else 0.0
+        pause_left = self._pause_left(load) if first.periodic and not first.forced else 0
         if pause_left > 0:
             return Pick(refused=self._requests.pop(0), pause_left=pause_left)
         return Pick(start=self._requests.pop(0))
@@ -125,6 +125,6 @@ class RequestQueue:
         drained, self._requests = tuple(self._requests), []
         return drained
 
-    def _pause_left(self, load: Load) -> float:
+    def _pause_left(self, load: Load) -> int:
         """The pause is counted from the last completion of anything, a savepoint's too."""
-        return 0.0 if load.last_completion is None else load.last_completion + self._min_pause - load.now
+        return 0 if load.last_completion is None else load.last_completion + self._min_pause - load.now

@@ -1,13 +1,15 @@
-"""How often checkpoints are taken, how long they may take, and how many may fail. Times are in seconds."""
+"""How often checkpoints are taken, how long they may take, and how many may fail. Times are whole milliseconds, which add up exactly."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 from stagehold.model.spec import CheckpointSettings
 from stagehold.plan.checkpoint_store import Retention
 
-LONGEST_PAUSE = 365 * 24 * 3600.0
+MILLISECOND = timedelta(milliseconds=1)
+LONGEST_PAUSE = timedelta(days=365) // MILLISECOND
 
 
 @dataclass(frozen=True)
@@ -21,9 +23,9 @@ class CoordinatorSettings:
         and those have nothing to save.
     """
 
-    interval: float
-    min_pause: float = 0.0
-    timeout: float = 600.0
+    interval: int
+    min_pause: int = 0
+    timeout: int = 600_000
     max_concurrent: int = 1
     tolerable_failures: int | None = 0
     retention: Retention = Retention.NEVER
@@ -31,20 +33,20 @@ class CoordinatorSettings:
     every_task: bool = False
 
     @staticmethod
-    def of(spec: CheckpointSettings, interval: float) -> CoordinatorSettings:
+    def of(spec: CheckpointSettings, interval: int) -> CoordinatorSettings:
         """What a pipeline declares, and the ``interval`` that it declares or that was chosen for it."""
         return CoordinatorSettings(
             interval=interval,
-            min_pause=spec.min_pause.total_seconds(),
-            timeout=spec.timeout.total_seconds(),
+            min_pause=spec.min_pause // MILLISECOND,
+            timeout=spec.timeout // MILLISECOND,
             tolerable_failures=spec.tolerable_failures,
         )
 
     @property
-    def pause(self) -> float:
+    def pause(self) -> int:
         return min(self.min_pause, LONGEST_PAUSE)
 
     @property
-    def period(self) -> float:
+    def period(self) -> int:
         """Periodic checkpoints are never closer than the pause would let them be."""
         return max(self.interval, self.pause)

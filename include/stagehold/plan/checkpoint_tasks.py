@@ -28,10 +28,10 @@ class PendingCheckpoint:
     request: CheckpointRequest
     tasks: frozenset[str]
     waiting: set[str]
-    deadline: float
+    deadline: int
     phase: Phase = Phase.PREPARING
 
-    def overdue(self, at: float) -> bool:
+    def overdue(self, at: int) -> bool:
         return self.phase is not Phase.WRITING and self.deadline <= at
 
 

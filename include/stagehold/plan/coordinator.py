@@ -28,7 +28,7 @@ class Coordinator:
 
     :param tasks: every task, and whether it writes a blocking output.
     :param store: what was completed before; its newest entry is what the run was restored from.
-    :param uniform: random number between two bounds, for the first delay.
+    :param uniform: random whole number between two bounds, for the first delay.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class Coordinator:
         settings: CoordinatorSettings,
         tasks: Mapping[str, bool],
         *,
-        uniform: Callable[[float, float], float],
+        uniform: Callable[[int, int], int],
         store: CheckpointStore | None = None,
         next_id: int = 1,
     ) -> None:
@@ -48,11 +48,11 @@ class Coordinator:
         self._uniform = uniform
         self._run = RunState.CREATED
         self._next_id, self._requests = next_id, 0
-        self._next_periodic: float | None = None
+        self._next_periodic: int | None = None
         self._preparing: int | None = None
         self._discarding: set[int] = set()
         self._expired: deque[int] = deque(maxlen=REMEMBERED_EXPIRED)
-        self._last_completion: float | None = None
+        self._last_completion: int | None = None
         self._commands: list[events.Command] = []
 
     def handle(self, event: events.Event) -> tuple[events.Command, ...]:
@@ -61,7 +61,7 @@ class Coordinator:
         self._on(event)
         return tuple(self._commands)
 
-    def next_wake(self) -> float | None:
+    def next_wake(self) -> int | None:
         """When the next `Tick` is due, None while only other events can change anything."""
         due = [pending.deadline for pending in self.pending.values() if pending.phase is not Phase.WRITING]
         if self._next_periodic is not None:
@@ -177,7 +177,7 @@ class Coordinator:
         if opened and self._next_periodic is None:
             self._start_timer(event.at)
 
-    def _start_timer(self, at: float) -> None:
+    def _start_timer(self, at: int) -> None:
         self._next_periodic = at + self._uniform(self.settings.pause, self.settings.period)
 
     def _stop(self) -> None:
@@ -191,7 +191,7 @@ class Coordinator:
         """Flink's gate: an unfinished task writes a blocking output."""
         return self.settings.blocking_output_gate and self._tasks.any_unfinished_blocking
 
-    def _submit(self, kind: SnapshotKind, at: float, *, periodic: bool = False, name: str | None = None) -> None:
+    def _submit(self, kind: SnapshotKind, at: int, *, periodic: bool = False, name: str | None = None) -> None:
         self._requests += 1
         request = CheckpointRequest(kind, at, self._requests, periodic, name)
         if kind.is_savepoint and self._blocked():
@@ -203,7 +203,7 @@ class Coordinator:
         if dropped is not request:
             self._start_next(at)
 
-    def _start_next(self, at: float) -> None:
+    def _start_next(self, at: int) -> None:
         """Start the first queued request that may; one that the tasks do not allow makes room for the next."""
         while True:
             load = Load(at, self._preparing is not None, len(self.pending), len(self._discarding), self._last_completion)
@@ -221,7 +221,7 @@ class Coordinator:
     def _all_tasks_ready(self) -> bool:
         return self._run is RunState.RUNNING and (not self.settings.every_task or self._tasks.all_begun)
 
-    def _begin(self, request: CheckpointRequest, at: float) -> None:
+    def _begin(self, request: CheckpointRequest, at: int) -> None:
         running = self._tasks.running
         pending = PendingCheckpoint(self._next_id, request, running, set(running), at + self.settings.timeout)
         self._next_id += 1
@@ -242,7 +242,7 @@ class Coordinator:
             pending.phase = Phase.WRITING
             self._commands.append(events.Write(pending.id, pending.request))
 
-    def _complete(self, pending: PendingCheckpoint, at: float) -> None:
+    def _complete(self, pending: PendingCheckpoint, at: int) -> None:
         """A plain savepoint is seen by nobody but its user, except that it ends a row of failures and delays the next checkpoint."""
         del self.pending[pending.id]
         self._last_completion = at
