@@ -29,6 +29,7 @@ def sized(partition, rows, size):
             {12: "70 rows, 10.0 times the median of 7"},
         ),
         ([(0, 0)] * 3, {}),
+        ([(0, 0), (1, 400), (4, 500), (0, 0)], {}),  # half are empty
     ],
 )
 def test_partitions_far_above_the_median_are_named_with_figures(sizes, expected):

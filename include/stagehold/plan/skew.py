@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
+from statistics import median_high
 
 from stagehold.model.records import PartitionRecord
 
@@ -18,20 +18,21 @@ class Skew:
     partition: int
     unit: str
     amount: int
-    usual: float
+    usual: int
 
     @property
     def factor(self) -> float:
         return self.amount / self.usual
 
     def __str__(self) -> str:
-        return f"{self.amount} {self.unit}, {self.factor:.1f} times the median of {self.usual:.0f}"
+        return f"{self.amount} {self.unit}, {self.factor:.1f} times the median of {self.usual}"
 
 
 def skewed(records: Sequence[PartitionRecord]) -> Mapping[int, tuple[Skew, ...]]:
     """Skewed partitions of one stage, each with its rows, its bytes, or both; ``records`` are the newest of every partition.
 
-    Where more than half are empty the median is that of the others, since nothing is a multiple of nothing.
+    Of an even number the median is the higher one in the middle, so it is some partition's. Where more than half are empty it is that
+    of the others, since nothing is a multiple of nothing.
     """
     rows = {record.partition: record.rows for record in records}
     sizes = {record.partition: record.bytes for record in records}
@@ -45,6 +46,6 @@ def skew_text(found: Sequence[Skew]) -> str:
 
 
 def _above(unit: str, amounts: Mapping[int, int]) -> list[Skew]:
-    usual = median(amounts.values()) if amounts else 0
-    usual = usual or median([amount for amount in amounts.values() if amount] or [0])
+    usual = median_high(amounts.values()) if amounts else 0
+    usual = usual or median_high([amount for amount in amounts.values() if amount] or [0])
     return [Skew(partition, unit, amount, usual) for partition, amount in amounts.items() if amount > THRESHOLD * usual]
