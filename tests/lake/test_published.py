@@ -87,6 +87,22 @@ def test_a_wave_that_replaced_another_and_was_lost_is_lost(table):
     assert absences(second) == Absences(frozenset({0}))
 
 
+def test_what_somebody_deleted_is_told_though_the_wave_was_lost_before(table):
+    """It took out what an older wave had left. Nobody knows whether the lost one had other rows, so the plan must not bring any back."""
+    table.publish({0: [A], 1: [B]})
+    second = table.publish({0: [A, C], 1: [B]}, 2)
+    other = table.on("tuesday").publish({0: [A]})
+    lose(table, other[0].version)
+    lose(table, second[0].version)
+    table.handle().delete(f"_partition = 0 AND _interval = '{INTERVAL}'")
+    found = absences(second)
+    assert found.lost == {1}
+    assert {partition: (change.version, change.operation) for partition, change in found.removed.items()} == {
+        0: (second[0].version, "DELETE")
+    }
+    assert absences(other) == Absences(frozenset({0}))
+
+
 @pytest.mark.parametrize("lost", ["_delta_log", ""])
 def test_without_its_log_or_its_folder_everything_is_lost(table, lost):
     recorded = table.publish({0: [A], 1: []})

@@ -39,10 +39,14 @@ class AddedFile:
 
 @dataclass(frozen=True)
 class RemovedFile:
-    """A file that a commit removed; without ``data_change`` its rows are still in the table, in other files."""
+    """A file that a commit removed; without ``data_change`` its rows are still in the table, in other files.
+
+    ``partition`` are its values of the partition columns, or nothing where the writer did not say.
+    """
 
     path: str
     data_change: bool
+    partition: Mapping[str, str | None]
 
 
 @dataclass(frozen=True)
@@ -112,7 +116,7 @@ def read_commit(uri: str, version: int) -> LogEntry:
         who=_who(info),
         at=datetime.fromtimestamp(info["timestamp"] / 1000, UTC) if "timestamp" in info else None,
         added=tuple(_added(facts) for kind, facts in actions if kind == "add"),
-        removed=tuple(RemovedFile(unquote(facts["path"]), facts["dataChange"]) for kind, facts in actions if kind == "remove"),
+        removed=tuple(_removed(facts) for kind, facts in actions if kind == "remove"),
     )
 
 
@@ -121,6 +125,10 @@ def _who(info: Mapping[str, Any]) -> str | None:
     program = info.get("engineInfo") or info.get("clientVersion")
     user = info.get("userName")
     return f"{user} ({program})" if user and program else user or program
+
+
+def _removed(facts: Mapping[str, Any]) -> RemovedFile:
+    return RemovedFile(unquote(facts["path"]), facts["dataChange"], facts.get("partitionValues") or {})
 
 
 def _added(facts: Mapping[str, Any]) -> AddedFile:

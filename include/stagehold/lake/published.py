@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from urllib.parse import unquote
 
 from stagehold.lake.columns import INTERVAL, PARTITION
-from stagehold.lake.delta_log import AddedFile, LogEntry, commit_versions, open_table, read_commits, table_exists
+from stagehold.lake.delta_log import AddedFile, LogEntry, RemovedFile, commit_versions, open_table, read_commits, table_exists
 from stagehold.lake.wave_commit import is_ours, is_wave_of
 from stagehold.model.foreign_change import ForeignChange
 from stagehold.model.records import PartitionRecord
@@ -90,9 +90,12 @@ class _Trace:
         self.committed: bool | None = None  # whether the record's commit is in the log; None if that was cleaned up
         self.places = [frozenset(file.path for file in record.files)]  # where the rows have been, the last one last
         self.change: LogEntry | None = None
+        self.meddler: LogEntry | None = None  # the first commit of somebody else that took out rows of the partition, whosever they were
         self._out: Paths = frozenset()
 
     def see(self, entry: LogEntry) -> None:
+        if entry.version >= (self.record.version or 0) and self._meddles(entry):
+            self.meddler = self.meddler or entry
         if entry.version == self.record.version:
             self.committed = is_wave_of(entry.user_metadata, self.record.attempt_id, self.record.wave)
         elif entry.version > (self.record.version or 0):
@@ -112,7 +115,10 @@ class _Trace:
         if self.places[0] and not self._out:
             self.change = None  # all that was removed was put back
 
-    def _is_mine(self, file: AddedFile) -> bool:
+    def _meddles(self, entry: LogEntry) -> bool:
+        return not is_ours(entry.user_metadata) and any(file.data_change and self._is_mine(file) for file in entry.removed)
+
+    def _is_mine(self, file: AddedFile | RemovedFile) -> bool:
         place = (file.partition.get(INTERVAL), file.partition.get(PARTITION))
         return place == (self.record.cell.interval, str(self.record.partition))
 
@@ -143,7 +149,9 @@ def _verdict(trace: _Trace, live: Paths, versions: Sequence[int]) -> ForeignChan
     """Whether the partition is lost, or who removed it."""
     newest = max(versions, default=-1)
     if trace.committed is False or newest < (trace.record.version or 0):
-        return True  # its commit is not in the log: that file was lost, and another commit may have its number
+        # Its commit is not in the log: that file was lost, and another commit may have its number. What somebody else took out of the
+        # partition since was what an older wave had left there, and may have been meant for all that is in it.
+        return _foreign(trace.meddler) if trace.meddler else True
     if any(place and place <= live for place in trace.places):
         return False
     if trace.change is not None:
