@@ -39,12 +39,7 @@ def tokens_of(uri: str) -> Mapping[str, int]:
 
 def newest_epoch(tokens: Mapping[str, int], cell: str, share: Share | None = None) -> int:
     """The highest epoch that worked on partitions of ``share`` of the cell, however they were cut; 0 if none did."""
-    return max(epochs(tokens, cell, share), default=0)
-
-
-def epochs(tokens: Mapping[str, int], cell: str, share: Share | None = None) -> frozenset[int]:
-    """The newest epoch of each token that partitions of ``share`` of the cell ever had."""
-    return frozenset(epoch_of(version) for token, version in tokens.items() if _is_of(token, cell, share))
+    return max((epoch_of(version) for token, version in tokens.items() if _is_of(token, cell, share)), default=0)
 
 
 def _is_of(token: str, cell: str, share: Share | None) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import func, select, update
+from sqlalchemy import ColumnElement, and_, func, select, update
 
 from stagehold.ledger.columns import DatabaseTime
 from stagehold.ledger.endings import may_end_as
@@ -63,16 +63,13 @@ class Attempts:
 
     def epochs(self, attempt: Attempt) -> frozenset[int]:
         """Epochs of all attempts of the same region and interval, of any share."""
-        columns = attempts.c
-        region = (columns.pipeline == attempt.pipeline, columns.interval == attempt.interval, columns.region == attempt.region)
         with self._database.reading() as connection:
-            return frozenset(connection.scalars(select(columns.epoch).where(*region)))
+            return frozenset(connection.scalars(select(attempts.c.epoch).where(_same_region(attempt))))
 
     def before(self, attempt: Attempt) -> tuple[Attempt, ...]:
         """Earlier attempts of the region that had partitions of this one: its fence is theirs, too."""
-        columns = attempts.c
-        region = (columns.pipeline == attempt.pipeline, columns.interval == attempt.interval, columns.region == attempt.region)
-        query = select(attempts).where(*region, BEGAN, columns.epoch < attempt.epoch).order_by(columns.epoch)
+        epoch = attempts.c.epoch
+        query = select(attempts).where(_same_region(attempt), BEGAN, epoch < attempt.epoch).order_by(epoch)
         with self._database.reading() as connection:
             found = [attempt_from(row) for row in connection.execute(query).mappings()]
         return tuple(one for one in found if overlap(share_of(one), share_of(attempt)))
@@ -86,3 +83,9 @@ class Attempts:
         query = select(attempts).join(highest, same).where(columns.pipeline == pipeline).order_by(columns.interval, columns.region)
         with self._database.reading() as connection:
             return tuple(attempt_from(row) for row in connection.execute(query).mappings())
+
+
+def _same_region(attempt: Attempt) -> ColumnElement[bool]:
+    """Of all pipelines and intervals, the attempt's own."""
+    columns = attempts.c
+    return and_(columns.pipeline == attempt.pipeline, columns.interval == attempt.interval, columns.region == attempt.region)

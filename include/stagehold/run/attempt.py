@@ -34,7 +34,7 @@ from stagehold.run.attempt_session import session_of
 from stagehold.run.faults import Point, reach
 from stagehold.run.frames import FrameBuilder
 from stagehold.run.intermediates import Intermediates
-from stagehold.run.log_epochs import epochs_in_logs
+from stagehold.run.log_epochs import newest_epoch_in_logs
 from stagehold.run.overtaken import wait_for_faster
 from stagehold.run.pace import wave_sizer
 from stagehold.run.planning import counted, decide_counts, plan_region, sources_of
@@ -154,7 +154,7 @@ class RegionAttempt:
         """
         finished = max((attempt.epoch for attempt in self.previous if attempt.state is AttemptState.FINISHED), default=0)
         missing = set(range(finished + 1, self.attempt.epoch)) - self.ledger.attempts.epochs(self.attempt)
-        return bool(missing) and bool(epochs_in_logs(self.task, self.settings, self.task.share))
+        return bool(missing) and newest_epoch_in_logs(self.task, self.settings, self.task.share) > 0
 
     @property
     def _stored_stages(self) -> tuple[str, ...]:

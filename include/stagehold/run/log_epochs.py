@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from stagehold.lake.location import table_location
-from stagehold.lake.log_tokens import epochs, tokens_of
+from stagehold.lake.log_tokens import newest_epoch, tokens_of
 from stagehold.plan.shares import Share
 from stagehold.run.region_task import RegionTask
 from stagehold.settings import Settings
 
 
-def newest_epoch_in_logs(task: RegionTask, settings: Settings) -> int:
-    """The highest epoch that ever fenced or committed partitions of the region, in whatever cut; 0 if none did."""
-    return max(epochs_in_logs(task, settings, None), default=0)
-
-
-def epochs_in_logs(task: RegionTask, settings: Settings, share: Share | None) -> frozenset[int]:
-    """The newest epoch of each cut in which partitions of ``share`` of the region were ever fenced or committed."""
+def newest_epoch_in_logs(task: RegionTask, settings: Settings, share: Share | None = None) -> int:
+    """The highest epoch that ever fenced or committed partitions of ``share`` of the region, in whatever cut; 0 if none did."""
     stages = (task.pipeline.stage(name) for name in task.region.stages)
     places = [table_location(settings.lake_uri, task.pipeline.name, stage, task.interval) for stage in stages if stage.output.type.stored]
-    return frozenset(epoch for place in places for epoch in epochs(tokens_of(place.uri), place.cell, share))
+    return max((newest_epoch(tokens_of(place.uri), place.cell, share) for place in places), default=0)
