@@ -6,8 +6,8 @@ from airflow.sdk import DAG, task
 
 from stagehold.airflow.compile import run_params
 from stagehold.airflow.region_operator import RegionOperator
-from stagehold.model.spec_file import find_pipeline
 from stagehold.settings import load_settings
+from stagehold.spec.loader import find_pipeline
 
 pipeline = find_pipeline("shipping_priority", load_settings())
 

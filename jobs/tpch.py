@@ -26,7 +26,9 @@ def customer(ctx: StageContext, source: DataFrame) -> DataFrame:
 @stage
 def orders(ctx: StageContext, source: DataFrame) -> DataFrame:
     """Orders placed before the cutoff."""
-    return source.where(F.col("o_orderdate") < F.lit(CUTOFF)).select("o_orderkey", "o_custkey", "o_orderdate", "o_shippriority")
+    return source.where(F.col("o_orderdate") < F.lit(CUTOFF)).select(
+        "o_orderkey", "o_custkey", "o_orderdate", "o_shippriority"
+    )
 
 
 @stage
@@ -38,7 +40,9 @@ def lineitem(ctx: StageContext, source: DataFrame) -> DataFrame:
 @stage
 def orders_by_customer(ctx: StageContext, customer: DataFrame, orders: DataFrame) -> DataFrame:
     """Orders of the chosen customers."""
-    return orders.join(customer, orders.o_custkey == customer.c_custkey).select("o_orderkey", "o_custkey", "o_orderdate", "o_shippriority")
+    return orders.join(customer, orders.o_custkey == customer.c_custkey).select(
+        "o_orderkey", "o_custkey", "o_orderdate", "o_shippriority"
+    )
 
 
 @stage

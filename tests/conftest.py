@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import gc
+import os
+import shutil
 import socket
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import hypothesis
 import pytest
+from sqlalchemy import Engine, event
 
 from stagehold.settings import Settings
 
@@ -25,6 +31,23 @@ hypothesis.settings.load_profile("no deadline")
 QUICK_JAVA = "-XX:TieredStopAtLevel=1"
 
 
+def pytest_collection_finish() -> None:
+    """Thousands of tests stay to the end, so nobody need look through them for garbage: neither here nor in a fork."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()
+
+
+@event.listens_for(Engine, "connect")
+def leave_the_disk_out(connection: object, _record: object) -> None:
+    """Tests kill processes, and no machine: what SQLite has handed to the system is safe from them."""
+    if isinstance(connection, sqlite3.Connection):
+        connection.execute("PRAGMA synchronous = OFF")
+
+
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -33,10 +56,14 @@ def free_port() -> int:
 
 @pytest.fixture(scope="session")
 def spark_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
-    """Settings of a home whose Spark server runs; tests that need a home of their own take `dataclasses.replace(..., lake=...)`."""
-    from stagehold.run.server import spark_server
+    """Settings of a home whose Spark server runs;
+    tests that need a home of their own take `dataclasses.replace(..., lake=...)`.
+    """
+    from stagehold.spark.server.server import spark_server
 
-    settings = Settings(home=str(tmp_path_factory.mktemp("home")), spark_port=free_port(), spark_java_options=QUICK_JAVA)
+    settings = Settings(
+        home=str(tmp_path_factory.mktemp("home")), spark_port=free_port(), spark_java_options=QUICK_JAVA
+    )
     with spark_server(settings):
         yield settings
 
@@ -44,7 +71,7 @@ def spark_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Setting
 @pytest.fixture(scope="session")
 def spark_remote(spark_settings: Settings) -> str:
     """Address of the session's server, for homes that have none of their own."""
-    from stagehold.run.server import running_server
+    from stagehold.spark.server.server import running_server
 
     state = running_server(spark_settings)
     assert state is not None
@@ -53,19 +80,55 @@ def spark_remote(spark_settings: Settings) -> str:
 
 @pytest.fixture(scope="session")
 def spark(spark_settings: Settings) -> Iterator[SparkSession]:
-    from stagehold.run.sessions import open_session, release_session
+    from stagehold.spark.session.sessions import open_session, release_session
 
     session_id = str(uuid4())
     yield open_session(spark_settings, session_id)
     release_session(spark_settings, session_id)
 
 
+@pytest.fixture(scope="session")
+def unconnected() -> Iterator[SparkSession]:
+    """A session of Spark Connect that no server knows: frames can be built with it, nothing can be asked."""
+    import atexit
+
+    from pyspark.sql.connect.session import SparkSession
+
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("SPARK_CONNECT_MODE_ENABLED", "1")
+        made = SparkSession(connection="sc://127.0.0.1:9/;token=none")
+        yield made  # type: ignore[misc]
+        atexit.unregister(made.client._on_exit)  # nobody is there to be told
+        made.client.close()
+
+
 @pytest.fixture
 def own_settings(tmp_path: Path) -> Settings:
     """A home and ports that no other test uses, for tests that start or kill services."""
     return Settings(
-        home=str(tmp_path / "home"), spark_port=free_port(), airflow_port=free_port(), spark_memory="1g", spark_java_options=QUICK_JAVA
+        home=str(tmp_path / "home"),
+        spark_port=free_port(),
+        airflow_port=free_port(),
+        spark_memory="1g",
+        spark_java_options=QUICK_JAVA,
     )
+
+
+@pytest.fixture(scope="session")
+def migrated_ledger(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of a ledger in which nothing has happened. To copy it takes a tenth of what making one does."""
+    from stagehold.ledger import Ledger
+
+    file = tmp_path_factory.mktemp("migrated") / "ledger.db"
+    Ledger.open(f"sqlite:///{file}").close()
+    with closing(sqlite3.connect(file)) as database:
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return file
+
+
+@pytest.fixture
+def ledger_file(migrated_ledger: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(migrated_ledger, tmp_path))
 
 
 @pytest.fixture(scope="session")
@@ -81,8 +144,6 @@ def s3_endpoint() -> Iterator[str]:
 @pytest.fixture
 def s3_lake(s3_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A lake in a new bucket, found as any AWS client finds it."""
-    import boto3
-
     from stagehold.lake import files
 
     for name, text in {"ENDPOINT_URL": s3_endpoint, "REGION": "us-east-1", "DEFAULT_REGION": "us-east-1"}.items():
@@ -91,6 +152,26 @@ def s3_lake(s3_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "tester")
     files._s3.cache_clear()
     bucket = f"lake-{uuid4()}"
-    boto3.client("s3").create_bucket(Bucket=bucket)
+    files._s3(os.getpid()).create_bucket(Bucket=bucket)
     yield f"s3://{bucket}/some/lake"
     files._s3.cache_clear()
+
+
+@pytest.fixture
+def lake_in_s3(spark: SparkSession, s3_lake: str) -> str:
+    """A lake that the shared Spark session finds, too;
+    the server's own environment has no keys, so the session is given some.
+    """
+    import os
+
+    from stagehold.lake.object_store import s3a_options
+
+    options = {
+        **s3a_options(os.environ),
+        "fs.s3a.access.key": "tester",
+        "fs.s3a.secret.key": "tester",
+        "fs.s3a.aws.credentials.provider": "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider",
+    }
+    for name, text in options.items():
+        spark.conf.set(name, text)
+    return s3_lake

@@ -1,4 +1,6 @@
-"""docker-compose.yaml is what it says, without a container engine: fields, paths, variables, images, health checks and addresses."""
+"""docker-compose.yaml is what it says, without a container engine:
+fields, paths, variables, images, health checks and addresses.
+"""
 
 from __future__ import annotations
 
@@ -115,7 +117,9 @@ def test_no_variable_is_used_in_a_form_without_a_default() -> None:
 
 def test_settings_that_containers_are_given_exist() -> None:
     known = {f"STAGEHOLD_{field.name.upper()}" for field in fields(Settings)}
-    given = {name for service in COMPOSE.services.values() for name in service.environment if name.startswith("STAGEHOLD_")}
+    given = {
+        name for service in COMPOSE.services.values() for name in service.environment if name.startswith("STAGEHOLD_")
+    }
     assert given
     assert given <= known
     image = set(re.findall(r"STAGEHOLD_[A-Z_]+", (PROJECT / "docker" / "Dockerfile").read_text()))
@@ -212,15 +216,28 @@ def test_seeded_connections_name_services_that_are_there() -> None:
 
 
 def test_spark_has_the_delta_confs_of_the_local_server() -> None:
-    from stagehold.run.server_files import server_configuration
+    from stagehold.spark.server.files import server_configuration
 
     lines = (PROJECT / "docker" / "spark" / "spark-defaults.conf").read_text().splitlines()
     given = dict(line.split(maxsplit=1) for line in lines if line and not line.startswith("#"))
-    of_one_machine = {"spark.master", "spark.jars", "spark.local.dir", "spark.sql.warehouse.dir", "spark.sql.shuffle.partitions"}
-    of_one_machine.add("spark.python.daemon.module")  # for stacks of workers, which nobody can ask for from another container
+    of_one_machine = {
+        "spark.master",
+        "spark.jars",
+        "spark.local.dir",
+        "spark.sql.warehouse.dir",
+        "spark.sql.shuffle.partitions",
+    }
+    # for stacks of workers, which nobody can ask for from another container
+    of_one_machine.add("spark.python.daemon.module")
     local = server_configuration(Settings())
-    kept = {name for name in local if "address" not in name.lower() and name not in {"spark.driver.host", "spark.driver.memory"}}
-    assert {name: given.get(name) for name in kept - of_one_machine} == {name: local[name] for name in kept - of_one_machine}
+    kept = {
+        name
+        for name in local
+        if "address" not in name.lower() and name not in {"spark.driver.host", "spark.driver.memory"}
+    }
+    assert {name: given.get(name) for name in kept - of_one_machine} == {
+        name: local[name] for name in kept - of_one_machine
+    }
 
 
 @pytest.mark.parametrize(

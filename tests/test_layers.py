@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,17 +19,39 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 LAYERS: tuple[frozenset[str], ...] = tuple(
     frozenset(layer.split())
-    for layer in ("errors", "settings", "model", "plan", "ledger", "lake gates", "run", "airflow", "local", "cli __main__")
+    for layer in (
+        "errors settings",
+        "model",
+        "code",
+        "spec",
+        "topology",
+        "plan",
+        "checkpoints",
+        "ledger",
+        "lake gates",
+        "spark",
+        "sources",
+        "run",
+        "airflow",
+        "local",
+        "cli __main__",
+    )
 )
+ROOMS = sorted({path.parent for path in FILES if path.name == "__init__.py"})
+MODULES_IN_A_ROOM = 18
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 
 HEAVY = frozenset({"airflow", "pyspark", "delta", "great_expectations", "deltalake", "duckdb"})
-# Where a module of each may be imported when the file is loaded; everywhere else only inside the function that needs it.
-HEAVY_AT_HOME = {"run": HEAVY - {"airflow"}, "lake": HEAVY - {"airflow"}, "gates": HEAVY - {"airflow"}, "airflow": frozenset({"airflow"})}
+# Where a module of each may be imported when the file is loaded; everywhere else only inside the function that needs
+# it.
+HEAVY_AT_HOME = {
+    **dict.fromkeys(("lake", "gates", "spark", "sources", "run"), HEAVY - {"airflow"}),
+    "airflow": frozenset({"airflow"}),
+}
 
 
 def unit(path: Path) -> str:
-    """The part of the library that a file belongs to: ``model`` for model/spec.py, ``errors`` for errors.py."""
+    """The part of the library that a file belongs to: ``spec`` for spec/pipeline.py, ``settings`` for settings.py."""
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
@@ -68,18 +92,80 @@ def test_heavy_packages_are_imported_where_they_are_at_home(path: Path) -> None:
     assert roots & (HEAVY - HEAVY_AT_HOME.get(unit(path), frozenset())) == set()
 
 
+@pytest.mark.parametrize("folder", ROOMS, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_folder_is_a_room_that_says_which_question_it_answers(folder: Path) -> None:
+    assert len([path for path in folder.glob("*.py") if path.name != "__init__.py"]) <= MODULES_IN_A_ROOM
+    assert ast.get_docstring(ast.parse((folder / "__init__.py").read_text()))
+
+
+def test_the_design_lists_every_room_with_its_question() -> None:
+    rows = re.findall(r"^\| `([\w/]+)/` \| (.+) \|$", (PROJECT / "docs" / "design.md").read_text(), re.MULTILINE)
+    rooms = {str(path.relative_to(PACKAGE)): ast.parse((path / "__init__.py").read_text()) for path in ROOMS[1:]}
+    assert {room for room, _ in rows} == set(rooms)
+    assert [room for room, question in rows if not str(ast.get_docstring(rooms[room])).startswith(question)] == []
+
+
+def offered(tree: ast.Module) -> Iterator[str]:
+    """What a module defines, and what it lists in ``__all__``."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+        for target in node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]:
+            yield from (part.id for part in ast.walk(target) if isinstance(part, ast.Name)) if target else ()
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            yield from ast.literal_eval(node.value)
+
+
+@pytest.fixture(scope="module")
+def names() -> dict[str, set[str]]:
+    """The names that each module of the library offers."""
+    modules = {".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts): path for path in FILES}
+    return {name.removesuffix(".__init__"): {*offered(ast.parse(path.read_text()))} for name, path in modules.items()}
+
+
+@pytest.mark.parametrize("folder", ["include", "tests", "dags", "plugins", "jobs"])
+def test_a_name_is_imported_from_the_module_that_defines_it(folder: str, names: dict[str, set[str]]) -> None:
+    imports = {
+        f"{path.relative_to(PROJECT)}: {node.module}.{alias.name}": alias.name in names[node.module]
+        for path in (PROJECT / folder).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and node.module in names
+        for alias in node.names
+        if f"{node.module}.{alias.name}" not in names
+    }
+    assert [place for place, at_home in imports.items() if not at_home] == []
+
+
+def test_a_name_is_the_name_of_one_class() -> None:
+    classes = Counter(
+        node.name for path in FILES for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ClassDef)
+    )
+    assert [name for name, count in classes.items() if count > 1 and not name.startswith("_")] == []
+
+
 def test_every_part_of_the_library_has_a_layer() -> None:
     assert {unit(path) for path in FILES} - {"__init__"} <= set(RANK)
 
 
-@pytest.mark.parametrize("part", ["model", "plan", "ledger", "cli", "local"])
-def test_a_part_loads_where_spark_and_airflow_are_not_installed(part: str) -> None:
-    loadable = [path for path in FILES if unit(path) == part and "migrations" not in path.parts]  # those only Alembic can load
-    modules = [".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts) for path in loadable]
-    script = (
-        "import importlib, sys\n"
-        f"sys.modules.update(dict.fromkeys({sorted(HEAVY)!r}))\n"  # None there makes an import of it fail
-        f"for module in {modules!r}: importlib.import_module(module)\n"
-    )
+WITHOUT_HEAVY = ("model", "code", "spec", "topology", "plan", "checkpoints", "ledger", "cli", "local")
+LOAD_EACH = """
+import importlib, sys
+heavy, *parts = {given!r}
+sys.modules.update(dict.fromkeys(heavy))  # None there makes an import of it fail
+for modules in parts:
+    for ours in [name for name in sys.modules if name.partition(".")[0] == "stagehold"]:
+        del sys.modules[ours]
+    for module in modules:
+        importlib.import_module(module)
+"""
+
+
+def test_each_part_loads_by_itself_where_spark_and_airflow_are_not_installed() -> None:
+    # Those in migrations only Alembic can load.
+    loadable = [path for path in FILES if "migrations" not in path.parts]
+    modules = {path: ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts) for path in loadable}
+    parts = [[modules[path] for path in loadable if unit(path) == part] for part in WITHOUT_HEAVY]
+    assert all(parts)
+    script = LOAD_EACH.format(given=[sorted(HEAVY), *parts])
     answer = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
     assert answer.returncode == 0, answer.stderr

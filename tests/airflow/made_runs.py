@@ -1,4 +1,6 @@
-"""Runs made by hand, in Airflow's metadata database and in the ledger, as a scheduler and attempts would have left them."""
+"""Runs made by hand, in Airflow's metadata database and in the ledger,
+as a scheduler and attempts would have left them.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +13,26 @@ from urllib.parse import quote
 
 from pyspark.sql.types import IntegerType, LongType, StructType
 
+from stagehold.lake.commit.wave_commit import Claim
 from stagehold.lake.location import table_location
 from stagehold.lake.tables import ensure_table
-from stagehold.lake.wave_commit import Claim
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import Attempt, AttemptState, Cell, FailureClass, Lease, PartitionRecord, PartitionState, Run, RunState
-from stagehold.model.spec_file import find_pipeline
-from stagehold.run.planning import RunRequest, plan_run
+from stagehold.model.records import (
+    Attempt,
+    AttemptState,
+    Cell,
+    Failure,
+    FailureClass,
+    Lease,
+    PartitionRecord,
+    PartitionState,
+    Run,
+    RunState,
+)
+from stagehold.model.states import UNTIL_RUNNING, AttemptEvent
+from stagehold.run.planning.planning import RunRequest, plan_run
 from stagehold.settings import Settings, load_settings
+from stagehold.spec.loader import find_pipeline
 
 if TYPE_CHECKING:
     from airflow.models.dagrun import DagRun
@@ -45,7 +59,11 @@ class HalfDone:
 def make_half_done(dag_id: str, run_id: str) -> HalfDone:
     """Fails the fourth of six stages after 5 of its 16 partitions."""
     make_sources(Path(load_settings().lake_uri))
-    make_dag_run(dag_id, run_id, {"orders_by_customer": "failed", "shipping_priority": "upstream_failed", "top_orders": "upstream_failed"})
+    make_dag_run(
+        dag_id,
+        run_id,
+        {"orders_by_customer": "failed", "shipping_priority": "upstream_failed", "top_orders": "upstream_failed"},
+    )
     fill_ledger(dag_id, run_id, {**dict.fromkeys(SOURCES, SPLITS), "orders_by_customer": 5})
     return HalfDone(dag_id, run_id)
 
@@ -58,8 +76,12 @@ def make_sources(lake: Path) -> None:
             (folder / f"{index:02}.parquet").touch()
 
 
-def make_dag_run(dag_id: str, run_id: str, states: dict[str, str], state: str = "failed", conf: Mapping[str, object] | None = None) -> None:
-    """Tasks that are not named succeeded. The interval is the run id, so that no run finds what another one left, unless conf says so."""
+def make_dag_run(
+    dag_id: str, run_id: str, states: dict[str, str], state: str = "failed", conf: Mapping[str, object] | None = None
+) -> None:
+    """Tasks that are not named succeeded. The interval is the run id, so that no run finds what another one left,
+    unless conf says so.
+    """
     from airflow.models.serialized_dag import SerializedDagModel
     from airflow.utils.session import create_session
     from airflow.utils.state import DagRunState
@@ -110,14 +132,18 @@ def fill_ledger(dag_id: str, run_id: str, done: dict[str, int]) -> None:
         ledger.runs.start(run)
         for stage, count in done.items():
             keys = [str(decision.key) for decision in plan_run(request, ledger, settings).of(stage)]
-            _attempt(ledger, request, stage, keys[:count], _table(request, stage, settings), finished=count == len(keys))
+            _attempt(
+                ledger, request, stage, keys[:count], _table(request, stage, settings), finished=count == len(keys)
+            )
 
 
 def _table(request: RunRequest, stage: str, settings: Settings) -> str:
     """Where the stage's records say that their data is; whether a published table has it is looked up there."""
     location = table_location(settings.lake_uri, request.pipeline.name, request.pipeline.stage(stage), request.interval)
     if location.interval is not None:
-        ensure_table(location, StructType().add("o_orderkey", LongType()).add("_partition", IntegerType()), Claim(1, "nobody"))
+        ensure_table(
+            location, StructType().add("o_orderkey", LongType()).add("_partition", IntegerType()), Claim(1, "nobody")
+        )
     return location.uri
 
 
@@ -125,21 +151,28 @@ def _attempt(ledger: Ledger, request: RunRequest, stage: str, keys: list[str], t
     pipeline, interval = request.pipeline.name, request.interval
     lease = ledger.leases.acquire(f"{pipeline}/{interval}/{stage}", "the test", 60)
     attempt_id = f"{request.run_id}.{stage}.{lease.epoch}"
-    ledger.attempts.start(
-        Attempt(attempt_id, request.run_id, pipeline, interval, stage, lease.epoch, AttemptState.RUNNING, datetime.now(UTC))
+    ledger.attempts.create(
+        Attempt(
+            attempt_id, request.run_id, pipeline, interval, stage, lease.epoch, AttemptState.RUNNING, datetime.now(UTC)
+        ),
+        *UNTIL_RUNNING,
     )
     cell = Cell(pipeline, request.pipeline.stage(stage).id, interval)
-    records = [_record(cell, partition, key, request.run_id, attempt_id, lease, table) for partition, key in enumerate(keys)]
+    records = [
+        _record(cell, partition, key, request.run_id, attempt_id, lease, table) for partition, key in enumerate(keys)
+    ]
     ledger.partitions.record(records, lease)
     if finished:
-        ledger.attempts.finish(attempt_id, AttemptState.FINISHED, None)
+        ledger.attempts.apply(attempt_id, AttemptEvent.REPORTED_FINISHED)
     else:
-        cause = {"failure_class": FailureClass.RECOVERABLE, "failure_rule": "anything_else"}
-        ledger.attempts.finish(attempt_id, AttemptState.FAILED, FAILURE, **cause)
+        failure = Failure(FAILURE, FailureClass.RECOVERABLE, "anything_else")
+        ledger.attempts.apply(attempt_id, AttemptEvent.FAIL, failure=failure)
     ledger.leases.release(lease)
 
 
-def _record(cell: Cell, partition: int, key: str, run_id: str, attempt_id: str, lease: Lease, table: str) -> PartitionRecord:
+def _record(
+    cell: Cell, partition: int, key: str, run_id: str, attempt_id: str, lease: Lease, table: str
+) -> PartitionRecord:
     return PartitionRecord(
         cell=cell,
         partition=partition,

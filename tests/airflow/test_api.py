@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
 from threading import Barrier
 
 import pytest
@@ -11,17 +10,20 @@ from tests.airflow.made_runs import HalfDone, make_dag_run
 
 from stagehold.errors import LeaseNotFreed
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.spec_file import find_pipeline
-from stagehold.plan.regions import stage_regions
-from stagehold.run import book
-from stagehold.run.region_task import RegionTask
+from stagehold.plan.split.regions import stage_regions
+from stagehold.run.attempt import journal
+from stagehold.run.attempt.task import RegionTask
+from stagehold.run.planning.planning import RunRequest
 from stagehold.settings import load_settings
+from stagehold.spec.loader import find_pipeline
 
 pytestmark = pytest.mark.airflow
 
 
 @pytest.mark.parametrize("path", ["/grid", "/plan"])
-@pytest.mark.parametrize(("role", "expected"), [("admin", 200), ("op", 200), ("user", 200), ("viewer", 200), (None, 403)])
+@pytest.mark.parametrize(
+    ("role", "expected"), [("admin", 200), ("op", 200), ("user", 200), ("viewer", 200), (None, 403)]
+)
 def test_reading_a_run_needs_the_right_to_see_it(api, bearer, half_done, path, role, expected):
     assert api.get(half_done.url + path, headers=bearer(role)).status_code == expected
 
@@ -31,7 +33,9 @@ def test_nobody_reads_a_run_without_logging_in(api, half_done, path):
     assert api.get(half_done.url + path).status_code == 401
 
 
-@pytest.mark.parametrize(("role", "expected"), [("admin", 200), ("op", 200), ("user", 200), ("viewer", 403), (None, 403)])
+@pytest.mark.parametrize(
+    ("role", "expected"), [("admin", 200), ("op", 200), ("user", 200), ("viewer", 403), (None, 403)]
+)
 def test_resuming_needs_the_right_to_clear_tasks(api, bearer, half_done, role, expected):
     assert api.post(half_done.url + "/resume", headers=bearer(role), json={"dry_run": True}).status_code == expected
 
@@ -46,7 +50,11 @@ def test_pipelines_are_listed_for_those_who_may_see_dags(api, bearer, role, expe
 
 
 def test_the_list_of_pipelines_names_their_stages(api, bearer):
-    (line,) = [one for one in api.get("/stagehold/api/pipelines", headers=bearer("viewer")).json() if one["name"] == "shipping_priority"]
+    (line,) = [
+        one
+        for one in api.get("/stagehold/api/pipelines", headers=bearer("viewer")).json()
+        if one["name"] == "shipping_priority"
+    ]
     assert line["stages"][0] == "customer"
 
 
@@ -106,9 +114,10 @@ def test_the_page_says_why_a_try_could_not_even_begin(api, half_done, bearer):
     pipeline = find_pipeline(half_done.dag_id, settings)
     region = next(one for one in stage_regions(pipeline) if one.name == "orders_by_customer")
     run_id = f"{half_done.dag_id}/{half_done.run_id}"
-    task = RegionTask(pipeline, region, run_id, half_done.run_id, None, {}, None, "me", "airflow")
+    task = RegionTask(RunRequest(pipeline, run_id, half_done.run_id, {}), region, "me", "airflow")
     with Ledger.open(settings.ledger_url) as ledger:
-        verdict = book.fail_unbegun(task, datetime.now(UTC), ledger, settings, LeaseNotFreed(region.name, "cli/another", None, 60))
+        waiting = journal.create_attempt(task, ledger)
+        verdict = journal.fail(task, waiting, ledger, settings, LeaseNotFreed(region.name, "cli/another", None, 60))
     assert not verdict.decision.restart
     (failure,) = api.get(half_done.url + "/grid", headers=bearer("viewer")).json()["failures"]
     assert (failure["cause"], failure["epoch"]) == ("non_recoverable failure, rule lease_wait", 0)
@@ -127,8 +136,12 @@ def states(half_done) -> dict[str, str | None]:
     from sqlalchemy import select
 
     with create_session() as session:
-        dag_run = session.scalar(select(DagRun).where(DagRun.dag_id == half_done.dag_id, DagRun.run_id == half_done.run_id))
-        return {"run": dag_run.state} | {instance.task_id: instance.state for instance in dag_run.get_task_instances(session=session)}
+        dag_run = session.scalar(
+            select(DagRun).where(DagRun.dag_id == half_done.dag_id, DagRun.run_id == half_done.run_id)
+        )
+        return {"run": dag_run.state} | {
+            instance.task_id: instance.state for instance in dag_run.get_task_instances(session=session)
+        }
 
 
 def notes(half_done) -> set[str | None]:
@@ -137,7 +150,9 @@ def notes(half_done) -> set[str | None]:
     from sqlalchemy import select
 
     with create_session() as session:
-        found = session.scalars(select(TaskInstance).where(TaskInstance.run_id == half_done.run_id, TaskInstance.state.is_(None)))
+        found = session.scalars(
+            select(TaskInstance).where(TaskInstance.run_id == half_done.run_id, TaskInstance.state.is_(None))
+        )
         return {instance.note for instance in found}
 
 
@@ -171,7 +186,9 @@ def test_airflows_audit_log_names_who_resumed(api, bearer, half_done):
 
     api.post(half_done.url + "/resume", headers=bearer("user"), json={})
     with create_session() as session:
-        entry = session.scalars(select(Log).where(Log.event == "post_clear_task_instances").order_by(Log.id.desc())).first()
+        entry = session.scalars(
+            select(Log).where(Log.event == "post_clear_task_instances").order_by(Log.id.desc())
+        ).first()
         assert entry.owner == "user user"
 
 
@@ -218,7 +235,9 @@ def test_a_request_that_is_too_large_is_refused_and_not_sent_back(api, bearer, h
         assert (answer.status_code, len(answer.content) < 200) == (413, True)
 
 
-@pytest.mark.parametrize("body", ['{"dry_run": "no secret of mine"}', '{"no secret of mine": 1}', '{"dry_run": no secret of mine', '"no"'])
+@pytest.mark.parametrize(
+    "body", ['{"dry_run": "no secret of mine"}', '{"no secret of mine": 1}', '{"dry_run": no secret of mine', '"no"']
+)
 def test_what_is_not_understood_is_not_sent_back(api, bearer, half_done, body):
     headers = {**bearer("admin"), "Content-Type": "application/json"}
     answer = api.post(half_done.url + "/resume", headers=headers, content=body)
@@ -241,7 +260,12 @@ def test_the_page_shows_what_a_restore_runs_again(api, bearer, half_done):
     again = f"{half_done.run_id} again"
     make_dag_run("shipping_priority", again, {}, conf={"interval": half_done.run_id, "restore_from_stage": "orders"})
     shown = api.get(HalfDone("shipping_priority", again).url + "/plan", headers=bearer("admin")).json()
-    assert [task["name"] for task in shown["tasks"]] == ["orders", "orders_by_customer", "shipping_priority", "top_orders"]
+    assert [task["name"] for task in shown["tasks"]] == [
+        "orders",
+        "orders_by_customer",
+        "shipping_priority",
+        "top_orders",
+    ]
     assert (shown["reuse"], shown["run"]) == (32, 49)
 
 

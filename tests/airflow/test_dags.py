@@ -16,7 +16,10 @@ from stagehold.settings import PROJECT
 pytestmark = pytest.mark.airflow
 
 DAGS = PROJECT / "dags"
-BROKEN = "pipeline: broken\nstages:\n  first:\n    job: jobs.tpch:no_such_function\n    source: {kind: parquet, path: x, splits: 0}\n"
+BROKEN = (
+    "pipeline: broken\nstages:\n  first:\n    job: jobs.tpch:no_such_function\n    source: {kind: parquet, "
+    "path: x, splits: 0}\n"
+)
 PARSE_SECONDS = 1.0
 # Parses in a process of its own, because this one may have imported anything by now.
 PROBE = """
@@ -26,7 +29,8 @@ import airflow.sdk
 started = time.monotonic()
 bag = DagBag(sys.argv[1])
 seconds = time.monotonic() - started
-heavy = [name for name in ("pyspark", "delta", "deltalake", "great_expectations", "pandas", "pyarrow") if name in sys.modules]
+kept_away = ("pyspark", "delta", "deltalake", "great_expectations", "pandas", "pyarrow")
+heavy = [name for name in kept_away if name in sys.modules]
 print(json.dumps({"seconds": seconds, "heavy": heavy, "errors": bag.import_errors, "dags": sorted(bag.dags)}))
 """
 
@@ -94,8 +98,9 @@ def test_a_stage_that_does_not_exist_is_refused_by_the_form(bag):
 
 
 def test_the_documentation_lists_the_stages(bag):
-    assert "| top_orders | `jobs.tpch:top_orders` | 1 | shipping_priority (gather) | marts.top_orders | top_orders |" in str(
-        bag.dags["shipping_priority"].doc_md
+    assert (
+        "| top_orders | `jobs.tpch:top_orders` | 1 | shipping_priority (gather) | marts.top_orders | top_orders |"
+        in str(bag.dags["shipping_priority"].doc_md)
     )
 
 
@@ -103,7 +108,9 @@ def test_dags_survive_being_stored_and_read_back(bag):
     from airflow.serialization.serialized_objects import DagSerialization
 
     stored = DagSerialization.from_dict(json.loads(json.dumps(DagSerialization.to_dict(bag.dags["shipping_priority"]))))
-    assert [(task.pipeline_name, task.region_name) for task in stored.tasks] == [("shipping_priority", stage) for stage in CHAIN]
+    assert [(task.pipeline_name, task.region_name) for task in stored.tasks] == [
+        ("shipping_priority", stage) for stage in CHAIN
+    ]
 
 
 def test_parsing_is_quick_and_imports_neither_spark_nor_what_comes_with_it():
@@ -123,8 +130,12 @@ def with_bad_file(tmp_path, monkeypatch):
     monkeypatch.setenv("STAGEHOLD_PIPELINES", str(folder))
     suites = tmp_path / "suites"
     shutil.copytree(PROJECT / "include" / "suites", suites)
-    (suites / "of_the_table.yaml").write_text("suite: t\nexpectations:\n  - {type: expect_table_row_count_to_equal, value: 3}\n")
-    gated = copy.replace("pipeline: shipping_priority", "pipeline: gated").replace("gate: top_orders", "gate: of_the_table")
+    (suites / "of_the_table.yaml").write_text(
+        "suite: t\nexpectations:\n  - {type: expect_table_row_count_to_equal, value: 3}\n"
+    )
+    gated = copy.replace("pipeline: shipping_priority", "pipeline: gated").replace(
+        "gate: top_orders", "gate: of_the_table"
+    )
     (folder / "gated.yaml").write_text(gated)
     monkeypatch.setenv("STAGEHOLD_SUITES", str(suites))
 
@@ -143,7 +154,9 @@ def test_bad_files_are_import_errors_with_file_and_line_and_the_good_ones_stay()
 
 
 def probe(dags: Path) -> dict:
-    done = subprocess.run([sys.executable, "-c", PROBE, str(dags)], capture_output=True, text=True, check=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", PROBE, str(dags)], capture_output=True, text=True, check=True, timeout=120
+    )
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -224,13 +237,18 @@ def test_the_pipelines_own_params_are_in_the_form_with_their_type(built):
 @pytest.fixture
 def built(tmp_path):
     """Makes a pipeline of two stages from Python, with the given declarations added."""
-    from stagehold.model.spec_file import build_pipeline
+    from stagehold.spec.loader import build_pipeline
 
     (tmp_path / "work.py").write_text("def first(ctx, source): ...\n\n\ndef second(ctx, first): ...\n")
 
     def build(extra: dict, output: dict | None = None, tasks: int = 1):
         source = {"kind": "parquet", "path": "x", "splits": 2}
-        first = {"job": "work:first", "source": source, "max_parallel_tasks": tasks, **({"output": output} if output else {})}
+        first = {
+            "job": "work:first",
+            "source": source,
+            "max_parallel_tasks": tasks,
+            **({"output": output} if output else {}),
+        }
         stages = {"first": first, "second": {"job": "work:second", "inputs": {"first": "forward"}}}
         return build_pipeline({"pipeline": "small", **extra, "stages": stages}, project=tmp_path, suites=tmp_path)
 

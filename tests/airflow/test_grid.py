@@ -13,12 +13,12 @@ from stagehold.airflow.grid import CellState, RunFacts, resume_preview, run_grid
 from stagehold.airflow.resume import DagTask
 from stagehold.errors import CodeUnusable
 from stagehold.model.compute_key import ComputeKey
-from stagehold.model.records import Attempt, AttemptState, Cell, GateResult, PartitionRecord, PartitionState
-from stagehold.model.spec import Output, OutputType, Pipeline, Stage
-from stagehold.plan.reasons import because
-from stagehold.plan.regions import Region
-from stagehold.plan.resume import Action, Decision, ResumePlan
-from stagehold.plan.shares import Share
+from stagehold.model.records import UNBEGUN, Attempt, AttemptState, Cell, GateResult, PartitionRecord, PartitionState
+from stagehold.model.share import Share
+from stagehold.plan.resume.decisions import Action, Decision, ResumePlan
+from stagehold.plan.resume.reasons import because
+from stagehold.plan.split.regions import Region
+from stagehold.spec.pipeline import Pipeline, Stage
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 KEY = ComputeKey("code", "settings", "environment", "params", "inputs")
@@ -50,14 +50,25 @@ def attempt(epoch: int, state: AttemptState, failure: str | None = None) -> Atte
 
 
 def facts(actions: list[Action], records: list[PartitionRecord], run_state: str = "failed", **changes: Any) -> RunFacts:
-    stage = Stage(name="joined", uid="joined-uid", job="jobs.x:joined", partitions=len(actions), max_parallelism=128, gate="joined")
-    decisions = tuple(Decision("joined", index, action, because(f"because {action}"), KEY) for index, action in enumerate(actions))
+    stage = Stage(
+        name="joined",
+        uid="joined-uid",
+        job="jobs.x:joined",
+        partitions=len(actions),
+        max_parallelism=128,
+        gate="joined",
+    )
+    decisions = tuple(
+        Decision("joined", index, action, because(f"because {action}"), KEY) for index, action in enumerate(actions)
+    )
     dag_run = SimpleNamespace(
         dag_id="pipe",
         run_id="manual",
         state=run_state,
         tasks=(DagTask("joined", "joined", run_state),),
-        request=SimpleNamespace(pipeline=Pipeline(name="pipe", file="pipe.yaml", stages=(stage,)), interval="day", run_id=RUN),
+        request=SimpleNamespace(
+            pipeline=Pipeline(name="pipe", file="pipe.yaml", stages=(stage,)), interval="day", run_id=RUN
+        ),
     )
     made = RunFacts(
         dag_run=dag_run,  # type: ignore[arg-type]
@@ -85,24 +96,54 @@ REUSE, RUN_IT, HEAL, BLOCKED = Action.REUSE, Action.RUN, Action.HEAL, Action.BLO
         pytest.param(BLOCKED, [record(0, PartitionState.BLOCKED)], [], "failed", CellState.BLOCKED, id="blocked"),
         pytest.param(RUN_IT, [record(0, PartitionState.RELEASED)], [], "failed", CellState.RELEASED, id="released"),
         pytest.param(RUN_IT, [], [AttemptState.RUNNING], "running", CellState.RUNNING, id="in the hands of an attempt"),
-        pytest.param(REUSE, [record(0)], [AttemptState.RUNNING], "running", CellState.CONSUMABLE, id="done by the running attempt"),
-        pytest.param(RUN_IT, [], [AttemptState.RUNNING], "failed", CellState.MISSING, id="an attempt that died without a word"),
+        pytest.param(
+            REUSE,
+            [record(0)],
+            [AttemptState.RUNNING],
+            "running",
+            CellState.CONSUMABLE,
+            id="done by the running attempt",
+        ),
+        pytest.param(
+            RUN_IT, [], [AttemptState.RUNNING], "failed", CellState.MISSING, id="an attempt that died without a word"
+        ),
         pytest.param(RUN_IT, [], [AttemptState.FAILED], "running", CellState.MISSING, id="between two attempts"),
-        pytest.param(RUN_IT, [], [AttemptState.RUNNING, AttemptState.FAILED], "running", CellState.MISSING, id="only the newest counts"),
+        pytest.param(
+            RUN_IT,
+            [],
+            [AttemptState.RUNNING, AttemptState.FAILED],
+            "running",
+            CellState.MISSING,
+            id="only the newest counts",
+        ),
     ],
 )
 def test_a_partition_is_shown_as_what_it_is_now(action, recorded, attempts, run_state, expected):
-    made = facts([action], recorded, run_state, attempts=tuple(attempt(epoch, state) for epoch, state in enumerate(attempts, 1)))
+    made = facts(
+        [action], recorded, run_state, attempts=tuple(attempt(epoch, state) for epoch, state in enumerate(attempts, 1))
+    )
     (cell,) = run_grid(made).stages[0].cells
     assert (cell.state, cell.action) == (expected, action)
 
 
+def test_an_attempt_that_waits_for_its_lease_has_nothing_in_hand():
+    waiting = replace(attempt(0, AttemptState.SCHEDULED), epoch=UNBEGUN)
+    (cell,) = run_grid(facts([RUN_IT], [], "running", attempts=(waiting,))).stages[0].cells
+    assert cell.state is CellState.MISSING
+
+
 def test_counts_and_headline_take_a_partition_that_runs_again_as_not_done():
     grid = run_grid(facts([REUSE, RUN_IT, RUN_IT], [record(0), record(1)]))
-    assert (grid.consumable, grid.partitions, grid.headline) == (1, 3, "Failed at joined: 1 of 3 partitions are consumable")
+    assert (grid.consumable, grid.partitions, grid.headline) == (
+        1,
+        3,
+        "Failed at joined: 1 of 3 partitions are consumable",
+    )
 
 
-@pytest.mark.parametrize(("state", "start"), [("running", "Running: "), ("queued", "Running: "), ("success", "Success: ")])
+@pytest.mark.parametrize(
+    ("state", "start"), [("running", "Running: "), ("queued", "Running: "), ("success", "Success: ")]
+)
 def test_the_headline_begins_with_what_happened(state, start):
     assert run_grid(facts([REUSE], [record(0)], state)).headline == f"{start}1 of 1 partitions are consumable"
 
@@ -119,9 +160,14 @@ def test_partitions_with_one_reason_are_one_group():
 
 
 def test_a_gate_failure_is_shown_while_its_partition_is_blocked():
-    said = tuple(GateResult(Cell("pipe", "joined-uid", "day"), index, "attempt", "joined", "rows > 0", False, "0", NOW) for index in (0, 1))
+    said = tuple(
+        GateResult(Cell("pipe", "joined-uid", "day"), index, "attempt", "joined", "rows > 0", False, "0", NOW)
+        for index in (0, 1)
+    )
     grid = run_grid(facts([BLOCKED, REUSE], [record(0, PartitionState.BLOCKED), record(1)], gate_failures=said))
-    assert [(failure.stage, failure.partition, failure.observed) for failure in grid.gate_failures] == [("joined", 0, "0")]
+    assert [(failure.stage, failure.partition, failure.observed) for failure in grid.gate_failures] == [
+        ("joined", 0, "0")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -140,12 +186,23 @@ def test_the_newest_attempt_of_a_region_says_what_went_wrong(newest, run_state, 
 
 
 def test_shares_of_a_region_are_shown_apart():
-    shares = (replace(attempt(1, AttemptState.FAILED, "it broke"), share="0-1"), replace(attempt(2, AttemptState.RUNNING), share="2-3"))
-    tasks = (DagTask("joined", "joined", "up_for_retry", 0, Share(0, 1)), DagTask("joined", "joined", "running", 1, Share(2, 3)))
+    shares = (
+        replace(attempt(1, AttemptState.FAILED, "it broke"), share="0-1"),
+        replace(attempt(2, AttemptState.RUNNING), share="2-3"),
+    )
+    tasks = (
+        DagTask("joined", "joined", "up_for_retry", 0, Share(0, 1)),
+        DagTask("joined", "joined", "running", 1, Share(2, 3)),
+    )
     made = facts([RUN_IT] * 4, [], "running", attempts=shares)
     made.dag_run.tasks = tasks  # type: ignore[misc]
     grid = run_grid(made)
-    assert [cell.state for cell in grid.stages[0].cells] == [CellState.MISSING, CellState.MISSING, CellState.RUNNING, CellState.RUNNING]
+    assert [cell.state for cell in grid.stages[0].cells] == [
+        CellState.MISSING,
+        CellState.MISSING,
+        CellState.RUNNING,
+        CellState.RUNNING,
+    ]
     assert [(line.region, line.failure) for line in grid.failures] == [("joined[0-1]", "it broke")]
     assert [line.region for line in grid.attempts] == ["joined[0-1]", "joined[2-3]"]
     assert grid.stages[0].task_state == "running"
@@ -187,11 +244,18 @@ def test_a_refused_resume_says_why_in_the_preview():
 
 def test_a_stage_without_stored_output_counts_nothing():
     made = facts([RUN_IT], [])
-    stage = made.dag_run.request.pipeline.stages[0].model_copy(update={"output": Output(type=OutputType.PIPELINED)})
-    pipeline = made.dag_run.request.pipeline.model_copy(update={"stages": (stage,)})
-    made.dag_run.request.pipeline = pipeline  # type: ignore[misc]
-    grid = run_grid(made)
+    grid = run_grid(replace(made, plan=replace(made.plan, unstored=frozenset({"joined"}))))
     assert (grid.stages[0].stored, grid.partitions) == (False, 0)
+
+
+def test_of_an_output_in_its_stored_form_what_nobody_needs_does_not_count():
+    grid = run_grid(facts([REUSE, REUSE, RUN_IT], [record(1)]))
+    assert [cell.state for cell in grid.stages[0].cells] == [
+        CellState.UNNEEDED,
+        CellState.CONSUMABLE,
+        CellState.MISSING,
+    ]
+    assert (grid.consumable, grid.partitions) == (1, 2)
 
 
 def test_a_skewed_partition_says_so() -> None:

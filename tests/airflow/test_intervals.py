@@ -51,7 +51,10 @@ def test_presets_mean_what_airflow_takes_them_for(airflow_home):
 
 def test_the_same_moment_in_another_time_zone_is_the_same_interval():
     elsewhere = START.astimezone(timezone(timedelta(hours=5, minutes=30)))
-    assert interval_of(**{**EVERYTHING, "asked": None, "partition_key": None, "data_interval_start": elsewhere}) == "2026-11-20"
+    assert (
+        interval_of(**{**EVERYTHING, "asked": None, "partition_key": None, "data_interval_start": elsewhere})
+        == "2026-11-20"
+    )
 
 
 def test_runs_of_two_dags_with_one_airflow_run_id_are_two_runs():

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 from tests.airflow.made_runs import make_dag_run
 
-from stagehold.plan.shares import Share
+from stagehold.model.share import Share
 
 pytestmark = pytest.mark.airflow
 
@@ -59,7 +59,9 @@ def instances(dag_id: str, run_id: str) -> dict[tuple[str, int], str | None]:
     from sqlalchemy import select
 
     with create_session() as session:
-        found = session.scalars(select(TaskInstance).where(TaskInstance.dag_id == dag_id, TaskInstance.run_id == run_id))
+        found = session.scalars(
+            select(TaskInstance).where(TaskInstance.dag_id == dag_id, TaskInstance.run_id == run_id)
+        )
         return {(one.task_id, one.map_index): one.state and str(one.state) for one in found}
 
 
@@ -68,7 +70,13 @@ def test_every_share_is_an_instance_of_one_mapped_task_and_readers_wait_for_all(
     from airflow.utils.session import create_session
 
     make_dag_run(mapped_dag, "manual__1", {})
-    assert set(instances(mapped_dag, "manual__1")) == {("first", 0), ("first", 1), ("first", 2), ("first", 3), ("second", -1)}
+    assert set(instances(mapped_dag, "manual__1")) == {
+        ("first", 0),
+        ("first", 1),
+        ("first", 2),
+        ("first", 3),
+        ("second", -1),
+    }
     with create_session() as session:
         dag = SerializedDagModel.get_dag(mapped_dag, session=session)
         assert dag is not None
@@ -102,7 +110,7 @@ def test_a_resume_clears_just_the_instances_whose_shares_have_something_to_run(m
 
     from stagehold.airflow import api as api_module
 
-    monkeypatch.setattr("stagehold.run.planning.missing_data", lambda records: frozenset())
+    monkeypatch.setattr("stagehold.run.planning.planning.missing_data", lambda records: frozenset())
     api_module._ledger.cache_clear()
     make_dag_run(mapped_dag, "manual__1", {"first": "failed", "second": "upstream_failed"})
     fill_ledger(mapped_dag, "manual__1", {"first": 5})

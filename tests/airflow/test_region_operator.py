@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
-import textwrap
-import time
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from unittest.mock import Mock
@@ -15,9 +9,9 @@ from unittest.mock import Mock
 import pytest
 
 from stagehold.errors import InputsNeverCame, LedgerUnavailable, SparkUnavailable, StageFailed, UnknownName
-from stagehold.model.spec import ScheduleMode
-from stagehold.plan.shares import Share
-from stagehold.run.region_task import RegionOutcome
+from stagehold.model.share import Share
+from stagehold.run.attempt.task import RegionOutcome
+from stagehold.spec.run_settings import ScheduleMode
 
 pytestmark = pytest.mark.airflow
 
@@ -27,26 +21,29 @@ DUE = datetime(2026, 11, 21, 2, tzinfo=UTC)
 @pytest.fixture
 def operator(airflow_home):
     from stagehold.airflow.region_operator import RegionOperator
-    from stagehold.model.spec_file import find_pipeline
     from stagehold.settings import load_settings
+    from stagehold.spec.loader import find_pipeline
 
-    pipeline = find_pipeline("shipping_priority", load_settings()).model_copy(update={"params": {"segment": "BUILDING", "limit": 10}})
+    pipeline = find_pipeline("shipping_priority", load_settings()).model_copy(
+        update={"params": {"segment": "BUILDING", "limit": 10}}
+    )
     return RegionOperator(task_id="orders", pipeline=pipeline, region="orders")
 
 
 @pytest.fixture
 def runner(monkeypatch):
     """Replaces the region runner; ``runner.error`` is what it raises."""
-    made = SimpleNamespace(ran=[], error=None)
+    made = SimpleNamespace(ran=[], waited=[], error=None)
 
-    def run(task, settings, progress):
+    def run(task, settings, progress, waiting):
         made.ran.append(task)
+        made.waited.append(waiting)
         progress("orders: run 3 of 16 partitions: never computed for this interval")
         if made.error:
             raise made.error
         return RegionOutcome(reused=13, computed=3, waves=1, seconds=1.23456, along=2)
 
-    monkeypatch.setattr("stagehold.run.region.run_region", run)
+    monkeypatch.setattr("stagehold.run.attempt.region.run_region", run)
     monkeypatch.setattr("stagehold.airflow.region_operator.die_with_parent", lambda: None)
     return made
 
@@ -69,9 +66,13 @@ def test_the_task_is_told_everything_about_the_run(operator, runner):
     operator.execute(context(restore_from_stage="customer", segment="MACHINERY"))
     (task,) = runner.ran
     assert task.region.name == "orders"
-    assert (task.run_id, task.interval, task.logical_date) == ("shipping_priority/scheduled__1", "2026-11-21", DUE)
-    assert (task.restore.stage, task.restore.life, task.launcher) == ("customer", DUE, "airflow")
-    assert task.params == {"segment": "MACHINERY", "limit": 10}
+    assert (task.request.run_id, task.request.interval, task.logical_date) == (
+        "shipping_priority/scheduled__1",
+        "2026-11-21",
+        DUE,
+    )
+    assert (task.request.restore.stage, task.request.restore.life, task.launcher) == ("customer", DUE, "airflow")
+    assert task.request.params == {"segment": "MACHINERY", "limit": 10}
 
 
 def test_a_task_is_given_what_masks_the_passwords_that_it_met(operator, runner, monkeypatch):
@@ -80,13 +81,13 @@ def test_a_task_is_given_what_masks_the_passwords_that_it_met(operator, runner, 
     monkeypatch.setenv("AIRFLOW_CONN_WAREHOUSE", "postgresql://bob:correct-horse@warehouse/sales")
     password = BaseHook.get_connection("warehouse").password
     operator.execute(context())
-    assert runner.ran[0].restore is None
+    assert runner.ran[0].request.restore is None
     assert runner.ran[0].redact(f"no login as bob:{password}@warehouse") == "no login as bob:***@warehouse"
 
 
 def test_an_interval_in_the_form_overrides_the_runs_own(operator, runner):
     operator.execute(context(interval="2026-11-01T02:00:00Z"))
-    assert runner.ran[0].interval == "2026-11-01"
+    assert runner.ran[0].request.interval == "2026-11-01"
     assert runner.ran[0].logical_date == datetime(2026, 11, 1, 2, tzinfo=UTC)
 
 
@@ -95,6 +96,15 @@ def test_an_interval_that_does_not_exist_ends_the_task_without_another_try(opera
 
     with pytest.raises(AirflowFailException, match="'2026-02-30' is no date from"):
         operator.execute(context(interval="2026-02-30"))
+    assert runner.ran == []
+
+
+@pytest.mark.parametrize("limit", [7.0, "7", None])
+def test_a_parameter_of_another_type_ends_the_task_without_another_try(operator, runner, limit):
+    from airflow.sdk.exceptions import AirflowFailException
+
+    with pytest.raises(AirflowFailException, match=r"Parameter limit is .*; allowed: a whole number"):
+        operator.execute(context(limit=limit))
     assert runner.ran == []
 
 
@@ -118,13 +128,19 @@ def test_a_task_of_an_eager_pipeline_waits_for_its_inputs_first(operator, runner
     from stagehold.airflow.region_operator import RegionOperator
 
     waited = []
-    monkeypatch.setattr("stagehold.run.inputs.await_inputs", lambda task, settings, progress: waited.append(task))
+
+    def wait(task, settings, progress):
+        waited.append(task)
+        return "the attempt that waited"
+
+    monkeypatch.setattr("stagehold.run.inputs.await_inputs", wait)
     operator.execute(context())
-    assert waited == []
+    assert (waited, runner.waited) == ([], [None])
     pipeline = operator._pipeline.model_copy(update={"schedule_mode": ScheduleMode.EAGER})
     eager = RegionOperator(task_id="orders", pipeline=pipeline, region="orders")
     eager.execute(context())
     assert waited == [runner.ran[-1]]
+    assert runner.waited[-1] == "the attempt that waited"
 
     def in_vain(task, settings, progress):
         raise InputsNeverCame("orders", {"customer": (3,)})
@@ -155,14 +171,17 @@ def test_an_error_comes_out_as_it_is_since_the_retry_policy_decides(operator, ru
 
 
 def test_a_ledger_that_is_away_for_a_while_is_tried_again_inside_the_task(operator, runner, monkeypatch):
-    monkeypatch.setattr("stagehold.run.unbegun.time.sleep", lambda seconds: waited.append(seconds) or setattr(runner, "error", None))
+    monkeypatch.setattr(
+        "stagehold.run.attempt.unbegun.time.sleep",
+        lambda seconds: waited.append(seconds) or setattr(runner, "error", None),
+    )
     waited, runner.error = [], LedgerUnavailable("sqlite://", "nobody answers")
     assert operator.execute(context())["computed"] == 3
     assert (waited, len(runner.ran)) == ([1], 2)
 
 
 def test_five_tries_of_a_ledger_that_stays_away_are_enough(operator, runner, monkeypatch):
-    monkeypatch.setattr("stagehold.run.unbegun.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("stagehold.run.attempt.unbegun.time.sleep", lambda seconds: None)
     runner.error = LedgerUnavailable("sqlite://", "nobody answers")
     with pytest.raises(LedgerUnavailable):
         operator.execute(context())
@@ -172,7 +191,7 @@ def test_five_tries_of_a_ledger_that_stays_away_are_enough(operator, runner, mon
 def test_a_kill_interrupts_the_work_and_ends_the_task_for_good(operator, runner, monkeypatch):
     from airflow.sdk.exceptions import AirflowTaskTerminated
 
-    monkeypatch.setattr("stagehold.run.region.run_region", lambda task, settings, progress: operator.on_kill())
+    monkeypatch.setattr("stagehold.run.attempt.region.run_region", lambda *asked: operator.on_kill())
     with pytest.raises(AirflowTaskTerminated, match="orders was cancelled"):
         operator.execute(context())
 
@@ -200,41 +219,17 @@ def test_a_region_that_does_not_exist_is_refused_when_the_dag_is_parsed(operator
         RegionOperator(task_id="x", pipeline=operator._pipeline, region="order")
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can kill a process with its parent")
-def test_the_process_dies_with_its_supervisor(airflow_home):
-    arm = "from stagehold.airflow.region_operator import die_with_parent; die_with_parent(); print('armed', flush=True)"
-    child = f"{arm}; import time; time.sleep(60)"
-    supervisor = textwrap.dedent(
-        f"""
-        import subprocess, sys
-        child = subprocess.Popen([sys.executable, "-c", {child!r}], stdout=subprocess.PIPE, text=True)
-        child.stdout.readline()
-        print(child.pid, flush=True)
-        child.wait()
-        """
-    )
-    with subprocess.Popen([sys.executable, "-c", supervisor], stdout=subprocess.PIPE, text=True) as parent:
-        pid = int(parent.stdout.readline())
-        parent.send_signal(signal.SIGKILL)
-        assert _gone(pid)
-
-
-def _gone(pid: int, seconds: float = 10.0) -> bool:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return True
-        time.sleep(0.05)
-    return False
-
-
-def test_the_trace_of_a_users_error_is_a_folded_group_of_the_log_and_its_text_is_what_is_raised(operator, runner, monkeypatch):
+def test_the_trace_of_a_users_error_is_a_folded_group_of_the_log_and_its_text_is_what_is_raised(
+    operator, runner, monkeypatch
+):
     lines = []
     monkeypatch.setattr(operator.log, "info", lambda text, *arguments: lines.append(text % arguments))
     failed = StageFailed(
-        stage="orders", partitions=[0, 1, 2, 5], problem="KeyError: 'x'", place="jobs/a.py:3, in orders", trace="one\n100 %"
+        stage="orders",
+        partitions=[0, 1, 2, 5],
+        problem="KeyError: 'x'",
+        place="jobs/a.py:3, in orders",
+        trace="one\n100 %",
     )
     failed.__cause__ = KeyError("x")
     runner.error = failed

@@ -1,4 +1,6 @@
-"""For which request a run of Airflow is restored: each trigger, each backfill, and never a retry, a clear or a resume."""
+"""For which request a run of Airflow is restored:
+each trigger, each backfill, and never a retry, a clear or a resume.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,14 @@ MADE = datetime(2026, 11, 20, 8, tzinfo=UTC)
 
 def a_run(**facts):
     """The fields of Airflow's record of a run that matter here."""
-    given = {"dag_id": PIPELINE, "run_id": "manual__1", "created_at": MADE, "run_after": MADE, "backfill_id": None, "start_date": MADE}
+    given = {
+        "dag_id": PIPELINE,
+        "run_id": "manual__1",
+        "created_at": MADE,
+        "run_after": MADE,
+        "backfill_id": None,
+        "start_date": MADE,
+    }
     return SimpleNamespace(**given | facts)
 
 
@@ -40,14 +49,18 @@ def test_a_clear_goes_on_with_the_request_and_a_backfill_or_a_new_run_asks_anew(
     first = identity_of()
     assert identity_of(start_date=MADE + timedelta(hours=1)) == first
     assert identity_of(start_date=None) == first
-    others = [identity_of(backfill_id=1), identity_of(backfill_id=2), identity_of(created_at=MADE + timedelta(seconds=1))]
+    others = [
+        identity_of(backfill_id=1),
+        identity_of(backfill_id=2),
+        identity_of(created_at=MADE + timedelta(seconds=1)),
+    ]
     assert len({first, *others}) == 4
     assert identity_of(backfill_id=2, start_date=MADE + timedelta(hours=1)) == others[1]
 
 
 def test_tasks_work_for_what_the_scheduler_noted_for_this_start_of_the_run(airflow_home, ledger):
     from stagehold.airflow.restores import asked_restore
-    from stagehold.run.restoring import restore_of_life
+    from stagehold.run.planning.restoring import restore_of_life
 
     run_id = f"{PIPELINE}/manual__1"
     noted = ledger.restores.ask(asked_restore(a_run(backfill_id=1), "orders"))
@@ -60,7 +73,7 @@ def test_tasks_work_for_what_the_scheduler_noted_for_this_start_of_the_run(airfl
 
 
 def test_what_the_scheduler_could_not_note_is_a_request_of_its_own_on_which_all_tasks_agree(airflow_home, ledger):
-    from stagehold.run.restoring import restore_of_life
+    from stagehold.run.planning.restoring import restore_of_life
 
     run_id = f"{PIPELINE}/manual__1"
     asked = {restore_of_life(run_id, "orders", MADE, ledger).identity for _ in range(3)}
@@ -70,7 +83,7 @@ def test_what_the_scheduler_could_not_note_is_a_request_of_its_own_on_which_all_
 
 def test_the_page_sees_the_request_of_the_tasks_before_while_and_after_they_work(airflow_home, ledger):
     from stagehold.airflow.restores import asked_restore, known_restore
-    from stagehold.run.restoring import restore_of_life
+    from stagehold.run.planning.restoring import restore_of_life
 
     asked = asked_restore(a_run(start_date=None), "orders")
     assert known_restore(a_run(start_date=None), "orders", ledger).identity == asked.identity

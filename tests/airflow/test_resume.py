@@ -7,10 +7,10 @@ import pytest
 from stagehold.airflow.resume import UNMAPPED, DagTask, tasks_to_clear
 from stagehold.errors import NothingToResume, RunStillActive
 from stagehold.model.compute_key import ComputeKey
-from stagehold.plan.reasons import because
-from stagehold.plan.regions import Region
-from stagehold.plan.resume import Action, Decision, ResumePlan
-from stagehold.plan.shares import shares
+from stagehold.plan.resume.decisions import Action, Decision, ResumePlan
+from stagehold.plan.resume.reasons import because
+from stagehold.plan.split.regions import Region
+from stagehold.plan.split.shares import shares
 
 KEY = ComputeKey("code", "settings", "environment", "params", "inputs")
 LETTERS = {"=": Action.REUSE, "?": Action.REUSE, "r": Action.RUN, "h": Action.HEAL, "b": Action.BLOCKED}
@@ -20,7 +20,8 @@ WORDS = {"s": "success", "f": "failed", "u": "upstream_failed", "-": None}
 def plan(**stages: str) -> ResumePlan:
     """One letter per partition.
 
-    ``B`` is a partition that waits for a blocked one and was never judged itself, ``?`` one that hinges on a healed one.
+    ``B`` is a partition that waits for a blocked one and was never judged itself, ``?`` one that hinges on a healed
+    one.
     """
     by_stage = {
         stage: tuple(
@@ -50,17 +51,27 @@ def cleared(states: str, decided: ResumePlan, others: str = "", run_state: str =
     ("states", "decided", "others", "expected"),
     [
         pytest.param("sfu", plan(a="==", b="=r", c="rr"), "", ["b", "c"], id="a stage failed half-way"),
-        pytest.param("sff", plan(a="==", b="==", c="=="), "", ["b", "c"], id="died after its last partition was recorded"),
+        pytest.param(
+            "sff", plan(a="==", b="==", c="=="), "", ["b", "c"], id="died after its last partition was recorded"
+        ),
         pytest.param("sfu", plan(a="=h", b="rr", c="rr"), "", ["a", "b", "c"], id="upstream data is gone"),
         pytest.param("ssf", plan(a="h=", b="==", c="=r"), "", ["a", "c"], id="a finished task between stays"),
         pytest.param(
-            "ssf", plan(a="h=", b="?=", c="=r"), "", ["a", "b", "c"], id="a finished task that hinges on healed data is asked again"
+            "ssf",
+            plan(a="h=", b="?=", c="=r"),
+            "",
+            ["a", "b", "c"],
+            id="a finished task that hinges on healed data is asked again",
         ),
         pytest.param("sss", plan(a="rr", b="rr", c="rr"), "", ["a", "b", "c"], id="code changed since"),
         pytest.param("sf-", plan(a="==", b="r=", c="rr"), "", ["b", "c"], id="never scheduled"),
-        pytest.param("sfu", plan(a="==", b="rb", c="BB"), "", ["b"], id="one partition can run, what waits for the gate stays"),
+        pytest.param(
+            "sfu", plan(a="==", b="rb", c="BB"), "", ["b"], id="one partition can run, what waits for the gate stays"
+        ),
         pytest.param("fsf", plan(a="=b", b="==", c="rr"), "", ["c"], id="a blocked branch stays, the other goes on"),
-        pytest.param("sfu", plan(a="==", b="=r", c="rr"), "su", ["b", "c", "other1"], id="other people's tasks of the DAG"),
+        pytest.param(
+            "sfu", plan(a="==", b="=r", c="rr"), "su", ["b", "c", "other1"], id="other people's tasks of the DAG"
+        ),
         pytest.param("sss", plan(a="==", b="==", c="=="), "f", ["other0"], id="only somebody else's task failed"),
     ],
 )
@@ -71,7 +82,9 @@ def test_a_resume_clears_the_least_that_ends_the_run(states, decided, others, ex
 def test_a_region_of_several_stages_is_one_task():
     decided = plan(a="==", b="=r")
     region = Region("a__b", ("a", "b"), ())
-    (task,) = tasks_to_clear("dag run", "failed", regions=[region], tasks=[DagTask("a__b", "a__b", "failed")], plan=decided)
+    (task,) = tasks_to_clear(
+        "dag run", "failed", regions=[region], tasks=[DagTask("a__b", "a__b", "failed")], plan=decided
+    )
     assert task.reason == "runs 1 of 4 partitions: because r"
 
 
@@ -80,7 +93,10 @@ def test_a_task_that_hinges_on_healed_data_says_so():
     regions = [Region("a", ("a",), ()), Region("b", ("b",), ())]
     tasks = [DagTask("a", "a", "failed"), DagTask("b", "b", "success")]
     found = tasks_to_clear("dag run", "failed", regions=regions, tasks=tasks, plan=decided)
-    assert [task.reason for task in found] == ["runs 1 of 2 partitions: because h", "may have to run 1 of 2 partitions: because ?"]
+    assert [task.reason for task in found] == [
+        "runs 1 of 2 partitions: because h",
+        "may have to run 1 of 2 partitions: because ?",
+    ]
 
 
 SHARES = shares(8, 4)
@@ -114,7 +130,9 @@ def test_of_a_mapped_task_only_the_shares_with_something_to_run_are_cleared(stat
 
 
 def test_a_share_is_named_with_its_partitions():
-    chosen = tasks_to_clear("dag run", "failed", regions=[Region("b", ("b",), ())], tasks=mapped("sfss"), plan=plan(b="==r====="))
+    chosen = tasks_to_clear(
+        "dag run", "failed", regions=[Region("b", ("b",), ())], tasks=mapped("sfss"), plan=plan(b="==r=====")
+    )
     assert [(task.name, task.reason) for task in chosen] == [("b[2-3]", "runs 1 of 2 partitions: because r")]
 
 
@@ -122,7 +140,9 @@ def test_tasks_without_a_region_in_the_pipeline_are_left_alone():
     decided = plan(a="r")
     regions = [Region("a", ("a",), ())]
     tasks = [DagTask("old", "a stage that was removed", "failed"), DagTask("a", "a", "failed")]
-    assert [task.task_id for task in tasks_to_clear("dag run", "failed", regions=regions, tasks=tasks, plan=decided)] == ["a"]
+    assert [
+        task.task_id for task in tasks_to_clear("dag run", "failed", regions=regions, tasks=tasks, plan=decided)
+    ] == ["a"]
 
 
 @pytest.mark.parametrize("state", ["running", "queued"])

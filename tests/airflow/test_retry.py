@@ -8,8 +8,8 @@ import pytest
 
 from stagehold.errors import LedgerUnavailable
 from stagehold.model.records import FailureClass
-from stagehold.plan.run_restarts import RestartDecision
-from stagehold.run.verdict import Verdict, attach
+from stagehold.plan.restart.replay import RestartDecision
+from stagehold.run.attempt.verdict import Verdict, attach
 
 pytestmark = pytest.mark.airflow
 
@@ -17,8 +17,8 @@ pytestmark = pytest.mark.airflow
 @pytest.fixture
 def ask(airflow_home):
     from stagehold.airflow.retry import StrategyRetryPolicy
-    from stagehold.model.spec_file import find_pipeline
     from stagehold.settings import load_settings
+    from stagehold.spec.loader import find_pipeline
 
     policy = StrategyRetryPolicy(find_pipeline("shipping_priority", load_settings()))
     return lambda error: policy.evaluate(error, try_number=1, max_tries=100)
@@ -36,14 +36,19 @@ def test_a_restart_waits_for_the_strategys_delay(ask):
     assert answer.reason == "environment failure (rule disk_full): restart 2 of the run"
 
 
-@pytest.mark.parametrize("decision", [RestartDecision(False, timedelta(0), "enough"), None], ids=["refused", "overtaken"])
+@pytest.mark.parametrize(
+    "decision", [RestartDecision(False, timedelta(0), "enough"), None], ids=["refused", "overtaken"]
+)
 def test_what_may_not_restart_fails_at_once(ask, decision):
     assert ask(failed(decision)).action.value == "fail"
 
 
 def test_a_failure_that_could_not_be_recorded_was_tried_often_enough_inside_its_task(ask):
     away = ask(LedgerUnavailable("sqlite://", "nobody answers"))
-    assert (away.action.value, away.reason) == ("fail", "environment failure (rule ledger_unavailable) that could not be recorded")
+    assert (away.action.value, away.reason) == (
+        "fail",
+        "environment failure (rule ledger_unavailable) that could not be recorded",
+    )
 
 
 def test_the_verdict_stands_below_the_error_wherever_it_is_printed():

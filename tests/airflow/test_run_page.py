@@ -42,14 +42,18 @@ def server(api):
 @pytest.fixture(scope="module")
 def browser():
     with sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-background-networking"])
+        chromium = driver.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-background-networking"]
+        )
         yield chromium
         chromium.close()
 
 
 @pytest.fixture
 def page(browser, server, bearer, request):
-    """A page whose user has the role of ``@pytest.mark.parametrize("page", [role], indirect=True)``, by default admin."""
+    """A page whose user has the role of ``@pytest.mark.parametrize("page", [role], indirect=True)``,
+    by default admin.
+    """
     token = bearer(getattr(request, "param", "admin"))["Authorization"].removeprefix("Bearer ")
     context = browser.new_context(viewport={"width": 1440, "height": 1000}, base_url=server)
     context.add_cookies([{"name": "_token", "value": token, "url": server}])
@@ -63,7 +67,9 @@ def open_run(page, half_done) -> None:
 
 def test_the_page_shows_what_is_consumable_and_what_went_wrong(page, half_done):
     open_run(page, half_done)
-    expect(page.get_by_test_id("headline")).to_have_text("Failed at orders_by_customer: 53 of 81 partitions are consumable")
+    expect(page.get_by_test_id("headline")).to_have_text(
+        "Failed at orders_by_customer: 53 of 81 partitions are consumable"
+    )
     expect(page.get_by_test_id("failure-orders_by_customer")).to_have_text(FAILURE)
     expect(page.get_by_test_id("cause-orders_by_customer")).to_have_text("recoverable failure, rule anything_else")
     expect(page.get_by_test_id("tally-orders_by_customer")).to_have_text("5 / 16")
@@ -75,7 +81,9 @@ def test_each_square_says_what_it_is_without_its_colour(page, half_done):
     open_run(page, half_done)
     done = page.get_by_role("button", name="orders_by_customer[4]: consumable")
     expect(done).to_have_attribute(
-        "title", "orders_by_customer[4]: consumable · consumable, and nothing it follows from changed · 104 rows · attempt epoch 1, wave 1"
+        "title",
+        "orders_by_customer[4]: consumable · consumable, and nothing it follows from changed · 104 rows · "
+        "attempt epoch 1, wave 1",
     )
     missing = page.get_by_role("button", name="orders_by_customer[5]: missing")
     assert done.inner_text() != missing.inner_text()

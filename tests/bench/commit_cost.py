@@ -1,4 +1,5 @@
-"""What it costs to commit a wave: staged and published by us, against an append by delta-spark with a transaction token.
+"""What it costs to commit a wave: staged and published by us, against an append by delta-spark with a transaction
+token.
 
 Prints medians and quartiles in seconds and ratios to the append, and writes results/commit_cost.json. The seconds mean
 something only on a machine that does nothing else; the ratios are steadier.
@@ -19,15 +20,15 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from stagehold.lake.commit.staged_committer import StagedCommitter
+from stagehold.lake.commit.staging import WaveFiles, stage_frame
+from stagehold.lake.commit.wave_commit import Claim, CommittedPartition, WaveCommit
 from stagehold.lake.location import TableLocation
 from stagehold.lake.measure import measure
-from stagehold.lake.staged_committer import StagedCommitter
-from stagehold.lake.staging import stage_frame
 from stagehold.lake.tables import ensure_table
-from stagehold.lake.wave_commit import Claim, CommittedPartition, WaveCommit
-from stagehold.run.server import spark_server
-from stagehold.run.sessions import open_session, release_session
 from stagehold.settings import Settings
+from stagehold.spark.server.server import spark_server
+from stagehold.spark.session.sessions import open_session, release_session
 
 RESULTS = Path(__file__).parent / "results" / "commit_cost.json"
 PARTITIONS = tuple(range(8))
@@ -68,12 +69,21 @@ def report(settings: Settings, session: str, folder: Path) -> None:
 
     for number in range(1, WARM_UP + REPETITIONS + 1):
         append = (
-            frame.write.format("delta").partitionBy("_partition").mode("append").option("txnAppId", "bench").option("txnVersion", number)
+            frame.write.format("delta")
+            .partitionBy("_partition")
+            .mode("append")
+            .option("txnAppId", "bench")
+            .option("txnVersion", number)
         )
         timed("append by delta-spark", lambda append=append: append.save(str(folder / "theirs")))
-        staged = timed("stage", lambda number=number: stage_frame(frame, ours, "attempt", number, PARTITIONS))
+        staged = timed(
+            "stage", lambda number=number: stage_frame(frame, WaveFiles(ours, "attempt", number, tuple(PARTITIONS)))
+        )
         metrics = timed("measure", lambda staged=staged: measure(spark, staged, frame.schema, PARTITIONS))
-        parts = tuple(CommittedPartition(one.partition, one.rows, one.fingerprint, "", staged.files[one.partition]) for one in metrics)
+        parts = tuple(
+            CommittedPartition(one.partition, one.rows, one.fingerprint, "", staged.files[one.partition])
+            for one in metrics
+        )
         timed(
             "publish",
             lambda number=number, parts=parts: StagedCommitter().publish(
@@ -89,9 +99,19 @@ def show(took: dict[str, list[float]]) -> None:
         sum(step) for step in zip(*(measured[name] for name in ("stage", "measure", "publish")), strict=True)
     ]
     base = statistics.median(measured["append by delta-spark"])
-    facts = {"machine": platform.platform(), "cores": os.cpu_count(), "load": os.getloadavg(), "python": platform.python_version()}
+    facts = {
+        "machine": platform.platform(),
+        "cores": os.cpu_count(),
+        "load": os.getloadavg(),
+        "python": platform.python_version(),
+    }
     facts |= {package: version(package) for package in ("pyspark", "delta-spark", "deltalake")}
-    shape = {"rows": ROWS, "partitions": len(PARTITIONS), "warm_up": WARM_UP, "at": datetime.now(UTC).isoformat(timespec="seconds")}
+    shape = {
+        "rows": ROWS,
+        "partitions": len(PARTITIONS),
+        "warm_up": WARM_UP,
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
     RESULTS.write_text(json.dumps(facts | shape | {"seconds": measured}, indent=2) + "\n")
     print(f"{ROWS} rows, {len(PARTITIONS)} partitions, {REPETITIONS} repetitions after {WARM_UP} to warm up")
     for name, seconds in measured.items():

@@ -1,7 +1,9 @@
-"""The sample pipeline as one PySpark job that somebody wrote by hand: the same functions, tables written by delta-spark.
+"""The sample pipeline as one PySpark job that somebody wrote by hand: the same functions, tables written by
+delta-spark.
 
-``python hand_written.py LAKE OUT RUNS`` prints the seconds of each of RUNS runs as JSON; the first one has a cold engine. Every
-table is cut into the 16 partitions that the pipeline has, as a job must that is to be repaired partition by partition.
+``python hand_written.py LAKE OUT RUNS`` prints the seconds of each of RUNS runs as JSON; the first one has a cold
+engine. Every table is cut into the 16 partitions that the pipeline has, as a job must that is to be repaired partition
+by partition.
 """
 
 from __future__ import annotations
@@ -17,8 +19,8 @@ from pyspark.sql import functions as F
 
 from jobs import tpch
 from stagehold import StageContext
-from stagehold.run.jars import jar_paths
 from stagehold.settings import load_settings
+from stagehold.spark.server.jars import jar_paths
 
 PARTITIONS = 16
 KEYS = {
@@ -77,7 +79,9 @@ def run_job(spark: SparkSession, lake: Path, out: Path) -> None:
         """Every stage writes its table and the next one reads it, as stages of a nightly job do."""
         path = str(out / name)
         if name in KEYS:
-            frame = frame.withColumn("_partition", F.pmod(F.crc32(F.col(KEYS[name]).cast("string").cast("binary")), F.lit(PARTITIONS)))
+            frame = frame.withColumn(
+                "_partition", F.pmod(F.crc32(F.col(KEYS[name]).cast("string").cast("binary")), F.lit(PARTITIONS))
+            )
             frame = frame.repartitionById(PARTITIONS, F.col("_partition").cast("int"))
             frame.write.format("delta").partitionBy("_partition").save(path)
             return spark.read.format("delta").load(path).drop("_partition")
@@ -88,7 +92,9 @@ def run_job(spark: SparkSession, lake: Path, out: Path) -> None:
     orders = kept("orders", tpch.orders(context, source=raw["orders"]))
     lineitem = kept("lineitem", tpch.lineitem(context, source=raw["lineitem"]))
     by_customer = kept("orders_by_customer", tpch.orders_by_customer(context, customer=customer, orders=orders))
-    priority = kept("shipping_priority", tpch.shipping_priority(context, orders_by_customer=by_customer, lineitem=lineitem))
+    priority = kept(
+        "shipping_priority", tpch.shipping_priority(context, orders_by_customer=by_customer, lineitem=lineitem)
+    )
     kept("top_orders", tpch.top_orders(context, shipping_priority=priority))
 
 

@@ -1,8 +1,8 @@
 """What it costs to go from one stage to the next: this pipeline against a chain of SparkSubmitOperator tasks.
 
-Ten small stages, so that nearly all time is hand-over, as two DAGs of one Airflow that run in turns. Both read and write Delta
-tables; the stages of both call the same functions. The Spark provider is fetched without its dependencies for the time of the
-measurement. ``python handover.py [PAIRS]`` writes results/handover.json.
+Ten small stages, so that nearly all time is hand-over, as two DAGs of one Airflow that run in turns. Both read and
+write Delta tables; the stages of both call the same functions. The Spark provider is fetched without its dependencies
+for the time of the measurement. ``python handover.py [PAIRS]`` writes results/handover.json.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from pathlib import Path
 
 from stagehold.local.airflow_client import AirflowClient
 from stagehold.local.control import start_supervisor, stop_supervisor
-from stagehold.run.jars import jar_paths
-from stagehold.run.java import java_home
 from stagehold.settings import Settings, load_settings
+from stagehold.spark.server.jars import jar_paths
+from stagehold.spark.server.java import java_home
 
 RESULTS = Path(__file__).parent / "results" / "handover.json"
 STAGES, PARTITIONS, ROWS = 10, 2, 10_000
@@ -78,7 +78,9 @@ def main() -> None:
     pairs = int(sys.argv[1]) if len(sys.argv) > 1 else 3
     with tempfile.TemporaryDirectory() as folder:
         settings = write_project(Path(folder))
-        os.environ["PYTHONPATH"] = os.pathsep.join([fetch_provider(Path(folder)), *filter(None, [os.environ.get("PYTHONPATH")])])
+        os.environ["PYTHONPATH"] = os.pathsep.join(
+            [fetch_provider(Path(folder)), *filter(None, [os.environ.get("PYTHONPATH")])]
+        )
         os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
         start_supervisor(settings, print)
         try:
@@ -90,7 +92,9 @@ def main() -> None:
 
 
 def measure(airflow: AirflowClient, pairs: int) -> dict[str, list[float]]:
-    airflow._send("POST", "/api/v2/connections", {"connection_id": "spark_here", "conn_type": "spark", "host": "local[2]"})
+    airflow._send(
+        "POST", "/api/v2/connections", {"connection_id": "spark_here", "conn_type": "spark", "host": "local[2]"}
+    )
     for dag in (OURS, THEIRS):
         airflow.await_dag(dag)
     seconds_of(airflow, OURS, "warm-up")
@@ -126,7 +130,12 @@ def write_project(folder: Path) -> Settings:
     settings = load_settings()
     (folder / "dags" / "submit_chain.py").write_text(chain(folder, settings))
     write_rows(folder / "home" / "lake" / "raw")
-    places = {"home": f"{folder}/home", "project": str(folder), "pipelines": f"{folder}/pipelines", "suites": f"{folder}/suites"}
+    places = {
+        "home": f"{folder}/home",
+        "project": str(folder),
+        "pipelines": f"{folder}/pipelines",
+        "suites": f"{folder}/suites",
+    }
     return Settings(**places, cache=settings.cache, spark_port=15115, airflow_port=18115)
 
 
@@ -169,25 +178,50 @@ def write_rows(raw: Path) -> None:
 
     raw.mkdir(parents=True)
     for part in range(PARTITIONS):
-        pq.write_table(pa.table({"id": pa.array(range(part * ROWS, (part + 1) * ROWS), pa.int64())}), raw / f"{part}.parquet")
+        pq.write_table(
+            pa.table({"id": pa.array(range(part * ROWS, (part + 1) * ROWS), pa.int64())}), raw / f"{part}.parquet"
+        )
 
 
 def fetch_provider(folder: Path) -> str:
     target = str(folder / "provider")
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", target, "apache-airflow-providers-apache-spark"]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--target",
+        target,
+        "apache-airflow-providers-apache-spark",
+    ]
     subprocess.run(command, check=True)
     return target
 
 
 def show(measured: dict[str, list[float]]) -> None:
     ratios = [theirs / ours for ours, theirs in zip(measured[OURS], measured[THEIRS], strict=True)]
-    facts = {"machine": platform.platform(), "cores": os.cpu_count(), "load": os.getloadavg(), "python": platform.python_version()}
+    facts = {
+        "machine": platform.platform(),
+        "cores": os.cpu_count(),
+        "load": os.getloadavg(),
+        "python": platform.python_version(),
+    }
     facts |= {package: version(package) for package in ("apache-airflow", "pyspark", "delta-spark", "deltalake")}
-    facts |= {"stages": STAGES, "partitions": PARTITIONS, "rows": ROWS * PARTITIONS, "at": datetime.now(UTC).isoformat(timespec="seconds")}
+    facts |= {
+        "stages": STAGES,
+        "partitions": PARTITIONS,
+        "rows": ROWS * PARTITIONS,
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
     RESULTS.write_text(json.dumps(facts | {"seconds": measured, "ratios": ratios}, indent=2) + "\n")
     for dag, seconds in measured.items():
         print(f"{dag:14} median {statistics.median(seconds):6.1f} s for {STAGES} stages")
-    print(f"{OURS} is {statistics.median(ratios):.1f} times cheaper ({', '.join(f'{ratio:.1f}' for ratio in sorted(ratios))})")
+    print(
+        f"{OURS} is {statistics.median(ratios):.1f} times cheaper "
+        f"({', '.join(f'{ratio:.1f}' for ratio in sorted(ratios))})"
+    )
 
 
 if __name__ == "__main__":

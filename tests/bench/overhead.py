@@ -1,10 +1,10 @@
 """A failure-free run of the sample against one PySpark job that writes the same tables, side by side.
 
-Cold: from the start of both processes, engines included. Second and fourth: later runs in the same processes, whose engines are
-warm; both are reported, since either side gets faster for some runs. The pipeline itself is not new: it has run once, so its waves
-are not small ones that find out how long partitions take; that first run is timed by itself. Prints the ratio of every pair and its
-median, says where the time of five warm runs went, and writes results/overhead.json.
-``python overhead.py [SCALE] [PAIRS]``; the defaults are 1 and 5.
+Cold: from the start of both processes, engines included. Second and fourth: later runs in the same processes, whose
+engines are warm; both are reported, since either side gets faster for some runs. The pipeline itself is not new: it has
+run once, so its waves are not small ones that find out how long partitions take; that first run is timed by itself.
+Prints the ratio of every pair and its median, says where the time of five warm runs went, and writes
+results/overhead.json. ``python overhead.py [SCALE] [PAIRS]``; the defaults are 1 and 5.
 """
 
 from __future__ import annotations
@@ -28,15 +28,17 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from stagehold.lake.staged_committer import StagedCommitter
+import yaml
+
+from stagehold.lake.commit.staged_committer import StagedCommitter
 from stagehold.ledger.engine import Database
 from stagehold.local.sample import make_sample
-from stagehold.model.spec_file import find_pipeline
-from stagehold.run import waves
 from stagehold.run.local_run import run_locally
-from stagehold.run.planning import RunRequest
-from stagehold.run.server import spark_server
+from stagehold.run.planning.planning import RunRequest
+from stagehold.run.stage.session import SparkStageSession
 from stagehold.settings import Settings, load_settings
+from stagehold.spark.server.server import spark_server
+from stagehold.spec.loader import find_pipeline
 
 RESULTS = Path(__file__).parent / "results" / "overhead.json"
 HAND_WRITTEN = Path(__file__).parent / "hand_written.py"
@@ -50,7 +52,9 @@ OUR_OWN = ("fingerprint and metrics", "ledger, reading", "ledger, writing")
 def main() -> None:
     scale, pairs = (float(sys.argv[1]) if len(sys.argv) > 1 else 1.0), (int(sys.argv[2]) if len(sys.argv) > 2 else 5)
     with tempfile.TemporaryDirectory() as folder:
-        settings = replace(load_settings(), home=f"{folder}/home", spark_port=15113, pipelines=pipelines_in(Path(folder)))
+        settings = replace(
+            load_settings(), home=f"{folder}/home", spark_port=15113, pipelines=pipelines_in(Path(folder))
+        )
         make_sample(Path(settings.lake_uri), scale)
         very_first = seconds_of(lambda: run_cold(settings, "very-first"))
         measured = [pair(settings, Path(folder), number) for number in range(pairs)]
@@ -61,8 +65,9 @@ def main() -> None:
 def pipelines_in(folder: Path) -> str:
     """The sample with waves of the usual length: its own are as short as can be, so that the demo can fail half-way."""
     (folder / "pipelines").mkdir()
-    text = (Path(load_settings().pipelines) / f"{PIPELINE}.yaml").read_text()
-    (folder / "pipelines" / f"{PIPELINE}.yaml").write_text(text.replace("interval: 100ms, ", ""))
+    declared = yaml.safe_load((Path(load_settings().pipelines) / f"{PIPELINE}.yaml").read_text())
+    del declared["checkpoint"]
+    (folder / "pipelines" / f"{PIPELINE}.yaml").write_text(yaml.safe_dump(declared))
     return f"{folder}/pipelines"
 
 
@@ -92,7 +97,9 @@ def run_warm(settings: Settings, interval: str) -> None:
 
 
 def environment(settings: Settings) -> dict[str, str]:
-    """Without what pyspark's client leaves behind in this process: with it, a job of its own would look for a server."""
+    """Without what pyspark's client leaves behind in this process:
+    with it, a job of its own would look for a server.
+    """
     ours = {name: text for name, text in os.environ.items() if not name.startswith("SPARK_")}
     return {**ours, **settings.environment, "PYTHONPATH": os.pathsep.join([settings.project, *sys.path])}
 
@@ -142,16 +149,18 @@ def timed(took: dict[str, float]) -> Iterator[None]:
         return counted
 
     steps = {
-        "compute and write": (waves, "stage_frame"),
-        "fingerprint and metrics": (waves, "measure"),
-        "gate": (waves, "judge"),
+        "compute and write": (SparkStageSession, "write"),
+        "fingerprint and metrics": (SparkStageSession, "measure"),
+        "gate": (SparkStageSession, "judge"),
         "publish": (StagedCommitter, "publish"),
     }
     with ExitStack() as patches:
         for name, (owner, step) in steps.items():
             patches.enter_context(mock.patch.object(owner, step, counting(name, getattr(owner, step))))
         for mode in ("reading", "writing"):
-            patches.enter_context(mock.patch.object(Database, mode, clocked(getattr(Database, mode), took, f"ledger, {mode}")))
+            patches.enter_context(
+                mock.patch.object(Database, mode, clocked(getattr(Database, mode), took, f"ledger, {mode}"))
+            )
         yield
 
 
@@ -159,7 +168,9 @@ busy = threading.local()
 
 
 def clocked(transaction: Callable[..., Any], took: dict[str, float], name: str) -> Callable[..., Any]:
-    """The same transaction; its time counts from before its connection to after its commit, once if others have joined it."""
+    """The same transaction; its time counts from before its connection to after its commit,
+    once if others have joined it.
+    """
 
     @contextmanager
     def counted(database: Database) -> Iterator[Any]:
@@ -177,14 +188,25 @@ def clocked(transaction: Callable[..., Any], took: dict[str, float], name: str) 
 
 def show(scale: float, very_first: float, measured: list[dict[str, float]], shares: list[dict[str, float]]) -> None:
     ratios = {kind: [one[f"ours {kind}"] / one[f"by hand {kind}"] for one in measured] for kind in (*WARM, "cold")}
-    facts = {"machine": platform.platform(), "cores": os.cpu_count(), "load": os.getloadavg(), "python": platform.python_version()}
+    facts = {
+        "machine": platform.platform(),
+        "cores": os.cpu_count(),
+        "load": os.getloadavg(),
+        "python": platform.python_version(),
+    }
     facts |= {package: version(package) for package in ("pyspark", "delta-spark", "deltalake")}
     facts |= {"scale": scale, "at": datetime.now(UTC).isoformat(timespec="seconds")}
     RESULTS.write_text(
-        json.dumps(facts | {"very first run": very_first, "seconds": measured, "ratios": ratios, "warm runs": shares}, indent=2) + "\n"
+        json.dumps(
+            facts | {"very first run": very_first, "seconds": measured, "ratios": ratios, "warm runs": shares}, indent=2
+        )
+        + "\n"
     )
     for name, found in ratios.items():
-        print(f"{name:6} ours / by hand: median {statistics.median(found):.2f}  ({', '.join(f'{ratio:.2f}' for ratio in sorted(found))})")
+        print(
+            f"{name:6} ours / by hand: median {statistics.median(found):.2f}  "
+            f"({', '.join(f'{ratio:.2f}' for ratio in sorted(found))})"
+        )
     for name in shares[0]:
         percent = [100 * run[name] / run["whole run"] for run in shares]
         print(f"{name:24} {spread([run[name] for run in shares], 's')}  {spread(percent, '%')}")

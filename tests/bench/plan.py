@@ -1,11 +1,12 @@
-"""How long planning takes: topology, regions, failover, release, scheduling and the resume plan of 10,000 and 100,000 partitions.
+"""How long planning takes: topology, regions, failover, release and the resume plan of 10,000 and 100,000
+partitions.
 
     python tests/bench/plan.py [--repetitions 7]
 
-Measured is processor time, so that other work on the machine does not count, with the garbage collector off as timeit has
-it: with it on, 100,000 partitions take up to two thirds longer. Every size runs in a process of its own, for its own peak
-memory. Prints a table, writes results/plan.json, and ends with 1 if a limit is missed: under 1 s for 10,000 partitions, at
-most 12 times that for 100,000.
+Measured is processor time, so that other work on the machine does not count, with the garbage collector off as timeit
+has it: with it on, 100,000 partitions take up to two thirds longer. Every size runs in a process of its own, for its
+own peak memory. Prints a table, writes results/plan.json, and ends with 1 if a limit is missed: under 1 s for 10,000
+partitions, at most 12 times that for 100,000.
 """
 
 from __future__ import annotations
@@ -31,15 +32,19 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1] / "include"))
 
 from stagehold.model.records import AttemptState, Cell, PartitionRecord, PartitionState  # noqa: E402
-from stagehold.model.spec import Exchange, Input, Output, OutputType, Pipeline, Source, Stage  # noqa: E402
-from stagehold.model.topology import Topology  # noqa: E402
-from stagehold.model.topology_build import pipeline_topology  # noqa: E402
-from stagehold.plan.failover import Failure, region_failover  # noqa: E402
-from stagehold.plan.failover import Situation as FailureSituation  # noqa: E402
-from stagehold.plan.partition_regions import PartitionRegions, partition_regions  # noqa: E402
-from stagehold.plan.release import releasable_partitions  # noqa: E402
-from stagehold.plan.resume import Action, Situation, StageFacts, resume_plan  # noqa: E402
-from stagehold.plan.scheduling import LazyRegionStrategy  # noqa: E402
+from stagehold.plan.resume.decisions import Action, Situation, StageFacts  # noqa: E402
+from stagehold.plan.resume.planner import resume_plan  # noqa: E402
+from stagehold.spec.pipeline import Exchange, Input, Output, OutputType, Pipeline, Stage  # noqa: E402
+from stagehold.spec.source import Source  # noqa: E402
+from stagehold.topology.build import pipeline_topology  # noqa: E402
+from stagehold.topology.failover import (  # noqa: E402
+    FailureSituation,
+    VertexFailure,
+    region_failover,
+)
+from stagehold.topology.partition_regions import PartitionRegions, partition_regions  # noqa: E402
+from stagehold.topology.release import releasable_partitions  # noqa: E402
+from stagehold.topology.topology import Topology  # noqa: E402
 
 SMALL, LARGE = 10_000, 100_000
 SECONDS_FOR_SMALL = 1.0
@@ -62,7 +67,9 @@ SHAPE: dict[str, tuple[dict[str, str], bool]] = {
 
 def pipeline_of(partitions: int) -> Pipeline:
     width = partitions // len(SHAPE)
-    return Pipeline(name="bench", file="bench.yaml", stages=tuple(_stage(name, width, *shape) for name, shape in SHAPE.items()))
+    return Pipeline(
+        name="bench", file="bench.yaml", stages=tuple(_stage(name, width, *shape) for name, shape in SHAPE.items())
+    )
 
 
 def _stage(name: str, width: int, inputs: dict[str, str], flows: bool) -> Stage:
@@ -78,9 +85,12 @@ def _stage(name: str, width: int, inputs: dict[str, str], flows: bool) -> Stage:
 
 
 def fresh_situation(pipeline: Pipeline) -> Situation:
-    splits = {stage.name: tuple(f"split {index}" for index in range(stage.partitions if stage.source else 0)) for stage in pipeline.stages}
+    splits = {
+        stage.name: tuple(f"split {index}" for index in range(stage.partitions if stage.source else 0))
+        for stage in pipeline.stages
+    }
     facts = {stage.name: StageFacts(code=stage.name, splits=splits[stage.name]) for stage in pipeline.stages}
-    return Situation(pipeline=pipeline, facts=facts, recorded={}, gone={}, environment="e", params="p", run_id="r")
+    return Situation(pipeline=pipeline, facts=facts, recorded={}, gone={}, environment="e", params="p")
 
 
 def recorded_situation(pipeline: Pipeline) -> Situation:
@@ -92,7 +102,7 @@ def recorded_situation(pipeline: Pipeline) -> Situation:
         records = tuple(_record(stage, decision.partition, str(decision.key)) for decision in decisions)
         situation = replace(situation, recorded={**situation.recorded, stage.name: records})
     gone = {"kept": frozenset({0}), "named": frozenset({0})}
-    return replace(situation, gone=gone, forced=frozenset({"shown"}), run_id="again")
+    return replace(situation, gone=gone, forced=frozenset({"shown"}))
 
 
 def _record(stage: Stage, partition: int, key: str) -> PartitionRecord:
@@ -134,17 +144,7 @@ def regions_of(pipeline: Pipeline) -> PartitionRegions:
 def everything_restarts(regions: PartitionRegions) -> int:
     """The dearest failover: the last stage fails and everything stored is gone."""
     situation = FailureSituation(regions, finished(regions.topology), available=lambda _: False)
-    return len(region_failover(situation, Failure(("shown:0",))).restarts)
-
-
-def everything_is_scheduled(regions: PartitionRegions) -> int:
-    """Start and finish every vertex, in the order in which they become ready."""
-    strategy = LazyRegionStrategy(regions)
-    waiting = list(strategy.start())
-    for batch in waiting:
-        for vertex in batch.vertices:
-            waiting.extend(strategy.state_changed(vertex, AttemptState.FINISHED))
-    return len(waiting)
+    return len(region_failover(situation, VertexFailure(("shown:0",))).restarts)
 
 
 def computed(situation: Situation) -> int:
@@ -157,7 +157,6 @@ CASES = (
     Case("regions", pipeline_topology, lambda topology: len(partition_regions(topology).regions)),
     Case("failover", regions_of, everything_restarts),
     Case("release", regions_of, lambda regions: len(releasable_partitions(regions, finished(regions.topology)))),
-    Case("schedule", regions_of, everything_is_scheduled),
     Case("resume, nothing recorded", fresh_situation, computed),
     Case("resume, data lost", recorded_situation, computed),
 )
@@ -167,7 +166,11 @@ def measure(partitions: int, repetitions: int) -> dict[str, Any]:
     """Seconds of every case and what it found, and the peak memory of this process."""
     pipeline = pipeline_of(partitions)
     measured = {case.name: _seconds(case, pipeline, repetitions) for case in CASES}
-    return {"partitions": partitions, "cases": measured, "peak_megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024}
+    return {
+        "partitions": partitions,
+        "cases": measured,
+        "peak_megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+    }
 
 
 def _seconds(case: Case, pipeline: Pipeline, repetitions: int) -> dict[str, Any]:
@@ -191,7 +194,12 @@ def measure_apart(partitions: int, repetitions: int) -> dict[str, Any]:
 
 def environment() -> dict[str, Any]:
     model = next(
-        (line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")), ""
+        (
+            line.split(":")[1].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if line.startswith("model name")
+        ),
+        "",
     )
     return {
         "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -233,7 +241,9 @@ def main() -> int:
     small, large = (measure_apart(partitions, options.repetitions) for partitions in (SMALL, LARGE))
     results = HERE / "results" / "plan.json"
     results.parent.mkdir(exist_ok=True)
-    results.write_text(json.dumps({**environment(), "repetitions": options.repetitions, "sizes": [small, large]}, indent=1) + "\n")
+    results.write_text(
+        json.dumps({**environment(), "repetitions": options.repetitions, "sizes": [small, large]}, indent=1) + "\n"
+    )
     return 0 if report(small, large) else 1
 
 

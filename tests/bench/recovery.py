@@ -1,8 +1,8 @@
 """What a resume costs after a kill at 90 % of the work, against doing all of it again.
 
-Eight stages of 16 partitions. The worker is killed (SIGKILL) in the last stage; then the same command is run again, and once
-for a new interval, which computes everything. Both are whole commands, from the start of Python to its end, on a warm server.
-``python recovery.py [ROWS] [PAIRS]`` writes results/recovery.json.
+Eight stages of 16 partitions. The worker is killed (SIGKILL) in the last stage; then the same command is run again, and
+once for a new interval, which computes everything. Both are whole commands, from the start of Python to its end, on a
+warm server. ``python recovery.py [ROWS] [PAIRS]`` writes results/recovery.json.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from pathlib import Path
 
 from stagehold.ledger.ledger import Ledger
 from stagehold.run.faults import FaultAction, Point, inject
-from stagehold.run.server import spark_server
 from stagehold.settings import Settings, load_settings
+from stagehold.spark.server.server import spark_server
 
 RESULTS = Path(__file__).parent / "results" / "recovery.json"
 STAGES, PARTITIONS = 8, 16
@@ -72,8 +72,16 @@ def write_project(folder: Path, rows: int) -> Settings:
     lines = ["pipeline: chain", "checkpoint: {interval: 1s}", "stages:", "  first:", "    job: chain_jobs:first"]
     lines += ['    source: {kind: parquet, path: "${lake}/raw/*.parquet", splits: 16}', "    output: {type: blocking}"]
     for before, name in pairwise(names):
-        exchange = f"{{exchange: keyed, key: id}}\n    partitions: {PARTITIONS}" if name in ("stage_3", "stage_6") else "forward"
-        inputs = f"    inputs:\n      {before}: {exchange}" if "keyed" in exchange else f"    inputs: {{{before}: {exchange}}}"
+        exchange = (
+            f"{{exchange: keyed, key: id}}\n    partitions: {PARTITIONS}"
+            if name in ("stage_3", "stage_6")
+            else "forward"
+        )
+        inputs = (
+            f"    inputs:\n      {before}: {exchange}"
+            if "keyed" in exchange
+            else f"    inputs: {{{before}: {exchange}}}"
+        )
         lines += [f"  {name}:", f"    job: chain_jobs:{name}", inputs, "    output: {type: blocking}"]
     (folder / "pipelines").mkdir()
     (folder / "pipelines" / "chain.yaml").write_text("\n".join(lines) + "\n")
@@ -83,7 +91,12 @@ def write_project(folder: Path, rows: int) -> Settings:
         ids = range(part * rows // PARTITIONS, (part + 1) * rows // PARTITIONS)
         pq.write_table(pa.table({"id": pa.array(ids, pa.int64())}), raw / f"{part:02}.parquet")
     settings = load_settings()
-    places = {"home": f"{folder}/home", "project": str(folder), "pipelines": f"{folder}/pipelines", "suites": f"{folder}/suites"}
+    places = {
+        "home": f"{folder}/home",
+        "project": str(folder),
+        "pipelines": f"{folder}/pipelines",
+        "suites": f"{folder}/suites",
+    }
     return Settings(**places, cache=settings.cache, spark_port=15117)
 
 
@@ -97,7 +110,12 @@ def pair(settings: Settings, number: int) -> dict[str, float]:
     if recorded(settings, interval) != STAGES * PARTITIONS:
         raise RuntimeError(f"{interval}: exit code {code}, {recorded(settings, interval)} partitions recorded")
     full = run(settings, f"full-{number}")[1]
-    found = {"done before the kill": done / (STAGES * PARTITIONS), "resume": resume, "full": full, "ratio": resume / full}
+    found = {
+        "done before the kill": done / (STAGES * PARTITIONS),
+        "resume": resume,
+        "full": full,
+        "ratio": resume / full,
+    }
     print({name: round(value, 3) for name, value in found.items()}, flush=True)
     return found
 
@@ -117,12 +135,25 @@ def recorded(settings: Settings, interval: str) -> int:
 
 
 def show(rows: int, measured: list[dict[str, float]]) -> None:
-    facts = {"machine": platform.platform(), "cores": os.cpu_count(), "load": os.getloadavg(), "python": platform.python_version()}
+    facts = {
+        "machine": platform.platform(),
+        "cores": os.cpu_count(),
+        "load": os.getloadavg(),
+        "python": platform.python_version(),
+    }
     facts |= {package: version(package) for package in ("pyspark", "delta-spark", "deltalake")}
-    facts |= {"rows": rows, "stages": STAGES, "partitions": PARTITIONS, "at": datetime.now(UTC).isoformat(timespec="seconds")}
+    facts |= {
+        "rows": rows,
+        "stages": STAGES,
+        "partitions": PARTITIONS,
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
     RESULTS.write_text(json.dumps(facts | {"seconds": measured}, indent=2) + "\n")
     ratios = [one["ratio"] for one in measured]
-    print(f"resume / full run: median {statistics.median(ratios):.3f}  ({', '.join(f'{ratio:.3f}' for ratio in sorted(ratios))})")
+    print(
+        f"resume / full run: median {statistics.median(ratios):.3f}  "
+        f"({', '.join(f'{ratio:.3f}' for ratio in sorted(ratios))})"
+    )
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
-"""Two drivers commit to one table in an object store whose PUT of a log entry takes half a second: how many commits are lost?
+"""Two drivers commit to one table in an object store whose PUT of a log entry takes half a second: how many commits are
+lost?
 
-Once with appends by delta-spark, each driver a Spark server of its own, and once with staged commits by delta-rs. Prints
-both counts and writes results/s3_commit_race.json. The number that delta-spark loses differs from run to run; that it
-loses some, and tells nobody, does not. Run it from the project's folder: `python -m tests.bench.s3_commit_race`.
+Once with appends by delta-spark, each driver a Spark server of its own, and once with staged commits by delta-rs.
+Prints both counts and writes results/s3_commit_race.json. The number that delta-spark loses differs from run to run;
+that it loses some, and tells nobody, does not. Run it from the project's folder: `python -m
+tests.bench.s3_commit_race`.
 """
 
 from __future__ import annotations
@@ -23,13 +25,13 @@ from pathlib import Path
 from uuid import uuid4
 
 import boto3
+from tests.lake.commit.racers import race
 from tests.lake.paper_table import PaperTable
-from tests.lake.racers import race
 from tests.lake.slow_store import slow_store
 
-from stagehold.run.server import spark_server
-from stagehold.run.sessions import open_session, release_session
 from stagehold.settings import Settings
+from stagehold.spark.server.server import spark_server
+from stagehold.spark.session.sessions import open_session, release_session
 
 RESULTS = Path(__file__).parent / "results" / "s3_commit_race.json"
 SECONDS = 0.5
@@ -41,7 +43,12 @@ BUCKET = "race"
 def main() -> None:
     with object_store():
         found = {"delta-spark": by_delta_spark(), "staged": by_delta_rs()}
-    facts = {"machine": platform.platform(), "cores": os.cpu_count(), "load": os.getloadavg(), "python": platform.python_version()}
+    facts = {
+        "machine": platform.platform(),
+        "cores": os.cpu_count(),
+        "load": os.getloadavg(),
+        "python": platform.python_version(),
+    }
     facts |= {package: version(package) for package in ("pyspark", "delta-spark", "deltalake", "moto")}
     shape = {
         "drivers": DRIVERS,
@@ -51,7 +58,10 @@ def main() -> None:
     }
     RESULTS.write_text(json.dumps(facts | shape | {"commits": found}, indent=2) + "\n")
     for name, counts in found.items():
-        print(f"{name:12} {counts['claimed']} commits were said to have landed, {counts['present']} are there: {counts['lost']} lost")
+        print(
+            f"{name:12} {counts['claimed']} commits were said to have landed, {counts['present']} are there: "
+            f"{counts['lost']} lost"
+        )
 
 
 @contextmanager
@@ -63,7 +73,12 @@ def object_store() -> Iterator[None]:
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     endpoint = "http://{}:{}".format(*server.get_host_and_port())
-    keys = {"AWS_ACCESS_KEY_ID": "tester", "AWS_SECRET_ACCESS_KEY": "tester", "AWS_REGION": "us-east-1", "AWS_DEFAULT_REGION": "us-east-1"}
+    keys = {
+        "AWS_ACCESS_KEY_ID": "tester",
+        "AWS_SECRET_ACCESS_KEY": "tester",
+        "AWS_REGION": "us-east-1",
+        "AWS_DEFAULT_REGION": "us-east-1",
+    }
     with slow_store(endpoint, SECONDS) as slow:
         os.environ.update(keys | {"AWS_ENDPOINT_URL": slow})
         boto3.client("s3").create_bucket(Bucket=BUCKET)
@@ -75,7 +90,9 @@ def by_delta_spark() -> dict[str, int]:
     table = PaperTable.own(f"s3://{BUCKET}/{uuid4()}")
     context = get_context("spawn")
     barrier, answers = context.Barrier(DRIVERS), context.Queue()
-    drivers = [context.Process(target=append, args=(table.location.uri, number, barrier, answers)) for number in range(DRIVERS)]
+    drivers = [
+        context.Process(target=append, args=(table.location.uri, number, barrier, answers)) for number in range(DRIVERS)
+    ]
     for driver in drivers:
         driver.start()
     claimed = sum(answers.get(timeout=600) for _ in drivers)
@@ -94,7 +111,9 @@ def append(uri: str, number: int, barrier: Barrier, answers: Queue[int]) -> None
             claimed = 0
             barrier.wait(timeout=300)
             for commit in range(COMMITS):
-                frame = spark.createDataFrame([(f"driver {number}", commit, number)], "name string, amount bigint, _partition int")
+                frame = spark.createDataFrame(
+                    [(f"driver {number}", commit, number)], "name string, amount bigint, _partition int"
+                )
                 frame.write.format("delta").mode("append").save(uri.replace("s3://", "s3a://"))
                 claimed += 1
             release_session(settings, session)
@@ -105,7 +124,8 @@ def by_delta_rs() -> dict[str, int]:
     first = PaperTable.published(f"s3://{BUCKET}/{uuid4()}")
     said = race(first, first.on("2026-11-21"), waves=COMMITS)
     claimed = sum(answer.startswith("published") for answers in said.values() for answer in answers)
-    present = sum(1 for _, partition, *_ in first.seen() if partition)  # every wave has one of its own beside the one that all replace
+    # every wave has one of its own beside the one that all replace
+    present = sum(1 for _, partition, *_ in first.seen() if partition)
     return counted(claimed, present)
 
 

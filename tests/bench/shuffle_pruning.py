@@ -1,9 +1,8 @@
 """What a keyed reader's wave reads of its producers, and what the order that makes it so costs them.
 
-Bytes are those that the Spark server's process reads while a wave is computed into nothing. Eight waves are compared with
-one wave over everything.
-Seconds are ratios of pairs that ran one right after the other. ``python shuffle_pruning.py [SCALE] [PAIRS]``; the defaults
-are 1 and 5. Writes results/shuffle_pruning.json.
+Bytes are those that the Spark server's process reads while a wave is computed into nothing. Eight waves are compared
+with one wave over everything. Seconds are ratios of pairs that ran one right after the other. ``python
+shuffle_pruning.py [SCALE] [PAIRS]``; the defaults are 1 and 5. Writes results/shuffle_pruning.json.
 """
 
 from __future__ import annotations
@@ -26,20 +25,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from stagehold.lake.commit.staging import WaveFiles, stage_frame
 from stagehold.lake.location import TableLocation
-from stagehold.lake.staging import stage_frame
 from stagehold.ledger.ledger import Ledger
 from stagehold.local.sample import make_sample
 from stagehold.model.context import StageContext, stage
-from stagehold.model.spec import Input, Pipeline, Stage
-from stagehold.model.spec_file import find_pipeline
-from stagehold.run.frames import FrameBuilder
-from stagehold.run.intermediates import Intermediates
 from stagehold.run.local_run import run_locally
-from stagehold.run.planning import RunRequest, plan_run, sources_of
-from stagehold.run.server import running_server, spark_server
-from stagehold.run.sessions import open_session, release_session
+from stagehold.run.planning.planning import RunRequest, plan_run, sources_of
+from stagehold.run.stage.frames import FrameBuilder
+from stagehold.run.stage.inputs import Reading
+from stagehold.run.stage.intermediates import Intermediates
 from stagehold.settings import Settings, load_settings
+from stagehold.spark.server.server import running_server, spark_server
+from stagehold.spark.session.sessions import open_session, release_session
+from stagehold.spec.loader import find_pipeline
+from stagehold.spec.pipeline import Input, Pipeline, Stage
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -79,7 +79,9 @@ def bench(settings: Settings, request: RunRequest) -> Iterator[Bench]:
     spark = open_session(settings, session)
     with Ledger.open(settings.ledger_url) as ledger:
         plan, sources = plan_run(request, ledger, settings), sources_of(request, ledger, settings)
-    frames = FrameBuilder(spark, request.pipeline, plan.by_stage, sources, context, settings.project, Intermediates())
+    frames = FrameBuilder(
+        spark, Reading(request.pipeline, plan.by_stage, sources, context, settings.project), Intermediates()
+    )
     server = running_server(settings)
     assert server is not None
     try:
@@ -101,11 +103,15 @@ class Bench:
     folder: Path
 
     def bytes_read(self) -> dict[str, dict[str, int]]:
-        """Bytes by reader and input, and of all: what is recorded, what one wave over all reads, and the sum of what eight read."""
+        """Bytes by reader and input, and of all:
+        what is recorded, what one wave over all reads, and the sum of what eight read.
+        """
         readers = [(self.pipeline.stage(name), edge) for name in READERS for edge in self.pipeline.stage(name).inputs]
         alone = {"name": "reader", "job": PASS_ON}
         found = {
-            f"{reader.name} reads {edge.stage}": self._bytes_of(reader.model_copy(update={**alone, "inputs": (edge,), "key": edge.key}))
+            f"{reader.name} reads {edge.stage}": self._bytes_of(
+                reader.model_copy(update={**alone, "inputs": (edge,), "key": edge.key})
+            )
             for reader, edge in readers
         }
         kinds = next(iter(found.values()))
@@ -116,7 +122,9 @@ class Bench:
         bounds = [index * len(everything) // WAVES for index in range(WAVES + 1)]
         self._read(reader, everything)  # so that classes are loaded
         return {
-            "recorded": sum(decision.record.bytes for decision in self.frames.decisions[reader.inputs[0].stage] if decision.record),
+            "recorded": sum(
+                decision.record.bytes for decision in self.frames.decisions[reader.inputs[0].stage] if decision.record
+            ),
             "one wave": self._read(reader, everything),
             f"{WAVES} waves": sum(self._read(reader, everything[first:last]) for first, last in pairwise(bounds)),
         }
@@ -127,7 +135,9 @@ class Bench:
         return read_by(self.server) - before
 
     def seconds(self, pairs: int) -> dict[str, list[float]]:
-        """Ratios of pairs of writes: of the largest producer, and of a stage that passes it on partition by partition."""
+        """Ratios of pairs of writes: of the largest producer,
+        and of a stage that passes it on partition by partition.
+        """
         producer = self.pipeline.stage(PRODUCER)
         everything = tuple(range(producer.partitions))
         groups, produced = self.frames.group_columns(producer), self.frames.output(producer, everything)
@@ -145,7 +155,7 @@ class Bench:
 
     def _write(self, frame: DataFrame, partitions: tuple[int, ...], sort_by: Sequence[str]) -> None:
         location = TableLocation("bench", str(self.folder / "written"), "bench", None)
-        stage_frame(frame, location, "attempt", 1, partitions, sort_by, arranged=True)
+        stage_frame(frame, WaveFiles(location, "attempt", 1, partitions, sort_by, arranged=True))
         shutil.rmtree(location.uri)
 
 
@@ -172,7 +182,12 @@ def read_by(process: int) -> int:
 
 
 def show(scale: float, read: dict[str, dict[str, int]], seconds: dict[str, list[float]]) -> None:
-    facts = {"machine": platform.platform(), "cores": os.cpu_count(), "load": os.getloadavg(), "python": platform.python_version()}
+    facts = {
+        "machine": platform.platform(),
+        "cores": os.cpu_count(),
+        "load": os.getloadavg(),
+        "python": platform.python_version(),
+    }
     facts |= {package: version(package) for package in ("pyspark", "delta-spark", "deltalake")}
     shape = {"scale": scale, "at": datetime.now(UTC).isoformat(timespec="seconds")}
     RESULTS.write_text(json.dumps(facts | shape | {"bytes": read, "ratios": seconds}, indent=2) + "\n")
@@ -181,7 +196,10 @@ def show(scale: float, read: dict[str, dict[str, int]], seconds: dict[str, list[
         megabytes = ", ".join(f"{name} {size / 1e6:.1f} MB" for name, size in found.items())
         print(f"{reader:20} {megabytes}: {WAVES} waves read {ratio:.2f} x one wave")
     for name, found in seconds.items():
-        print(f"{name:36} {statistics.median(found):.2f} (from {min(found):.2f} to {max(found):.2f} in {len(found)} pairs)")
+        print(
+            f"{name:36} {statistics.median(found):.2f} (from {min(found):.2f} to {max(found):.2f} in {len(found)} "
+            "pairs)"
+        )
 
 
 if __name__ == "__main__":

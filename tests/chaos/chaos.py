@@ -30,7 +30,7 @@ from tests.metamorphic.generate import generate_runnable
 from tests.run.lake_watch import LakeWatch
 from tests.run.workbench import Workbench
 
-from stagehold.run.server import spark_server
+from stagehold.spark.server.server import spark_server
 
 RESULTS = Path(__file__).with_name("results") / "chaos.json"
 
@@ -56,7 +56,8 @@ def main() -> int:
             outcomes.append(outcome)
             print(_line(outcome), flush=True)
             if asked.results:
-                _write(Path(asked.results), asked.seed, outcomes)  # every time, so that what was found stays when somebody ends it
+                # every time, so that what was found stays when somebody ends it
+                _write(Path(asked.results), asked.seed, outcomes)
     return report(asked.seed, outcomes)
 
 
@@ -84,10 +85,14 @@ def chaos(folder: Path, seed: int, numbers: list[int]) -> Iterator[Outcome]:
 def report(seed: int, outcomes: list[Outcome]) -> int:
     """Print what happened how often; 1 if anything was wrong."""
     counts = sum((Counter(outcome.counts) for outcome in outcomes), Counter())
-    print(f"{len(outcomes)} runs, seed {seed}: {', '.join(f'{kind} {count}' for kind, count in sorted(counts.items()))}")
+    print(
+        f"{len(outcomes)} runs, seed {seed}: {', '.join(f'{kind} {count}' for kind, count in sorted(counts.items()))}"
+    )
     wrong = [outcome for outcome in outcomes if outcome.violation]
     for outcome in wrong:
-        print(f"VIOLATION in run {outcome.number} after step {len(outcome.steps)}:\n{outcome.violation}", file=sys.stderr)
+        print(
+            f"VIOLATION in run {outcome.number} after step {len(outcome.steps)}:\n{outcome.violation}", file=sys.stderr
+        )
         print(f"Again: python -m tests.chaos.chaos --seed {seed} --only {outcome.number}", file=sys.stderr)
     return 1 if wrong else 0
 
@@ -100,7 +105,9 @@ def _run(bench: Workbench, seed: int, number: int) -> Outcome:
         turmoil.run()
     except Exception:  # noqa: BLE001 - whatever is wrong is told with the seed
         violation = traceback.format_exc()
-    return Outcome(number, subject.name, round(time.monotonic() - started, 1), dict(turmoil.counts), turmoil.steps, violation)
+    return Outcome(
+        number, subject.name, round(time.monotonic() - started, 1), dict(turmoil.counts), turmoil.steps, violation
+    )
 
 
 def _subject(bench: Workbench, seed: int, number: int) -> Subject:
@@ -116,7 +123,12 @@ def _line(outcome: Outcome) -> str:
 
 
 def _write(path: Path, seed: int, outcomes: list[Outcome]) -> None:
-    facts = {"seed": seed, "at": datetime.now(UTC).isoformat(timespec="seconds"), "machine": platform.platform(), "cores": os.cpu_count()}
+    facts = {
+        "seed": seed,
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": platform.platform(),
+        "cores": os.cpu_count(),
+    }
     facts |= {"load": os.getloadavg(), "python": platform.python_version()}
     facts |= {package: version(package) for package in ("pyspark", "delta-spark", "deltalake")}
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -126,7 +138,9 @@ def _write(path: Path, seed: int, outcomes: list[Outcome]) -> None:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=50)
-    parser.add_argument("--first", type=int, default=1, help="go on with this run; the results of those before it are kept")
+    parser.add_argument(
+        "--first", type=int, default=1, help="go on with this run; the results of those before it are kept"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", type=int, help="the number of one run to do again")
     parser.add_argument("--results", default=str(RESULTS), help="where the raw data goes; an empty text for nowhere")

@@ -21,9 +21,9 @@ from tests.metamorphic.case import Case, Variant
 from tests.metamorphic.laboratory import right_rows
 from tests.run.workbench import FILES, ROWS, Workbench
 
-from stagehold.model.spec import Pipeline
-from stagehold.model.spec_file import find_pipeline
-from stagehold.plan.regions import stage_regions
+from stagehold.plan.split.regions import stage_regions
+from stagehold.spec.loader import find_pipeline
+from stagehold.spec.pipeline import Pipeline
 
 SPOILT = -7_000_000  # divisible by 7, and so much that no other numbers of its colour make up for it
 TABLE = "marts.{}"
@@ -115,7 +115,10 @@ class Toy(Subject):
 
     def compare(self, interval: str) -> str:
         source = Path(self.bench.settings.lake_uri, "raw", "numbers", "*.parquet")
-        right = duckdb.sql(f"select number % 7 colour, cast(sum(2 * number) as bigint) total, count(*) numbers from '{source}' group by 1")
+        right = duckdb.sql(
+            "select number % 7 colour, cast(sum(2 * number) as bigint) total, count(*) numbers from "
+            f"'{source}' group by 1"
+        )
         names = ("colour", "total", "numbers")
         return difference(multiset(self.rows(interval), names), multiset(right.to_arrow_table(), names))
 

@@ -15,7 +15,7 @@ from tests.run.lake_watch import LakeWatch
 from tests.run.zygote import Command
 
 from stagehold.run.faults import FaultAction, Point, inject
-from stagehold.run.server import running_server, start_server, stop_server
+from stagehold.spark.server.server import running_server, start_server, stop_server
 
 SECONDS = 300
 TRIES = 4
@@ -39,7 +39,8 @@ class Turmoil:
     finished: bool = False
 
     def run(self, most: int = 4) -> None:
-        """Do some things to the interval, then let it come to its end and compare with what DuckDB makes of the sources.
+        """Do some things to the interval, then let it come to its end and compare with what DuckDB makes of the
+        sources.
 
         :raises AssertionError: when something was lost, repeated, mixed or shown.
         """
@@ -106,7 +107,9 @@ class Turmoil:
         self._tell("server", f"{place}, the worker ended with {code}", hit=frozen)
 
     def begin_two(self) -> None:
-        """Two attempts at once, of one run, which take the region from each other, or of two, of which one waits for the other."""
+        """Two attempts at once, of one run, which take the region from each other, or of two,
+        of which one waits for the other.
+        """
         self._renew_input()
         runs = self.random.choice((("r", "r"), ("r", "other")))
         workers = [self._start(run) for run in runs]
@@ -129,10 +132,14 @@ class Turmoil:
         self._tell("log", lost or "is one file", hit=lost is not None)
 
     def delete(self) -> None:
-        """Somebody else deletes rows that were published. The next run says so and leaves that as it is, until it is told to heal."""
+        """Somebody else deletes rows that were published.
+        The next run says so and leaves that as it is, until it is told to heal.
+        """
         partitions = [partition for stage, partition in self.watch.consumable if stage == self.subject.last]
         before = self.subject.rows(self.watch.interval).num_rows
-        version = self.watch.change_as_somebody_else(self.subject.last, f"_partition = {self.random.choice(sorted(partitions))}")
+        version = self.watch.change_as_somebody_else(
+            self.subject.last, f"_partition = {self.random.choice(sorted(partitions))}"
+        )
         left = self.subject.rows(self.watch.interval).num_rows
         self._tell("delete", f"{before - left} rows by commit {version}", hit=left < before)
         if left == before:
@@ -142,7 +149,9 @@ class Turmoil:
         code = self._wait(worker)
         assert code == 1, f"what somebody deleted held nothing up: the run ended with {code}"
         assert f"removed by commit {version} (DELETE)" in worker.err(), worker.err()
-        assert self.subject.rows(self.watch.interval).num_rows == left, "what somebody deleted is back, though nobody asked"
+        assert self.subject.rows(self.watch.interval).num_rows == left, (
+            "what somebody deleted is back, though nobody asked"
+        )
         self.subject.declare("heal")
 
     def spoil(self) -> None:
@@ -190,7 +199,15 @@ class Turmoil:
         shutil.rmtree(self.subject.bench.settings.home_path / "faults", ignore_errors=True)
 
     def _start(self, run: str = "r") -> Command:
-        words = ("run", self.subject.name, "--interval", self.watch.interval, "--run-id", f"{run}/{self.watch.interval}", "--json")
+        words = (
+            "run",
+            self.subject.name,
+            "--interval",
+            self.watch.interval,
+            "--run-id",
+            f"{run}/{self.watch.interval}",
+            "--json",
+        )
         return self.subject.bench.command(*words)
 
     def _wait(self, worker: Command) -> int:

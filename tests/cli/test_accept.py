@@ -16,13 +16,16 @@ PIPELINE = "shipping_priority"
 
 
 @pytest.fixture
-def ledger(tmp_path, monkeypatch):
+def ledger(tmp_path, ledger_file, monkeypatch):
     """Two intervals of one stage, made by code that is not the present one."""
     monkeypatch.setenv("STAGEHOLD_HOME", str(tmp_path))
-    with Ledger.open(f"sqlite:///{tmp_path / 'ledger.db'}") as opened:
+    with Ledger.open(f"sqlite:///{ledger_file}") as opened:
         lease = opened.leases.acquire("lease", "me", 60)
         for interval, code in (("2024-01-01", "old"), ("2024-01-02", "older")):
-            made = replace(record(0, cell=Cell(PIPELINE, "orders", interval)), compute_key=str(ComputeKey(code, "s", "e", "p", "i")))
+            made = replace(
+                record(0, cell=Cell(PIPELINE, "orders", interval)),
+                compute_key=str(ComputeKey(code, "s", "e", "p", "i")),
+            )
             opened.partitions.record([made], lease)
         yield opened
 
@@ -50,7 +53,10 @@ def test_accepting_for_one_interval_records_who_why_and_from_which_code_to_which
 def test_without_an_interval_all_recorded_code_is_accepted_by_the_user_of_the_machine(ledger, monkeypatch):
     monkeypatch.setenv("LOGNAME", "bob")
     shown = json.loads(invoke("orders", "--reason", "renamed a variable", "--json"))["acceptances"]
-    assert [(one["recorded_code"], one["interval"], one["accepted_by"]) for one in shown] == [("old", None, "bob"), ("older", None, "bob")]
+    assert [(one["recorded_code"], one["interval"], one["accepted_by"]) for one in shown] == [
+        ("old", None, "bob"),
+        ("older", None, "bob"),
+    ]
     assert len({one["accepted_code"] for one in shown}) == 1
     assert "no consumable data is of code that does not count already" in refused("orders", "--reason", "again")
 

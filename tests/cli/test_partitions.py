@@ -14,9 +14,9 @@ DECLARED = "shipping_priority"
 
 
 @pytest.fixture
-def ledger(tmp_path, monkeypatch):
+def ledger(tmp_path, ledger_file, monkeypatch):
     monkeypatch.setenv("STAGEHOLD_HOME", str(tmp_path))
-    with Ledger.open(f"sqlite:///{tmp_path / 'ledger.db'}") as opened:
+    with Ledger.open(f"sqlite:///{ledger_file}") as opened:
         yield opened
 
 
@@ -39,7 +39,9 @@ def invoke(*arguments: str) -> str:
 
 
 def found(*arguments: str) -> list[tuple[str, int, str]]:
-    return [(one["stage"], one["partition"], one["state"]) for one in json.loads(invoke(*arguments, "--json"))["partitions"]]
+    return [
+        (one["stage"], one["partition"], one["state"]) for one in json.loads(invoke(*arguments, "--json"))["partitions"]
+    ]
 
 
 def test_the_newest_runs_interval_is_shown_by_stage_and_partition(recorded):
@@ -64,7 +66,10 @@ def test_one_stage_can_be_asked_for(recorded):
     ("arguments", "hint"),
     [
         ((DECLARED,), f"{DECLARED} has not run yet. `stagehold run {DECLARED}` runs it."),
-        ((DECLARED, "--interval", "x"), f"nothing recorded of it for x. `stagehold run {DECLARED} --interval x` makes it."),
+        (
+            (DECLARED, "--interval", "x"),
+            f"nothing recorded of it for x. `stagehold run {DECLARED} --interval x` makes it.",
+        ),
         ((DECLARED, "--interval", "x", "--stage", "orders"), "nothing recorded of stage orders for x."),
     ],
 )

@@ -78,8 +78,16 @@ def test_a_thousand_partitions_are_a_line_and_what_is_not_stored_is_counted_apar
             "def clean(frame:\n",
             "shop/helpers.py:1: Python cannot read it: '(' was never closed (orders, ",
         ),
-        ("project/shop/helpers.py", f"import no_such\n{HELPERS}", "shop/helpers.py:1: imports no_such, which is not installed"),
-        ("project/shop/sales.py", CODE.replace("@stage\ndef kept", "def kept"), "kept is no stage function; put @stage on it (kept)"),
+        (
+            "project/shop/helpers.py",
+            f"import no_such\n{HELPERS}",
+            "shop/helpers.py:1: imports no_such, which is not installed",
+        ),
+        (
+            "project/shop/sales.py",
+            CODE.replace("@stage\ndef kept", "def kept"),
+            "kept is no stage function; put @stage on it (kept)",
+        ),
         ("project/shop/sales.py", CODE.replace("kept(ctx, flow)", "kept(ctx, flows)"), "allowed: def kept(ctx, flow)"),
     ],
 )
@@ -90,7 +98,8 @@ def test_code_that_a_run_could_not_import_is_refused(project, file, text, said):
 
 @pytest.mark.usefixtures("project")
 @pytest.mark.parametrize(
-    ("options", "said"), [(("--param", "limit=many"), "a whole number"), (("--interval", "2024-13-45"), "'2024-13-45' is no date")]
+    ("options", "said"),
+    [(("--param", "limit=many"), "a whole number"), (("--interval", "2024-13-45"), "'2024-13-45' is no date")],
 )
 def test_a_parameter_of_another_type_and_an_impossible_interval_are_refused(options, said):
     assert said in plan(*options, code=1).stderr
@@ -98,7 +107,11 @@ def test_a_parameter_of_another_type_and_an_impossible_interval_are_refused(opti
 
 def test_an_expectation_of_a_table_is_refused(project):
     write(project, "pipelines/sales.yaml", SPEC.replace("GATE", "gate: whole"))
-    write(project, "suites/whole.yaml", "suite: whole\nexpectations:\n  - {type: expect_table_row_count_to_equal, value: 4}\n")
+    write(
+        project,
+        "suites/whole.yaml",
+        "suite: whole\nexpectations:\n  - {type: expect_table_row_count_to_equal, value: 4}\n",
+    )
     assert "whole.yaml:3: expectations.0.type: got 'expect_table_row_count_to_equal'" in plan(code=1).stderr
 
 

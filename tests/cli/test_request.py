@@ -7,9 +7,18 @@ from datetime import date
 import pytest
 
 from stagehold.cli.request import parse_params
-from stagehold.errors import InvalidArgument
+from stagehold.errors import InvalidArgument, InvalidParameter
 
-DEFAULTS = {"limit": 5, "share": 0.5, "name": "x", "on": True, "days": [1], "map": {"a": 1}, "any": None, "since": date(2026, 1, 1)}
+DEFAULTS = {
+    "limit": 5,
+    "share": 0.5,
+    "name": "x",
+    "on": True,
+    "days": [1],
+    "map": {"a": 1},
+    "any": None,
+    "since": date(2026, 1, 1),
+}
 
 
 @pytest.mark.parametrize(
@@ -38,7 +47,7 @@ def test_a_value_has_the_type_of_its_default(given, value):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("limit=many", "--param limit is 'many'; allowed: a whole number, as the default 5 is"),
+        ("limit=many", "Parameter limit is 'many'; allowed: a whole number, as the default 5 is"),
         ("limit=1.5", "a whole number"),
         ("limit=true", "a whole number"),
         ("limit=null", "a whole number"),
@@ -48,10 +57,17 @@ def test_a_value_has_the_type_of_its_default(given, value):
         ("days=1", "a list, as JSON"),
         ("map=[]", "an object, as JSON"),
         ("lmit=3", "a parameter of the pipeline: limit, share"),
-        ("limit", "name=value"),
     ],
 )
-def test_another_type_is_refused_with_what_is_allowed(given, said):
-    with pytest.raises(InvalidArgument) as refused:
+def test_a_parameter_that_the_pipeline_does_not_have_so_is_refused_with_what_is_allowed(given, said):
+    with pytest.raises(InvalidParameter) as refused:
         parse_params([given], DEFAULTS)
     assert said in str(refused.value)
+    assert refused.value.name == given.partition("=")[0]
+    assert "environment" not in str(refused.value)  # where settings are
+
+
+@pytest.mark.parametrize("given", ["limit", "=3", ""])
+def test_an_option_that_is_no_assignment_is_refused(given):
+    with pytest.raises(InvalidArgument, match=f"--param is '{given}'; allowed: name=value"):
+        parse_params([given], DEFAULTS)

@@ -11,10 +11,10 @@ from typer.testing import CliRunner, Result
 
 from stagehold.cli.main import app
 from stagehold.local.services import local_services
-from stagehold.local.state import Failure, ServicePhase, ServiceState, SupervisorState, write_state
-from stagehold.run.processes import identify
-from stagehold.run.server_users import using
+from stagehold.local.state import ServiceFailure, ServicePhase, ServiceState, SupervisorState, write_state
 from stagehold.settings import Settings
+from stagehold.spark.processes import identify
+from stagehold.spark.server.users import using
 
 SERVICE = ServiceState("scheduler", ServicePhase.RUNNING, "http://127.0.0.1:1", 2, "2026-01-02T03:04:05+00:00", 77, 88)
 
@@ -58,7 +58,7 @@ def test_status_shows_each_service(living: SupervisorState) -> None:
 
 
 def test_status_says_why_a_supervisor_gave_up(settings: Settings, living: SupervisorState) -> None:
-    write_state(settings, replace(living, started=0, failure=Failure("scheduler", "ended 7 times", ("line",))))
+    write_state(settings, replace(living, started=0, failure=ServiceFailure("scheduler", "ended 7 times", ("line",))))
     text = invoke("status").stdout
     assert "ended" in text
     assert "They were stopped: scheduler ended 7 times. `stagehold up` starts them again." in text
@@ -75,7 +75,8 @@ def test_down_says_that_nothing_was_up(settings: Settings) -> None:
 
 
 @pytest.mark.parametrize(
-    ("variable", "other"), [("STAGEHOLD_AIRFLOW_PORT", "STAGEHOLD_SPARK_PORT"), ("STAGEHOLD_SPARK_PORT", "STAGEHOLD_AIRFLOW_PORT")]
+    ("variable", "other"),
+    [("STAGEHOLD_AIRFLOW_PORT", "STAGEHOLD_SPARK_PORT"), ("STAGEHOLD_SPARK_PORT", "STAGEHOLD_AIRFLOW_PORT")],
 )
 def test_up_names_a_port_that_is_taken_and_its_setting(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, variable: str, other: str
@@ -104,7 +105,9 @@ def test_status_says_who_uses_the_spark_server(settings: Settings) -> None:
     assert json.loads(invoke("status", "--json").stdout)["spark_users"] == []
 
 
-def test_a_server_that_runs_use_is_not_started_a_second_time(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_runs_use_is_not_started_a_second_time(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("stagehold.local.control.running_server", lambda settings: object())
     with using(settings, "run toy/1"):
         refused = invoke("up")

@@ -5,18 +5,19 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from tests.ledger.samples import CELL, START, attempt, event, gate_result, record, run
+from tests.ledger.samples import CELL, RUN_ENDS, START, attempt, event, gate_result, record, run
 from typer.testing import CliRunner
 
 from stagehold.cli.main import app
 from stagehold.ledger import Ledger
-from stagehold.model.records import TRACE, AttemptState, Cell, FailureClass, PartitionState, Restore, RunState
+from stagehold.model.records import TRACE, Cell, Failure, FailureClass, PartitionState, Restore, RunState
+from stagehold.model.states import UNTIL_RUNNING, AttemptEvent
 
 
 @pytest.fixture
-def ledger(tmp_path, monkeypatch):
+def ledger(tmp_path, ledger_file, monkeypatch):
     monkeypatch.setenv("STAGEHOLD_HOME", str(tmp_path))
-    with Ledger.open(f"sqlite:///{tmp_path / 'ledger.db'}") as opened:
+    with Ledger.open(f"sqlite:///{ledger_file}") as opened:
         yield opened
 
 
@@ -25,16 +26,16 @@ def failed_run(ledger):
     """Run 1 failed: of `joined` it made partition 1, run 0 made partition 0, and the gate blocked partition 2."""
     ledger.runs.start(run("run-0"))
     ledger.runs.start(run("run-1", minutes=1))
-    ledger.attempts.start(attempt(1))
+    ledger.attempts.create(attempt(1), *UNTIL_RUNNING)
     lease = ledger.leases.acquire("lease", "me", 60)
     blocked = record(2, state=PartitionState.BLOCKED, version=None, files=(), rows=0, reason="[3 nulls] in price")
     orders = record(0, cell=Cell("sales", "orders", CELL.interval), state=PartitionState.RELEASED)
     ledger.partitions.record([record(0, run_id="run-0"), record(1), blocked, orders], lease)
     ledger.gates.record([gate_result(2, passed=False), gate_result(1, passed=True)])
     ledger.events.append(event("took over from [red]nobody"))
-    failed = {"failure_class": FailureClass.NON_RECOVERABLE, "failure_rule": "gate"}
-    ledger.attempts.finish(attempt(1).attempt_id, AttemptState.FAILED, "GateBlocked: 3 nulls", **failed)
-    ledger.runs.finish("run-1", RunState.FAILED)
+    failure = Failure("GateBlocked: 3 nulls", FailureClass.NON_RECOVERABLE, "gate")
+    ledger.attempts.apply(attempt(1).attempt_id, AttemptEvent.FAIL, failure=failure)
+    ledger.runs.apply("run-1", *RUN_ENDS[RunState.FAILED])
 
 
 def invoke(*arguments: str) -> str:
@@ -59,7 +60,10 @@ def test_without_runs_it_says_how_to_make_one(ledger):
 def test_without_a_run_it_lists_the_newest_runs_first(failed_run):
     text = invoke()
     assert text.index("run-1") < text.index("run-0")
-    assert [(one["run_id"], one["state"]) for one in json.loads(invoke("--json"))["runs"]] == [("run-1", "failed"), ("run-0", "running")]
+    assert [(one["run_id"], one["state"]) for one in json.loads(invoke("--json"))["runs"]] == [
+        ("run-1", "failed"),
+        ("run-0", "running"),
+    ]
 
 
 def test_a_run_is_shown_with_its_stages_attempts_failures_and_events(failed_run):
@@ -74,20 +78,48 @@ def test_a_run_is_shown_with_its_stages_attempts_failures_and_events(failed_run)
         "took over from [red]nobody",
     ):
         assert part in text
-    assert text.endswith("`stagehold plan sales --interval 2024-01-01` shows what a run would reuse now, and what it would run.\n")
+    assert text.endswith(
+        "`stagehold plan sales --interval 2024-01-01` shows what a run would reuse now, and what it would run.\n"
+    )
 
 
 def test_a_runs_document_counts_what_is_readable_and_whose_it_is(failed_run):
     document = json.loads(invoke("run-1", "--json"))
-    assert list(document) == ["run", "restores", "stages", "attempts", "gate_failures", "events"]
+    assert list(document) == ["run", "restores", "stages", "attempts", "history", "gate_failures", "events"]
     assert document["run"]["started_at"] == "2024-01-02T03:05:05.678901+00:00"
     assert document["stages"] == [
         {"stage": "joined", "consumable": 2, "blocked": 1, "released": 0, "made_by_run": 1, "rows": 20, "bytes": 2000},
         {"stage": "orders", "consumable": 0, "blocked": 0, "released": 1, "made_by_run": 0, "rows": 0, "bytes": 0},
     ]
     assert [(one["region"], one["epoch"], one["state"]) for one in document["attempts"]] == [("joined", 1, "failed")]
-    assert [(one["stage"], one["partition"], one["expectation"]) for one in document["gate_failures"]] == [("joined", 2, "no nulls")]
+    assert [(one["stage"], one["partition"], one["expectation"]) for one in document["gate_failures"]] == [
+        ("joined", 2, "no nulls")
+    ]
     assert [one["text"] for one in document["events"]] == ["took over from [red]nobody"]
+
+
+def test_a_run_shows_how_its_states_came_about(failed_run, ledger):
+    lines = invoke("run-1").splitlines()
+    told = lines[next(number for number, line in enumerate(lines) if "History of states" in line) :]
+    shown = [" ".join(line.split()[2:]) for line in told if line.lstrip().startswith("20")]
+    assert shown[:10] == [
+        "run created",
+        "run created running start",
+        "joined, epoch 1 created",
+        "joined, epoch 1 created scheduled schedule",
+        "joined, epoch 1 scheduled deploying deploy",
+        "joined, epoch 1 deploying initializing reported_initializing",
+        "joined, epoch 1 initializing running reported_running",
+        "joined, epoch 1 running failed fail",
+        "run running failing fail",
+        "run failing failed all_ended",
+    ]
+    history = json.loads(invoke("run-1", "--json"))["history"]
+    assert [(one["attempt_id"], one["before"], one["after"], one["event"]) for one in history[:2]] == [
+        (None, None, "created", None),
+        (None, "created", "running", "start"),
+    ]
+    assert history[0]["recorded_at"] == ledger.transitions.of_run("run-1")[0].recorded_at.isoformat()
 
 
 def test_a_run_shows_the_restores_that_were_asked_of_it(failed_run, ledger):
@@ -101,9 +133,14 @@ def test_a_run_shows_the_restores_that_were_asked_of_it(failed_run, ledger):
     assert [one["identity"] for one in json.loads(invoke("run-1", "--json"))["restores"]] == ["second", "first"]
 
 
-def test_a_run_that_did_nothing_yet_is_one_line_and_a_hint(ledger):
+def test_a_run_that_did_nothing_yet_is_one_line_its_beginning_and_a_hint(ledger):
     ledger.runs.start(run())
-    assert len(invoke("run-1").splitlines()) == 2
+    first, *history, hint = invoke("run-1").splitlines()
+    assert (first[:6], hint[:16]) == ("run-1:", "`stagehold plan ")
+    assert [line.split()[2:] for line in history if line.lstrip().startswith("20")] == [
+        ["run", "created"],
+        ["run", "created", "running", "start"],
+    ]
     assert json.loads(invoke("run-1", "--json"))["stages"] == []
 
 

@@ -10,18 +10,20 @@ from typing import Any
 
 import pytest
 from tests.lake.paper_table import PaperTable, records
+from tests.ledger.samples import ATTEMPT_ENDS
 from tests.run.workbench import INTERVAL, NOWHERE, Workbench
 from typer.testing import CliRunner
 
 from stagehold.cli.main import app
 from stagehold.errors import Fenced
+from stagehold.lake.commit.staged_committer import StagedCommitter
 from stagehold.lake.files import files_at
 from stagehold.lake.location import table_location
-from stagehold.lake.staged_committer import StagedCommitter
 from stagehold.ledger import Ledger
 from stagehold.model.records import Attempt, AttemptState, Cell, Lease
-from stagehold.model.spec_file import find_pipeline
+from stagehold.model.states import UNTIL_RUNNING, AttemptEvent
 from stagehold.settings import Settings
+from stagehold.spec.loader import find_pipeline
 
 REGION = "by_colour"
 A, B = ("a", 1), ("b", 2)
@@ -39,11 +41,12 @@ class Scene:
         lease = self.ledger.leases.take(f"toy/{INTERVAL}/{REGION}", None, f"attempt {epoch}", 60, lambda _: True)
         assert lease.epoch == epoch
         table = replace(self.table, epoch=epoch)
-        self.ledger.attempts.start(
-            Attempt(table.attempt_id, "run", "toy", INTERVAL, REGION, epoch, AttemptState.RUNNING, datetime.now(UTC))
+        self.ledger.attempts.create(
+            Attempt(table.attempt_id, "run", "toy", INTERVAL, REGION, epoch, AttemptState.RUNNING, datetime.now(UTC)),
+            *UNTIL_RUNNING,
         )
         if state is not AttemptState.RUNNING:
-            self.ledger.attempts.finish(table.attempt_id, state, None)
+            self.ledger.attempts.apply(table.attempt_id, *ATTEMPT_ENDS[state])
             self.ledger.leases.release(lease)
         return table, lease
 
@@ -70,9 +73,11 @@ def scene(request: pytest.FixtureRequest, tmp_path: Path):
 def test_what_a_dead_attempt_left_goes_and_what_it_recorded_stays(scene):
     table, lease = scene.attempt(1, AttemptState.RUNNING)
     landed = StagedCommitter().publish(table.location, table.wave({0: [A]}))
-    scene.ledger.partitions.record([replace(one, cell=Cell("toy", REGION, INTERVAL)) for one in records(table.location, landed)], lease)
+    scene.ledger.partitions.record(
+        [replace(one, cell=Cell("toy", REGION, INTERVAL)) for one in records(table.location, landed)], lease
+    )
     table.wave({1: [B]}, 2)
-    scene.ledger.attempts.finish(table.attempt_id, AttemptState.FAILED, None)
+    scene.ledger.attempts.apply(table.attempt_id, AttemptEvent.FAIL)
     scene.ledger.leases.release(lease)
     before = scene.data_files()
     shown = scene.sweep("--dry-run")

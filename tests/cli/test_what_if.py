@@ -14,8 +14,8 @@ from stagehold.cli.main import app
 from stagehold.errors import StageholdError
 from stagehold.ledger import Ledger
 from stagehold.model.records import Cell
-from stagehold.model.topology_file import parse_topology
-from stagehold.plan.what_if import what_if_graph
+from stagehold.plan.resume.what_if import what_if_graph
+from stagehold.topology.file import parse_topology
 
 SAMPLE = "shipping_priority"
 GRAPH = {
@@ -61,7 +61,9 @@ def test_a_pipeline_as_json():
     document = json.loads(invoke(SAMPLE, "--fail", "top_orders", "--changed", "shipping_priority", "--json"))
     assert document["pipeline"] == SAMPLE
     assert {"id": "top_orders:0", "reason": "it failed"} in document["restart"]
-    assert {"id": "shipping_priority:0", "reason": "the code of jobs.tpch:shipping_priority changed"} in document["restart"]
+    assert {"id": "shipping_priority:0", "reason": "the code of jobs.tpch:shipping_priority changed"} in document[
+        "restart"
+    ]
     assert ["top_orders:0"] in document["regions"]
     assert "customer:0" in document["releasable"]
     assert document["summary"][-1]["stage"] == "top_orders"
@@ -86,7 +88,9 @@ def test_a_graph_as_a_table(graph, tmp_path):
     assert "p is needed and is not available" in text
     assert "2 regions; may be deleted: nothing" in text
     finished = tmp_path / "finished.json"
-    finished.write_text(json.dumps({"vertices": [{"id": v, "state": "FINISHED"} for v in "ab"], "partitions": GRAPH["partitions"][:1]}))
+    finished.write_text(
+        json.dumps({"vertices": [{"id": v, "state": "FINISHED"} for v in "ab"], "partitions": GRAPH["partitions"][:1]})
+    )
     assert "2 regions; may be deleted: p" in invoke("--topology", str(finished))
 
 
@@ -97,7 +101,10 @@ REFUSED = [
     ((SAMPLE, "--fail", "orders:16"), "There is no partition of orders '16'. Known: 0 to 15."),
     ((SAMPLE, "--lost", "orders"), "--lost is 'orders'; allowed: STAGE:PARTITION"),
     ((SAMPLE, "--missing", "p"), "--missing is 'p'; allowed: nothing"),
-    (("--topology", "no/such/file.json"), "no/such/file.json: file: got No such file or directory; allowed: a JSON document"),
+    (
+        ("--topology", "no/such/file.json"),
+        "no/such/file.json: file: got No such file or directory; allowed: a JSON document",
+    ),
     (("--topology", "graph.json", "--changed", "a"), "--changed is 'a'; allowed: nothing"),
 ]
 
@@ -109,7 +116,11 @@ def test_bad_input_is_refused_in_words(arguments, text):
 
 def test_a_graph_that_is_none_is_refused_with_all_its_problems(tmp_path):
     file = tmp_path / "graph.json"
-    file.write_text(json.dumps({"vertices": ["a"], "partitions": [{"id": "p", "producer": "z", "type": "BLOCKING", "consumers": ["y"]}]}))
+    file.write_text(
+        json.dumps(
+            {"vertices": ["a"], "partitions": [{"id": "p", "producer": "z", "type": "BLOCKING", "consumers": ["y"]}]}
+        )
+    )
     text = invoke("--topology", str(file), code=1)
     assert "2 problem(s)" in text
     file.write_text('{"vertices": ["a"], "partitions": [{"id": "p", "producer": "a", "type": "CLOUDY"}]}')
@@ -123,7 +134,9 @@ def timed(home, stage, seconds, run_id="run-1", minutes=0):
         ledger.runs.start(run(run_id, pipeline=SAMPLE, minutes=minutes))
         facts = {"run_id": run_id, "seconds": seconds / 16}
         lease = ledger.leases.acquire(f"{run_id}.lease", "me", 60)
-        ledger.partitions.record([record(index, cell=Cell(SAMPLE, stage, f"2024-{minutes}"), **facts) for index in range(16)], lease)
+        ledger.partitions.record(
+            [record(index, cell=Cell(SAMPLE, stage, f"2024-{minutes}"), **facts) for index in range(16)], lease
+        )
 
 
 def test_what_earlier_runs_took_tells_the_cost(home):
@@ -131,7 +144,10 @@ def test_what_earlier_runs_took_tells_the_cost(home):
     timed(home, "lineitem", 320, "run-2", 1)
     timed(home, "orders", 32, "run-3", 2)
     text = invoke(SAMPLE, "--fail", "orders:0")
-    assert "about 2.0 s of work, and 350.0 s saved, not counting customer, orders_by_customer, shipping_priority, top_orders" in text
+    assert (
+        "about 2.0 s of work, and 350.0 s saved, not counting customer, orders_by_customer, shipping_priority, "
+        "top_orders" in text
+    )
 
 
 def test_when_every_stage_was_timed_nothing_is_left_out(home):
@@ -147,13 +163,17 @@ def test_a_ledger_that_cannot_be_read_does_not_matter(monkeypatch):
     assert "is not known before they have run once" in invoke(SAMPLE, "--fail", "orders:0")
 
 
-PIECES = st.sampled_from([None, 0, -1, "", "a", "z", "p", "FINISHED", "CLOUDY", [], {}, ["a"], ["a", "a"], {"id": "a"}, 1e999, True])
+PIECES = st.sampled_from(
+    [None, 0, -1, "", "a", "z", "p", "FINISHED", "CLOUDY", [], {}, ["a"], ["a", "a"], {"id": "a"}, 1e999, True]
+)
 
 
 def places(document):
     """Every place in a document, as the keys that lead there."""
     found = [()]
-    items = document.items() if isinstance(document, dict) else enumerate(document) if isinstance(document, list) else ()
+    items = (
+        document.items() if isinstance(document, dict) else enumerate(document) if isinstance(document, list) else ()
+    )
     for key, value in items:
         found += [(key, *rest) for rest in places(value)]
     return found
@@ -171,7 +191,11 @@ def mutated(document, place, piece):
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.tuples(st.integers(0, 99), PIECES), min_size=1, max_size=3), st.sampled_from("abcz"), st.binary(max_size=2))
+@given(
+    st.lists(st.tuples(st.integers(0, 99), PIECES), min_size=1, max_size=3),
+    st.sampled_from("abcz"),
+    st.binary(max_size=2),
+)
 def test_whatever_is_wrong_with_a_graph_it_is_our_error(mutations, fail, junk):
     document = GRAPH
     for number, piece in mutations:

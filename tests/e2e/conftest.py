@@ -1,17 +1,18 @@
-"""One stack for all end-to-end tests: starting it costs more than any test."""
+"""One stack for all end-to-end tests of a process: starting it costs more than any test."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from tests.conftest import QUICK_JAVA, free_port
-from tests.e2e.stack import PIPELINE, Stack
+from tests.e2e.stack import BRIEF, SAMPLE, Stack
 
-from stagehold.local.airflow_client import AirflowClient, DagRun
+from stagehold.local.airflow_client import AirflowClient
 from stagehold.local.control import start_supervisor, stop_supervisor
 from stagehold.local.sample import make_sample
 from stagehold.settings import Settings
@@ -52,23 +53,90 @@ stages:
     output: {type: blocking_persistent, table: marts.nightly}
 """
 
+# All its tasks start at once, over mapped shares, and one that is done helps one that is slow.
+AT_ONCE = """\
+pipeline: at_once
+schedule_mode: eager
+speculation: {least_seconds: 5, multiplier: 1.0, finished_share: 0.5}
+checkpoint: {interval: 100ms}
+stages:
+  customer:
+    job: jobs.tpch:customer
+    source: {kind: parquet, path: "${lake}/raw/customer/*.parquet", splits: 4}
+    max_parallel_tasks: 2
+  orders:
+    job: jobs.tpch:orders
+    source: {kind: parquet, path: "${lake}/raw/orders/*.parquet", splits: 2}
+  orders_by_customer:
+    job: jobs.tpch:orders_by_customer
+    key: o_custkey
+    partitions: 4
+    max_parallel_tasks: 2
+    inputs:
+      customer: {exchange: keyed, key: c_custkey}
+      orders: {exchange: keyed, key: o_custkey}
+    output: {type: blocking_persistent, table: marts.at_once}
+"""
+# The sample in as few waves as show what happens between two waves of a stage.
+SAMPLE_IN_BRIEF = """\
+pipeline: brief
+checkpoint: {interval: 100ms}
+restart: {strategy: exponential-delay, initial: 1s, max: 1min}
+stages:
+  customer:
+    job: jobs.tpch:customer
+    source: {kind: parquet, path: "${lake}/raw/customer/*.parquet", splits: 4}
+  orders:
+    job: jobs.tpch:orders
+    source: {kind: parquet, path: "${lake}/raw/orders/*.parquet", splits: 4}
+  lineitem:
+    job: jobs.tpch:lineitem
+    source: {kind: parquet, path: "${lake}/raw/lineitem/*.parquet", splits: 4}
+  orders_by_customer:
+    job: jobs.tpch:orders_by_customer
+    key: o_custkey
+    partitions: 4
+    inputs:
+      customer: {exchange: keyed, key: c_custkey}
+      orders: {exchange: keyed, key: o_custkey}
+  shipping_priority:
+    job: jobs.tpch:shipping_priority
+    key: l_orderkey
+    partitions: 16
+    inputs:
+      orders_by_customer: {exchange: keyed, key: o_orderkey}
+      lineitem: {exchange: keyed, key: l_orderkey}
+    gate: shipping_priority
+  top_orders:
+    job: jobs.tpch:top_orders
+    inputs: {shipping_priority: gather}
+    gate: top_orders
+    output: {type: blocking_persistent, table: marts.brief}
+"""
+PIPELINES = {"hurried": HURRIED, "nightly": NIGHTLY, "at_once": AT_ONCE, BRIEF: SAMPLE_IN_BRIEF}
+SLOTS = 32
+
 
 @pytest.fixture(scope="session")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     home = str(tmp_path_factory.mktemp("stack"))
     pipelines = shutil.copytree(Settings().pipelines, tmp_path_factory.mktemp("pipelines"), dirs_exist_ok=True)
-    (pipelines / "hurried.yaml").write_text(HURRIED)
-    (pipelines / "nightly.yaml").write_text(NIGHTLY)
+    for name, text in PIPELINES.items():
+        (pipelines / f"{name}.yaml").write_text(text)
     settings = Settings(
-        home=home, pipelines=str(pipelines), spark_port=free_port(), airflow_port=free_port(), spark_java_options=QUICK_JAVA
+        home=home,
+        pipelines=str(pipelines),
+        spark_port=free_port(),
+        airflow_port=free_port(),
+        spark_java_options=QUICK_JAVA,
+        spark_slots=SLOTS,
     )
     make_sample(Path(settings.lake_uri), 0.01)
     start_supervisor(settings, print)
     try:
         with AirflowClient.local(settings) as airflow:
-            airflow.await_dag(PIPELINE)
-            airflow.await_dag("hurried")
-            airflow.await_dag("nightly")
+            for name in (SAMPLE, *PIPELINES):
+                airflow.await_dag(name)
             yield Stack(settings, airflow)
     finally:
         stop_supervisor(settings)
@@ -83,6 +151,6 @@ def page(stack: Stack) -> Iterator[Page]:
 
 
 @pytest.fixture(scope="session")
-def whole_run(stack: Stack) -> DagRun:
-    """A run of the interval `whole` that nothing went wrong in."""
-    return stack.run("whole")
+def sample(stack: Stack) -> Stack:
+    """For runs of the sample pipeline as it is."""
+    return replace(stack, pipeline=SAMPLE)

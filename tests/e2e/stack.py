@@ -23,9 +23,11 @@ from stagehold.model.records import Attempt, Event, PartitionRecord
 from stagehold.run.faults import FaultAction, Point, inject
 from stagehold.settings import Settings
 
-PIPELINE = "shipping_priority"
-PARTITIONS = 5 * 16 + 1
+SAMPLE = "shipping_priority"
+BRIEF = "brief"  # the same in fewer and larger partitions, but for the stage that is made to fail
+PARTITIONS = {SAMPLE: 5 * 16 + 1, BRIEF: 4 * 4 + 16 + 1}
 RUN_SECONDS = 240
+POLL_SECONDS = 0.25
 
 
 @dataclass(frozen=True)
@@ -34,9 +36,14 @@ class Stack:
 
     settings: Settings
     airflow: AirflowClient
+    pipeline: str = BRIEF
+
+    @property
+    def partitions(self) -> int:
+        return PARTITIONS[self.pipeline]
 
     def start(self, interval: str, **conf: object) -> DagRun:
-        return self.airflow.trigger(PIPELINE, conf={"interval": interval, **conf})
+        return self.airflow.trigger(self.pipeline, conf={"interval": interval, **conf})
 
     def finish(self, run: DagRun, expected: str = "success") -> DagRun:
         ended = self.airflow.wait(run, RUN_SECONDS)
@@ -48,7 +55,7 @@ class Stack:
 
     def run_here(self, interval: str) -> None:
         """The same without Airflow: sooner done where only what it leaves matters."""
-        ended = self.command("run", PIPELINE, "--interval", interval)
+        ended = self.command("run", self.pipeline, "--interval", interval)
         assert ended.returncode == 0, ended.stderr
 
     def resume(self, run: DagRun, expected: str = "success") -> dict[str, object]:
@@ -61,25 +68,32 @@ class Stack:
 
     def records(self, interval: str) -> Mapping[str, tuple[PartitionRecord, ...]]:
         with Ledger.open(self.settings.ledger_url) as ledger:
-            return ledger.partitions.newest_of(PIPELINE, interval)
+            return ledger.partitions.newest_of(self.pipeline, interval)
 
     def attempts(self, run: DagRun) -> tuple[Attempt, ...]:
         with Ledger.open(self.settings.ledger_url) as ledger:
             return ledger.attempts.of_run(f"{run.dag_id}/{run.run_id}")
+
+    def attempts_of(self, run: DagRun, region: str) -> list[Attempt]:
+        """Oldest first."""
+        return sorted((one for one in self.attempts(run) if one.region == region), key=lambda one: one.epoch)
 
     def events(self, run: DagRun) -> tuple[Event, ...]:
         with Ledger.open(self.settings.ledger_url) as ledger:
             return ledger.events.of_run(f"{run.dag_id}/{run.run_id}")
 
     def failures(self, run: DagRun) -> list[str]:
-        return [f"{attempt.region} {attempt.epoch}: {attempt.failure}" for attempt in self.attempts(run) if attempt.failure]
+        return [
+            f"{attempt.region} {attempt.epoch}: {attempt.failure}" for attempt in self.attempts(run) if attempt.failure
+        ]
 
     def log(self, run: DagRun, task_id: str, number: int) -> str:
         return self.airflow.log_text(run, task_id, number)
 
     def assert_answer_is_right(self, interval: str) -> None:
         """As DuckDB computes it from the source files, row for row, so none is lost or there twice."""
-        assert published_top_orders(self.settings, interval) == expected_top_orders(Path(self.settings.lake_uri))
+        published = published_top_orders(self.settings, interval, self.pipeline)
+        assert published == expected_top_orders(Path(self.settings.lake_uri))
 
     def service(self, name: str) -> ServiceState:
         supervisor = living_supervisor(self.settings)
@@ -100,7 +114,11 @@ class Stack:
     def command(self, *words: str) -> subprocess.CompletedProcess[str]:
         environment = os.environ | dict(self.settings.environment)
         return subprocess.run(
-            [sys.executable, "-m", "stagehold", *words], env=environment, capture_output=True, text=True, timeout=2 * RUN_SECONDS
+            [sys.executable, "-m", "stagehold", *words],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=2 * RUN_SECONDS,
         )
 
 
@@ -108,7 +126,7 @@ def until(condition: Callable[[], object], what: str, seconds: float = RUN_SECON
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
-        time.sleep(0.1)
+        time.sleep(POLL_SECONDS)
 
 
 def table_versions(uri: str) -> list[int]:

@@ -26,15 +26,15 @@ def commands() -> list[str]:
     return [command for block in blocks for command in COMMAND.findall(block)]
 
 
-def test_every_command_of_the_readme_works(stack: Stack):
+def test_every_command_of_the_readme_works(sample: Stack):
     ours = [command.removeprefix("stagehold ") for command in commands() if command.startswith("stagehold ")]
     assert FAILING in ours
     for command in sorted(ours, key=lambda command: RESTORE in command):  # the README shows it for an interval that ran
         if command == FAILING:  # so that there is something to resume
-            stack.inject(Point.AFTER_RECORD, "shipping_priority", 1, FaultAction.FAIL)
-        ended = stack.command(*shlex.split(command))
+            sample.inject(Point.AFTER_RECORD, "shipping_priority", 1, FaultAction.FAIL)
+        ended = sample.command(*shlex.split(command))
         assert ended.returncode == (1 if command == FAILING else 0), f"{command}: {ended.stderr}"
-    stack.assert_answer_is_right("2026-11-20")
+    sample.assert_answer_is_right("2026-11-20")
 
 
 def test_the_demo_fails_resumes_and_gives_the_right_answer(stack: Stack):

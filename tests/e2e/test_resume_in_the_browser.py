@@ -6,8 +6,8 @@ from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Page, expect
-from tests.e2e.browser import PATIENCE, log_in
-from tests.e2e.stack import PARTITIONS, RUN_SECONDS, Stack
+from tests.e2e.browser import log_in
+from tests.e2e.stack import RUN_SECONDS, Stack
 
 from stagehold.run.faults import FaultAction, Point
 
@@ -25,16 +25,18 @@ def test_a_failed_run_is_seen_resumed_and_turns_green(stack: Stack, page: Page) 
     page.get_by_role("link", name="Stagehold").click()
 
     expect(page.get_by_test_id("headline")).to_have_text(
-        f"Failed at {STAGE}: {consumable} of {PARTITIONS} partitions are consumable", timeout=PATIENCE
+        f"Failed at {STAGE}: {consumable} of {stack.partitions} partitions are consumable"
     )
     expect(page.locator("[data-testid^=cell-][data-state=consumable]")).to_have_count(consumable)
     expect(page.get_by_test_id(f"failure-{STAGE}")).to_contain_text("A fault was switched on")
-    expect(page.get_by_test_id("preview")).to_contain_text(f"reuses {consumable} partitions, runs {PARTITIONS - consumable}")
+    expect(page.get_by_test_id("preview")).to_contain_text(
+        f"reuses {consumable} partitions, runs {stack.partitions - consumable}"
+    )
 
     page.get_by_role("button", name="Resume").click()
-    expect(page.get_by_test_id("cleared")).to_contain_text("cleared 2 tasks in this run", timeout=PATIENCE)
+    expect(page.get_by_test_id("cleared")).to_contain_text("cleared 2 tasks in this run")
     expect(page.get_by_test_id("header")).to_have_attribute("data-state", "success", timeout=RUN_SECONDS * 1000)
-    expect(page.locator("[data-testid^=cell-][data-state=consumable]")).to_have_count(PARTITIONS)
+    expect(page.locator("[data-testid^=cell-][data-state=consumable]")).to_have_count(stack.partitions)
     expect(page.get_by_test_id("failures")).to_have_count(0)
     assert stack.airflow.run(run.dag_id, run.run_id).state == "success"
     stack.assert_answer_is_right("browser")

@@ -1,4 +1,4 @@
-"""`stagehold up` on a project of its own: everything comes up, comes back after a kill, and goes away."""
+"""`stagehold up`: everything comes up, comes back after a kill, and goes away. The last tests of a stack."""
 
 from __future__ import annotations
 
@@ -8,61 +8,39 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from tests.e2e.stack import RUN_SECONDS, Stack
 
 from stagehold.errors import AirflowRefused, NotInTime
 from stagehold.local.airflow_client import AirflowClient
-from stagehold.local.control import known_state, living_supervisor, start_supervisor, stop_supervisor
+from stagehold.local.control import known_state, living_supervisor
 from stagehold.local.ports import is_free
 from stagehold.local.state import ServicePhase, read_state
-from stagehold.run.environment import python_environment
-from stagehold.run.processes import identify, session_members, wait_until
-from stagehold.run.sessions import open_session, release_session
 from stagehold.settings import Settings
+from stagehold.spark.environment import python_environment
+from stagehold.spark.processes import identify, session_members, wait_until
+from stagehold.spark.session.sessions import open_session, release_session
 
 pytestmark = pytest.mark.e2e
 
 SERVICES = ["spark", "api-server", "scheduler", "dag-processor"]
 
-DAG = """
-from airflow.sdk import DAG, task
 
-with DAG("sample", schedule=None) as dag:
-
-    @task
-    def first(**context):
-        print("given:", context["params"].get("word"))
-
-    @task
-    def second(**context):
-        if context["params"].get("word") == "fail":
-            raise ValueError("told to fail")
-
-    first() >> second()
-"""
-
-
-@pytest.fixture
-def settings(own_settings: Settings, tmp_path: Path) -> Iterator[Settings]:
-    """A project with one DAG that needs nothing of ours, so that only the supervisor is under test."""
-    project = tmp_path / "project"
-    (project / "dags").mkdir(parents=True)
-    (project / "plugins").mkdir()
-    (project / "dags" / "sample.py").write_text(DAG)
-    settings = replace(own_settings, project=str(project))
-    yield settings
-    stop_supervisor(settings)
+@pytest.fixture(scope="module")
+def settings(stack: Stack) -> Settings:
+    """Of the stack that all other tests have used: these tests are the last, since they leave nothing of it."""
+    return stack.settings
 
 
 def stagehold(settings: Settings, *arguments: str) -> str:
     code = "from stagehold.cli.main import app; app()"
     command = [sys.executable, "-c", code, *arguments]
-    return subprocess.run(command, env=python_environment(settings), capture_output=True, text=True, timeout=180, check=True).stdout
+    return subprocess.run(
+        command, env=python_environment(settings), capture_output=True, text=True, timeout=180, check=True
+    ).stdout
 
 
 def pids(settings: Settings) -> dict[str, int]:
@@ -95,19 +73,13 @@ def assert_nothing_is_left(settings: Settings, sessions: list[int]) -> None:
     assert is_free(settings.airflow_port)
 
 
-def test_up_survives_kills_and_down_leaves_nothing(settings: Settings) -> None:
-    text = stagehold(settings, "up")
-    assert f"http://127.0.0.1:{settings.airflow_port}  user admin  password " in text
-    begun = time.monotonic()
-    assert stagehold(settings, "up").startswith("Already up.")
-    assert time.monotonic() - begun < 5
-    shown = json.loads(stagehold(settings, "status", "--json"))["services"]
-    assert [(service["name"], service["state"], service["restarts"]) for service in shown] == [(name, "running", 0) for name in SERVICES]
-
+def test_killed_services_come_back_and_down_leaves_nothing(settings: Settings) -> None:
     before = pids(settings)
     for name in ("api-server", "spark"):
         os.kill(before[name], signal.SIGKILL)
-    assert wait_until(lambda: ready(settings) and all(pids(settings)[name] != before[name] for name in ("api-server", "spark")), 90)
+    assert wait_until(
+        lambda: ready(settings) and all(pids(settings)[name] != before[name] for name in ("api-server", "spark")), 90
+    )
     assert {name: pids(settings)[name] for name in ("scheduler", "dag-processor")} == {
         name: before[name] for name in ("scheduler", "dag-processor")
     }
@@ -128,18 +100,16 @@ def assert_spark_answers(settings: Settings) -> None:
 
 def assert_airflow_runs_dags(settings: Settings) -> None:
     with AirflowClient.local(settings) as airflow:
-        airflow.await_dag("sample")
-        run = airflow.wait(airflow.trigger("sample", conf={"word": "hello"}), 60)
+        airflow.await_dag("nightly")
+        run = airflow.wait(airflow.trigger("nightly", conf={"interval": "after the kills"}), RUN_SECONDS)
         assert run.state == "success"
-        assert "given: hello" in airflow.log_text(run, "first", 1)
-
-        failed = airflow.wait(airflow.trigger("sample", conf={"word": "fail"}), 60)
+        assert "computed 2 in " in airflow.log_text(run, "orders", 1)
+        failed = airflow.wait(airflow.trigger("nightly", conf={"interval": "2024-99-99"}), RUN_SECONDS)
         assert failed.state == "failed"
-        tasks = airflow.tasks("sample", failed.run_id)
-        assert {name: task.state for name, task in tasks.items()} == {"first": "success", "second": "failed"}
-        assert airflow.clear(failed, only_failed=True) == ("second",)
-        assert airflow.wait(failed, 60).state == "failed"
-        assert airflow.tasks("sample", failed.run_id)["second"].number == 2
+        assert {"customer", "orders"} <= set(airflow.clear(failed, only_failed=True))
+        assert airflow.wait(failed, RUN_SECONDS).state == "failed"
+        tasks = airflow.tasks("nightly", failed.run_id)
+        assert {tasks[name].number for name in ("customer", "orders")} == {2}
 
         with pytest.raises(AirflowRefused, match="404"):
             airflow.trigger("missing")
@@ -149,8 +119,19 @@ def assert_airflow_runs_dags(settings: Settings) -> None:
         AirflowClient(f"http://127.0.0.1:{settings.airflow_port}", "admin", "wrong")
 
 
-def test_nothing_is_left_when_the_supervisor_itself_is_killed(settings: Settings) -> None:
-    state = start_supervisor(settings)
+def test_up_says_where_airflow_is_and_nothing_is_left_when_the_supervisor_itself_is_killed(settings: Settings) -> None:
+    text = stagehold(settings, "up")
+    assert f"http://127.0.0.1:{settings.airflow_port}  user admin  password " in text
+    begun = time.monotonic()
+    assert stagehold(settings, "up").startswith("Already up.")
+    assert time.monotonic() - begun < 5
+    shown = json.loads(stagehold(settings, "status", "--json"))["services"]
+    assert [(service["name"], service["state"], service["restarts"]) for service in shown] == [
+        (name, "running", 0) for name in SERVICES
+    ]
+
+    state = living_supervisor(settings)
+    assert state is not None
     sessions = [service.pid for service in state.services]
     assert len(session_members(pids(settings)["scheduler"])) > 1
     os.kill(state.pid, signal.SIGKILL)

@@ -1,4 +1,6 @@
-"""What real Great Expectations says about metrics. It takes seconds to import, so these are not among the fast tests."""
+"""What real Great Expectations says about metrics.
+It takes seconds to import, so these are not among the fast tests.
+"""
 
 from __future__ import annotations
 
@@ -60,19 +62,27 @@ def test_every_partition_gets_a_verdict_of_every_expectation_with_the_value_it_s
         (date(2026, 1, 1), date(2026, 1, 2), {"max_value": date(2026, 1, 1)}),
         (date(2026, 1, 1), date(2026, 1, 2), {"max_value": "2026-01-01"}),
         (date(2026, 1, 1), date(9999, 12, 31), {"max_value": date(2026, 1, 1)}),
-        (datetime(2026, 1, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, 2, tzinfo=UTC), {"max_value": datetime(2026, 1, 1, 1, tzinfo=UTC)}),
+        (
+            datetime(2026, 1, 1, 1, tzinfo=UTC),
+            datetime(2026, 1, 1, 2, tzinfo=UTC),
+            {"max_value": datetime(2026, 1, 1, 1, tzinfo=UTC)},
+        ),
         (NOON, NOON.replace(hour=13), {"max_value": NOON}),
         (NOON, NOON.replace(hour=13), {"max_value": "2026-01-01 12:00:00"}),
     ],
 )
 def test_values_of_every_type_are_compared_with_the_limits_of_a_file(low, high, limits):
     empty = PartitionMetrics(2, 0, "", (ColumnMetrics("amount", 0),))
-    assert failed(partition(0, amount=low), partition(1, amount=high), empty, by=between("maximum.amount", **limits)) == [1]
+    assert failed(
+        partition(0, amount=low), partition(1, amount=high), empty, by=between("maximum.amount", **limits)
+    ) == [1]
 
 
 def test_whole_numbers_keep_their_digits_when_another_partition_has_none():
     empty = PartitionMetrics(1, 0, "", (ColumnMetrics("amount", 0),))
-    assert [one.observed for one in judge([partition(0, amount=BIG), empty], suite(between("maximum.amount", min_value=1)))] == [
+    assert [
+        one.observed for one in judge([partition(0, amount=BIG), empty], suite(between("maximum.amount", min_value=1)))
+    ] == [
         str(BIG),
         "None",
     ]
@@ -86,7 +96,10 @@ def test_texts_are_compared_too():
 ROW_BY_ROW = [
     between("rows", max_value=1),
     Expectation("expect_column_values_to_be_in_set", {"column": "rows", "value_set": [0, 1]}),
-    Expectation("expect_column_pair_values_a_to_be_greater_than_b", {"column_A": "minimum.amount", "column_B": "rows", "or_equal": True}),
+    Expectation(
+        "expect_column_pair_values_a_to_be_greater_than_b",
+        {"column_A": "minimum.amount", "column_B": "rows", "or_equal": True},
+    ),
     Expectation("expect_multicolumn_sum_to_equal", {"column_list": ["rows", "minimum.amount"], "sum_total": 3}),
     Expectation("expect_select_column_values_to_be_unique_within_record", {"column_list": ["rows", "minimum.amount"]}),
 ]
@@ -102,7 +115,9 @@ def test_a_partition_gets_the_same_verdict_whichever_others_are_in_its_wave(expe
 
 
 def test_not_a_number_is_within_no_limits():
-    assert failed(partition(0, amount=1.0), partition(1, amount=float("nan")), by=between("maximum.amount", min_value=0)) == [1]
+    assert failed(
+        partition(0, amount=1.0), partition(1, amount=float("nan")), by=between("maximum.amount", min_value=0)
+    ) == [1]
 
 
 def test_a_metric_that_was_not_measured_is_an_error_unless_there_was_nothing_to_measure():
@@ -114,7 +129,10 @@ def test_a_metric_that_was_not_measured_is_an_error_unless_there_was_nothing_to_
 
 
 def test_an_unknown_metric_is_no_verdict_but_an_error_that_lists_the_known_ones():
-    with pytest.raises(GateErrored, match=r"there is no metric minimum\.amont\. Allowed: partition, rows, nulls\.amount, minimum\.amount"):
+    with pytest.raises(
+        GateErrored,
+        match=r"there is no metric minimum\.amont\. Allowed: partition, rows, " r"nulls\.amount, minimum\.amount",
+    ):
         judge([partition(0, amount=1)], suite(between("rows", min_value=1), between("minimum.amont", min_value=0)))
 
 
@@ -134,7 +152,9 @@ def test_what_cannot_be_judged_is_an_error_that_names_the_expectation(expectatio
 
 def test_results_are_matched_with_their_expectations_when_metrics_are_missing():
     exists = Expectation("expect_column_to_exist", {"column": "minimum.gone"})
-    verdicts = judge([partition(0, amount=1)], suite(exists, between("rows", min_value=0), between("minimum.amount", max_value=0)))
+    verdicts = judge(
+        [partition(0, amount=1)], suite(exists, between("rows", min_value=0), between("minimum.amount", max_value=0))
+    )
     assert [one.passed for one in verdicts] == [False, True, False]
 
 
@@ -154,7 +174,10 @@ def test_preloading_imports_in_the_background():
         ([between("rows", min_value=1)], set()),
         ([between("rows", min_value=1), between("nulls.a", max_value=0)], {"a"}),
         ([between("maximum.a.b", max_value=0)], {"a.b"}),
-        ([Expectation("expect_column_pair_values_to_be_equal", {"column_A": "nulls.a", "column_B": "total.c"})], {"a", "c"}),
+        (
+            [Expectation("expect_column_pair_values_to_be_equal", {"column_A": "nulls.a", "column_B": "total.c"})],
+            {"a", "c"},
+        ),
         ([between("minimum.amont", min_value=0)], {"a", "a.b", "c"}),
     ],
 )

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-CONTEXT = StageContext(pipeline="shipping_priority", stage="", interval="once", logical_date=None, partitions=(0,), seed=1)
+CONTEXT = StageContext(
+    pipeline="shipping_priority", stage="", interval="once", logical_date=None, partitions=(0,), seed=1
+)
 
 
 def top_orders(spark: SparkSession, customer: DataFrame, orders: DataFrame, lineitem: DataFrame) -> DataFrame:

@@ -1,4 +1,6 @@
-"""A stage's table and its waves without Spark: pyarrow writes the files, so that commits can be tested in milliseconds."""
+"""A stage's table and its waves without Spark:
+pyarrow writes the files, so that commits can be tested in milliseconds.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,12 @@ import pyarrow.fs
 import pyarrow.parquet as pq
 from deltalake import DeltaTable, Schema
 
-from stagehold.lake.commit import Landed
-from stagehold.lake.delta_log import storage_options
+from stagehold.lake.commit.committed import Landed
+from stagehold.lake.commit.delta_log import storage_options
+from stagehold.lake.commit.staged_committer import StagedCommitter
+from stagehold.lake.commit.wave_commit import Claim, CommittedPartition, WaveCommit
 from stagehold.lake.files import files_at
 from stagehold.lake.location import TableLocation
-from stagehold.lake.staged_committer import StagedCommitter
-from stagehold.lake.wave_commit import Claim, CommittedPartition, WaveCommit
 from stagehold.model.records import Cell, DataFile, PartitionRecord, PartitionState
 
 INTERVAL = "2026-11-20"
@@ -47,7 +49,9 @@ class PaperTable:
         fields = [{"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in columns.items()]
         partitioning = ["_partition"] if self.location.interval is None else ["_interval", "_partition"]
         schema = Schema.from_json(json.dumps({"type": "struct", "fields": fields}))
-        DeltaTable.create(self.location.uri, schema, partition_by=partitioning, storage_options=storage_options(self.location.uri))
+        DeltaTable.create(
+            self.location.uri, schema, partition_by=partitioning, storage_options=storage_options(self.location.uri)
+        )
         return self
 
     def next_epoch(self) -> PaperTable:
@@ -69,11 +73,17 @@ class PaperTable:
         """Write files; what is left is to publish."""
         partitions = [
             CommittedPartition(
-                partition, len(some), f"content of {some}", "key", write_file(self.location.uri, self.attempt_id, number, partition, some)
+                partition,
+                len(some),
+                f"content of {some}",
+                "key",
+                write_file(self.location.uri, self.attempt_id, number, partition, some),
             )
             for partition, some in rows.items()
         ]
-        return WaveCommit("run", self.location.stage, self.attempt_id, self.epoch, number, tuple(partitions), self.cut_into)
+        return WaveCommit(
+            "run", self.location.stage, self.attempt_id, self.epoch, number, tuple(partitions), self.cut_into
+        )
 
     def publish(self, rows: Mapping[int, Rows], number: int = 1) -> list[PartitionRecord]:
         return records(self.location, StagedCommitter().publish(self.location, self.wave(rows, number)))

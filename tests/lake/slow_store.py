@@ -1,4 +1,6 @@
-"""An object store whose commits take long: a proxy that holds back every PUT of a log entry, so that writers overlap."""
+"""An object store whose commits take long:
+a proxy that holds back every PUT of a log entry, so that writers overlap.
+"""
 
 from __future__ import annotations
 

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from tests.lake.paper_table import records
 
-from stagehold.lake.committer import Committer
-from stagehold.lake.delta_log import open_table
+from stagehold.lake.commit.committer import Committer
+from stagehold.lake.commit.delta_log import open_table
+from stagehold.lake.commit.staged_committer import StagedCommitter
+from stagehold.lake.commit.staging import StagedWave, WaveFiles, stage_frame
+from stagehold.lake.commit.wave_commit import Claim, CommittedPartition, WaveCommit
 from stagehold.lake.location import TableLocation
 from stagehold.lake.measure import PartitionMetrics, measure
 from stagehold.lake.read import read_partitions
-from stagehold.lake.staged_committer import StagedCommitter
-from stagehold.lake.staging import StagedWave, stage_frame
 from stagehold.lake.tables import ensure_table
-from stagehold.lake.wave_commit import Claim, CommittedPartition, WaveCommit
 from stagehold.model.records import PartitionRecord
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Stagehand:
         return self
 
     def stage(self, rows: Mapping[int, Rows], wave: int = 1) -> StagedWave:
-        return stage_frame(self.frame(rows), self.location, self.attempt_id, wave, sorted(rows))
+        return stage_frame(self.frame(rows), WaveFiles(self.location, self.attempt_id, wave, tuple(sorted(rows))))
 
     def measure(self, staged: StagedWave, partitions: Sequence[int]) -> tuple[PartitionMetrics, ...]:
         schema = self.frame({}).schema
@@ -89,7 +89,9 @@ class Stagehand:
     def seen_by_anybody(self) -> list[tuple[Any, ...]]:
         """(partition, the stage's own columns) of the table's newest version, read without Spark."""
         rows = self.handle().to_pyarrow_table().to_pylist()
-        return sorted((row["_partition"], *(value for name, value in row.items() if not name.startswith("_"))) for row in rows)
+        return sorted(
+            (row["_partition"], *(value for name, value in row.items() if not name.startswith("_"))) for row in rows
+        )
 
     def handle(self, version: int | None = None) -> DeltaTable:
         return open_table(self.location.uri, version)

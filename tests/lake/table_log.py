@@ -47,7 +47,9 @@ class TableLog:
         """Read what was committed since; returns the new entries."""
         fresh = []
         while (path := Path(self.uri, "_delta_log", f"{len(self.entries) + len(fresh):020d}.json")).exists():
-            fresh.append(self._read(len(self.entries) + len(fresh), [json.loads(line) for line in path.read_text().splitlines()]))
+            fresh.append(
+                self._read(len(self.entries) + len(fresh), [json.loads(line) for line in path.read_text().splitlines()])
+            )
         self.entries += fresh
         return fresh
 

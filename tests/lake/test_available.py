@@ -80,5 +80,7 @@ def test_no_records_miss_nothing():
 )
 def test_a_version_needs_every_commit_since_a_checkpoint_or_the_start(commits, checkpoints, readable):
     names = [f"_delta_log/{version:020d}.json" for version in commits]
-    names += [f"_delta_log/{number.zfill(20)}.{rest}" for number, _, rest in (text.partition(".") for text in checkpoints)]
+    names += [
+        f"_delta_log/{number.zfill(20)}.{rest}" for number, _, rest in (text.partition(".") for text in checkpoints)
+    ]
     assert sorted(readable_versions([*names, "_delta_log/_last_checkpoint", "_delta_log/.tmp"])) == readable

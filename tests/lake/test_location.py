@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from stagehold.lake.location import LONGEST, path_safe, spark_uri, table_location
-from stagehold.model.spec import Output, OutputType, Stage
+from stagehold.spec.pipeline import Output, OutputType, Stage
 
 OWN = Stage(name="joined", job="jobs:joined", partitions=1, max_parallelism=128)
 PUBLISHED = OWN.model_copy(update={"output": Output(type=OutputType.BLOCKING_PERSISTENT, table="marts.top_orders")})
@@ -46,7 +46,9 @@ def test_plain_texts_are_their_own_path(text):
     assert path_safe(text) == text
 
 
-@pytest.mark.parametrize("text", ["2026-11-20T00:00:00+00:00", "_hidden", ".hidden", "..", "", "a/b", "ä", "a b", "%2F", "x" * 300])
+@pytest.mark.parametrize(
+    "text", ["2026-11-20T00:00:00+00:00", "_hidden", ".hidden", "..", "", "a/b", "ä", "a b", "%2F", "x" * 300]
+)
 def test_other_texts_become_one_visible_segment(text):
     safe = path_safe(text)
     assert len(safe) <= LONGEST + 9

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.lake.stagehand import Stagehand
 
+from stagehold.lake.commit.staging import WaveFiles, stage_frame
 from stagehold.lake.location import TableLocation
 from stagehold.lake.measure import ColumnMetrics, PartitionMetrics
-from stagehold.lake.staging import stage_frame
 
 pytestmark = pytest.mark.spark
 
@@ -33,26 +33,40 @@ def fingerprints(hand: Stagehand, *variants: Sequence[tuple[Any, ...]]) -> list[
 COLUMNS = "name string, amount int, some array<int>, pairs map<string, int>, both struct<x: int, y: string>"
 TEXTS, NUMBERS = st.none() | st.sampled_from(["", "a", "b"]), st.none() | st.integers(-1, 1)
 MAPS = st.dictionaries(st.sampled_from("ab"), NUMBERS, max_size=2)
-ROWS = st.tuples(TEXTS, NUMBERS, st.none() | st.lists(NUMBERS, max_size=2), st.none() | MAPS, st.none() | st.tuples(NUMBERS, TEXTS))
+ROWS = st.tuples(
+    TEXTS, NUMBERS, st.none() | st.lists(NUMBERS, max_size=2), st.none() | MAPS, st.none() | st.tuples(NUMBERS, TEXTS)
+)
 
 
 def content(rows: Sequence[tuple[Any, ...]]) -> frozenset[Any]:
     """Rows with how often each is there; texts, since lists and maps cannot be counted."""
-    return frozenset(Counter(repr((*row[:3], sorted(row[3].items()) if row[3] else row[3], row[4])) for row in rows).items())
+    return frozenset(
+        Counter(repr((*row[:3], sorted(row[3].items()) if row[3] else row[3], row[4])) for row in rows).items()
+    )
 
 
 @settings(max_examples=2, deadline=None)
 @given(frames=st.lists(st.lists(ROWS, max_size=4), min_size=50, max_size=50), seed=st.integers(0, 1000))
-def test_fingerprints_are_equal_when_and_only_when_the_rows_are_in_whatever_order_and_files(spark, tmp_path_factory, frames, seed):
-    """Nulls count, at any depth; so does how often a row is there; neither rows' nor map entries' order does, nor how files are cut."""
+def test_fingerprints_are_equal_when_and_only_when_the_rows_are_in_whatever_order_and_files(
+    spark, tmp_path_factory, frames, seed
+):
+    """Nulls count, at any depth; so does how often a row is there;
+    neither rows' nor map entries' order does, nor how files are cut.
+    """
     hand = Stagehand(spark, TableLocation("s", str(tmp_path_factory.mktemp("lake")), "cell", None), COLUMNS)
     shuffled = [
-        [(*row[:3], row[3] and dict(reversed(row[3].items())), row[4]) for row in random.Random(seed).sample(rows, len(rows))]
+        [
+            (*row[:3], row[3] and dict(reversed(row[3].items())), row[4])
+            for row in random.Random(seed).sample(rows, len(rows))
+        ]
         for rows in frames
     ]
     whole = fingerprints(hand, *frames)
     scattered = hand.frame(dict(enumerate(shuffled))).repartition(3)
-    staged = stage_frame(scattered, hand.location, "scattered", 1, range(len(frames)), arranged=True, rows_per_file=1)
+    staged = stage_frame(
+        scattered,
+        WaveFiles(hand.location, "scattered", 1, tuple(range(len(frames))), arranged=True, rows_per_file=1),
+    )
     assert [one.fingerprint for one in hand.measure(staged, range(len(frames)))] == whole
     contents = {fingerprint: content(rows) for fingerprint, rows in zip(whole, frames, strict=True)}
     assert all(contents[fingerprint] == content(rows) for fingerprint, rows in zip(whole, frames, strict=True))
@@ -71,7 +85,11 @@ def test_fingerprints_are_equal_when_and_only_when_the_rows_are_in_whatever_orde
         ("a array<int>", [([None, 1],)], [([1, None],)]),
         ("a struct<x: int, y: int>", [((None, 1),)], [((1, None),)]),
         ("a map<string, int>", [({"k": 1},)], [({"k": 2},)]),
-        ("a array<timestamp>", [([datetime(2026, 1, 1, 0, 0, 0, 1, UTC)],)], [([datetime(2026, 1, 1, 0, 0, 0, 2, UTC)],)]),
+        (
+            "a array<timestamp>",
+            [([datetime(2026, 1, 1, 0, 0, 0, 1, UTC)],)],
+            [([datetime(2026, 1, 1, 0, 0, 0, 2, UTC)],)],
+        ),
         ("a map<string, int>", [(None,)], [({},)]),
         ("a struct<m: map<string, array<int>>>", [(({"k": [1, 2]},),)], [(({"k": [2, 1]},),)]),
     ],
@@ -83,7 +101,9 @@ def test_different_rows_have_different_fingerprints(hand, columns, left, right):
 
 def test_the_order_of_a_maps_keys_does_not_count(hand):
     table = hand.at(columns="a map<string, int>, b array<map<int, string>>")
-    first, second = fingerprints(table, [({"k": 1, "l": 2}, [{1: "x", 2: "y"}])], [({"l": 2, "k": 1}, [{2: "y", 1: "x"}])])
+    first, second = fingerprints(
+        table, [({"k": 1, "l": 2}, [{1: "x", 2: "y"}])], [({"l": 2, "k": 1}, [{2: "y", 1: "x"}])]
+    )
     assert first == second
 
 
@@ -107,8 +127,8 @@ def test_how_rows_are_cut_into_files_does_not_count(hand):
     (whole,) = measured(hand, {0: rows})
     frame = hand.frame({0: rows}).repartition(7)
     frame.write.partitionBy("_partition").parquet(f"{hand.location.uri}/_data/other/1")
+    from stagehold.lake.commit.staging import StagedWave
     from stagehold.lake.files import files_at
-    from stagehold.lake.staging import StagedWave
     from stagehold.model.records import DataFile
 
     paths = [path for path in files_at(hand.location.uri).sizes("_data/other/1") if path.endswith(".parquet")]
@@ -147,4 +167,9 @@ def test_a_total_that_does_not_fit_is_not_measured_and_no_error(hand):
 def test_odd_names_are_measured_too(hand):
     table = hand.at(columns="`a.b` int, `a-b` string, `tick``s` int, rows int")
     ((full,),) = (measured(table, {0: [(1, "x", 2, 3)]}),)
-    assert [(column.name, column.minimum) for column in full.columns] == [("a.b", 1), ("a-b", "x"), ("tick`s", 2), ("rows", 3)]
+    assert [(column.name, column.minimum) for column in full.columns] == [
+        ("a.b", 1),
+        ("a-b", "x"),
+        ("tick`s", 2),
+        ("rows", 3),
+    ]

@@ -10,10 +10,10 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from tests.lake.paper_table import INTERVAL, PaperTable
 
-from stagehold.lake.delta_log import storage_options
+from stagehold.lake.commit.delta_log import storage_options
+from stagehold.lake.commit.staged_committer import StagedCommitter
 from stagehold.lake.files import files_at
 from stagehold.lake.published import Absences, absences
-from stagehold.lake.staged_committer import StagedCommitter
 from stagehold.model.foreign_change import ForeignChange
 from stagehold.model.records import PartitionRecord
 
@@ -35,7 +35,9 @@ def lose(table: PaperTable, version: int) -> None:
     Path(table.location.uri, "_delta_log", f"{version:020d}.json").unlink()
 
 
-def write(table: PaperTable, *rows: tuple[str, int], partition: int = 0, interval: str = INTERVAL, mode: str = "append") -> None:
+def write(
+    table: PaperTable, *rows: tuple[str, int], partition: int = 0, interval: str = INTERVAL, mode: str = "append"
+) -> None:
     """As somebody would who knows nothing of us."""
     columns = {"name": [row[0] for row in rows], "amount": [row[1] for row in rows]}
     own = {"_partition": pa.array([partition] * len(rows), pa.int32()), "_interval": [interval] * len(rows)}
@@ -88,7 +90,9 @@ def test_a_wave_that_replaced_another_and_was_lost_is_lost(table):
 
 
 def test_what_somebody_deleted_is_told_though_the_wave_was_lost_before(table):
-    """It took out what an older wave had left. Nobody knows whether the lost one had other rows, so the plan must not bring any back."""
+    """It took out what an older wave had left.
+    Nobody knows whether the lost one had other rows, so the plan must not bring any back.
+    """
     table.publish({0: [A], 1: [B]})
     second = table.publish({0: [A, C], 1: [B]}, 2)
     other = table.on("tuesday").publish({0: [A]})
@@ -201,7 +205,9 @@ def test_a_removal_that_is_no_longer_in_the_log_is_not_taken_for_a_loss(table):
 # Files that were only rewritten
 
 
-@pytest.mark.parametrize("rewrite", [lambda table: table.optimize.compact(), lambda table: table.optimize.z_order(["name"])])
+@pytest.mark.parametrize(
+    "rewrite", [lambda table: table.optimize.compact(), lambda table: table.optimize.z_order(["name"])]
+)
 def test_rows_that_were_moved_to_other_files_are_there(table, rewrite):
     recorded = table.publish({0: [A], 1: [B]})
     write(table, C)
@@ -260,5 +266,7 @@ def test_fences_change_nothing(table):
 
 def test_many_partitions_cost_one_look_at_the_snapshot(table, monkeypatch):
     recorded: list[PartitionRecord] = table.publish({partition: [A] for partition in range(50)})
-    monkeypatch.setattr("stagehold.lake.published.read_commits", lambda uri, versions: pytest.fail("no commit has to be read"))
+    monkeypatch.setattr(
+        "stagehold.lake.published.read_commits", lambda uri, versions: pytest.fail("no commit has to be read")
+    )
     assert absences(recorded) == ALL_THERE

@@ -7,23 +7,26 @@ from dataclasses import replace
 import pytest
 from tests.lake.stagehand import Stagehand
 
-from stagehold.lake.committer import committer_for
+from stagehold.lake.commit.committer import committer_for
 from stagehold.lake.location import spark_uri
 from stagehold.lake.published import Absences, absences
 from stagehold.model.records import PartitionRecord
-from stagehold.model.spec import CommitterKind
+from stagehold.spec.pipeline import CommitterKind
 
 pytestmark = pytest.mark.spark
 
 A, B, C, D = ("a", 1), ("b", 2), ("c", 3), ("d", 4)
 
 
-@pytest.fixture(params=[("delta_spark", "folder"), ("staged", "s3")], ids="-".join)  # each committer and each place once
+# each committer and each place once
+@pytest.fixture(params=[("delta_spark", "folder"), ("staged", "s3")], ids="-".join)
 def table(request: pytest.FixtureRequest, shared: Stagehand) -> Stagehand:
     kind, place = request.param
     if place == "s3":
         shared = shared.at(location=replace(shared.location, uri=f"{request.getfixturevalue('lake_in_s3')}/top"))
-    return shared.at(committer=committer_for(CommitterKind(kind), shared.spark, shared.location, only_writer=True)).prepare()
+    return shared.at(
+        committer=committer_for(CommitterKind(kind), shared.spark, shared.location, only_writer=True)
+    ).prepare()
 
 
 def told(recorded: list[PartitionRecord]) -> dict[int, tuple[int | None, str | None]]:
@@ -59,7 +62,9 @@ def test_what_spark_only_moved_is_there_and_not_doubled_by_the_next_wave(table):
     table.spark.sql(f"INSERT INTO {name} SELECT * FROM {name} WHERE _partition = 0").collect()
     table.spark.sql(f"OPTIMIZE {name}").collect()
     assert absences(recorded) == Absences()
-    assert not {file.path for file in recorded[0].files} & {uri.partition("/top/")[2] for uri in table.handle().file_uris()}
+    assert not {file.path for file in recorded[0].files} & {
+        uri.partition("/top/")[2] for uri in table.handle().file_uris()
+    }
     assert table.read(recorded) == [(0, *A), (0, *B), (1, *C)]
     table.at(epoch=2).prepare().publish({0: [A, B]})
     assert table.seen_by_anybody() == [(0, *A), (0, *B), (1, *C)]

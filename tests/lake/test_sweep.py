@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.lake.paper_table import PaperTable
 
+from stagehold.lake.commit.staged_committer import StagedCommitter
+from stagehold.lake.commit.wave_commit import Claim
 from stagehold.lake.files import FileFacts, files_at
-from stagehold.lake.staged_committer import StagedCommitter
-from stagehold.lake.sweep import StrayFolder, choose, committed_files, find_strays, recorded_files, remove
-from stagehold.lake.wave_commit import Claim
+from stagehold.lake.sweep import StrayFolder, committed_files, find_strays, recorded_files, removable_folders, remove
 from stagehold.model.records import DataFile, PartitionState
 
 A, B, C = ("a", 1), ("b", 2), ("c", 3)
@@ -25,7 +25,7 @@ HOUR_AGO = NOW - timedelta(hours=1)
 
 
 def chosen(present: dict[str, FileFacts], dead: set[str], kept: set[str] = frozenset()) -> list[str]:
-    return [stray.folder for stray in choose("lake", present, dead, kept, HOUR_AGO)]
+    return [stray.folder for stray in removable_folders("lake", present, dead, kept, HOUR_AGO)]
 
 
 # The decision
@@ -33,7 +33,7 @@ def chosen(present: dict[str, FileFacts], dead: set[str], kept: set[str] = froze
 
 def test_everything_of_a_dead_attempt_goes_as_one_folder():
     present = {"_data/a.1/1/_partition=0/x": OLD, "_data/a.1/1/_temporary/0/y": OLD, "_data/a.1/2/_partition=1/z": OLD}
-    assert choose("lake", present, {"a.1"}, set(), HOUR_AGO) == (StrayFolder("lake", "_data/a.1", 3, 30),)
+    assert removable_folders("lake", present, {"a.1"}, set(), HOUR_AGO) == (StrayFolder("lake", "_data/a.1", 3, 30),)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,9 @@ def test_what_goes_is_just_what_nobody_keeps(present, dead, kept):
     folders = {path.rpartition("/")[0] for path in present}
     for folder in folders:
         inside = [path for path in present if path.startswith(f"{folder}/")]
-        if folder.split("/")[1] in dead and all(path not in kept and present[path].modified < HOUR_AGO for path in inside):
+        if folder.split("/")[1] in dead and all(
+            path not in kept and present[path].modified < HOUR_AGO for path in inside
+        ):
             assert gone.issuperset(inside)
 
 

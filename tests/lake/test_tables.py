@@ -9,8 +9,8 @@ import pytest
 from deltalake import DeltaTable
 
 from stagehold.errors import StageContractBroken, TableSchemaConflict
+from stagehold.lake.commit.wave_commit import Claim
 from stagehold.lake.tables import ensure_table
-from stagehold.lake.wave_commit import Claim
 
 pytestmark = pytest.mark.spark
 
@@ -114,7 +114,10 @@ def test_a_table_that_was_deleted_is_made_anew_by_a_server_that_knew_it(hand, sh
         again = table.at(epoch=2).prepare()
         assert again.read(again.publish({0: [B]})) == [(0, *B)]
         assert again.seen_by_anybody() == [(0, *B)]
-        assert DeltaTable(table.location.uri).metadata().configuration["delta.logRetentionDuration"] == "interval 3650 days"
+        assert (
+            DeltaTable(table.location.uri).metadata().configuration["delta.logRetentionDuration"] == "interval "
+            "3650 days"
+        )
 
 
 def test_two_intervals_may_create_a_published_table_at_once(shared):

@@ -1,4 +1,6 @@
-"""Every test that takes `ledger` or `ledger_url` is part of the contract, so it runs on every back end that this machine has."""
+"""Every test that takes `ledger` or `ledger_url` is part of the contract,
+so it runs on every back end that this machine has.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from uuid import uuid4
 
@@ -17,6 +19,8 @@ import pytest
 from sqlalchemy import create_engine, make_url, text
 
 from stagehold.ledger import Ledger
+from stagehold.ledger.engine import Database
+from stagehold.ledger.schema import metadata
 
 GIVEN_SERVER = os.environ.get("STAGEHOLD_TEST_POSTGRES_URL")
 INITDB = max(Path("/usr/lib/postgresql").glob("*/bin/initdb"), default=None)
@@ -24,11 +28,41 @@ BACK_ENDS = ["sqlite", "postgresql"] if GIVEN_SERVER or INITDB else ["sqlite"]
 
 
 @pytest.fixture(params=BACK_ENDS)
-def ledger_url(request, tmp_path) -> Iterator[str]:
-    if request.param == "sqlite":
+def back_end(request) -> str:
+    return request.param
+
+
+@pytest.fixture
+def empty_ledger_url(back_end, request, tmp_path) -> Iterator[str]:
+    """A place for a ledger in which there is nothing yet."""
+    if back_end == "sqlite":
         yield f"sqlite:///{tmp_path / 'new folder' / 'ledger.db'}"
     else:
-        yield from _own_schema(request.getfixturevalue("postgres_server"))
+        with _own_schema(request.getfixturevalue("postgres_server")) as url:
+            yield url
+
+
+@pytest.fixture
+def ledger_url(back_end, request) -> str:
+    """A ledger in which nothing has happened, for tests that leave its schema as it is.
+
+    Migrating takes longer than most tests, so it is done once: on a server one test after the other has the same schema
+    without the rows of the one before.
+    """
+    if back_end == "sqlite":
+        return f"sqlite:///{request.getfixturevalue('ledger_file')}"
+    url = request.getfixturevalue("migrated_schema")
+    with Database(url).writing() as connection:
+        for table in reversed(metadata.sorted_tables):
+            connection.execute(table.delete())
+    return url
+
+
+@pytest.fixture(scope="session")
+def migrated_schema(postgres_server) -> Iterator[str]:
+    with _own_schema(postgres_server) as url:
+        Ledger.open(url).close()
+        yield url
 
 
 @pytest.fixture
@@ -45,12 +79,17 @@ def postgres_server() -> Iterator[str]:
         yield from _started_server()
 
 
+@contextmanager
 def _own_schema(server: str) -> Iterator[str]:
     name = f"stagehold_{uuid4().hex}"
     engine = create_engine(server, isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
         connection.execute(text(f"CREATE SCHEMA {name}"))
-        yield make_url(server).update_query_dict({"options": f"-csearch_path={name}"}).render_as_string(hide_password=False)
+        yield (
+            make_url(server)
+            .update_query_dict({"options": f"-csearch_path={name}"})
+            .render_as_string(hide_password=False)
+        )
         connection.execute(text(f"DROP SCHEMA {name} CASCADE"))
     engine.dispose()
 
@@ -62,11 +101,21 @@ def _started_server() -> Iterator[str]:
     if user:
         shutil.chown(folder, user)
     binaries = INITDB.parent
-    initdb = [INITDB, "--no-sync", "--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C", f"--pgdata={folder}/data"]
+    initdb = [
+        INITDB,
+        "--no-sync",
+        "--auth=trust",
+        "--username=postgres",
+        "--encoding=UTF8",
+        "--locale=C",
+        f"--pgdata={folder}/data",
+    ]
     subprocess.run(initdb, check=True, capture_output=True, user=user, cwd=folder)
     options = ["-c", "listen_addresses=", "-c", f"unix_socket_directories={folder}", "-c", "fsync=off"]
     with Path(folder / "log").open("w") as log:
-        server = subprocess.Popen([binaries / "postgres", "-D", f"{folder}/data", *options], stderr=log, user=user, cwd=folder)
+        server = subprocess.Popen(
+            [binaries / "postgres", "-D", f"{folder}/data", *options], stderr=log, user=user, cwd=folder
+        )
     try:
         url = f"postgresql+psycopg2://postgres@/postgres?host={folder}"
         _wait_for(url)

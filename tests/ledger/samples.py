@@ -9,20 +9,48 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from stagehold.errors import StageholdError
-from stagehold.model.records import Attempt, AttemptState, Cell, DataFile, Event, GateResult, PartitionRecord, PartitionState, Run, RunState
+from stagehold.model.records import (
+    Attempt,
+    AttemptState,
+    Cell,
+    DataFile,
+    Event,
+    GateResult,
+    PartitionRecord,
+    PartitionState,
+    Run,
+    RunState,
+)
+from stagehold.model.states import AttemptEvent, RunEvent
 
+RUN_ENDS = {  # what happens to a run that goes on, and which state that leads to
+    RunState.FAILING: (RunEvent.FAIL,),
+    RunState.CANCELLING: (RunEvent.CANCEL,),
+    RunState.FINISHED: (RunEvent.ALL_FINISHED,),
+    RunState.FAILED: (RunEvent.FAIL, RunEvent.ALL_ENDED),
+    RunState.CANCELED: (RunEvent.CANCEL, RunEvent.ALL_ENDED),
+}
+ATTEMPT_ENDS = {
+    AttemptState.FINISHED: (AttemptEvent.REPORTED_FINISHED,),
+    AttemptState.FAILED: (AttemptEvent.FAIL,),
+    AttemptState.CANCELED: (AttemptEvent.CANCEL, AttemptEvent.REPORTED_CANCELED),
+}
 CELL = Cell("sales", "joined", "2024-01-01")
 START = datetime(2024, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 
 
-def run(run_id: str = "run-1", *, pipeline: str = "sales", interval: str = "2024-01-01", minutes: int = 0, **facts: Any) -> Run:
+def run(
+    run_id: str = "run-1", *, pipeline: str = "sales", interval: str = "2024-01-01", minutes: int = 0, **facts: Any
+) -> Run:
     started = START + timedelta(minutes=minutes)
     return Run(run_id, pipeline, interval, "cli", RunState.RUNNING, started, **facts)
 
 
 def attempt(epoch: int = 1, *, run_id: str = "run-1", interval: str = "2024-01-01", region: str = "joined") -> Attempt:
     name = f"{run_id}.{region}.{interval}.{epoch}"
-    return Attempt(name, run_id, "sales", interval, region, epoch, AttemptState.RUNNING, START + timedelta(minutes=epoch))
+    return Attempt(
+        name, run_id, "sales", interval, region, epoch, AttemptState.RUNNING, START + timedelta(minutes=epoch)
+    )
 
 
 def record(partition: int, *, cell: Cell = CELL, epoch: int = 1, **facts: Any) -> PartitionRecord:
@@ -53,7 +81,9 @@ def event(text: str, run_id: str = "run-1") -> Event:
 
 
 def in_processes(count: int, work: Callable[[int], Any]) -> list[Any]:
-    """What ``work`` returned in each of ``count`` forked processes that began at the same moment; an error of ours comes back as itself."""
+    """What ``work`` returned in each of ``count`` forked processes that began at the same moment;
+    an error of ours comes back as itself.
+    """
     context = multiprocessing.get_context("fork")
     barrier, answers = context.Barrier(count), context.Queue()
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Sequence
+from functools import cache
 
 import pytest
 from sqlalchemy import text
@@ -38,7 +39,9 @@ def test_a_url_that_cannot_be_shared_by_processes_is_refused(url):
     assert "secret" not in str(refused.value)
 
 
-@pytest.mark.parametrize("url", ["postgresql://me:secret@127.0.0.1:1/ledger", "postgresql+psycopg2://me:secret@127.0.0.1:1/ledger"])
+@pytest.mark.parametrize(
+    "url", ["postgresql://me:secret@127.0.0.1:1/ledger", "postgresql+psycopg2://me:secret@127.0.0.1:1/ledger"]
+)
 def test_an_unreachable_server_is_named_without_its_password(url):
     with pytest.raises(LedgerUnavailable, match=r"me:\*\*\*@127.0.0.1:1/ledger.*refused") as unavailable:
         Ledger.open(url)
@@ -76,7 +79,7 @@ def test_a_lock_that_lasts_too_long_is_an_outage_and_readers_do_not_wait_for_it(
 def test_a_row_lock_on_a_server_is_waited_for_only_so_long(ledger, ledger_url, monkeypatch):
     lease = ledger.leases.acquire("name", "me", 60)
     monkeypatch.setattr(engine, "LOCK_SECONDS", 1)
-    engine._engine_of.cache_clear()  # a connection is told when it is made
+    monkeypatch.setattr(engine, "_engine_of", cache(engine._engine_of.__wrapped__))  # told when it connects
     with Ledger.open(ledger_url) as patient, Database(ledger_url).writing() as connection:
         connection.execute(text("UPDATE leases SET holder = 'you'"))
         with pytest.raises(LedgerUnavailable, match=r"lock"):

@@ -18,7 +18,9 @@ def test_recording_no_result_is_fine(ledger):
 
 def test_only_the_attempt_that_judged_a_partition_last_counts_for_it(ledger):
     first = [
-        gate_result(partition, passed=False, attempt_id="attempt-1", expectation=name) for partition in (0, 1, 2) for name in ("a", "b")
+        gate_result(partition, passed=False, attempt_id="attempt-1", expectation=name)
+        for partition in (0, 1, 2)
+        for name in ("a", "b")
     ]
     again = [
         gate_result(1, passed=False, attempt_id="attempt-2", expectation="b"),

@@ -38,7 +38,7 @@ def test_a_lease_outlives_its_seconds_while_the_heart_beats_and_not_longer(ledge
 
 def test_a_seized_lease_is_noticed(ledger):
     with Heartbeat(ledger, ledger.leases.acquire(NAME, "me", 0.3), 0.3) as heartbeat:
-        ledger.leases.seize(NAME, "you", 60)
+        ledger.leases.take(NAME, None, "you", 60, lambda _: True)
         assert heartbeat.lost.wait(5)
         with pytest.raises(Fenced, match="fenced by epoch 2"):
             heartbeat.check()

@@ -51,12 +51,12 @@ def test_the_epoch_grows_after_a_release_too(ledger):
 
 def test_seizing_takes_a_live_lease_and_fences_its_holder(ledger):
     mine = ledger.leases.acquire(NAME, "me", 60)
-    yours = ledger.leases.seize(NAME, "you", 60)
+    yours = ledger.leases.take(NAME, None, "you", 60, lambda _: True)
     assert (yours.holder, yours.epoch) == ("you", 2)
     with pytest.raises(Fenced) as fenced:
         ledger.leases.renew(mine, 60)
     assert (fenced.value.region, fenced.value.epoch, fenced.value.newer_epoch) == (NAME, 1, 2)
-    assert ledger.leases.seize("never seen", "you", 60).epoch == 1
+    assert ledger.leases.take("never seen", None, "you", 60, lambda _: True).epoch == 1
 
 
 def test_renewing_moves_the_end_and_nothing_else(ledger):
@@ -77,7 +77,7 @@ def test_a_lease_that_ended_unnoticed_can_be_renewed(ledger):
 
 def test_releasing_a_lease_that_was_taken_over_leaves_the_new_one_alone(ledger):
     mine = ledger.leases.acquire(NAME, "me", 60)
-    yours = ledger.leases.seize(NAME, "you", 60)
+    yours = ledger.leases.take(NAME, None, "you", 60, lambda _: True)
     ledger.leases.release(mine)
     assert ledger.leases.get(NAME) == yours
 

@@ -9,12 +9,13 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import text
-from tests.ledger.samples import in_processes, record, run
+from tests.ledger.samples import attempt, in_processes, record, run
 
 from stagehold.errors import LedgerTooNew
 from stagehold.ledger import Ledger, migrate
 from stagehold.ledger.engine import Database
 from stagehold.ledger.schema import SCHEMA_VERSION, VERSION_TABLE, metadata
+from stagehold.model.states import UNTIL_RUNNING, AttemptEvent, RunEvent
 
 VERSIONS = Path(migrate.__file__).parent / "migrations" / "versions"
 
@@ -29,7 +30,9 @@ def test_every_table_says_scope_lifetime_and_what_null_means():
     for table in metadata.sorted_tables:
         assert all(word in table.comment for word in ("Scope: ", "Lifetime: ", "NULL")), table.name
         for column in table.columns:
-            assert not column.nullable or f"{column.name}, " in table.comment.partition("NULL: ")[2], f"{table.name}.{column.name}"
+            assert not column.nullable or f"{column.name}, " in table.comment.partition("NULL: ")[2], (
+                f"{table.name}.{column.name}"
+            )
 
 
 def test_a_migrated_ledger_has_exactly_the_codes_schema(ledger, ledger_url):
@@ -39,26 +42,33 @@ def test_a_migrated_ledger_has_exactly_the_codes_schema(ledger, ledger_url):
         columns = {table.name: [column.name for column in table.columns] for table in metadata.sorted_tables}
         stored = {name: list(connection.execute(text(f"SELECT * FROM {name}")).keys()) for name in columns}
     assert [found for found in differences if "comment" not in str(found[0])] == []
-    assert {name: sorted(names) for name, names in stored.items()} == {name: sorted(names) for name, names in columns.items()}
+    assert {name: sorted(names) for name, names in stored.items()} == {
+        name: sorted(names) for name, names in columns.items()
+    }
 
 
-def test_processes_that_open_a_new_ledger_at_once_all_get_it(ledger_url):
+def test_processes_that_open_a_new_ledger_at_once_all_get_it(empty_ledger_url):
     def open_and_write(number: int) -> str:
-        with Ledger.open(ledger_url) as ledger:
+        with Ledger.open(empty_ledger_url) as ledger:
             return ledger.runs.start(run(f"run-{number}")).run_id
 
     assert sorted(map(str, in_processes(8, open_and_write))) == [f"run-{number}" for number in range(8)]
-    assert len(Ledger.open(ledger_url).runs.recent(10)) == 8
+    assert len(Ledger.open(empty_ledger_url).runs.recent(10)) == 8
 
 
 @pytest.mark.slow
-def test_programs_that_open_a_new_ledger_at_once_all_get_it(ledger_url):
+def test_programs_that_open_a_new_ledger_at_once_all_get_it(empty_ledger_url):
     code = "import sys; from stagehold.ledger import Ledger; Ledger.open(sys.argv[1]); print('alembic' in sys.modules)"
-    programs = [subprocess.Popen([sys.executable, "-c", code, ledger_url], stdout=subprocess.PIPE, text=True) for _ in range(3)]
-    assert {program.communicate(timeout=60)[0].strip() in ("True", "False") and program.returncode for program in programs} == {0}
+    programs = [
+        subprocess.Popen([sys.executable, "-c", code, empty_ledger_url], stdout=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    assert {
+        program.communicate(timeout=60)[0].strip() in ("True", "False") and program.returncode for program in programs
+    } == {0}
 
 
-def test_a_migration_that_dies_leaves_nothing(ledger_url, monkeypatch):
+def test_a_migration_that_dies_leaves_nothing(empty_ledger_url, monkeypatch):
     def die_half_way(connection) -> None:
         connection.execute(text("CREATE TABLE runs (x INTEGER)"))
         raise RuntimeError
@@ -66,27 +76,31 @@ def test_a_migration_that_dies_leaves_nothing(ledger_url, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(migrate, "_run_alembic", die_half_way)
         with pytest.raises(RuntimeError):
-            Ledger.open(ledger_url)
-    assert Ledger.open(ledger_url).runs.start(run()) == run()
+            Ledger.open(empty_ledger_url)
+    assert Ledger.open(empty_ledger_url).runs.start(run()) == run()
 
 
-def test_a_ledger_of_a_newer_stagehold_is_refused_and_left_alone(ledger, ledger_url):
-    with Database(ledger_url).writing() as connection:
+def test_a_ledger_of_a_newer_stagehold_is_refused_and_left_alone(empty_ledger_url):
+    Ledger.open(empty_ledger_url)
+    with Database(empty_ledger_url).writing() as connection:
         connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '9999'"))
     with pytest.raises(LedgerTooNew, match="schema 9999; this Stagehold knows schemas up to"):
-        Ledger.open(ledger_url)
+        Ledger.open(empty_ledger_url)
 
 
-def seconds_to_open(ledger_url: str) -> float:
+def seconds_to_open(empty_ledger_url: str) -> float:
     started = time.perf_counter()
-    Ledger.open(ledger_url)
+    Ledger.open(empty_ledger_url)
     return time.perf_counter() - started
 
 
 def test_a_migrated_ledger_opens_quickly_and_without_alembic(ledger, ledger_url):
     assert min(seconds_to_open(ledger_url) for _ in range(5)) < 0.05
     code = "import sys; from stagehold.ledger import Ledger; Ledger.open(sys.argv[1]); print('alembic' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code, ledger_url], capture_output=True, text=True, check=True).stdout == "False\n"
+    assert (
+        subprocess.run([sys.executable, "-c", code, ledger_url], capture_output=True, text=True, check=True).stdout
+        == "False\n"
+    )
 
 
 def test_a_sqlite_ledger_is_readable_while_it_is_written(tmp_path):
@@ -95,14 +109,34 @@ def test_a_sqlite_ledger_is_readable_while_it_is_written(tmp_path):
         assert connection.execute(text("PRAGMA journal_mode")).scalar() == "wal"
 
 
-def test_what_only_a_reason_told_is_a_field_after_the_migration(ledger, ledger_url):
+def test_a_run_that_was_under_way_before_its_history_was_kept_goes_on(empty_ledger_url):
+    """Down to how version 0004 left it, and up again."""
+    ledger = Ledger.open(empty_ledger_url)
+    ledger.runs.start(run())
+    ledger.attempts.create(attempt(), *UNTIL_RUNNING)
+    ledger.close()
+    with Database(empty_ledger_url).writing() as connection:
+        connection.execute(text("DROP TABLE transitions"))
+        connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '0004'"))
+    migrated = Ledger.open(empty_ledger_url)
+    assert migrated.transitions.of_run("run-1") == ()
+    assert migrated.runs.start(run()) == run()
+    assert migrated.attempts.apply(attempt().attempt_id, AttemptEvent.FAIL) is True
+    assert migrated.runs.apply("run-1", RunEvent.RESTART) is True
+    told = [(one.attempt_id is None, one.before, one.after) for one in migrated.transitions.of_run("run-1")]
+    assert told == [(False, "running", "failed"), (True, "running", "restarting")]
+
+
+def test_what_only_a_reason_told_is_a_field_after_the_migration(empty_ledger_url):
     """Down to how version 0003 left it, and up again."""
+    ledger = Ledger.open(empty_ledger_url)
     lease = ledger.leases.acquire("p/i/s", "test", 60)
     told, other = record(1, reason="was healed and came out different (...)"), record(2, reason="adopted")
     ledger.partitions.record([told, other], lease)
     ledger.close()
-    with Database(ledger_url).writing() as connection:
+    with Database(empty_ledger_url).writing() as connection:
+        connection.execute(text("DROP TABLE transitions"))
         connection.execute(text("ALTER TABLE partitions DROP COLUMN unexplained"))
         connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '0003'"))
-    found = Ledger.open(ledger_url).partitions.newest(told.cell)
+    found = Ledger.open(empty_ledger_url).partitions.newest(told.cell)
     assert [(one.partition, one.unexplained) for one in found] == [(1, True), (2, False)]

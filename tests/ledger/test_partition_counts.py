@@ -17,7 +17,12 @@ def test_the_first_count_stands(ledger):
 
 
 def test_counts_of_other_stages_intervals_and_pipelines_do_not_mix(ledger):
-    cells = [CELL, Cell("sales", "orders", "2024-01-01"), Cell("sales", "joined", "2024-01-02"), Cell("costs", "joined", "2024-01-01")]
+    cells = [
+        CELL,
+        Cell("sales", "orders", "2024-01-01"),
+        Cell("sales", "joined", "2024-01-02"),
+        Cell("costs", "joined", "2024-01-01"),
+    ]
     counts = [replace(COUNT, cell=cell, partitions=number) for number, cell in enumerate(cells, 1)]
     for count in counts:
         assert ledger.partition_counts.decide(count) == count

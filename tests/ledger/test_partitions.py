@@ -30,7 +30,7 @@ def test_records_come_back_as_they_were_given(ledger, lease):
 
 def test_recording_nothing_is_still_fenced(ledger, lease):
     ledger.partitions.record([], lease)
-    ledger.leases.seize(NAME, "you", 60)
+    ledger.leases.take(NAME, None, "you", 60, lambda _: True)
     with pytest.raises(Fenced):
         ledger.partitions.record([], lease)
 
@@ -44,10 +44,18 @@ def test_the_newest_record_of_a_partition_counts_and_older_ones_stay(ledger, lea
 
 
 def test_other_stages_intervals_and_pipelines_do_not_mix(ledger, lease):
-    cells = [CELL, Cell("sales", "orders", "2024-01-01"), Cell("sales", "joined", "2024-01-02"), Cell("costs", "joined", "2024-01-01")]
+    cells = [
+        CELL,
+        Cell("sales", "orders", "2024-01-01"),
+        Cell("sales", "joined", "2024-01-02"),
+        Cell("costs", "joined", "2024-01-01"),
+    ]
     ledger.partitions.record([record(0, cell=cell) for cell in cells], lease)
     assert [ledger.partitions.newest(cell) for cell in cells] == [(record(0, cell=cell),) for cell in cells]
-    assert ledger.partitions.newest_of("sales", "2024-01-01") == {"joined": (record(0),), "orders": (record(0, cell=cells[1]),)}
+    assert ledger.partitions.newest_of("sales", "2024-01-01") == {
+        "joined": (record(0),),
+        "orders": (record(0, cell=cells[1]),),
+    }
     assert ledger.partitions.newest_of("sales", "2024-01-03") == {}
 
 
@@ -61,7 +69,7 @@ def test_seconds_of_a_partition_are_those_of_the_first_run_that_timed_the_stage(
 
 
 def test_a_fenced_attempt_records_nothing(ledger, lease):
-    newer = ledger.leases.seize(NAME, "you", 60)
+    newer = ledger.leases.take(NAME, None, "you", 60, lambda _: True)
     with pytest.raises(Fenced):
         ledger.partitions.record([record(0)], lease)
     assert ledger.partitions.newest(CELL) == ()
@@ -82,10 +90,12 @@ def test_an_unknown_lease_records_nothing(ledger, lease):
 
 
 def test_a_takeover_comes_before_or_after_a_record_but_never_within(ledger):
-    """Each process seizes the lease and so fences the one before; whoever recorded did so before its successor began."""
+    """Each process seizes the lease and so fences the one before;
+    whoever recorded did so before its successor began.
+    """
 
     def seize_and_record(number: int) -> int | None:
-        mine = ledger.leases.seize(NAME, f"process {number}", 60)
+        mine = ledger.leases.take(NAME, None, f"process {number}", 60, lambda _: True)
         try:
             ledger.partitions.record([record(partition, epoch=mine.epoch) for partition in range(20)], mine)
         except Fenced:
@@ -118,7 +128,9 @@ def test_a_process_that_dies_inside_a_transaction_leaves_nothing_and_no_lock(led
 def test_ten_thousand_partitions_with_several_attempts_are_read_quickly(ledger, lease):
     cells = [Cell("sales", f"stage {number}", "2024-01-01") for number in range(10)]
     for epoch in (1, 2, 3):
-        ledger.partitions.record([record(partition, cell=cell, epoch=epoch) for cell in cells for partition in range(1000)], lease)
+        ledger.partitions.record(
+            [record(partition, cell=cell, epoch=epoch) for cell in cells for partition in range(1000)], lease
+        )
     started = time.perf_counter()
     found = ledger.partitions.newest_of("sales", "2024-01-01")
     taken = time.perf_counter() - started

@@ -6,7 +6,8 @@ import pytest
 from tests.ledger.samples import CELL, attempt, event, gate_result, record
 
 from stagehold.ledger import Ledger
-from stagehold.model.records import AttemptState
+from stagehold.model.records import Failure
+from stagehold.model.states import UNTIL_RUNNING, AttemptEvent
 
 
 @pytest.fixture
@@ -16,8 +17,8 @@ def masking(ledger_url):
 
 
 def test_free_texts_are_masked_before_they_are_stored(masking):
-    masking.attempts.start(attempt())
-    masking.attempts.finish(attempt().attempt_id, AttemptState.FAILED, "login of bob:hunter2 failed")
+    masking.attempts.create(attempt(), *UNTIL_RUNNING)
+    masking.attempts.apply(attempt().attempt_id, AttemptEvent.FAIL, failure=Failure("login of bob:hunter2 failed"))
     masking.events.append(event("failed. login of bob:hunter2"))
     lease = masking.leases.acquire("lease", "me", 60)
     masking.partitions.record([record(0, reason="hunter2 in row 1"), record(1)], lease)

@@ -8,6 +8,7 @@ from datetime import timedelta
 from tests.ledger.samples import CELL, START, attempt, in_processes, record
 
 from stagehold.model.records import Cell, PartitionState, Restore
+from stagehold.model.states import UNTIL_RUNNING
 
 ASKED = Restore("run-1", "first", "joined", START, START)
 
@@ -15,9 +16,11 @@ ASKED = Restore("run-1", "first", "joined", START, START)
 def work(ledger, restore: Restore | None, partitions: list[int], epoch: int, **facts):
     """An attempt of the run that records these partitions."""
     made = replace(attempt(epoch), restore=restore.identity if restore else None)
-    ledger.attempts.start(made)
+    ledger.attempts.create(made, *UNTIL_RUNNING)
     lease = ledger.leases.acquire("lease", "me", 60)
-    ledger.partitions.record([record(number, epoch=epoch, attempt_id=made.attempt_id, **facts) for number in partitions], lease)
+    ledger.partitions.record(
+        [record(number, epoch=epoch, attempt_id=made.attempt_id, **facts) for number in partitions], lease
+    )
     return made
 
 
@@ -46,7 +49,9 @@ def test_the_newest_request_of_a_run_comes_first(ledger):
 
 
 def test_tasks_that_ask_at_once_agree_on_one_request(ledger):
-    answers = in_processes(8, lambda number: ledger.restores.ask(replace(ASKED, requested_at=START + timedelta(seconds=number))))
+    answers = in_processes(
+        8, lambda number: ledger.restores.ask(replace(ASKED, requested_at=START + timedelta(seconds=number)))
+    )
     assert len(set(answers)) == 1
     assert len(ledger.restores.of_run("run-1")) == 1
 
@@ -56,7 +61,15 @@ def test_only_what_attempts_for_the_request_recorded_counts(ledger):
     work(ledger, None, [0, 1, 2, 3], epoch=1)
     work(ledger, ASKED, [0], epoch=2)
     work(ledger, replace(ASKED, identity="other"), [1], epoch=3)
-    work(ledger, ASKED, [5], epoch=4, cell=Cell("sales", "total", CELL.interval), state=PartitionState.BLOCKED, version=None)
+    work(
+        ledger,
+        ASKED,
+        [5],
+        epoch=4,
+        cell=Cell("sales", "total", CELL.interval),
+        state=PartitionState.BLOCKED,
+        version=None,
+    )
     assert ledger.restores.computed(ASKED) == {"joined": frozenset({0}), "total": frozenset({5})}
     assert ledger.restores.computed(replace(ASKED, identity="never")) == {}
 
@@ -69,7 +82,12 @@ def test_what_was_computed_for_a_request_stays_so_when_another_run_replaces_it(l
 
 def test_a_request_is_fulfilled_once(ledger):
     ledger.restores.ask(ASKED)
-    assert sorted(map(str, in_processes(4, lambda number: ledger.restores.fulfil(ASKED)))) == ["False", "False", "False", "True"]
+    assert sorted(map(str, in_processes(4, lambda number: ledger.restores.fulfil(ASKED)))) == [
+        "False",
+        "False",
+        "False",
+        "True",
+    ]
     fulfilled = ledger.restores.get("run-1", "first").fulfilled_at
     assert fulfilled is not None
     assert ledger.restores.fulfil(ASKED) is False

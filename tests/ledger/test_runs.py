@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import pytest
-from tests.ledger.samples import in_processes, run
+from tests.ledger.samples import RUN_ENDS, in_processes, run
 
 from stagehold.errors import IllegalTransition, RunIdTaken, UnknownName
 from stagehold.model.records import RunState
+from stagehold.model.states import RunEvent
 
 
 def test_a_run_comes_back_as_it_was_started(ledger):
@@ -13,15 +14,15 @@ def test_a_run_comes_back_as_it_was_started(ledger):
     assert ledger.runs.get("run-1") == started
 
 
-@pytest.mark.parametrize("ending", [RunState.FINISHED, RunState.FAILED, RunState.CANCELED, RunState.SUSPENDED])
+@pytest.mark.parametrize("ending", [RunState.FINISHED, RunState.FAILED, RunState.CANCELED])
 def test_an_ended_run_keeps_its_end_until_it_is_started_again(ledger, ending):
     first = ledger.runs.start(run())
-    assert ledger.runs.finish("run-1", ending) is True
+    assert ledger.runs.apply("run-1", *RUN_ENDS[ending]) is True
     ended = ledger.runs.get("run-1")
     assert (ended.state, ended.ended_at is None) == (ending, False)
     assert ended.ended_at.utcoffset().total_seconds() == 0
-    assert ledger.runs.finish("run-1", RunState.FAILED) is False
-    assert ledger.runs.get("run-1") == ended
+    assert ledger.runs.apply("run-1", *RUN_ENDS[RunState.FAILED]) is False
+    assert ledger.runs.create(run()) == ended
     assert ledger.runs.start(run(minutes=5)) == first
 
 
@@ -39,28 +40,47 @@ def test_a_run_id_cannot_name_the_run_of_another_pipeline_or_interval(ledger):
     assert ledger.runs.get("run-1") == run()
 
 
-def test_ending_a_run_takes_an_ending(ledger):
+def test_a_run_that_is_asked_for_is_created_and_started_later(ledger):
+    assert ledger.runs.create(run()).state is RunState.CREATED
+    assert ledger.runs.create(run(minutes=5)) == ledger.runs.get("run-1")
+    assert ledger.runs.start(run(minutes=9)) == run()
+
+
+@pytest.mark.parametrize("state", [RunState.FAILING, RunState.CANCELLING, *map(RunState, ("failed", "finished"))])
+def test_a_run_that_has_ended_or_is_about_to_may_begin_a_new_life(ledger, state):
     ledger.runs.start(run())
-    with pytest.raises(IllegalTransition, match="cannot become restarting"):
-        ledger.runs.finish("run-1", RunState.RESTARTING)
+    ledger.runs.apply("run-1", *RUN_ENDS[state])
+    ledger.runs.begin_life("run-1")
+    created = ledger.runs.get("run-1")
+    assert (created.state, created.ended_at) == (RunState.CREATED, None)
+    ledger.runs.begin_life("run-1")
+    assert ledger.runs.start(run()) == run()
+    assert sum(one.begins_life_of_run for one in ledger.transitions.of_run("run-1")) == 2
+
+
+@pytest.mark.parametrize("event", [RunEvent.SUSPEND, RunEvent.RECONCILE])
+def test_nobody_may_claim_what_only_a_coordinator_knows(ledger, event):
+    ledger.runs.start(run())
+    with pytest.raises(IllegalTransition, match="A run that is running cannot become") as refused:
+        ledger.runs.apply("run-1", event)
+    assert RunState.SUSPENDED not in refused.value.allowed
     assert ledger.runs.get("run-1") == run()
 
 
-def test_a_run_waits_for_a_restart_until_it_is_started_again(ledger):
+def test_a_run_waits_for_a_restart_until_nothing_of_it_does(ledger):
     ledger.runs.start(run())
-    for _ in range(2):
-        ledger.runs.await_restart("run-1")
-        assert ledger.runs.get("run-1").state is RunState.RESTARTING
-    assert ledger.runs.start(run()).state is RunState.RUNNING
-    ledger.runs.await_restart("run-1")
-    assert ledger.runs.finish("run-1", RunState.FAILED) is True
-    ledger.runs.await_restart("run-1")
+    for changed in (True, False):
+        assert ledger.runs.apply("run-1", RunEvent.RESTART) is changed
+        assert ledger.runs.start(run()).state is RunState.RESTARTING
+    assert ledger.runs.apply("run-1", RunEvent.RESTARTED) is True
+    assert ledger.runs.apply("run-1", *RUN_ENDS[RunState.FAILED]) is True
+    assert ledger.runs.apply("run-1", RunEvent.RESTART) is False
     assert ledger.runs.get("run-1").state is RunState.FAILED
 
 
 def test_an_unknown_run_is_named_with_those_that_exist(ledger):
     ledger.runs.start(run())
-    for ask in (ledger.runs.get, lambda run_id: ledger.runs.finish(run_id, RunState.FAILED)):
+    for ask in (ledger.runs.get, lambda run_id: ledger.runs.apply(run_id, RunEvent.FAIL)):
         with pytest.raises(UnknownName, match=r"no run 'run-2'. Known: run-1"):
             ask("run-2")
 

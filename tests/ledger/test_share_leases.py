@@ -8,7 +8,8 @@ import pytest
 from tests.ledger.samples import in_processes, record
 
 from stagehold.errors import Fenced, LeaseHeld
-from stagehold.plan.shares import Share, shares
+from stagehold.model.share import Share
+from stagehold.plan.split.shares import shares
 
 REGION = "sales/2024-01-01/joined"
 LOW, HIGH = Share(0, 3), Share(4, 7)

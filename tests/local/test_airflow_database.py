@@ -1,4 +1,4 @@
-"""The metadata database that `stagehold up` prepares, with Airflow's own commands."""
+"""The metadata database that `stagehold up` prepares, with Airflow's own schema."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def settings(tmp_path: Path) -> Settings:
         ("AIRFLOW__API__BASE_URL", "http://127.0.0.1:8123"),
         ("AIRFLOW__CORE__EXECUTOR", "LocalExecutor"),
         ("AIRFLOW__CORE__LOAD_EXAMPLES", "False"),
-        ("AIRFLOW__SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME", "0.1"),
+        ("AIRFLOW__SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME", "0.2"),
         ("AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL", "1"),
         ("AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT", "7"),
     ],
@@ -35,7 +35,11 @@ def test_airflow_is_given(settings: Settings, variable: str, value: str) -> None
 
 def test_everything_airflow_keeps_is_under_home(settings: Settings) -> None:
     environment = airflow_environment(settings)
-    for variable in ("AIRFLOW_HOME", "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN", "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE"):
+    for variable in (
+        "AIRFLOW_HOME",
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE",
+    ):
         assert settings.home in environment[variable]
 
 

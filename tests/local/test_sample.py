@@ -25,7 +25,9 @@ def written(lake: Path) -> dict[str, int]:
 
 
 def test_every_table_has_one_file_per_split(lake: Path) -> None:
-    assert {table: len(list((lake / "raw" / table).glob("*.parquet"))) for table in TABLES} == dict.fromkeys(TABLES, PARTS)
+    assert {table: len(list((lake / "raw" / table).glob("*.parquet"))) for table in TABLES} == dict.fromkeys(
+        TABLES, PARTS
+    )
 
 
 def test_duckdb_answers_from_the_files(lake: Path) -> None:
@@ -53,7 +55,9 @@ def test_another_scale_or_an_interrupted_call_replaces_all_files(lake: Path, tmp
     assert not written(tmp_path).items() & small.items()
 
 
-def test_a_missing_tool_is_named_with_the_command_that_installs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_tool_is_named_with_the_command_that_installs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sample.shutil, "which", lambda *_, **__: None)
     with pytest.raises(ToolMissing, match=r"tpchgen-cli is needed to make the sample data .* `make demo` installs it"):
         make_sample(tmp_path, 0.01)

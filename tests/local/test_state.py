@@ -8,9 +8,18 @@ from pathlib import Path
 import pytest
 
 from stagehold.local.control import known_state, living_supervisor
-from stagehold.local.state import Failure, ServicePhase, ServiceState, SupervisorState, read_state, remove_state, state_file, write_state
-from stagehold.run.processes import identify
+from stagehold.local.state import (
+    ServiceFailure,
+    ServicePhase,
+    ServiceState,
+    SupervisorState,
+    read_state,
+    remove_state,
+    state_file,
+    write_state,
+)
 from stagehold.settings import Settings
+from stagehold.spark.processes import identify
 
 SERVICE = ServiceState(
     name="spark",
@@ -36,14 +45,18 @@ def state() -> SupervisorState:
     return SupervisorState(own.pid, own.started, None, (SERVICE,))
 
 
-@pytest.mark.parametrize("failure", [None, Failure("spark", "ended 7 times", ("line 1", "line 2"))])
-def test_what_is_written_is_read_back(settings: Settings, state: SupervisorState, failure: Failure | None) -> None:
+@pytest.mark.parametrize("failure", [None, ServiceFailure("spark", "ended 7 times", ("line 1", "line 2"))])
+def test_what_is_written_is_read_back(
+    settings: Settings, state: SupervisorState, failure: ServiceFailure | None
+) -> None:
     write_state(settings, replace(state, failure=failure))
     assert read_state(settings) == replace(state, failure=failure)
     assert stat.S_IMODE(state_file(settings).stat().st_mode) == 0o600
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"pid": 1}', '{"services": [{"phase": "flying"}]}', '{"services": [{}]}'])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "{}", '{"pid": 1}', '{"services": [{"phase": "flying"}]}', '{"services": [{}]}']
+)
 def test_a_file_that_cannot_be_read_is_as_good_as_none(settings: Settings, text: str) -> None:
     state_file(settings).write_text(text)
     assert read_state(settings) is None
@@ -61,7 +74,9 @@ def test_a_supervisor_lives_while_its_very_process_does(settings: Settings, stat
     assert living_supervisor(settings) is None
 
 
-def test_the_services_of_a_supervisor_that_is_gone_are_shown_as_ended(settings: Settings, state: SupervisorState) -> None:
+def test_the_services_of_a_supervisor_that_is_gone_are_shown_as_ended(
+    settings: Settings, state: SupervisorState
+) -> None:
     write_state(settings, replace(state, started=state.started - 1))
     known = known_state(settings)
     assert known is not None

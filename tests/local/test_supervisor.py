@@ -20,8 +20,8 @@ from stagehold.local import supervisor as module
 from stagehold.local.restart_policy import RestartPolicy
 from stagehold.local.state import ServicePhase, read_state
 from stagehold.local.supervisor import Supervisor
-from stagehold.run.processes import identify, start_process, wait_until
 from stagehold.settings import Settings
+from stagehold.spark.processes import identify, start_process, wait_until
 
 POLICY = RestartPolicy(delays=(0, 0.1), window=60)
 
@@ -42,7 +42,9 @@ class Sleeper:
         return self.folder / f"{self.name}.log"
 
     def start(self) -> subprocess.Popen[bytes]:
-        process = start_process([sys.executable, "-c", self.code], environment=os.environ, folder=self.folder, log=self.log)
+        process = start_process(
+            [sys.executable, "-c", self.code], environment=os.environ, folder=self.folder, log=self.log
+        )
         self.started.append(process.pid)
         return process
 
@@ -108,7 +110,9 @@ def test_one_that_is_killed_is_started_again_and_the_others_are_not(settings: Se
 
 def test_when_one_crashes_too_often_all_are_stopped_and_the_reason_is_kept(settings: Settings, tmp_path: Path) -> None:
     # It lives long enough to be seen ready: one that never was is given up sooner.
-    broken = Sleeper("broken", tmp_path, code="import time; print('no such thing', flush=True); time.sleep(0.5); raise SystemExit(3)")
+    broken = Sleeper(
+        "broken", tmp_path, code="import time; print('no such thing', flush=True); time.sleep(0.5); raise SystemExit(3)"
+    )
     healthy = Sleeper("healthy", tmp_path)
     with pytest.raises(ServicesFailed, match="broken ended 3 times, last with code 3"):
         Supervisor(settings, [broken, healthy], POLICY).run()

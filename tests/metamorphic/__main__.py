@@ -1,4 +1,5 @@
-"""`python -m tests.metamorphic --cases 100 --seed 1`: made-up stages that have to have one outcome however they are run.
+"""`python -m tests.metamorphic --cases 100 --seed 1`: made-up stages that have to have one outcome however they are
+run.
 
 Stops at the first case that has two, shows it as small as dropping operators makes it, and says how to run it again.
 """
@@ -20,8 +21,8 @@ from tests.metamorphic.judge import Verdict, judge
 from tests.metamorphic.laboratory import Laboratory
 from tests.metamorphic.shrink import shrunk
 
-from stagehold.run.server import spark_server
 from stagehold.settings import Settings
+from stagehold.spark.server.server import spark_server
 
 
 def main() -> int:
@@ -53,7 +54,10 @@ def _run_all(lab: Laboratory, asked: argparse.Namespace, numbers: Iterable[int])
 
 
 def _line(number: int, case: Case, verdict: Verdict, seconds: float) -> str:
-    facts = [case.trap.name if case.trap else "loose" if case.loose else "keyed", case.second.exchange if case.second else "one stage"]
+    facts = [
+        case.trap.name if case.trap else "loose" if case.loose else "keyed",
+        case.second.exchange if case.second else "one stage",
+    ]
     rows = {str(finding.outcome) for finding in verdict.findings} if verdict.kind in ("equal", "isolated") else ()
     word = "WRONG" if verdict.violation else verdict.kind
     return f"case {number}: {word}, {', '.join((*facts, *sorted(rows)))}, {len(verdict.findings)} ways, {seconds:.1f} s"
@@ -75,7 +79,11 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--first", type=int, default=0, help="the number of the first case")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", type=int, help="the number of one case to run again, with all that the runs say")
-    parser.add_argument("--all-counts", action="store_true", help="run each case with 1, 2, 5 and 16 partitions, all in waves of one, too")
+    parser.add_argument(
+        "--all-counts",
+        action="store_true",
+        help="run each case with 1, 2, 5 and 16 partitions, all in waves of one, too",
+    )
     parser.add_argument("--go-on", action="store_true", help="do not stop at the first violation")
     parser.add_argument("--as-it-is", action="store_true", help="do not make what is found smaller")
     return parser.parse_args()

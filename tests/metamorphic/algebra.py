@@ -1,8 +1,10 @@
-"""A small relational algebra. Each operator says itself in PySpark and in DuckDB's SQL, and whether key groups stay apart in it.
+"""A small relational algebra. Each operator says itself in PySpark and in DuckDB's SQL, and whether key groups stay
+apart in it.
 
-``key`` tells where the key of the stage's exchange is: for each of its columns, the names that now hold it. It is None once the
-key is lost, and empty where everything is given to one call. An operator is ``loose`` when what it makes of one key depends on
-rows with other keys: then the answer hangs on which partitions a call was given, and DuckDB cannot be asked.
+``key`` tells where the key of the stage's exchange is: for each of its columns, the names that now hold it. It is None
+once the key is lost, and empty where everything is given to one call. An operator is ``loose`` when what it makes of
+one key depends on rows with other keys: then the answer hangs on which partitions a call was given, and DuckDB cannot
+be asked.
 """
 
 from __future__ import annotations
@@ -40,7 +42,9 @@ class Script:
 
 @dataclass(frozen=True)
 class Expression:
-    """One value of a row: Python code that makes a Spark column, the same in DuckDB's SQL, and the columns it is made of."""
+    """One value of a row: Python code that makes a Spark column, the same in DuckDB's SQL,
+    and the columns it is made of.
+    """
 
     spark: str
     sql: str

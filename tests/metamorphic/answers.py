@@ -31,7 +31,8 @@ class Answer:
 
 @dataclass(frozen=True)
 class Refusal:
-    """``error`` is the class; ``meant`` says that it is one of Stagehold's own, of which a second try makes nothing else.
+    """``error`` is the class; ``meant`` says that it is one of Stagehold's own, of which a second try makes nothing
+    else.
 
     ``published`` are the stages of the refused region that have something readable all the same.
     """
@@ -61,7 +62,9 @@ def _in_one_unit(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def exact(cell: object) -> Hashable:
-    """Equal for what both engines call equal, and for nothing else: 1, 1.0 and 1.00 are one number, -0.0 is 0.0, NaN is itself."""
+    """Equal for what both engines call equal, and for nothing else:
+    1, 1.0 and 1.00 are one number, -0.0 is 0.0, NaN is itself.
+    """
     if cell is None or isinstance(cell, bool | str):
         return cell if not isinstance(cell, bool) else ("boolean", cell)
     if isinstance(cell, float) and not isfinite(cell):
@@ -75,5 +78,9 @@ def exact(cell: object) -> Hashable:
 
 def difference(found: Rows, right: Rows, most: int = 6) -> str:
     """Some rows that are there and should not be, and the other way round."""
-    texts = [f"  {sign} {count} x {row}" for sign, rows in (("+", found - right), ("-", right - found)) for row, count in rows.items()]
+    texts = [
+        f"  {sign} {count} x {row}"
+        for sign, rows in (("+", found - right), ("-", right - found))
+        for row, count in rows.items()
+    ]
     return "\n".join(texts[:most] + ([f"  and {len(texts) - most} more"] if len(texts) > most else []))

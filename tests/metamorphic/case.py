@@ -1,4 +1,6 @@
-"""One case: a small pipeline of which the middle is made up, rendered as a module, a declaration and one DuckDB query."""
+"""One case: a small pipeline of which the middle is made up, rendered as a module,
+a declaration and one DuckDB query.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,9 @@ class Variant:
 
 @dataclass(frozen=True)
 class Case:
-    """``keys`` are the columns that each keyed input is exchanged by; ``before`` makes the left rows, unstored, if there is one."""
+    """``keys`` are the columns that each keyed input is exchanged by;
+    ``before`` makes the left rows, unstored, if there is one.
+    """
 
     name: str
     keys: Mapping[str, tuple[str, ...]]
@@ -81,7 +85,9 @@ class Case:
 
     @property
     def comparable(self) -> bool:
-        """Whether there is one answer whatever the number of partitions, which DuckDB knows. A trap may hold no row of these."""
+        """Whether there is one answer whatever the number of partitions, which DuckDB knows.
+        A trap may hold no row of these.
+        """
         return not self.loose
 
     @property
@@ -130,7 +136,9 @@ class Case:
 
     def stages(self, variants: tuple[Variant, ...], folder: Path) -> dict[str, Any]:
         """The declaration's stages."""
-        found: dict[str, Any] = {table.name: {"source": table.spec(folder), "output": {"type": "blocking"}} for table in self.tables}
+        found: dict[str, Any] = {
+            table.name: {"source": table.spec(folder), "output": {"type": "blocking"}} for table in self.tables
+        }
         for variant in variants:
             found |= self._stages(variant)
         return {name: {"job": f"{self.name}:{name}", **fields} for name, fields in found.items()}
@@ -141,11 +149,15 @@ class Case:
         found: dict[str, Any] = {}
         if self._prepares:
             found[variant.name("before")] = {"inputs": {LEFT.name: "forward"}, "output": {"type": "pipelined"}}
-        inputs = {reads[name]: {"exchange": "keyed", "key": list(key)} for name, key in self.keys.items() if name in reads}
+        inputs = {
+            reads[name]: {"exchange": "keyed", "key": list(key)} for name, key in self.keys.items() if name in reads
+        }
         inputs |= {reads["small"]: {"exchange": "broadcast"}} if "small" in self.inputs else {}
         found[variant.name("first")] = {"inputs": inputs, "key": list(self.key), **keyed}
         if self.second:
-            edge = {"exchange": self.second.exchange} | ({"key": list(self.second.reads_by)} if self.second.reads_by else {})
+            edge = {"exchange": self.second.exchange} | (
+                {"key": list(self.second.reads_by)} if self.second.reads_by else {}
+            )
             key = {"key": list(self.second.key), **keyed} if self.second.key else {}
             found[variant.name("second")] = {"inputs": {variant.name("first"): edge}, **key}
         return found

@@ -1,4 +1,6 @@
-"""Makes up cases from a seed. What it gives is legal for both engines; a few cases are wrong on purpose, as `case.Trap` says."""
+"""Makes up cases from a seed. What it gives is legal for both engines;
+a few cases are wrong on purpose, as `case.Trap` says.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +31,12 @@ def generate(seed: int, number: int) -> Case:
 
 
 def generate_runnable(seed: int, number: int) -> Case:
-    """A case that has a right answer and is not refused: its keys are honest and of like types. Its name says the number."""
-    tries = (Generator(Random(f"{seed}/{number}/{place}"), alike=True).case(f"made_up_{seed}_{number}") for place in count())
+    """A case that has a right answer and is not refused: its keys are honest and of like types.
+    Its name says the number.
+    """
+    tries = (
+        Generator(Random(f"{seed}/{number}/{place}"), alike=True).case(f"made_up_{seed}_{number}") for place in count()
+    )
     return next(case for case in tries if case.comparable and case.trap is None)
 
 
@@ -47,7 +53,9 @@ class Generator:
     def case(self, name: str) -> Case:
         self.wild = self.random.random() < WILD
         keys = self._keys()
-        before = Filter(self._given("left", keys), self._condition(self._given("left", keys))) if self._chance(0.2) else None
+        before = (
+            Filter(self._given("left", keys), self._condition(self._given("left", keys))) if self._chance(0.2) else None
+        )
         first, trap, key = self._finished(self._steps(self._combined(keys), 0, 3))
         second = self._second(first, key) if trap is None and self._chance(0.5) else None
         return Case(name, keys, first, key, before, second, trap)
@@ -80,7 +88,11 @@ class Generator:
 
     def _combined(self, keys: Mapping[str, tuple[str, ...]]) -> Operator:
         left = self._steps(self._side("left", keys), 0, 1)
-        ways: dict[Callable[[Operator, Operator], Operator | None], int] = {self._join: 6, self._set_operation: 2, self._cogroup: 1}
+        ways: dict[Callable[[Operator, Operator], Operator | None], int] = {
+            self._join: 6,
+            self._set_operation: 2,
+            self._cogroup: 1,
+        }
         if self._chance(0.15):
             return left
         right = self._steps(self._side("right", keys), 0, 1)
@@ -116,7 +128,9 @@ class Generator:
         if pairs is None:
             return None
         right_kinds = {right.column(name).kind: name for name in right.names if name not in dict(pairs).values()}
-        shared = [(name, right_kinds[left.column(name).kind]) for name in left.names if left.column(name).kind in right_kinds]
+        shared = [
+            (name, right_kinds[left.column(name).kind]) for name in left.names if left.column(name).kind in right_kinds
+        ]
         columns = (*pairs, *[pair for pair in shared if pair[0] not in dict(pairs)][:1])
         left = Rename(left, tuple((name, name) for name, _ in columns))
         return SetOperation(left, Rename(right, tuple((b, a) for a, b in columns)), self.random.choice(list(SetKind)))
@@ -215,7 +229,9 @@ class Generator:
         """With a table that everybody is given whole."""
         if not _reads_sides(tree):
             return None
-        small = Rename(Given("small", SMALL.columns, None, whole=True), tuple((one, self._name()) for one in SMALL.names))
+        small = Rename(
+            Given("small", SMALL.columns, None, whole=True), tuple((one, self._name()) for one in SMALL.names)
+        )
         alike = [(one.name, other.name) for one in tree.columns for other in small.columns if one.kind is other.kind]
         if not alike or self._chance(0.3):
             return Join(tree, small, JoinKind.CROSS)
@@ -256,7 +272,9 @@ class Generator:
     def _measures(self, tree: Operator) -> tuple[tuple[str, Measure], ...]:
         return tuple((self._name(), self._measure(tree)) for _ in range(self.random.randint(1, 2)))
 
-    def _measure(self, tree: Operator, functions: tuple[str, ...] = ("count", "count_distinct", "sum", "min", "max")) -> Measure:
+    def _measure(
+        self, tree: Operator, functions: tuple[str, ...] = ("count", "count_distinct", "sum", "min", "max")
+    ) -> Measure:
         column = self.random.choice(tree.columns)
         possible = [one for one in functions if one != "sum" or column.kind in SUMMED]
         return Measure(self.random.choice(possible), column.name)

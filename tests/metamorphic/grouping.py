@@ -94,7 +94,9 @@ class Ranking(StrEnum):
 
 @dataclass(frozen=True)
 class Window(Unary):
-    """One more column: a ranking, or a measure of the rows that come before and with the row where there is an order."""
+    """One more column: a ranking, or a measure of the rows that come before and with the row where there is an
+    order.
+    """
 
     by: tuple[str, ...]
     order: tuple[str, ...]
@@ -108,7 +110,9 @@ class Window(Unary):
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        measured = isinstance(self.function, Measure) and self.function.kind(self.child.column(self.function.argument).kind)
+        measured = isinstance(self.function, Measure) and self.function.kind(
+            self.child.column(self.function.argument).kind
+        )
         return (*self.child.columns, Column(self.name, measured or Kind.INT))
 
     @property

@@ -124,7 +124,9 @@ class Join(Binary):
                 right = script.add(f'{right}.withColumnRenamed("{b}", "{a}")')
             made = script.add(f'{left}.join({right}, [{quoted(a for a, _ in self.on)}], "{self.kind}")')
             return script.add(f"{made}.select({quoted(self.names)})")
-        sign = "F.col('{}').eqNullSafe(F.col('{}'))" if self.form is JoinForm.NULL_SAFE else "(F.col('{}') == F.col('{}'))"
+        sign = (
+            "F.col('{}').eqNullSafe(F.col('{}'))" if self.form is JoinForm.NULL_SAFE else "(F.col('{}') == F.col('{}'))"
+        )
         condition = " & ".join(sign.format(a, b) for a, b in self.on)
         made = script.add(f'{left}.join({right}, {condition}, "{self.kind}")')
         if self.form is JoinForm.COALESCED:
@@ -172,7 +174,9 @@ class SetKind(StrEnum):
 
     @property
     def sql(self) -> str:
-        return {"unionByName": "UNION ALL", "intersect": "INTERSECT", "exceptAll": "EXCEPT ALL", "subtract": "EXCEPT"}[self.value]
+        return {"unionByName": "UNION ALL", "intersect": "INTERSECT", "exceptAll": "EXCEPT ALL", "subtract": "EXCEPT"}[
+            self.value
+        ]
 
 
 @dataclass(frozen=True)
@@ -183,7 +187,9 @@ class SetOperation(Binary):
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        return tuple(Column(one.name, common_kind(one.kind, self.right.column(one.name).kind)) for one in self.left.columns)
+        return tuple(
+            Column(one.name, common_kind(one.kind, self.right.column(one.name).kind)) for one in self.left.columns
+        )
 
     @property
     def key(self) -> Key:

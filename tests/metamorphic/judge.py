@@ -1,4 +1,6 @@
-"""The property: a case has one outcome, in one wave, in waves of one, after any loss, and for any number of partitions."""
+"""The property: a case has one outcome, in one wave, in waves of one, after any loss,
+and for any number of partitions.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,10 @@ from stagehold.errors import InvalidSpec
 
 COUNTS = (1, 2, 5, 16)
 LOSE_SOURCES = 0.25
-OTHER_COLUMNS = (Trap.FINER, Trap.OTHER, Trap.NULL_SIDE)  # these may have more or fewer columns than the key, which the file shows
-BY_ROW = ("StrayKey",)  # refusals that hang on what is in a partition: with fewer partitions, or other rows, there may be none
+# these may have more or fewer columns than the key, which the file shows
+OTHER_COLUMNS = (Trap.FINER, Trap.OTHER, Trap.NULL_SIDE)
+# refusals that hang on what is in a partition: with fewer partitions, or other rows, there may be none
+BY_ROW = ("StrayKey",)
 FEW_WAVES = 5  # more partitions than this are not computed one by one, unless all is asked for
 
 
@@ -29,7 +33,9 @@ class Finding:
 
 @dataclass(frozen=True)
 class Verdict:
-    """``violation`` is what is wrong, None when nothing is; ``kind`` is `equal`, `isolated` or the class of the refusal."""
+    """``violation`` is what is wrong, None when nothing is;
+    ``kind`` is `equal`, `isolated` or the class of the refusal.
+    """
 
     kind: str
     violation: str | None
@@ -37,7 +43,9 @@ class Verdict:
 
 
 def variants_of(case: Case, random: Random, *, all_counts: bool) -> tuple[Variant, ...]:
-    """Number of partitions and waves. Where DuckDB does not know the answer, one number of partitions is taken twice."""
+    """Number of partitions and waves. Where DuckDB does not know the answer,
+    one number of partitions is taken twice.
+    """
     if all_counts:
         pairs = [(count, one) for count in COUNTS for one in (False, True)]
     else:
@@ -56,7 +64,9 @@ def judge(lab: Laboratory, case: Case, random: Random, *, all_counts: bool = Fal
     except InvalidSpec as error:
         return Verdict("InvalidSpec", None if case.trap in OTHER_COLUMNS else str(error), ()), None
     healed = variants if all_counts else (random.choice(variants),)
-    findings = [finding for variant in variants for finding in _findings(trial, variant, random, heal=variant in healed)]
+    findings = [
+        finding for variant in variants for finding in _findings(trial, variant, random, heal=variant in healed)
+    ]
     return _verdict(lab, case, tuple(findings)), trial
 
 
@@ -79,7 +89,9 @@ def _verdict(lab: Laboratory, case: Case, findings: tuple[Finding, ...]) -> Verd
 
 
 def _wrong_refusals(refusals: list[tuple[Finding, Refusal]], findings: tuple[Finding, ...]) -> str | None:
-    """What is refused because of its plan is refused in every way, before anything can be read; what is because of a row, if it has it."""
+    """What is refused because of its plan is refused in every way, before anything can be read;
+    what is because of a row, if it has it.
+    """
     first, refusal = refusals[0]
     by_row = refusal.error in BY_ROW
     for finding in findings:
@@ -103,7 +115,13 @@ def _wrong_answers(findings: tuple[Finding, ...], right: Rows | None) -> str | N
         before, answer = by_count.setdefault(finding.count, (finding, finding.outcome))
         for partition, rows in finding.outcome.partitions.items():
             if rows != answer.partitions[partition]:
-                return f"partition {partition}, {finding.how}, against {before.how}:\n{difference(rows, answer.partitions[partition])}"
+                return (
+                    f"partition {partition}, {finding.how}, against "
+                    f"{before.how}:\n{difference(rows, answer.partitions[partition])}"
+                )
         if right is not None and finding.outcome.rows != right:
-            return f"{finding.how}: {finding.outcome} for {right.total()}, against DuckDB:\n{difference(finding.outcome.rows, right)}"
+            return (
+                f"{finding.how}: {finding.outcome} for {right.total()}, against "
+                f"DuckDB:\n{difference(finding.outcome.rows, right)}"
+            )
     return None

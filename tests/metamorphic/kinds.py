@@ -68,7 +68,15 @@ POOLS: dict[Kind, tuple[Any, ...]] = {
     Kind.DATE: tuple(FIRST_DAY + timedelta(days) for days in (-40_000, -1, 0, 1, 2, 30, 31, 366)),
     Kind.TIMESTAMP: tuple(
         FIRST_MOMENT + timedelta(days, seconds, micros)
-        for days, seconds, micros in ((-1, 0, 0), (0, 0, 0), (0, 0, 1), (0, 3600, 0), (1, 0, 0), (2, 0, 0), (31, 86_399, 999_999))
+        for days, seconds, micros in (
+            (-1, 0, 0),
+            (0, 0, 0),
+            (0, 0, 1),
+            (0, 3600, 0),
+            (1, 0, 0),
+            (2, 0, 0),
+            (31, 86_399, 999_999),
+        )
     ),
     Kind.BOOLEAN: (True, False),
 }

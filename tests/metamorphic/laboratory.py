@@ -21,14 +21,16 @@ from tests.metamorphic.source_data import TABLES
 from stagehold.errors import Terminal
 from stagehold.ledger import Ledger
 from stagehold.model.records import Cell, PartitionRecord, PartitionState
-from stagehold.model.spec import Pipeline
-from stagehold.model.spec_file import build_pipeline
-from stagehold.plan.regions import Region, stage_regions
-from stagehold.plan.wave_interval import DeclaredInterval
-from stagehold.plan.waves import WaveSizer
-from stagehold.run.pace import wave_sizer
-from stagehold.run.region import RegionTask, run_region
+from stagehold.plan.split.regions import Region, stage_regions
+from stagehold.plan.waves.interval import DeclaredInterval
+from stagehold.plan.waves.sizing import WaveSizer
+from stagehold.run.attempt.region import run_region
+from stagehold.run.attempt.task import RegionTask
+from stagehold.run.planning.planning import RunRequest
+from stagehold.run.stage.wave_limits import wave_sizer
 from stagehold.settings import Settings
+from stagehold.spec.loader import build_pipeline
+from stagehold.spec.pipeline import Pipeline
 
 INTERVAL = "i"
 A_DAY = 86_400.0
@@ -65,7 +67,9 @@ class Laboratory:
 
 @dataclass
 class Trial:
-    """One pipeline in which a case is made in several ways. ``told`` is what the runs said, for whoever looks for a reason."""
+    """One pipeline in which a case is made in several ways.
+    ``told`` is what the runs said, for whoever looks for a reason.
+    """
 
     case: Case
     pipeline: Pipeline
@@ -107,7 +111,11 @@ class Trial:
 
     def _stages(self, variant: Variant, *, sources: bool) -> list[str]:
         """The stored ones that the variant is made of."""
-        mine = (stage for stage in self.pipeline.stages if stage.name.startswith(f"{variant.letter}_") or (stage.source and sources))
+        mine = (
+            stage
+            for stage in self.pipeline.stages
+            if stage.name.startswith(f"{variant.letter}_") or (stage.source and sources)
+        )
         return [stage.name for stage in mine if stage.output.type.stored]
 
     def _refusal(self, region: Region, variant: Variant) -> Refusal | None:
@@ -134,13 +142,8 @@ class Trial:
 
     def _task(self, region: Region) -> RegionTask:
         return RegionTask(
-            pipeline=self.pipeline,
+            request=RunRequest(self.pipeline, f"run of {self.pipeline.name}", INTERVAL, {}),
             region=region,
-            run_id=f"run of {self.pipeline.name}",
-            interval=INTERVAL,
-            logical_date=None,
-            params={},
-            restore=None,
             owner="metamorphic",
             launcher="cli",
         )
@@ -148,7 +151,9 @@ class Trial:
     def _answer(self, variant: Variant) -> Answer:
         stage = self.pipeline.stage(variant.name(self.case.last))
         records = self.records(stage.name)
-        assert [record.partition for record in records] == list(range(stage.partitions)), f"{stage.name} is not complete"
+        assert [record.partition for record in records] == list(range(stage.partitions)), (
+            f"{stage.name} is not complete"
+        )
         return Answer({record.partition: _rows(record, self.case.names) for record in records})
 
 
@@ -166,11 +171,13 @@ def right_rows(case: Case, folder: Path) -> Rows:
 
 @contextmanager
 def waves_of(partitions: int) -> Iterator[None]:
-    """Waves take so many partitions, whatever was measured; the ledger's timings would make them another size each time."""
+    """Waves take so many partitions, whatever was measured;
+    the ledger's timings would make them another size each time.
+    """
 
     def forced(*known: object) -> WaveSizer:
         seconds = 0.001 if partitions == 1 else A_DAY
         return replace(wave_sizer(*known), slots=partitions, interval=DeclaredInterval(seconds), known=None)  # type: ignore[arg-type]
 
-    with patch("stagehold.run.attempt.wave_sizer", forced):
+    with patch("stagehold.run.attempt.work.wave_sizer", forced):
         yield

@@ -16,7 +16,9 @@ def schema_of(columns: tuple[Column, ...]) -> str:
 
 @dataclass(frozen=True)
 class MapInPandas(Unary):
-    """Row by row, though nobody can see that: keeps the rows whose column is not null, and adds the length of its text."""
+    """Row by row, though nobody can see that:
+    keeps the rows whose column is not null, and adds the length of its text.
+    """
 
     text: str
     name: str
@@ -42,7 +44,9 @@ class MapInPandas(Unary):
         return script.add(f'{child}.mapInPandas(lengths_{self.name}, "{schema_of(self.columns)}")')
 
     def sql(self, scans: Scans) -> str:
-        return f"SELECT *, length({self.text}) AS {self.name} FROM ({self.child.sql(scans)}) WHERE {self.text} IS NOT NULL"
+        return (
+            f"SELECT *, length({self.text}) AS {self.name} FROM ({self.child.sql(scans)}) WHERE {self.text} IS NOT NULL"
+        )
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,11 @@ class ApplyInPandas(Unary):
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        return (*(self.child.column(name) for name in self.by), Column(self.rows, Kind.BIG), Column(self.known, Kind.BIG))
+        return (
+            *(self.child.column(name) for name in self.by),
+            Column(self.rows, Kind.BIG),
+            Column(self.known, Kind.BIG),
+        )
 
     @property
     def key(self) -> Key:
@@ -76,10 +84,13 @@ class ApplyInPandas(Unary):
             (
                 f"def counts_{self.rows}(group):",
                 f"    first = group[[{quoted(self.by)}]].head(1)",
-                f'    return first.assign({self.rows}=len(group), {self.known}=int(group["{self.counted}"].notna().sum()))',
+                f"    return first.assign({self.rows}=len(group), "
+                f'{self.known}=int(group["{self.counted}"].notna().sum()))',
             )
         )
-        return script.add(f'{child}.groupBy({quoted(self.by)}).applyInPandas(counts_{self.rows}, "{schema_of(self.columns)}")')
+        return script.add(
+            f'{child}.groupBy({quoted(self.by)}).applyInPandas(counts_{self.rows}, "{schema_of(self.columns)}")'
+        )
 
     def sql(self, scans: Scans) -> str:
         by = ", ".join(self.by)
@@ -128,7 +139,10 @@ class CoGroupInPandas(Binary):
         return script.add(f'{groups}.applyInPandas(sides_{self.lefts}, "{schema_of(self.columns)}")')
 
     def sql(self, scans: Scans) -> str:
-        sides = (self._counted(self.left, [a for a, _ in self.by], scans), self._counted(self.right, [b for _, b in self.by], scans))
+        sides = (
+            self._counted(self.left, [a for a, _ in self.by], scans),
+            self._counted(self.right, [b for _, b in self.by], scans),
+        )
         condition = " AND ".join(f"p.{a} IS NOT DISTINCT FROM q.{b}" for a, b in self.by)
         keys = ", ".join(f"CASE WHEN p.n IS NULL THEN q.{b} ELSE p.{a} END AS {a}" for a, b in self.by)
         counts = f"coalesce(p.n, 0) AS {self.lefts}, coalesce(q.n, 0) AS {self.rights}"

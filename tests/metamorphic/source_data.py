@@ -1,4 +1,6 @@
-"""The rows that all cases of a seed read: two sides with a key and a value of every type, and a small table for everybody."""
+"""The rows that all cases of a seed read: two sides with a key and a value of every type,
+and a small table for everybody.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ class SourceTable:
         (folder / self.name).mkdir(parents=True)
         rows = [self._row(random, number) for number in range(self.rows)]
         for number in range(FILES):
-            pq.write_table(pa.Table.from_pylist(rows[number::FILES], self._schema), folder / self.name / f"{number}.parquet")
+            pq.write_table(
+                pa.Table.from_pylist(rows[number::FILES], self._schema), folder / self.name / f"{number}.parquet"
+            )
 
     def spec(self, folder: Path) -> dict[str, Any]:
         return {"kind": "parquet", "path": f"{folder / self.name}/*.parquet", "splits": FILES}

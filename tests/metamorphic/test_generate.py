@@ -1,4 +1,6 @@
-"""The generator itself, with DuckDB alone: what it makes up can be said in both languages, and what it calls keyed is."""
+"""The generator itself, with DuckDB alone:
+what it makes up can be said in both languages, and what it calls keyed is.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,9 @@ def only(number: int, groups: int, case: Case, scans: dict[str, str]) -> dict[st
     """The rows of some keys. Text is what equal keys of like types share, but for the sign of zero."""
     found = dict(scans)
     for side, key in case.keys.items():
-        text = " || '/' || ".join(f"coalesce(CAST(CASE WHEN {name} = {name} THEN {name} END AS varchar), 'nothing')" for name in key)
+        text = " || '/' || ".join(
+            f"coalesce(CAST(CASE WHEN {name} = {name} THEN {name} END AS varchar), 'nothing')" for name in key
+        )
         plain = f"hash(replace({text}, '-0.0', '0.0')) % {groups} = {number}"
         found[side] = f"SELECT * FROM ({scans[side]}) WHERE {plain}"
     return found
@@ -80,7 +84,10 @@ def test_what_is_called_keyed_makes_the_same_of_all_keys_at_once_and_of_some_at_
         case = generate_runnable(SEED, number)
         scans = {name: table.scan(rows) for name, table in SOURCES.items()}
         whole = answer(connection, case.first.sql(scans), case.first.names)
-        apart = [answer(connection, case.first.sql(only(one, groups, case, scans)), case.first.names) for one in range(groups)]
+        apart = [
+            answer(connection, case.first.sql(only(one, groups, case, scans)), case.first.names)
+            for one in range(groups)
+        ]
         assert sum(apart, Counter()) == whole, case.text()
         parts += sum(bool(some) for some in apart) > 1
     assert parts > len(CASES[::3]) / 2

@@ -1,4 +1,6 @@
-"""Made-up stage functions have one outcome however they are run. More of them: `python -m tests.metamorphic --cases 200 --seed 7`."""
+"""Made-up stage functions have one outcome however they are run.
+More of them: `python -m tests.metamorphic --cases 200 --seed 7`.
+"""
 
 from __future__ import annotations
 

@@ -42,7 +42,9 @@ def test_what_means_one_interval_is_one_key(written, schedule, key):
     assert interval_key(written, schedule) == key
 
 
-@pytest.mark.parametrize("text", ["whole", "us-east", "2026-11", "20261120", "2026-11-20-eu", "2026-11-20|us", "12345-01-01", "v1 é"])
+@pytest.mark.parametrize(
+    "text", ["whole", "us-east", "2026-11", "20261120", "2026-11-20-eu", "2026-11-20|us", "12345-01-01", "v1 é"]
+)
 def test_what_does_not_look_like_a_date_is_taken_as_it_is(text):
     assert {interval_key(text, schedule) for schedule in SCHEDULES} == {text}
     assert moment_of(text, NIGHTLY) is None
@@ -64,7 +66,15 @@ def test_what_does_not_look_like_a_date_is_taken_as_it_is(text):
             "2026-11-20T2",
             "2026-11-20 2pm",
         ),
-        *("2026-11-20T02:00:00+99:00", "2026-11-20T02:00:00 Europe/Berlin", "", "  ", "two\nlines", "nul\x00", "x" * (LONGEST + 1)),
+        *(
+            "2026-11-20T02:00:00+99:00",
+            "2026-11-20T02:00:00 Europe/Berlin",
+            "",
+            "  ",
+            "two\nlines",
+            "nul\x00",
+            "x" * (LONGEST + 1),
+        ),
     ],
 )
 @pytest.mark.parametrize("schedule", [None, NIGHTLY])
@@ -104,7 +114,11 @@ def test_the_present_interval_is_today_or_the_newest_of_several():
     assert present_key(datetime(2026, 11, 20, 14, tzinfo=UTC), TWICE) == "2026-11-20T14:00:00Z"
 
 
-@given(moment=st.datetimes(datetime(1990, 1, 1), datetime(2090, 1, 1)), schedule=st.sampled_from(SCHEDULES), hours=st.integers(-12, 12))
+@given(
+    moment=st.datetimes(datetime(1990, 1, 1), datetime(2090, 1, 1)),
+    schedule=st.sampled_from(SCHEDULES),
+    hours=st.integers(-12, 12),
+)
 def test_a_key_is_its_own_key_and_gives_its_moment_back(moment, schedule, hours):
     start = moment.replace(tzinfo=UTC)
     key = key_of(start, schedule)
@@ -121,5 +135,6 @@ def test_a_day_is_the_moment_it_begins_or_is_refused(day, schedule):
         return
     moment = moment_of(key, schedule)
     assert key == day.isoformat()
-    # Of a day on which the schedule is not due, the midnight is the moment, which only stands for it where there is no schedule.
+    # Of a day on which the schedule is not due, the midnight is the moment, which only stands for it where there is no
+    # schedule.
     assert key_of(moment, schedule) in (key, f"{key}T00:00:00Z")

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stagehold.errors import ImpossibleKeyGroups
 from stagehold.model.key_groups import default_max_parallelism, group_column, index_of_group, intersect, range_of
 
 
@@ -34,7 +36,9 @@ def test_a_group_is_in_the_range_of_its_index(sizes: tuple[int, int], data: st.D
 
 
 @given(parallelisms(), parallelisms(), st.data())
-def test_an_intersection_is_what_both_ranges_have(left: tuple[int, int], right: tuple[int, int], data: st.DataObject) -> None:
+def test_an_intersection_is_what_both_ranges_have(
+    left: tuple[int, int], right: tuple[int, int], data: st.DataObject
+) -> None:
     one = range_of(data.draw(st.integers(0, left[0] - 1)), *left)
     other = range_of(data.draw(st.integers(0, right[0] - 1)), *right)
     assert set(intersect(one, other)) == set(one) & set(other)
@@ -59,6 +63,28 @@ def test_an_intersection_is_what_both_ranges_have(left: tuple[int, int], right: 
 )
 def test_the_default_max_parallelism_is_flinks(partitions: int, most: int) -> None:
     assert default_max_parallelism(partitions) == most
+
+
+@pytest.mark.parametrize(
+    ("ask", "name", "allowed"),
+    [
+        (lambda: default_max_parallelism(0), "partitions 0", "1 to 32768"),
+        (lambda: default_max_parallelism(32769), "partitions 32769", "1 to 32768"),
+        (lambda: range_of(0, 0, 128), "partitions 0", "1 to 128"),
+        (lambda: range_of(0, 129, 128), "partitions 129", "1 to 128"),
+        (lambda: range_of(0, 1, 32769), "max_parallelism 32769", "1 to 32768"),
+        (lambda: range_of(0, 1, 0), "max_parallelism 0", "1 to 32768"),
+        (lambda: range_of(4, 4, 128), "partition 4", "0 to 3"),
+        (lambda: range_of(-1, 4, 128), "partition -1", "0 to 3"),
+        (lambda: index_of_group(128, 4, 128), "group 128", "0 to 127"),
+        (lambda: index_of_group(-1, 4, 128), "group -1", "0 to 127"),
+        (lambda: index_of_group(0, 5, 4), "partitions 5", "1 to 4"),
+        (lambda: group_column(("a",), 0), "max_parallelism 0", "1 to 32768"),
+    ],
+)
+def test_what_cannot_be_is_refused(ask: Callable[[], object], name: str, allowed: str) -> None:
+    with pytest.raises(ImpossibleKeyGroups, match=f"with {name}; allowed: {allowed}"):
+        ask()
 
 
 def test_group_columns_of_different_readers_have_different_names() -> None:

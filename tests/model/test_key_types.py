@@ -1,4 +1,6 @@
-"""Which types may meet in a keyed exchange; `tests/run/test_key_columns.py` shows that equal keys then have equal groups."""
+"""Which types may meet in a keyed exchange;
+`tests/run/stage/test_key_columns.py` shows that equal keys then have equal groups.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,10 @@ import pytest
 
 from stagehold.model.key_types import KeyKind, KeyType, may_meet
 
-WHOLE = {name: KeyType(KeyKind.WHOLE, name, digits) for name, digits in (("tinyint", 3), ("smallint", 5), ("int", 10), ("bigint", 20))}
+WHOLE = {
+    name: KeyType(KeyKind.WHOLE, name, digits)
+    for name, digits in (("tinyint", 3), ("smallint", 5), ("int", 10), ("bigint", 20))
+}
 FLOAT, DOUBLE = KeyType(KeyKind.FLOAT, "float"), KeyType(KeyKind.DOUBLE, "double")
 NOTHING = KeyType(KeyKind.NOTHING, "void")
 OTHER_KINDS = (KeyKind.STRING, KeyKind.BOOLEAN, KeyKind.BINARY, KeyKind.DATE, KeyKind.TIMESTAMP, KeyKind.TIMESTAMP_NTZ)
@@ -49,7 +54,11 @@ def array(part: KeyType) -> KeyType:
         (array(WHOLE["int"]), WHOLE["int"], False),
         (NOTHING, array(WHOLE["int"]), True),
         (NOTHING, KeyType(KeyKind.UNUSABLE, "map<int,int>"), False),
-        (KeyType(KeyKind.COLLATED, "string collate UNICODE"), KeyType(KeyKind.COLLATED, "string collate UNICODE"), False),
+        (
+            KeyType(KeyKind.COLLATED, "string collate UNICODE"),
+            KeyType(KeyKind.COLLATED, "string collate UNICODE"),
+            False,
+        ),
     ],
     ids=lambda value: getattr(value, "text", value),
 )

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from stagehold.errors import IllegalTransition
@@ -11,45 +13,75 @@ from stagehold.model.states import (
     AttemptEvent,
     AttemptStep,
     Effect,
+    Move,
     RunEvent,
+    Transition,
     attempt_after,
-    next_attempt_number,
+    moves,
+    newest_life,
+    recorded_run_after,
     run_after,
-    stage_state,
 )
 
-# Columns are events, rows are states; "-" means the event changes nothing.
+# Columns are events, in two parts, rows are states; "-" means the event changes nothing.
 RUN_TABLE = """
-            start    reconcile   reconciled restart    restarted cancel     fail    suspend   all_finished all_ended cancel_threw
-created     running  reconciling -          -          -         cancelling failing suspended -            -         -
-reconciling -        -           running    -          -         -          failing suspended -            -         -
-running     -        -           -          restarting -         cancelling failing suspended finished     -         -
-restarting  -        -           -          -          running   cancelling failing suspended -            -         -
-cancelling  -        -           -          -          -         -          failing suspended -            canceled  failed
-failing     -        -           -          -          -         cancelling -       suspended -            failed    -
-finished    -        -           -          -          -         -          -       -         -            -         -
-canceled    -        -           -          -          -         -          -       -         -            -         -
-failed      -        -           -          -          -         -          -       -         -            -         -
-suspended   -        -           -          -          -         -          -       -         -            -         -
+            start    reconcile   reconciled restart    restarted
+created     running  reconciling -          -          -
+reconciling -        -           running    -          -
+running     -        -           -          restarting -
+restarting  -        -           -          -          running
+cancelling  -        -           -          -          -
+failing     -        -           -          -          -
+finished    -        -           -          -          -
+canceled    -        -           -          -          -
+failed      -        -           -          -          -
+suspended   -        -           -          -          -
+
+            cancel     fail    suspend   all_finished all_ended cancel_threw
+created     cancelling failing suspended -            -         -
+reconciling -          failing suspended -            -         -
+running     cancelling failing suspended finished     -         -
+restarting  cancelling failing suspended -            -         -
+cancelling  -          failing suspended -            canceled  failed
+failing     cancelling -       suspended -            failed    -
+finished    -          -       -         -            -         -
+canceled    -          -       -         -            -         -
+failed      -          -       -         -            -         -
+suspended   -          -       -         -            -         -
 """
 
 # "!" sends a cancel to the worker, "*" is a global failure, "error" is our own scheduler's mistake.
 ATTEMPT_TABLE = """
-             schedule  deploy    reported_initializing reported_running reported_finished reported_canceled fail     cancel
-created      scheduled error     failed!               failed!          failed            created*          failed   canceled
-scheduled    error     deploying failed!               failed!          failed            scheduled*        failed   canceled
-deploying    error     error     initializing          failed!          finished          canceled          failed   canceling!
-initializing error     error     failed!               running          finished          canceled          failed   canceling!
-running      error     error     failed!               failed!          finished          canceled          failed   canceling!
-canceling    -         -         canceling!            canceling!       canceled          canceled          canceled -
-finished     -         -         -                     -                -                 finished*         -        -
-canceled     -         -         -                     -                -                 -                 -        -
-failed       -         -         -                     -                -                 -                 -        -
+             schedule  deploy    reported_initializing
+created      scheduled error     failed!
+scheduled    error     deploying failed!
+deploying    error     error     initializing
+initializing error     error     failed!
+running      error     error     failed!
+canceling    -         -         canceling!
+finished     -         -         -
+canceled     -         -         -
+failed       -         -         -
+
+             reported_running reported_finished reported_canceled fail     cancel
+created      failed!          failed            created*          failed   canceled
+scheduled    failed!          failed            scheduled*        failed   canceled
+deploying    failed!          finished          canceled          failed   canceling!
+initializing running          finished          canceled          failed   canceling!
+running      failed!          finished          canceled          failed   canceling!
+canceling    canceling!       canceled          canceled          canceled -
+finished     -                -                 finished*         -        -
+canceled     -                -                 -                 -        -
+failed       -                -                 -                 -        -
 """
 
 
 def cells(table):
-    header, *rows = [line.split() for line in table.strip().splitlines()]
+    return [cell for part in table.split("\n\n") for cell in cells_of_part(part)]
+
+
+def cells_of_part(part):
+    header, *rows = [line.split() for line in part.strip().splitlines()]
     return [(row[0], event, cell) for row in rows for event, cell in zip(header, row[1:], strict=True)]
 
 
@@ -62,7 +94,9 @@ def attempt_step(state, cell):
 
 def test_the_tables_name_every_event_in_every_state():
     assert {cell[:2] for cell in cells(RUN_TABLE)} == {(state, event) for state in RunState for event in RunEvent}
-    assert {cell[:2] for cell in cells(ATTEMPT_TABLE)} == {(state, event) for state in AttemptState for event in AttemptEvent}
+    assert {cell[:2] for cell in cells(ATTEMPT_TABLE)} == {
+        (state, event) for state in AttemptState for event in AttemptEvent
+    }
 
 
 @pytest.mark.parametrize(("state", "event", "cell"), cells(RUN_TABLE))
@@ -79,29 +113,61 @@ def test_every_event_in_every_state_of_an_attempt(state, event, cell):
         assert attempt_after(AttemptState(state), AttemptEvent(event)) == attempt_step(state, cell)
 
 
-@pytest.mark.parametrize(("machine", "states", "table"), [(RUN, RunState, RUN_TABLE), (ATTEMPT, AttemptState, ATTEMPT_TABLE)])
+@pytest.mark.parametrize(
+    ("machine", "states", "table"), [(RUN, RunState, RUN_TABLE), (ATTEMPT, AttemptState, ATTEMPT_TABLE)]
+)
 def test_a_transition_is_legal_exactly_if_some_event_makes_it(machine, states, table):
     made = {(state, cell.rstrip("!*")) for state, _, cell in cells(table) if cell not in ("-", "error")}
     legal = {(state, wanted) for state in states for wanted in machine.transitions[state]}
     assert legal == {(state, wanted) for state, wanted in made if state != wanted}
 
 
-@pytest.mark.parametrize(("machine", "states"), [(RUN, RunState), (ATTEMPT, AttemptState)])
-def test_every_pair_of_states_swaps_or_loses_the_race_or_is_illegal(machine, states):
-    for expected in states:
-        for wanted in states:
-            for current in states:
-                if wanted not in machine.transitions[expected]:
-                    with pytest.raises(IllegalTransition):
-                        machine.swap(current=current, expected=expected, wanted=wanted)
-                    continue
-                swap = machine.swap(current=current, expected=expected, wanted=wanted)
-                assert (swap.state, swap.changed) == ((wanted, True) if current == expected else (current, False))
+@pytest.mark.parametrize(("state", "event", "cell"), cells(RUN_TABLE))
+def test_a_recorded_run_has_no_coordinator_that_could_lose_or_find_it(state, event, cell):
+    if event in ("suspend", "reconcile"):
+        with pytest.raises(IllegalTransition, match=f"A run that is {state} cannot become") as refused:
+            recorded_run_after(RunState(state), RunEvent(event))
+        assert not {RunState.SUSPENDED, RunState.RECONCILING} & set(refused.value.allowed)
+    else:
+        assert recorded_run_after(RunState(state), RunEvent(event)) == RunState(state if cell == "-" else cell)
 
 
-def test_leaving_a_terminal_state_says_that_it_has_ended():
+def test_a_run_that_has_ended_may_become_nothing_else():
     with pytest.raises(IllegalTransition, match="nothing, it has ended"):
-        RUN.swap(current=RunState.FINISHED, expected=RunState.FINISHED, wanted=RunState.RUNNING)
+        recorded_run_after(RunState.FINISHED, RunEvent.SUSPEND)
+
+
+def test_moves_are_the_changes_alone():
+    events = [RunEvent.RESTARTED, RunEvent.START, RunEvent.START, RunEvent.FAIL, RunEvent.ALL_ENDED, RunEvent.CANCEL]
+    assert moves(RunState.CREATED, events, run_after) == (
+        Move(RunState.CREATED, RunEvent.START, RunState.RUNNING),
+        Move(RunState.RUNNING, RunEvent.FAIL, RunState.FAILING),
+        Move(RunState.FAILING, RunEvent.ALL_ENDED, RunState.FAILED),
+    )
+    assert moves(RunState.FAILED, events, run_after) == ()
+
+
+@pytest.mark.parametrize(
+    ("history", "newest"),
+    [
+        ("", ""),
+        ("running", "running"),
+        ("created a running", "created a running"),
+        ("created failed created a", "created a"),
+    ],
+)
+def test_the_newest_life_of_a_run_begins_where_it_was_created_last(history, newest):
+    """Of attempts, which are called by one letter, none begins a life of the run."""
+    known = {word: told(word) for word in history.split()}
+    assert newest_life([known[word] for word in history.split()]) == [known[word] for word in newest.split()]
+
+
+def told(word):
+    if len(word) == 1:
+        return Transition("r", word, None, AttemptState.CREATED, None, datetime.now(UTC))
+    state = RunState(word)
+    before = None if state is RunState.CREATED else RunState.CREATED
+    return Transition("r", None, before, state, before and RunEvent.START, datetime.now(UTC))
 
 
 def test_suspended_ends_the_run_for_this_coordinator_only():
@@ -124,31 +190,3 @@ def test_the_last_of_two_intents_wins(events, end):
     for event in events:
         state = run_after(state, RunEvent(event))
     assert state == RunState(end)
-
-
-@pytest.mark.parametrize("state", list(AttemptState))
-def test_only_an_ended_attempt_is_replaced(state):
-    if ATTEMPT.is_terminal(state):
-        assert next_attempt_number(3, state) == 4
-    else:
-        with pytest.raises(IllegalTransition):
-            next_attempt_number(3, state)
-
-
-@pytest.mark.parametrize(
-    ("partitions", "shown"),
-    [
-        ("finished failed canceling", "failed"),
-        ("finished canceling canceled", "canceling"),
-        ("running canceled", "canceled"),
-        ("running initializing", "initializing"),
-        ("running finished created", "running"),
-        ("finished finished", "finished"),
-        ("finished created", "running"),
-        ("finished deploying", "running"),
-        ("scheduled deploying", "created"),
-        ("", "created"),
-    ],
-)
-def test_a_stage_shows_the_worst_of_its_partitions(partitions, shown):
-    assert stage_state([AttemptState(state) for state in partitions.split()]) == AttemptState(shown)

@@ -1,4 +1,6 @@
-"""Compares the ledger with the lake after each thing that happens to a run: nothing lost, repeated, mixed or shown ungated."""
+"""Compares the ledger with the lake after each thing that happens to a run:
+nothing lost, repeated, mixed or shown ungated.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,8 @@ from tests.lake.table_log import Entry, TableLog
 from stagehold.lake.location import table_location
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, PartitionRecord, PartitionState
-from stagehold.model.spec import Pipeline, Stage
 from stagehold.settings import Settings
+from stagehold.spec.pipeline import Pipeline, Stage
 
 Place = tuple[str, int]  # stage and partition
 Moment = tuple[int, int]  # epoch and wave
@@ -24,7 +26,8 @@ Moment = tuple[int, int]  # epoch and wave
 
 @dataclass
 class LakeWatch:
-    """One interval of a pipeline. ``lost`` are files that a test has deleted, ``consumable`` what was when it last looked.
+    """One interval of a pipeline. ``lost`` are files that a test has deleted, ``consumable`` what was when it last
+    looked.
 
     ``unlogged`` are commits whose log files a test has deleted, ``foreign`` files that somebody else put into a table;
     ``ledger_lost`` says that the ledger does not know all that was recorded once.
@@ -42,7 +45,9 @@ class LakeWatch:
     def check(self) -> None:
         """Assert that all is well at this moment; no attempt may be running."""
         consumable = {place for stage in self._stages for place in self._check_stage(stage)}
-        assert not self.consumable - consumable - self._lost_places(consumable), f"not consumable any more: {self.consumable - consumable}"
+        assert not self.consumable - consumable - self._lost_places(consumable), (
+            f"not consumable any more: {self.consumable - consumable}"
+        )
         self.consumable = consumable
 
     def forget(self) -> None:
@@ -92,14 +97,21 @@ class LakeWatch:
     def records(self, stage: str) -> tuple[PartitionRecord, ...]:
         """All that were ever made, oldest first."""
         with Ledger.open(self.settings.ledger_url) as ledger:
-            return tuple(ledger.partitions.history(Cell(self.pipeline.name, self.pipeline.stage(stage).id, self.interval)))
+            return tuple(
+                ledger.partitions.history(Cell(self.pipeline.name, self.pipeline.stage(stage).id, self.interval))
+            )
 
     def unfinished_waves(self, attempt_id: str) -> set[str]:
         """Wave folders of an attempt that nothing was committed from."""
         tables = {name: Path(self._uri(self.pipeline.stage(name)), "_data", attempt_id) for name in self._stages}
-        staged = {f"{name}/{wave.name}" for name, folder in tables.items() if folder.is_dir() for wave in folder.iterdir()}
+        staged = {
+            f"{name}/{wave.name}" for name, folder in tables.items() if folder.is_dir() for wave in folder.iterdir()
+        }
         committed = {
-            f"{name}/{entry.author[1]}" for name in self._stages for entry in waves(self.log(name).entries) if entry.author[0] == attempt_id
+            f"{name}/{entry.author[1]}"
+            for name in self._stages
+            for entry in waves(self.log(name).entries)
+            if entry.author[0] == attempt_id
         }
         return staged - committed
 
@@ -122,7 +134,9 @@ class LakeWatch:
                 self._check_record(record, committed)
         known = {unquote(path) for record in recorded for path in (file.path for file in record.files)}
         shown = {unquote(path) for path in log.live}
-        adoptable = {partition: moment for partition, moment in committed.items() if moment > _moment(newest.get(partition))}
+        adoptable = {
+            partition: moment for partition, moment in committed.items() if moment > _moment(newest.get(partition))
+        }
         allowed = known | {unquote(path) for partition in adoptable for path in log.files_of(partition)}
         allowed |= self.foreign | (shown if self.ledger_lost else set())
         assert shown <= allowed, f"{stage}: {shown - allowed} can be read, is not recorded and cannot be adopted"
@@ -133,7 +147,9 @@ class LakeWatch:
 
     def _check_record(self, record: PartitionRecord, committed: Mapping[int, Moment]) -> None:
         """Its commit is in the log, and its files hold as many rows as it says, all from one wave of one attempt."""
-        newest = max(committed.get(record.partition, (0, 0)), self.unlogged.get((record.cell.stage, record.partition), (0, 0)))
+        newest = max(
+            committed.get(record.partition, (0, 0)), self.unlogged.get((record.cell.stage, record.partition), (0, 0))
+        )
         assert newest >= _moment(record), f"{record} is recorded and not committed"
         files = [Path(record.table, file.path) for file in record.files]
         assert len({file.parent.parent for file in files}) <= 1, f"{record} mixes waves"
@@ -149,7 +165,9 @@ def waves(entries: Iterable[Entry]) -> list[Entry]:
 
 
 def _commits_in_order(stage: str, log: TableLog) -> dict[int, Moment]:
-    """Newest commit of each partition; every wave is there once, and never after one of a newer epoch on the same partition."""
+    """Newest commit of each partition; every wave is there once,
+    and never after one of a newer epoch on the same partition.
+    """
     newest: dict[int, Moment] = {}
     for entry in waves(log.entries):
         for partition in entry.partitions:

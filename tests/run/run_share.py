@@ -1,29 +1,28 @@
-"""Runs one share of a region in a process of its own, as a mapped Airflow task does: python -m tests.run.run_share RUN REGION SHARE."""
+"""Runs one share of a region in a process of its own, as a mapped Airflow task does:
+python -m tests.run.run_share RUN REGION SHARE.
+"""
 
 from __future__ import annotations
 
 import sys
 from datetime import UTC, datetime
 
-from stagehold.model.spec_file import find_pipeline
-from stagehold.plan.regions import stage_regions
-from stagehold.plan.shares import Share
-from stagehold.run.region import run_region
-from stagehold.run.region_task import RegionTask
+from stagehold.model.share import Share
+from stagehold.plan.split.regions import stage_regions
+from stagehold.run.attempt.region import run_region
+from stagehold.run.attempt.task import RegionTask
+from stagehold.run.planning.planning import RunRequest
 from stagehold.settings import load_settings
+from stagehold.spec.loader import find_pipeline
 
 if __name__ == "__main__":
     run_id, interval, region, share = sys.argv[1:]
     settings = load_settings()
     pipeline = find_pipeline("toy", settings)
     task = RegionTask(
-        pipeline=pipeline,
+        request=RunRequest(pipeline, run_id, interval, dict(pipeline.params)),
         region=next(one for one in stage_regions(pipeline) if one.name == region),
-        run_id=run_id,
-        interval=interval,
         logical_date=datetime(2026, 11, 20, tzinfo=UTC),
-        params=dict(pipeline.params),
-        restore=None,
         owner=f"test/{run_id}/{region}/{share}",
         launcher="cli",
         share=Share.parse(share),

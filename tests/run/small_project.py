@@ -12,11 +12,11 @@ import pyarrow.parquet as pq
 
 from stagehold.ledger import Ledger
 from stagehold.model.records import PartitionRecord
-from stagehold.model.spec import Pipeline
-from stagehold.model.spec_file import build_pipeline
 from stagehold.run.local_run import run_locally
-from stagehold.run.planning import RunRequest
+from stagehold.run.planning.planning import RunRequest
 from stagehold.settings import Settings
+from stagehold.spec.loader import build_pipeline
+from stagehold.spec.pipeline import Pipeline
 
 INTERVAL = "i"
 FILES, ROWS = 4, 25
@@ -25,7 +25,9 @@ NUMBERS = {"kind": "parquet", "path": "${lake}/raw/*.parquet", "splits": FILES}
 
 @dataclass(frozen=True)
 class SmallProject:
-    """A home with a module of stage functions, imported under the home's own name, and a source of numbers from 0 on in `FILES` files."""
+    """A home with a module of stage functions, imported under the home's own name,
+    and a source of numbers from 0 on in `FILES` files.
+    """
 
     settings: Settings
 
@@ -33,7 +35,9 @@ class SmallProject:
     def make(folder: Path, spark_remote: str, jobs: str) -> SmallProject:
         (folder / f"{folder.name}.py").write_text(jobs)
         project = SmallProject(
-            Settings(home=str(folder), project=str(folder), suites=str(folder), spark_remote=spark_remote, spark_cores=1)
+            Settings(
+                home=str(folder), project=str(folder), suites=str(folder), spark_remote=spark_remote, spark_cores=1
+            )
         )
         for number in range(FILES):
             project.write_source(number, ROWS)

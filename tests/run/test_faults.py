@@ -7,27 +7,34 @@ import sys
 
 import pytest
 
-from stagehold.run.faults import FaultAction, InjectedFailure, InjectedFault, Point, inject, reach
+from stagehold.run.faults import FaultAction, Faults, InjectedFailure, InjectedFault, Point, inject
 
 
 def test_a_point_without_a_fault_is_passed(tmp_path):
-    reach(tmp_path, Point.BEFORE_WRITE, "orders", 1)
+    Faults(tmp_path, "day").reach(Point.BEFORE_WRITE, "orders", 1)
 
 
 @pytest.mark.parametrize(("action", "error"), [(FaultAction.RAISE, InjectedFault), (FaultAction.FAIL, InjectedFailure)])
 def test_a_fault_hits_once(tmp_path, action, error):
     inject(tmp_path, Point.AFTER_WRITE, "orders", 2, action)
-    reach(tmp_path, Point.AFTER_WRITE, "orders", 1)
+    Faults(tmp_path, "day").reach(Point.AFTER_WRITE, "orders", 1)
     with pytest.raises(error):
-        reach(tmp_path, Point.AFTER_WRITE, "orders", 2)
-    reach(tmp_path, Point.AFTER_WRITE, "orders", 2)
+        Faults(tmp_path, "day").reach(Point.AFTER_WRITE, "orders", 2)
+    Faults(tmp_path, "day").reach(Point.AFTER_WRITE, "orders", 2)
+
+
+def test_a_fault_of_an_interval_hits_no_other(tmp_path):
+    inject(tmp_path, Point.AFTER_WRITE, "orders", 1, FaultAction.RAISE, "2026-11-20T02:00:00Z")
+    Faults(tmp_path, "day").reach(Point.AFTER_WRITE, "orders", 1)
+    with pytest.raises(InjectedFault):
+        Faults(tmp_path, "2026-11-20T02:00:00Z").reach(Point.AFTER_WRITE, "orders", 1)
 
 
 CHILD = """
 import sys
 from pathlib import Path
-from stagehold.run.faults import Point, reach
-reach(Path(sys.argv[1]), Point.AFTER_PUBLISH, "orders", 1)
+from stagehold.run.faults import Faults, Point
+Faults(Path(sys.argv[1]), "day").reach(Point.AFTER_PUBLISH, "orders", 1)
 print("woke up")
 """
 

@@ -10,18 +10,19 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.ledger.samples import RUN_ENDS
 
 from stagehold.errors import InputsNeverCame
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import Cell, PartitionRecord, PartitionState, Run, RunState
-from stagehold.model.spec_file import build_pipeline
-from stagehold.plan.regions import stage_regions
-from stagehold.plan.shares import Share
+from stagehold.model.records import AttemptState, Cell, PartitionRecord, PartitionState, Run, RunState
+from stagehold.model.share import Share
+from stagehold.plan.split.regions import stage_regions
 from stagehold.run import inputs
+from stagehold.run.attempt.task import RegionTask
 from stagehold.run.inputs import await_inputs
-from stagehold.run.planning import RunRequest, plan_run
-from stagehold.run.region_task import RegionTask
+from stagehold.run.planning.planning import RunRequest, plan_run
 from stagehold.settings import Settings
+from stagehold.spec.loader import build_pipeline
 
 JOBS = "def first(ctx, source): ...\ndef second(ctx, first): ...\n"
 PARTITIONS = 4
@@ -29,7 +30,7 @@ PARTITIONS = 4
 
 @pytest.fixture
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    monkeypatch.setattr("stagehold.run.planning.missing_data", lambda records: frozenset())
+    monkeypatch.setattr("stagehold.run.planning.planning.missing_data", lambda records: frozenset())
     monkeypatch.setattr(inputs, "POLL_SECONDS", 0.02)
     (tmp_path / "work.py").write_text(JOBS)
     (tmp_path / "home" / "lake" / "x").mkdir(parents=True)
@@ -44,20 +45,37 @@ def task(settings: Settings, exchange: str, share: Share | None = None) -> Regio
     second = {"job": "work:second", "inputs": edge, "partitions": PARTITIONS}
     stages = {"first": {"job": "work:first", "source": source, "output": {"type": "blocking"}}, "second": second}
     project = Path(settings.project)
-    pipeline = build_pipeline({"pipeline": "p", "schedule_mode": "eager", "stages": stages}, project=project, suites=project)
+    pipeline = build_pipeline(
+        {"pipeline": "p", "schedule_mode": "eager", "stages": stages}, project=project, suites=project
+    )
     region = next(region for region in stage_regions(pipeline) if region.name == "second")
-    return RegionTask(pipeline, region, "r1", "day", None, {}, None, "owner", "airflow", share)
+    return RegionTask(RunRequest(pipeline, "r1", "day", {}), region, "owner", "airflow", share=share)
 
 
 def finish(wanted: RegionTask, settings: Settings, *partitions: int) -> None:
     """Record partitions of the first stage as consumable, as this run wants them."""
     with Ledger.open(settings.ledger_url) as ledger:
         keys = plan_run(RunRequest(wanted.pipeline, "r1", "day", {}), ledger, settings).of("first")
-        lease = ledger.leases.seize("first", "the test", 60)
+        lease = ledger.leases.take("first", None, "the test", 60, lambda _: True)
         cell, now = Cell("p", "first", "day"), datetime.now(UTC)
         ledger.partitions.record(
             [
-                PartitionRecord(cell, one, PartitionState.CONSUMABLE, "r1", "a", 1, 1, "t", 1, (), 1, str(one), str(keys[one].key), now)
+                PartitionRecord(
+                    cell,
+                    one,
+                    PartitionState.CONSUMABLE,
+                    "r1",
+                    "a",
+                    1,
+                    1,
+                    "t",
+                    1,
+                    (),
+                    1,
+                    str(one),
+                    str(keys[one].key),
+                    now,
+                )
                 for one in partitions
             ],
             lease,
@@ -92,7 +110,10 @@ def test_a_task_starts_as_soon_as_what_it_reads_is_consumable(settings, exchange
 def test_what_an_earlier_run_left_is_not_waited_for(settings):
     wanted = task(settings, "forward")
     finish(wanted, settings, *range(PARTITIONS))
-    await_inputs(wanted, settings, lambda line: None)
+    waited = await_inputs(wanted, settings, lambda line: None)
+    with Ledger.open(settings.ledger_url) as ledger:
+        assert ledger.attempts.of_run("r1") == (waited,)
+        assert (waited.state, ledger.runs.get("r1").state) == (AttemptState.CREATED, RunState.CREATED)
 
 
 def test_code_that_changed_since_makes_it_wait_for_this_runs_own(settings):
@@ -118,6 +139,6 @@ def test_a_run_that_failed_and_is_not_tried_again_is_not_waited_for(settings, mo
     wanted = task(settings, "forward")
     with Ledger.open(settings.ledger_url) as ledger:
         ledger.runs.start(Run("r1", "p", "day", "airflow", RunState.RUNNING, datetime.now(UTC)))
-        ledger.runs.finish("r1", RunState.FAILED)
+        ledger.runs.apply("r1", *RUN_ENDS[RunState.FAILED])
     with pytest.raises(InputsNeverCame):
         await_inputs(wanted, settings, lambda line: None)

@@ -13,11 +13,11 @@ from typer.testing import CliRunner
 from stagehold.cli.main import app
 from stagehold.ledger import Ledger
 from stagehold.model.records import Cell, PartitionState
-from stagehold.model.spec_file import find_pipeline
-from stagehold.plan.regions import stage_regions
-from stagehold.run.region_task import region_lease
-from stagehold.run.sources import Listing, Sources
+from stagehold.plan.split.regions import stage_regions
+from stagehold.run.attempt.task import region_lease
 from stagehold.settings import load_settings
+from stagehold.sources.sources import Listing, Sources
+from stagehold.spec.loader import find_pipeline
 
 SPEC = """\
 pipeline: sales
@@ -40,7 +40,12 @@ RAW = "home/lake/raw"
 def folder(tmp_path, monkeypatch):
     for name, value in {"HOME": "home", "PIPELINES": "pipelines", "PROJECT": "project"}.items():
         monkeypatch.setenv(f"STAGEHOLD_{name}", str(tmp_path / value))
-    for name, text in {"pipelines/sales.yaml": SPEC, "project/shop.py": CODE, f"{RAW}/a.json": "{", f"{RAW}/b.json": '{"id": 2}'}.items():
+    for name, text in {
+        "pipelines/sales.yaml": SPEC,
+        "project/shop.py": CODE,
+        f"{RAW}/a.json": "{",
+        f"{RAW}/b.json": '{"id": 2}',
+    }.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     return tmp_path
@@ -58,7 +63,9 @@ def take(ledger: Ledger, interval: str) -> list[str]:
     sources = Sources("sales", interval, f"run of {interval}", settings.lake_uri, ledger)
     sources.settle(orders, Listing.ANEW)
     reading = sources.of(orders)
-    return sorted(Path(path).name for path in reading.spoiled) or [Path(file.path).name for file in reading.splits[0].files]
+    return sorted(Path(path).name for path in reading.spoiled) or [
+        Path(file.path).name for file in reading.splits[0].files
+    ]
 
 
 def call(*arguments: str, code: int = 0):
@@ -80,7 +87,10 @@ def test_mended_files_of_a_failed_run_are_read_after_the_command_that_the_plan_n
     assert "`stagehold source retake orders --pipeline sales --interval '2024-01-01'` takes it as it is now" in said
     assert "interval 2024-01-01 took it" in call("plan", "sales", "--interval", "2024-01-02", code=1).stderr
     shown = json.loads(retake("--dry-run", "--json").stdout)
-    assert [(Path(one["path"]).name, one["change"]) for one in shown["changes"]] == [("a.json", "1 bytes, now 9"), ("c.json", "new")]
+    assert [(Path(one["path"]).name, one["change"]) for one in shown["changes"]] == [
+        ("a.json", "1 bytes, now 9"),
+        ("c.json", "new"),
+    ]
     assert take(ledger, "2024-01-01") == ["a.json"]  # still spoiled
     assert "2024-01-01 takes 2 files otherwise than before" in retake().stdout
     assert take(ledger, "2024-01-01") == ["a.json", "b.json", "c.json"]
@@ -132,5 +142,7 @@ def test_what_cannot_be_taken_anew_is_refused(stage, interval, said):
 def test_nothing_is_taken_anew_while_an_attempt_works_on_it(ledger):
     take(ledger, "2024-01-01")
     region = next(one.name for one in stage_regions(find_pipeline("sales", load_settings())) if "orders" in one.stages)
-    ledger.leases.take(region_lease("sales", "2024-01-01", region), None, "somebody|elsewhere|1|now", 60, lambda _: False)
+    ledger.leases.take(
+        region_lease("sales", "2024-01-01", region), None, "somebody|elsewhere|1|now", 60, lambda _: False
+    )
     assert "is being worked on by" in retake(code=1).stderr

@@ -27,6 +27,7 @@ TOY = Path(__file__).parent / "toy"
 INTERVAL = "2026-11-20"
 FILES = 4
 ROWS = 25
+FINISHED = "finished"  # id of the run of a finished workbench
 NOWHERE = "sc://127.0.0.1:9/;token=none"  # nothing listens on the discard port
 
 
@@ -56,11 +57,23 @@ class Workbench:
             bench.write_source(number)
         return bench
 
+    @property
+    def folder(self) -> Path:
+        """All that it has: project, lake and ledger."""
+        return self.settings.home_path.parent
+
     def write_source(self, number: int, first: int | None = None) -> None:
         start = number * ROWS if first is None else first
         path = Path(self.settings.lake_uri) / "raw" / "numbers" / f"part-{number}.parquet"
         path.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(pa.table({"number": pa.array(range(start, start + ROWS), pa.int64())}), path)
+
+    def arrive(self, source: str, *numbers: int) -> None:
+        """A CSV file for each, as an incremental source finds them."""
+        folder = Path(self.settings.lake_uri) / "raw" / source
+        folder.mkdir(parents=True, exist_ok=True)
+        for number in numbers:
+            (folder / f"{number}.csv").write_text(f"{number}\n")
 
     def declare(self, line: str) -> None:
         """Have the pipeline as it was made, and with this line."""
@@ -101,6 +114,31 @@ class Workbench:
                 totals[colour] += 2 * number
                 counts[colour] += 1
         return sorted((colour, totals[colour], counts[colour]) for colour in totals)
+
+
+@dataclass(frozen=True)
+class FinishedWorkbench:
+    """A workbench whose pipeline has run once, kept as it was then: that run costs seconds, putting it back does not.
+
+    It is put back where it ran, since the ledger knows its tables by their full names; one at a time.
+    """
+
+    bench: Workbench
+    run: Ended
+    copy: Path
+
+    @staticmethod
+    def make(folder: Path, spark_remote: str) -> FinishedWorkbench:
+        (folder / "bench").mkdir()
+        bench = Workbench.make(folder / "bench", spark_remote)
+        run = bench.run("--run-id", FINISHED)
+        assert run.code == 0, run.err
+        return FinishedWorkbench(bench, run, shutil.copytree(bench.folder, folder / "copy"))
+
+    def put_back(self) -> Workbench:
+        shutil.rmtree(self.bench.folder)
+        shutil.copytree(self.copy, self.bench.folder)
+        return self.bench
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """Starts `stagehold` commands as forks of one process that has imported everything slow.
 
-A command begins in a few milliseconds instead of seconds, and is otherwise what a user's is: a process of its own with its own
-environment, files, signals and exit code. The zygote itself opens no connection and no thread, so a fork has nothing to break.
+A command begins in a few milliseconds instead of seconds, and is otherwise what a user's is: a process of its own with
+its own environment, files, signals and exit code. The zygote itself opens no connection and no thread, so a fork has
+nothing to break.
 """
 
 from __future__ import annotations

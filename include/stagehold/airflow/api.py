@@ -39,15 +39,14 @@ from stagehold.errors import (
 )
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, GateResult, Lease
-from stagehold.model.spec import Pipeline
-from stagehold.model.spec_file import load_each_pipeline
-from stagehold.plan.decisions import also_computed
-from stagehold.plan.regions import stage_regions
-from stagehold.plan.resume import ResumePlan
-from stagehold.run.planning import RunRequest, plan_run
-from stagehold.run.refusal import refuse_broken_code
-from stagehold.run.restoring import check_restore
+from stagehold.plan.resume.decisions import ResumePlan, also_computed
+from stagehold.plan.split.regions import stage_regions
+from stagehold.run.planning.planning import RunRequest, plan_run
+from stagehold.run.planning.refusal import refuse_broken_code
+from stagehold.run.planning.restoring import check_restore
 from stagehold.settings import Settings, load_settings
+from stagehold.spec.loader import load_each_pipeline
+from stagehold.spec.pipeline import Pipeline
 
 WEB = Path(__file__).resolve().parents[1] / "web"
 MOST_BYTES = 64 * 1024  # of a request; ours need a few
@@ -117,7 +116,9 @@ def pipelines(user: GetUserDep) -> list[PipelineLine]:
     """The pipelines whose DAGs the caller may see; a file with problems is Airflow's to report, as an import error."""
     allowed = get_auth_manager().get_authorized_dag_ids(user=user, method="GET")
     loaded = load_each_pipeline(load_settings())
-    return [_pipeline_line(pipeline) for pipeline in loaded if isinstance(pipeline, Pipeline) and pipeline.name in allowed]
+    return [
+        _pipeline_line(pipeline) for pipeline in loaded if isinstance(pipeline, Pipeline) and pipeline.name in allowed
+    ]
 
 
 # Run ids may hold any character, a slash too, hence :path.
@@ -132,11 +133,13 @@ def plan(facts: Facts) -> ResumePreview:
 
 
 @router.post("/dags/{dag_id}/runs/{run_id:path}/resume", dependencies=[MAY_RESUME, SAME_ORIGIN_JSON])
-async def resume(dag_id: str, run_id: str, wanted: ResumeRequest, session: SessionDep, user: GetUserDep, request: Request) -> ResumeAnswer:
+async def resume(
+    dag_id: str, run_id: str, wanted: ResumeRequest, session: SessionDep, user: GetUserDep, request: Request
+) -> ResumeAnswer:
     """Clear the least that brings the run to its end, in the same run, with the caller's own rights.
 
-    Of several callers at once one has the run's resume lease. Airflow's record of the run is read under it, so whoever has it
-    next finds the run under way. What somebody clears meanwhile in another way is not seen.
+    Of several callers at once one has the run's resume lease. Airflow's record of the run is read under it, so whoever
+    has it next finds the run under way. What somebody clears meanwhile in another way is not seen.
     """
     ledger = _ledger(load_settings().ledger_url)
     lease = await run_in_threadpool(_resume_lease, ledger, dag_id, run_id)
@@ -180,14 +183,22 @@ async def _clear(facts: RunFacts, chosen: tuple[TaskToClear, ...], preview: Resu
         "note": _note(chosen, preview),
     }
     headers = {name: request.headers[name] for name in IDENTITY if name in request.headers}
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url=str(request.base_url.replace(path="/"))) as client:
-        answer = await client.post(f"/api/v2/dags/{facts.dag_run.dag_id}/clearTaskInstances", json=body, headers=headers)
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(app=app), base_url=str(request.base_url.replace(path="/"))
+    ) as client:
+        answer = await client.post(
+            f"/api/v2/dags/{facts.dag_run.dag_id}/clearTaskInstances", json=body, headers=headers
+        )
     if answer.is_error:
-        raise HTTPException(answer.status_code, f"Airflow did not clear the tasks: {answer.json().get('detail', answer.text)}")
+        raise HTTPException(
+            answer.status_code, f"Airflow did not clear the tasks: {answer.json().get('detail', answer.text)}"
+        )
 
 
 def _note(chosen: tuple[TaskToClear, ...], preview: ResumePreview) -> str:
-    lines = [f"Resumed by Stagehold: reuses {preview.reuse} partitions, runs {preview.run}{also_computed(preview.along)}."]
+    lines = [
+        f"Resumed by Stagehold: reuses {preview.reuse} partitions, runs {preview.run}{also_computed(preview.along)}."
+    ]
     return "\n".join([*lines, *(f"{task.name}: {task.reason}" for task in chosen)])[:NOTE_LENGTH]
 
 

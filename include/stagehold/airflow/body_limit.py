@@ -1,4 +1,6 @@
-"""What the web API does with requests that are too large or say nothing that it understands: refuse them without repeating them."""
+"""What the web API does with requests that are too large or say nothing that it understands:
+refuse them without repeating them.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ SHOWN = 60  # characters of a field's name, which the caller chose
 
 
 class BodyLimit:
-    """Refuses a request whose body is larger than ``most_bytes``: at its header, or where what arrives passes the limit."""
+    """Refuses a request whose body is larger than ``most_bytes``:
+    at its header, or where what arrives passes the limit.
+    """
 
     def __init__(self, app: ASGIApp, most_bytes: int) -> None:
         self.app, self.most_bytes = app, most_bytes

@@ -1,4 +1,6 @@
-"""Turns a pipeline into an Airflow DAG: one task per region, mapped where it is split, edges where a region reads another."""
+"""Turns a pipeline into an Airflow DAG: one task per region, mapped where it is split,
+edges where a region reads another.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +15,20 @@ from stagehold.airflow.region_operator import INTERVAL, RESTORE_FROM_STAGE, Regi
 from stagehold.airflow.retry import retry_arguments
 from stagehold.errors import InvalidSpec, StageholdError
 from stagehold.gates.suite import load_suite
-from stagehold.model.spec import Pipeline, ScheduleMode, Stage
-from stagehold.model.spec_file import load_each_pipeline
-from stagehold.plan.partition_counts import with_counts
-from stagehold.plan.regions import Region, stage_regions
-from stagehold.plan.shares import region_shares
-from stagehold.plan.task_slots import NO_LIMIT, task_slots
+from stagehold.plan.split.partition_counts import with_counts
+from stagehold.plan.split.regions import Region, stage_regions
+from stagehold.plan.split.shares import region_shares
+from stagehold.plan.split.task_slots import NO_LIMIT, task_slots
 from stagehold.settings import SPARK_POOL, Settings
+from stagehold.spec.loader import load_each_pipeline
+from stagehold.spec.pipeline import Pipeline, Stage
+from stagehold.spec.run_settings import ScheduleMode
 
 if TYPE_CHECKING:
     from airflow.sdk.definitions.mappedoperator import MappedOperator
 
-# More than one, so that a resumed run need not wait behind tonight's; few, because they share one Spark server. Of an eager
-# pipeline only one: tasks that wait keep their slots, and another run's could keep those that they wait for.
+# More than one, so that a resumed run need not wait behind tonight's; few, because they share one Spark server. Of an
+# eager pipeline only one: tasks that wait keep their slots, and another run's could keep those that they wait for.
 MAX_ACTIVE_RUNS = 4
 SHARE_NAME = "partitions {{ share }}"  # how Airflow's pages call a mapped task
 JSON_TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
@@ -73,7 +76,9 @@ def compile_pipeline(pipeline: Pipeline, slots: int = 0) -> DAG:
     return dag
 
 
-def region_task(pipeline: Pipeline, region: Region, dag: DAG, options: Mapping[str, Any]) -> RegionOperator | MappedOperator:
+def region_task(
+    pipeline: Pipeline, region: Region, dag: DAG, options: Mapping[str, Any]
+) -> RegionOperator | MappedOperator:
     """The task of a region; where it is split, one mapped over the shares. Their number follows from the file alone."""
     arguments = {"task_id": region.name, "dag": dag, "pipeline": pipeline, "region": region.name, **options}
     shares = [str(share) for share in region_shares(pipeline, region) if share is not None]
@@ -83,13 +88,18 @@ def region_task(pipeline: Pipeline, region: Region, dag: DAG, options: Mapping[s
 
 
 def _task_options(pipeline: Pipeline, slots: int) -> Mapping[Region, Mapping[str, Any]]:
-    """Airflow's arguments for each region: its slots in the pool, and its place in the queue where no edges give it one."""
+    """Airflow's arguments for each region: its slots in the pool,
+    and its place in the queue where no edges give it one.
+    """
     regions, taken = stage_regions(pipeline), _slots_taken(pipeline, slots)
     pools = {region: {"pool": SPARK_POOL, "pool_slots": taken[region.name]} if slots else {} for region in regions}
     if pipeline.schedule_mode is not ScheduleMode.EAGER:
         return pools
     first = len(regions)
-    return {region: {**pools[region], "priority_weight": first - place, "weight_rule": "absolute"} for place, region in enumerate(regions)}
+    return {
+        region: {**pools[region], "priority_weight": first - place, "weight_rule": "absolute"}
+        for place, region in enumerate(regions)
+    }
 
 
 def _slots_taken(pipeline: Pipeline, slots: int) -> Mapping[str, int]:
@@ -106,23 +116,25 @@ def _edges(pipeline: Pipeline) -> Iterator[tuple[str, str]]:
 
 
 def run_params(pipeline: Pipeline) -> dict[str, Param]:
-    """What the trigger and backfill forms ask: where to start again, for which interval, and the pipeline's own params."""
+    """What the trigger and backfill forms ask:
+    where to start again, for which interval, and the pipeline's own params.
+    """
     return {
         RESTORE_FROM_STAGE: Param(
             None,
             type=["null", "string"],
             enum=[None, *(stage.name for stage in pipeline.stages)],
             title="Restore from stage",
-            description="Compute this stage and all that reads it again, once for each time that you ask; what is before it is taken as it "
-            "is. Empty: only what is not consumable runs. In a backfill, also tick “Override parameters on existing runs”: else dates "
-            "that ran before keep the parameters that they had.",
+            description="Compute this stage and all that reads it again, once for each time that you ask; what is "
+            "before it is taken as it is. Empty: only what is not consumable runs. In a backfill, also tick "
+            "“Override parameters on existing runs”: else dates that ran before keep the parameters that they had.",
         ),
         INTERVAL: Param(
             None,
             type=["null", "string"],
             title="Interval",
-            description="Run for this interval instead of the run's own, reusing what earlier runs of it left. A restore needs one that "
-            "ran. A date (2026-11-20), a moment (2026-11-20T02:00:00Z), or a key of your own.",
+            description="Run for this interval instead of the run's own, reusing what earlier runs of it left. A "
+            "restore needs one that ran. A date (2026-11-20), a moment (2026-11-20T02:00:00Z), or a key of your own.",
         ),
         **{name: _declared_param(default) for name, default in pipeline.params.items()},
     }
@@ -156,7 +168,9 @@ def _stage_table(pipeline: Pipeline) -> Iterator[str]:
 
 
 def _stage_row(stage: Stage, undecided: Collection[str]) -> str:
-    reads = ", ".join(f"{edge.stage} ({edge.exchange})" for edge in stage.inputs) or (stage.source.path if stage.source else "")
+    reads = ", ".join(f"{edge.stage} ({edge.exchange})" for edge in stage.inputs) or (
+        stage.source.path if stage.source else ""
+    )
     output = stage.output.table or stage.output.type
     partitions = "auto" if stage.name in undecided else stage.partitions
     return f"| {stage.name} | `{stage.job}` | {partitions} | {reads} | {output} | {stage.gate or ''} |"

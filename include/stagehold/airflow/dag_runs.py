@@ -11,15 +11,21 @@ from airflow.models.serialized_dag import SerializedDagModel
 from sqlalchemy import select
 
 from stagehold.airflow.intervals import ledger_run_id
-from stagehold.airflow.region_operator import INTERVAL, RESTORE_FROM_STAGE, RegionOperator, pipeline_params, run_interval
+from stagehold.airflow.region_operator import (
+    INTERVAL,
+    RESTORE_FROM_STAGE,
+    RegionOperator,
+    pipeline_params,
+    run_interval,
+)
 from stagehold.airflow.restores import known_restore
 from stagehold.airflow.resume import UNMAPPED, DagTask
 from stagehold.errors import ForeignDag, UnknownName
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.spec_file import find_pipeline
-from stagehold.plan.shares import Share
-from stagehold.run.planning import RunRequest
+from stagehold.model.share import Share
+from stagehold.run.planning.planning import RunRequest
 from stagehold.settings import Settings
+from stagehold.spec.loader import find_pipeline
 
 if TYPE_CHECKING:
     from airflow.models.taskinstance import TaskInstance
@@ -66,7 +72,9 @@ def read_dag_run(dag_id: str, run_id: str, session: Session, settings: Settings,
 
 @dataclass(frozen=True)
 class _Declared:
-    """What the serialized DAG says of a region's task: of a mapped one its ``shares``, too, in the order of the map indexes."""
+    """What the serialized DAG says of a region's task:
+    of a mapped one its ``shares``, too, in the order of the map indexes.
+    """
 
     pipeline: str
     region: str
@@ -78,14 +86,20 @@ def _declared(task: Any) -> _Declared:
     if not task.is_mapped:
         return _Declared(task.pipeline_name, task.region_name)
     arguments = task.partial_kwargs
-    return _Declared(arguments["pipeline"], arguments["region"], tuple(map(Share.parse, task.expand_input.value["share"])))
+    return _Declared(
+        arguments["pipeline"], arguments["region"], tuple(map(Share.parse, task.expand_input.value["share"]))
+    )
 
 
 def _tasks(task_id: str, declared: _Declared | None, instances: Sequence[TaskInstance]) -> Iterator[DagTask]:
-    """The task as its instances in this run stand: of a mapped task one for each share, whether it has its instance yet or not."""
+    """The task as its instances in this run stand:
+    of a mapped task one for each share, whether it has its instance yet or not.
+    """
     states = {instance.map_index: _word(instance.state) for instance in instances if instance.task_id == task_id}
     if declared is None:
-        yield from (DagTask(task_id, None, state, index) for index, state in sorted(states.items()) or [(UNMAPPED, None)])
+        yield from (
+            DagTask(task_id, None, state, index) for index, state in sorted(states.items()) or [(UNMAPPED, None)]
+        )
     elif not declared.shares:
         yield DagTask(task_id, declared.region, states.get(UNMAPPED))
     else:

@@ -1,4 +1,6 @@
-"""What the run page shows: stages by partitions, what happened, and what a resume would do. Pure; `api` gathers the facts."""
+"""What the run page shows: stages by partitions, what happened, and what a resume would do.
+Pure; `api` gathers the facts.
+"""
 
 from __future__ import annotations
 
@@ -11,29 +13,32 @@ from typing import TYPE_CHECKING
 from stagehold.airflow.resume import ACTIVE_RUN_STATES, SUCCESS, TaskToClear, tasks_to_clear
 from stagehold.errors import StageholdError
 from stagehold.model.records import Attempt, AttemptState, GateResult, PartitionRecord, PartitionState
-from stagehold.model.spec import Stage
-from stagehold.plan.explanation import explain
-from stagehold.plan.regions import Region
-from stagehold.plan.resume import Action, Decision, ResumePlan
-from stagehold.plan.shares import newest_covering, share_of
-from stagehold.plan.skew import skew_text, skewed
+from stagehold.model.states import ATTEMPT
+from stagehold.plan.resume.decisions import Action, Decision, ResumePlan
+from stagehold.plan.resume.explanation import explain
+from stagehold.plan.split.regions import Region
+from stagehold.plan.split.shares import newest_covering, share_of
+from stagehold.plan.waves.skew import skew_text, skewed
+from stagehold.spec.pipeline import Stage
 
 if TYPE_CHECKING:
     from stagehold.airflow.dag_runs import StageholdDagRun
 
-NOT_ALLOWED = "You may see this run but not clear its tasks, so you cannot resume it. Ask somebody who may edit the DAG."
+NOT_ALLOWED = (
+    "You may see this run but not clear its tasks, so you cannot resume it. Ask somebody who may edit the DAG."
+)
 SHOWN_FIRST = ("failed", "upstream_failed", "running", "up_for_retry")
-ENDED = (AttemptState.FINISHED, AttemptState.CANCELED, AttemptState.FAILED)
 
 
 class CellState(StrEnum):
-    """What a partition is now: its recorded state, or one of the two words for having no usable record."""
+    """What a partition is now: its recorded state, or one of three words for having no usable record."""
 
     CONSUMABLE = PartitionState.CONSUMABLE.value
     BLOCKED = PartitionState.BLOCKED.value
     RELEASED = PartitionState.RELEASED.value
     MISSING = "missing"
     RUNNING = "running"
+    UNNEEDED = "unneeded"  # no reader runs that would have it stored
 
 
 @dataclass(frozen=True)
@@ -68,7 +73,9 @@ class ActionGroup:
 
 @dataclass(frozen=True)
 class StageRow:
-    """One stage. ``stored`` is False for pipelined outputs, which have no partitions to look at."""
+    """One stage. ``stored`` is False for outputs that are computed along, which have no partitions to look at.
+    ``partitions`` are all but the unneeded ones.
+    """
 
     name: str
     region: str
@@ -78,6 +85,7 @@ class StageRow:
     stored: bool
     task_state: str | None
     consumable: int
+    partitions: int
     cells: tuple[PartitionCell, ...]
     groups: tuple[ActionGroup, ...]
 
@@ -144,7 +152,9 @@ class RunGrid:
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What Airflow, the ledger and the planner say of one run; ``refusal`` is why nothing of it can be run, if nothing can."""
+    """What Airflow, the ledger and the planner say of one run;
+    ``refusal`` is why nothing of it can be run, if nothing can.
+    """
 
     dag_run: StageholdDagRun
     regions: tuple[Region, ...]
@@ -162,7 +172,7 @@ def run_grid(facts: RunFacts) -> RunGrid:
     dag_run, pipeline = facts.dag_run, facts.dag_run.request.pipeline
     rows = tuple(_stage_row(stage, facts) for stage in pipeline.stages)
     stored = [row for row in rows if row.stored]
-    consumable, partitions = sum(row.consumable for row in stored), sum(len(row.cells) for row in stored)
+    consumable, partitions = sum(row.consumable for row in stored), sum(row.partitions for row in stored)
     return RunGrid(
         dag_id=dag_run.dag_id,
         run_id=dag_run.run_id,
@@ -176,7 +186,9 @@ def run_grid(facts: RunFacts) -> RunGrid:
         stages=rows,
         attempts=tuple(_attempt_line(attempt, attempt.failure, facts) for attempt in facts.attempts),
         failures=tuple(
-            _attempt_line(attempt, failure, facts) for attempt in _newest(facts.attempts) if (failure := _failure(attempt, facts))
+            _attempt_line(attempt, failure, facts)
+            for attempt in _newest(facts.attempts)
+            if (failure := _failure(attempt, facts))
         ),
         gate_failures=tuple(_gate_failures(facts)),
         resume=resume_preview(facts),
@@ -200,7 +212,9 @@ def clear_set(facts: RunFacts) -> tuple[TaskToClear, ...]:
     dag_run = facts.dag_run
     if facts.refusal and dag_run.state not in ACTIVE_RUN_STATES:
         raise facts.refusal
-    return tasks_to_clear(f"{dag_run.dag_id} {dag_run.run_id}", dag_run.state, regions=facts.regions, tasks=dag_run.tasks, plan=facts.plan)
+    return tasks_to_clear(
+        f"{dag_run.dag_id} {dag_run.run_id}", dag_run.state, regions=facts.regions, tasks=dag_run.tasks, plan=facts.plan
+    )
 
 
 def _stage_row(stage: Stage, facts: RunFacts) -> StageRow:
@@ -210,7 +224,8 @@ def _stage_row(stage: Stage, facts: RunFacts) -> StageRow:
     decisions = facts.plan.of(stage.name)
     skew = {partition: skew_text(found) for partition, found in skewed(list(records.values())).items()}
     cells = tuple(
-        _cell(one, records.get(one.partition), skew.get(one.partition), running=_has(running, one.partition)) for one in decisions
+        _cell(one, records.get(one.partition), skew.get(one.partition), running=_has(running, one.partition))
+        for one in decisions
     )
     return StageRow(
         name=stage.name,
@@ -218,9 +233,10 @@ def _stage_row(stage: Stage, facts: RunFacts) -> StageRow:
         job=stage.job,
         gate=stage.gate,
         table=stage.output.table,
-        stored=stage.output.type.stored,
+        stored=stage.name not in facts.plan.unstored,
         task_state=_task_state([task.state for task in facts.dag_run.tasks if task.region == region]),
         consumable=sum(cell.state is CellState.CONSUMABLE and cell.action is Action.REUSE for cell in cells),
+        partitions=sum(cell.state is not CellState.UNNEEDED for cell in cells),
         cells=cells,
         groups=_groups(stage, facts.plan),
     )
@@ -229,14 +245,22 @@ def _stage_row(stage: Stage, facts: RunFacts) -> StageRow:
 def _newest(attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
     """The newest attempt of each region, or of each of its partitions."""
     regions = dict.fromkeys(attempt.region for attempt in attempts)
-    return tuple(found for region in regions for found in newest_covering((one for one in attempts if one.region == region), None))
+    return tuple(
+        found
+        for region in regions
+        for found in newest_covering((one for one in attempts if one.region == region), None)
+    )
 
 
 def _running(region: str, facts: RunFacts) -> tuple[Attempt, ...]:
     """An attempt that died without a word stays unended in the ledger; it only counts while Airflow's run is active."""
     if facts.dag_run.state not in ACTIVE_RUN_STATES:
         return ()
-    return tuple(attempt for attempt in _newest(facts.attempts) if attempt.region == region and attempt.state not in ENDED)
+    return tuple(
+        attempt
+        for attempt in _newest(facts.attempts)
+        if attempt.region == region and attempt.began and not ATTEMPT.is_terminal(attempt.state)
+    )
 
 
 def _has(attempts: Sequence[Attempt], partition: int) -> bool:
@@ -246,7 +270,10 @@ def _has(attempts: Sequence[Attempt], partition: int) -> bool:
 
 def _task_state(states: Sequence[str | None]) -> str | None:
     """One state for a region's task or for all instances of it: the worst, and success only when all have it."""
-    return next((state for state in (*SHOWN_FIRST, *states) if state in states and state != SUCCESS), states[0] if states else None)
+    return next(
+        (state for state in (*SHOWN_FIRST, *states) if state in states and state != SUCCESS),
+        states[0] if states else None,
+    )
 
 
 def _failure(attempt: Attempt, facts: RunFacts) -> str | None:
@@ -255,7 +282,10 @@ def _failure(attempt: Attempt, facts: RunFacts) -> str | None:
         return attempt.failure or "The attempt left no reason; its task log may have more."
     if attempt.state is AttemptState.FINISHED or facts.dag_run.state in ACTIVE_RUN_STATES:
         return None
-    return "The attempt ended without a word: its process was killed or its machine was lost. What it had committed is kept."
+    return (
+        "The attempt ended without a word: its process was killed or its machine was lost. What it had committed "
+        "is kept."
+    )
 
 
 def _cell(decision: Decision, record: PartitionRecord | None, skew: str | None, *, running: bool) -> PartitionCell:
@@ -281,6 +311,8 @@ def _cell(decision: Decision, record: PartitionRecord | None, skew: str | None, 
 def _cell_state(decision: Decision, record: PartitionRecord | None, *, running: bool) -> CellState:
     if decision.action.computes and running:
         return CellState.RUNNING
+    if decision.action is Action.REUSE and (record is None or record.state is not PartitionState.CONSUMABLE):
+        return CellState.UNNEEDED
     if record is None or record.state is PartitionState.DAMAGED or decision.action is Action.HEAL:
         return CellState.MISSING
     return CellState(record.state.value)
@@ -324,4 +356,6 @@ def _gate_failures(facts: RunFacts) -> Iterator[GateFailure]:
     }
     for result in facts.gate_failures:
         if (result.cell.stage, result.partition) in blocked:
-            yield GateFailure(names[result.cell.stage], result.partition, result.suite, result.expectation, result.observed)
+            yield GateFailure(
+                names[result.cell.stage], result.partition, result.suite, result.expectation, result.observed
+            )

@@ -16,7 +16,8 @@ def interval_of(
     run_after: datetime,
     schedule: str | None,
 ) -> str:
-    """The interval key: what the user asked for, else the partition key, else the start of the piece of time the run is for.
+    """The interval key: what the user asked for, else the partition key, else the start of the piece of time the run is
+    for.
 
     A run without any date (triggered with none) is for the moment it was due, which a clear does not change.
 

@@ -1,7 +1,8 @@
 """What Airflow's scheduler notes in the ledger when it starts a run, since tasks are not told of backfills.
 
-It runs inside the scheduler's loop: it uses nothing of Airflow's database but the run it is given, and does nothing for runs that
-are not restored. Airflow logs what it raises and goes on; `run/restoring.py` says what tasks do then.
+It runs inside the scheduler's loop: it uses nothing of Airflow's database but the run it is given, and does nothing for
+runs that are not restored. Airflow logs what it raises and goes on; `run/planning/restoring.py` says what tasks do
+then.
 """
 
 from __future__ import annotations

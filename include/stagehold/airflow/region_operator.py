@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import signal
-import sys
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime
@@ -15,20 +12,22 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowTaskTerminated
 
 from stagehold.airflow.intervals import interval_of, ledger_run_id
 from stagehold.airflow.retry import retry_arguments
-from stagehold.errors import InvalidInterval, StageFailed, UnknownName
+from stagehold.errors import InvalidInterval, InvalidParameter, StageFailed, UnknownName
 from stagehold.model.interval_key import moment_of
-from stagehold.model.spec import Pipeline, ScheduleMode
-from stagehold.plan.regions import Region, stage_regions
-from stagehold.plan.shares import Share
+from stagehold.model.share import Share
+from stagehold.plan.split.regions import Region, stage_regions
 from stagehold.settings import load_settings
+from stagehold.spark.processes import die_with_parent
+from stagehold.spec.params import checked_params
+from stagehold.spec.pipeline import Pipeline
+from stagehold.spec.run_settings import ScheduleMode
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from stagehold.model.records import Restore
-    from stagehold.run.region_task import RegionOutcome, RegionTask
+    from stagehold.run.attempt.task import RegionOutcome, RegionTask
 
-PR_SET_PDEATHSIG = 1
 RESTORE_FROM_STAGE = "restore_from_stage"
 INTERVAL = "interval"
 
@@ -41,10 +40,12 @@ class RegionOperator(BaseOperator):
 
     :param pipeline: the validated pipeline.
     :param region: name of one of its regions; for a stage without pipelined outputs that is the stage's name.
-    :param share: which of the region's partitions, as ``first-last``; all of them by default. This is what a task is mapped over.
+    :param share: which of the region's partitions, as ``first-last``; all of them by default. This is what a task is
+      mapped over.
     """
 
-    # Not templates: fields named here are stored with the serialized DAG, which is how the web page finds the pipeline of a task.
+    # Not templates: fields named here are stored with the serialized DAG, which is how the web page finds the pipeline
+    # of a task.
     template_fields = ("pipeline_name", "region_name")
     ui_color = "#dcfce7"
 
@@ -59,15 +60,17 @@ class RegionOperator(BaseOperator):
 
     def execute(self, context: Context) -> dict[str, float]:
         # Imported here because DAG files import this module, and the runner reaches libraries that are slow to import.
-        from stagehold.run.unbegun import despite_outages
+        from stagehold.run.attempt.unbegun import despite_outages
 
-        die_with_parent()
+        die_with_parent()  # Airflow's supervisor of this process, so that no writer outlives its owner
         context["share"] = str(self._share)  # type: ignore[typeddict-unknown-key]  # read by the name of a mapped task
         task, self._working = self._region_task(context), True
         try:
             outcome = despite_outages(task, self.log.info, lambda: self._run(task))
         except KeyboardInterrupt as stop:
-            raise AirflowTaskTerminated(f"{self.region_name} was cancelled. `stagehold resume` goes on from what is consumable.") from stop
+            raise AirflowTaskTerminated(
+                f"{self.region_name} was cancelled. `stagehold resume` goes on from what is consumable."
+            ) from stop
         except StageFailed as failed:
             # Airflow folds a group of lines. Without its cause, what it shows below that is the text of the error.
             for line in ("::group::The whole trace", *failed.trace.splitlines(), "::endgroup::"):
@@ -80,16 +83,17 @@ class RegionOperator(BaseOperator):
 
     def _run(self, task: RegionTask) -> RegionOutcome:
         """Tasks of an eager pipeline start before those that they read from have ended."""
+        from stagehold.run.attempt.region import run_region
         from stagehold.run.inputs import await_inputs
-        from stagehold.run.region import run_region
 
         settings = load_settings()
-        if self._pipeline.schedule_mode is ScheduleMode.EAGER:
-            await_inputs(task, settings, self.log.info)
-        return run_region(task, settings, self.log.info)
+        eager = self._pipeline.schedule_mode is ScheduleMode.EAGER
+        waiting = await_inputs(task, settings, self.log.info) if eager else None
+        return run_region(task, settings, self.log.info, waiting)
 
     def on_kill(self) -> None:
-        """Airflow calls this in its handler of SIGTERM, so on top of `execute`: interrupt it, and it cleans up on its way out.
+        """Airflow calls this in its handler of SIGTERM, so on top of `execute`: interrupt it, and it cleans up on its
+        way out.
 
         Airflow kills what is still there 5 s later.
         """
@@ -97,23 +101,23 @@ class RegionOperator(BaseOperator):
             raise KeyboardInterrupt
 
     def _region_task(self, context: Context) -> RegionTask:
-        from stagehold.run.region_task import RegionTask
+        from stagehold.run.attempt.task import RegionTask
+        from stagehold.run.planning.planning import RunRequest
 
         dag_run, params = context["dag_run"], context["params"]
         run_id = ledger_run_id(dag_run.dag_id, dag_run.run_id)
         interval = self._interval(dag_run, params.get(INTERVAL))
+        restore = _restore(run_id, params.get(RESTORE_FROM_STAGE), dag_run.start_date or dag_run.run_after)
         return RegionTask(
-            pipeline=self._pipeline,
+            request=RunRequest(self._pipeline, run_id, interval, self._params(params), restore),
             region=self._region,
-            run_id=run_id,
-            interval=interval,
-            logical_date=moment_of(interval, self._pipeline.schedule) or dag_run.logical_date,
-            params=pipeline_params(self._pipeline, params),
-            restore=_restore(run_id, params.get(RESTORE_FROM_STAGE), dag_run.start_date or dag_run.run_after),
             # The same for every try of this task: Airflow starts a try only after it gave up the one before, so the new
             # try may take the lease at once; a try that lives on unknown to Airflow is fenced by the epoch.
-            owner=f"airflow:{run_id}/{self.task_id}" if self._share is None else f"airflow:{run_id}/{self.task_id}/{self._share}",
+            owner=f"airflow:{run_id}/{self.task_id}"
+            if self._share is None
+            else f"airflow:{run_id}/{self.task_id}/{self._share}",
             launcher="airflow",
+            logical_date=moment_of(interval, self._pipeline.schedule) or dag_run.logical_date,
             share=self._share,
             again=is_retry(context["ti"], self.retries or 0),
             redact=masked,
@@ -125,11 +129,18 @@ class RegionOperator(BaseOperator):
         except InvalidInterval as error:  # what was typed into the form stays as it is
             raise AirflowFailException(str(error)) from error
 
+    def _params(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Airflow's form checks types less strictly: 7.0 is a whole number there."""
+        try:
+            return checked_params(pipeline_params(self._pipeline, given), self._pipeline.params)
+        except InvalidParameter as error:
+            raise AirflowFailException(str(error)) from error
+
 
 def _restore(run_id: str, stage: str | None, life: datetime) -> Restore | None:
     """The request that all tasks of this start of the run work for, if it is restored."""
     from stagehold.ledger.ledger import Ledger
-    from stagehold.run.restoring import restore_of_life
+    from stagehold.run.planning.restoring import restore_of_life
 
     if not stage:
         return None
@@ -138,14 +149,18 @@ def _restore(run_id: str, stage: str | None, life: datetime) -> Restore | None:
 
 
 def masked(text: str) -> str:
-    """``text`` without the secrets that Airflow has met in this process: passwords of connections, variables of sensitive names."""
+    """``text`` without the secrets that Airflow has met in this process:
+    passwords of connections, variables of sensitive names.
+    """
     from airflow.sdk._shared.secrets_masker import redact
 
     return str(redact(text))
 
 
 def is_retry(task_instance: Any, retries: int) -> bool:
-    """Whether Airflow tries again by itself. The first try, and the first one after a clear, were asked for by somebody."""
+    """Whether Airflow tries again by itself. The first try, and the first one after a clear,
+    were asked for by somebody.
+    """
     return bool(task_instance.try_number > task_instance.max_tries - retries + 1)
 
 
@@ -164,15 +179,6 @@ def run_interval(dag_run: Any, asked: str | None, schedule: str | None) -> str:
 def pipeline_params(pipeline: Pipeline, given: Mapping[str, Any]) -> dict[str, Any]:
     """The run's values of the pipeline's own params, without the ones that only steer Stagehold."""
     return {name: given.get(name, default) for name, default in pipeline.params.items()}
-
-
-def die_with_parent() -> None:
-    """Have the kernel kill this process when Airflow's supervisor of it dies, so that no writer outlives its owner.
-
-    Linux only. A supervisor that died before this call is not noticed; that attempt is stopped by the loss of its lease.
-    """
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _region_named(pipeline: Pipeline, name: str) -> Region:

@@ -16,12 +16,15 @@ if TYPE_CHECKING:
 def asked_restore(dag_run: DagRun, stage: str) -> Restore:
     """The request of whoever triggered the run, or of the backfill that reprocesses it last.
 
-    A retry and a clear change neither, so they go on with it. A run that was deleted and triggered again is another one.
+    A retry and a clear change neither, so they go on with it. A run that was deleted and triggered again is another
+    one.
     """
     made = dag_run.created_at or dag_run.run_after
     backfill = "" if dag_run.backfill_id is None else f", backfill {dag_run.backfill_id}"
     identity = f"run of {made.astimezone(UTC).isoformat()}{backfill}"
-    return Restore(ledger_run_id(dag_run.dag_id, dag_run.run_id), identity, stage, datetime.now(UTC), dag_run.start_date)
+    return Restore(
+        ledger_run_id(dag_run.dag_id, dag_run.run_id), identity, stage, datetime.now(UTC), dag_run.start_date
+    )
 
 
 def known_restore(dag_run: DagRun, stage: str, ledger: Ledger) -> Restore:

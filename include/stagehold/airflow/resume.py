@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from stagehold.errors import NothingToResume, RunStillActive
-from stagehold.plan.reasons import grouped
-from stagehold.plan.regions import Region
-from stagehold.plan.resume import Action, ResumePlan
-from stagehold.plan.shares import Share
+from stagehold.model.share import Share
+from stagehold.plan.resume.decisions import Action, ResumePlan
+from stagehold.plan.resume.reasons import grouped
+from stagehold.plan.split.regions import Region
 
 ACTIVE_RUN_STATES = ("queued", "running")
 SUCCESS = "success"
@@ -91,7 +91,9 @@ def _others(tasks: Sequence[DagTask]) -> Iterator[TaskToClear]:
 
 def _clear(task: DagTask, reason: str) -> TaskToClear:
     """An instance that a mapped task does not have yet comes with the whole task."""
-    return TaskToClear(task.task_id, task.region, task.state, reason, task.name, None if task.map_index == UNMAPPED else task.map_index)
+    return TaskToClear(
+        task.task_id, task.region, task.state, reason, task.name, None if task.map_index == UNMAPPED else task.map_index
+    )
 
 
 def _reason(region: Region, task: DagTask, plan: ResumePlan) -> str | None:
@@ -99,11 +101,18 @@ def _reason(region: Region, task: DagTask, plan: ResumePlan) -> str | None:
     decisions = [decision for stage in region.stages for decision in plan.of(stage)]
     computing = [decision for decision in decisions if decision.action.computes]
     if computing:
-        return f"runs {len(computing)} of {len(decisions)} partitions: {', '.join(grouped(one.reason for one in computing))}"
+        return (
+            f"runs {len(computing)} of {len(decisions)} partitions: "
+            f"{', '.join(grouped(one.reason for one in computing))}"
+        )
     hinging = [decision for decision in decisions if decision.hinges_on]
     if hinging:
-        # Starting it costs a second; that its data was made from what another task replaces would not be seen until the next resume.
-        return f"may have to run {len(hinging)} of {len(decisions)} partitions: {', '.join(grouped(one.reason for one in hinging))}"
+        # Starting it costs a second; that its data was made from what another task replaces would not be seen until the
+        # next resume.
+        return (
+            f"may have to run {len(hinging)} of {len(decisions)} partitions: "
+            f"{', '.join(grouped(one.reason for one in hinging))}"
+        )
     if task.state != SUCCESS and not any(decision.action is Action.BLOCKED for decision in decisions):
         return f"was {task.state or 'not started'}; all {len(decisions)} partitions are reused"
     return None
@@ -113,9 +122,15 @@ def _why_nothing(plan: ResumePlan) -> str:
     """Name the partitions that are held, not the many that only wait for them: those have a record of their own."""
     removed = [decision for decision in plan.decisions if decision.foreign is not None]
     if removed:
-        return f"{removed[0].stage}[{removed[0].partition}] {removed[0].reason}. Say so in the pipeline's file, then resume."
+        return (
+            f"{removed[0].stage}[{removed[0].partition}] {removed[0].reason}. Say so in the pipeline's file, then "
+            "resume."
+        )
     held = [decision for decision in plan.decisions if decision.action is Action.BLOCKED and decision.key is not None]
     if not held:
         return f"all {len(plan.decisions)} partitions are consumable."
     named = ", ".join(f"{decision.stage}[{decision.partition}]" for decision in held)
-    return f"a gate blocked {named}, and nothing these follow from has changed. Correct the data, the code or the gate, then resume."
+    return (
+        f"a gate blocked {named}, and nothing these follow from has changed. Correct the data, the code or the "
+        "gate, then resume."
+    )

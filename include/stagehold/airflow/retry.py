@@ -6,16 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.definitions.retry_policy import RetryDecision, RetryPolicy
 
-from stagehold.model.spec import Pipeline, RestartStrategy
-from stagehold.plan.failure import diagnose
-from stagehold.plan.failure_rules import rules_of
-from stagehold.plan.run_restarts import first_delay
-from stagehold.run.verdict import verdict_of
+from stagehold.plan.restart.failure import diagnose
+from stagehold.plan.restart.replay import first_delay
+from stagehold.plan.restart.rules import rules_of
+from stagehold.run.attempt.verdict import verdict_of
+from stagehold.spec.pipeline import Pipeline
+from stagehold.spec.restart import RestartStrategy
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-# Airflow counts tries per task and forgets none, the strategies count per run and some forget; so this is only Airflow's end of patience.
+# Airflow counts tries per task and forgets none, the strategies count per run and some forget; so this is only
+# Airflow's end of patience.
 MOST_RETRIES = 100
 
 
@@ -29,7 +31,8 @@ def retry_arguments(pipeline: Pipeline) -> dict[str, Any]:
 
 
 class StrategyRetryPolicy(RetryPolicy):
-    """Does what was decided when the attempt recorded its failure: fails the task, or has it wait for the strategy's delay.
+    """Does what was decided when the attempt recorded its failure: fails the task, or has it wait for the strategy's
+    delay.
 
     Not asked about a process that was killed: its task waits for the first delay, and the next try asks the strategy.
     """
@@ -52,6 +55,8 @@ class StrategyRetryPolicy(RetryPolicy):
         return RetryDecision.retry(verdict.decision.delay, str(verdict))
 
     def _unrecorded(self, exception: BaseException) -> RetryDecision:
-        """The ledger was away, and the task has tried for as long as it may; or no run can be told of this error at all."""
+        """The ledger was away, and the task has tried for as long as it may;
+        or no run can be told of this error at all.
+        """
         diagnosis = diagnose(exception, rules_of(self.pipeline.failures))
         return RetryDecision.fail(f"{diagnosis.kind} failure (rule {diagnosis.rule.name}) that could not be recorded")

@@ -1,1 +1,1 @@
-
+"""What does a command print?"""

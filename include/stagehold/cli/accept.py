@@ -12,19 +12,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from stagehold.cli.output import moment, print_document, print_table
-from stagehold.cli.request import AsJson, recorded_interval
-from stagehold.errors import InvalidArgument, NothingToAccept, UnknownName
+from stagehold.cli.request import AsJson, recorded_interval, stage_asked
+from stagehold.errors import InvalidArgument, NothingToAccept
 from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from stagehold.ledger.ledger import Ledger
     from stagehold.model.records import Acceptance
-    from stagehold.model.spec import Stage
+    from stagehold.spec.pipeline import Stage
 
 COLUMNS = ("stage", "interval", "data of code", "as good as of code", "accepted by", "when", "why")
 StageName = Annotated[str | None, typer.Argument(help="The stage whose recorded data is to count, by name.")]
 Pipeline = Annotated[str, typer.Option("--pipeline", help="Name of the stage's pipeline.")]
-Interval = Annotated[str | None, typer.Option("--interval", help="Only for this interval. Default: for every interval.")]
+Interval = Annotated[
+    str | None, typer.Option("--interval", help="Only for this interval. Default: for every interval.")
+]
 Reason = Annotated[str, typer.Option("--reason", help="Why the data is as good; kept with your name.")]
 By = Annotated[str | None, typer.Option("--by", help="Who says so. Default: the user of this machine.")]
 ListThem = Annotated[bool, typer.Option("--list", help="Only show what was accepted before.")]
@@ -42,36 +44,34 @@ def accept(
     """Reuse what a stage's earlier code made, although the code changed since."""
     from stagehold.ledger.ledger import Ledger
     from stagehold.model.records import Acceptance
+    from stagehold.spec.loader import find_pipeline
 
     settings = load_settings()
     interval = recorded_interval(interval, pipeline, settings) if interval else None
     with Ledger.open(settings.ledger_url) as ledger:
         if list_them:
-            _show(pipeline, [word for word in ledger.acceptances.of(pipeline) if interval in (None, word.interval)], as_json=as_json)
+            _show(
+                pipeline,
+                [word for word in ledger.acceptances.of(pipeline) if interval in (None, word.interval)],
+                as_json=as_json,
+            )
             return
-        declared = _stage(pipeline, stage or "", settings)
+        declared = stage_asked(find_pipeline(pipeline, settings), stage or "")
         if not reason:
             raise InvalidArgument("--reason", reason, "a sentence that says why the data is as good")
         code = _present_code(declared, settings)
         words = [
-            Acceptance(pipeline, interval, declared.id, recorded, code, by or getpass.getuser(), reason, datetime.now(UTC))
+            Acceptance(
+                pipeline, interval, declared.id, recorded, code, by or getpass.getuser(), reason, datetime.now(UTC)
+            )
             for recorded in _other_code(pipeline, declared, interval, code, ledger)
         ]
         ledger.acceptances.record(words)
         _show(pipeline, words, as_json=as_json)
 
 
-def _stage(pipeline: str, name: str, settings: Settings) -> Stage:
-    from stagehold.model.spec_file import find_pipeline
-
-    declared = {stage.name: stage for stage in find_pipeline(pipeline, settings).stages}
-    if name not in declared:
-        raise UnknownName(f"stage of {pipeline}", name, tuple(declared))
-    return declared[name]
-
-
 def _present_code(stage: Stage, settings: Settings) -> str:
-    from stagehold.model.code import code_fingerprint
+    from stagehold.code.stage_code import code_fingerprint
 
     found = code_fingerprint(stage.job, Path(settings.project))
     if found.value is None:
@@ -85,11 +85,17 @@ def _other_code(pipeline: str, stage: Stage, interval: str | None, code: str, le
     :raises NothingToAccept: there is none.
     """
     from stagehold.model.records import Cell
-    from stagehold.plan.acceptance import code_to_accept
+    from stagehold.plan.resume.acceptance import code_to_accept
 
     partitions = ledger.partitions
-    records = partitions.newest(Cell(pipeline, stage.id, interval)) if interval else partitions.newest_everywhere(pipeline, stage.id)
-    holding = [word for word in ledger.acceptances.of(pipeline) if word.stage == stage.id and word.interval in (None, interval)]
+    records = (
+        partitions.newest(Cell(pipeline, stage.id, interval))
+        if interval
+        else partitions.newest_everywhere(pipeline, stage.id)
+    )
+    holding = [
+        word for word in ledger.acceptances.of(pipeline) if word.stage == stage.id and word.interval in (None, interval)
+    ]
     found = code_to_accept(records, code, holding)
     if not found:
         where = f"for {interval}" if interval else "for any interval"

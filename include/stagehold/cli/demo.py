@@ -14,7 +14,9 @@ from stagehold.settings import Settings, load_settings
 if TYPE_CHECKING:
     from stagehold.local.demo import DemoReport
 
-Scale = Annotated[float, typer.Option("--scale", min=0.001, help="TPC-H scale factor of the sample data; 1 is about a gigabyte.")]
+Scale = Annotated[
+    float, typer.Option("--scale", min=0.001, help="TPC-H scale factor of the sample data; 1 is about a gigabyte.")
+]
 
 
 def demo(scale: Scale = 0.05, as_json: AsJson = False) -> None:

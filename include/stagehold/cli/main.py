@@ -22,7 +22,9 @@ from stagehold.errors import StageholdError
 
 
 class Commands(TyperGroup):
-    """Shows an error that was raised on purpose as its text, since that says what to do; only others get a traceback."""
+    """Shows an error that was raised on purpose as its text, since that says what to do;
+    only others get a traceback.
+    """
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -54,7 +56,9 @@ def _print_version(wanted: bool) -> None:
     raise typer.Exit
 
 
-Version = Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")]
+Version = Annotated[
+    bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+]
 
 
 @app.callback()

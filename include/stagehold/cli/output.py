@@ -6,9 +6,12 @@ import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from stagehold.plan.resume.decisions import ResumePlan
 
 WIDTH_OF_A_PIPE = 200  # Rich takes 80 for what is no terminal and folds the cells that grep looks for
 
@@ -18,7 +21,10 @@ COLOURS = {
     "running": "yellow",
     "restarting": "yellow",
     "blocked": "red",
+    "failing": "red",
     "failed": "red",
+    "cancelling": "magenta",
+    "canceling": "magenta",
     "canceled": "magenta",
     "released": "dim",
 }
@@ -45,6 +51,24 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
     for cells in rows:
         table.add_row(*(Text(cell, COLOURS.get(cell, "")) for cell in cells))
     Console(width=None if sys.stdout.isatty() else WIDTH_OF_A_PIPE).print(table)
+
+
+def print_explanation(title: str, plan: ResumePlan) -> None:
+    """One row per stage, action and reason."""
+    from stagehold.plan.resume.explanation import explain
+    from stagehold.plan.resume.reasons import partition_ranges
+
+    rows = [
+        (
+            line.stage,
+            line.action.value,
+            f"{len(line.partitions)} of {line.total}",
+            partition_ranges(line.partitions),
+            line.reason,
+        )
+        for line in explain(plan)
+    ]
+    print_table(title, ("stage", "action", "count", "partitions", "why"), rows)
 
 
 def moment(time: datetime | None) -> str:

@@ -21,11 +21,15 @@ if TYPE_CHECKING:
     Recorded = Mapping[str, tuple[PartitionRecord, ...]]
 
 COLUMNS = ("stage", "partition", "state", "rows", "size", "version", "epoch", "why")
-Interval = Annotated[str | None, typer.Option("--interval", help="Which interval. Default: that of the pipeline's newest run.")]
+Interval = Annotated[
+    str | None, typer.Option("--interval", help="Which interval. Default: that of the pipeline's newest run.")
+]
 StageName = Annotated[str | None, typer.Option("--stage", help="Only this stage, by name or uid.")]
 
 
-def partitions(pipeline: PipelineName, interval: Interval = None, stage: StageName = None, as_json: AsJson = False) -> None:
+def partitions(
+    pipeline: PipelineName, interval: Interval = None, stage: StageName = None, as_json: AsJson = False
+) -> None:
     """Show every partition of an interval."""
     from stagehold.ledger.ledger import Ledger
 
@@ -36,7 +40,13 @@ def partitions(pipeline: PipelineName, interval: Interval = None, stage: StageNa
         recorded = ledger.partitions.newest_of(pipeline, wanted) if wanted else {}
     found = tuple(_with_skew(_chosen(pipeline, stage, recorded, settings)))
     if as_json:
-        print_document({"pipeline": pipeline, "interval": wanted, "partitions": [_document(record, skew) for record, skew in found]})
+        print_document(
+            {
+                "pipeline": pipeline,
+                "interval": wanted,
+                "partitions": [_document(record, skew) for record, skew in found],
+            }
+        )
     elif found:
         print_table(f"{pipeline} for {wanted}", COLUMNS, (_cells(record, skew) for record, skew in found))
     else:
@@ -49,7 +59,9 @@ def _newest_interval(pipeline: str, ledger: Ledger) -> str | None:
 
 
 def _chosen(pipeline: str, stage: str | None, recorded: Recorded, settings: Settings) -> tuple[PartitionRecord, ...]:
-    """The asked stages' records. The pipeline's file is read only if the ledger does not know the names, to refuse misspelt ones."""
+    """The asked stages' records. The pipeline's file is read only if the ledger does not know the names,
+    to refuse misspelt ones.
+    """
     if stage is None and not recorded:
         _declared_stages(pipeline, settings)
     if stage is None:
@@ -64,17 +76,19 @@ def _chosen(pipeline: str, stage: str | None, recorded: Recorded, settings: Sett
 
 def _with_skew(records: Sequence[PartitionRecord]) -> Iterator[tuple[PartitionRecord, str | None]]:
     """Each record with what makes it much larger than the others of its stage, if it is."""
-    from stagehold.plan.skew import skew_text, skewed
+    from stagehold.plan.waves.skew import skew_text, skewed
 
     for _, stage in groupby(records, key=lambda record: record.cell.stage):
         own = list(stage)
         found = skewed(own)
-        yield from ((record, skew_text(found[record.partition]) if record.partition in found else None) for record in own)
+        yield from (
+            (record, skew_text(found[record.partition]) if record.partition in found else None) for record in own
+        )
 
 
 def _declared_stages(pipeline: str, settings: Settings) -> dict[str, str]:
     """Stage ids by stage name."""
-    from stagehold.model.spec_file import find_pipeline
+    from stagehold.spec.loader import find_pipeline
 
     return {stage.name: stage.id for stage in find_pipeline(pipeline, settings).stages}
 
@@ -83,7 +97,10 @@ def _nothing(pipeline: str, interval: str | None, stage: str | None) -> str:
     if interval is None:
         return f"{pipeline} has not run yet. `stagehold run {pipeline}` runs it."
     what = f"stage {stage}" if stage else "it"
-    return f"{pipeline} has nothing recorded of {what} for {interval}. `stagehold run {pipeline} --interval {interval}` makes it."
+    return (
+        f"{pipeline} has nothing recorded of {what} for {interval}. `stagehold run {pipeline} --interval "
+        f"{interval}` makes it."
+    )
 
 
 def _document(record: PartitionRecord, skew: str | None) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,18 +15,52 @@ from stagehold.settings import Settings
 
 if TYPE_CHECKING:
     from stagehold.model.records import Restore
+    from stagehold.run.planning.planning import RunRequest
+    from stagehold.spec.pipeline import Pipeline, Stage
 
 PipelineName = Annotated[str, typer.Argument(help="Name of the pipeline, as its YAML file declares it.")]
 Interval = Annotated[
-    str | None, typer.Option("--interval", help="What the run is for: a date, a moment, or a key of your own. Default: today (UTC).")
+    str | None,
+    typer.Option(
+        "--interval", help="What the run is for: a date, a moment, or a key of your own. Default: today (UTC)."
+    ),
 ]
 RestoreFrom = Annotated[
-    str | None, typer.Option("--restore-from-stage", help="Run this stage and all that read it; take earlier stages as they are.")
+    str | None,
+    typer.Option("--restore-from-stage", help="Run this stage and all that read it; take earlier stages as they are."),
 ]
 Params = Annotated[
-    list[str] | None, typer.Option("--param", help="A parameter as name=value; the value is JSON, or else text. Repeatable.")
+    list[str] | None,
+    typer.Option("--param", help="A parameter as name=value; the value is JSON, or else text. Repeatable."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What the options of a command say of the run that is meant; None for those that were not given."""
+
+    interval: str | None
+    restore_from_stage: str | None
+    params: Sequence[str] | None
+
+
+def request_asked(pipeline: str, run_id: str, options: RunOptions, settings: Settings) -> RunRequest:
+    from stagehold.run.planning.planning import RunRequest
+    from stagehold.spec.loader import find_pipeline
+
+    declared = find_pipeline(pipeline, settings)
+    params = parse_params(options.params, declared.params)
+    restore = restore_asked(run_id, options.restore_from_stage, settings)
+    return RunRequest(declared, run_id, interval_asked(options.interval, declared.schedule), params, restore)
+
+
+def stage_asked(pipeline: Pipeline, name: str) -> Stage:
+    """:raises UnknownName: the pipeline has no such stage"""
+    declared = {stage.name: stage for stage in pipeline.stages}
+    if name not in declared:
+        raise UnknownName(f"stage of {pipeline.name}", name, tuple(declared))
+    return declared[name]
 
 
 def interval_asked(interval: str | None, schedule: str | None) -> str:
@@ -41,7 +76,7 @@ def interval_asked(interval: str | None, schedule: str | None) -> str:
 def recorded_interval(interval: str, pipeline: str, settings: Settings) -> str:
     """The key under which an interval is on record, also of a pipeline whose file is gone or broken."""
     from stagehold.model.interval_key import interval_key
-    from stagehold.model.spec_file import find_pipeline
+    from stagehold.spec.loader import find_pipeline
 
     try:
         schedule = find_pipeline(pipeline, settings).schedule
@@ -51,9 +86,11 @@ def recorded_interval(interval: str, pipeline: str, settings: Settings) -> str:
 
 
 def restore_asked(run_id: str, stage: str | None, settings: Settings) -> Restore | None:
-    """The request that ``--restore-from-stage`` makes, or the same one again for a run that was named and asked for this before."""
+    """The request that ``--restore-from-stage`` makes,
+    or the same one again for a run that was named and asked for this before.
+    """
     from stagehold.ledger.ledger import Ledger
-    from stagehold.run.restoring import new_restore
+    from stagehold.run.planning.restoring import new_restore
 
     if stage is None:
         return None
@@ -65,24 +102,19 @@ def restore_asked(run_id: str, stage: str | None, settings: Settings) -> Restore
 def parse_params(texts: Sequence[str] | None, defaults: Mapping[str, Any]) -> dict[str, Any]:
     """The pipeline's parameters with the given ones put over them.
 
-    :raises InvalidArgument: for what is not name=value, a name that the pipeline does not declare, or a value of another type.
+    :raises InvalidArgument: for what is not name=value
+    :raises InvalidParameter: for a name that the pipeline does not declare, or a value of another type
     """
-    return {**defaults, **dict(_parse(text, defaults) for text in texts or ())}
+    from stagehold.spec.params import checked_params
+
+    return checked_params(dict(_parse(text, defaults) for text in texts or ()), defaults)
 
 
 def _parse(given: str, defaults: Mapping[str, Any]) -> tuple[str, Any]:
-    from stagehold.model.params import allowed_instead
-
     name, separator, text = given.partition("=")
     if not separator or not name:
         raise InvalidArgument("--param", given, "name=value")
-    if name not in defaults:
-        raise InvalidArgument(f"--param {name}", text, f"a parameter of the pipeline: {', '.join(defaults) or 'it has none'}")
-    value = _value(text, defaults[name])
-    allowed = allowed_instead(value, defaults[name])
-    if allowed is not None:
-        raise InvalidArgument(f"--param {name}", text, allowed)
-    return name, value
+    return name, _value(text, defaults.get(name))
 
 
 def _value(text: str, default: Any) -> Any:

@@ -8,14 +8,15 @@ import typer
 
 from stagehold.cli.output import print_document
 from stagehold.cli.request import AsJson
-from stagehold.model.records import Attempt, Run, RunState
+from stagehold.model.records import Run, RunState
 from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from stagehold.ledger.ledger import Ledger
 
 RunId = Annotated[
-    str | None, typer.Argument(help="The run, as `stagehold status` lists it. Default: the newest that failed or was stopped.")
+    str | None,
+    typer.Argument(help="The run, as `stagehold status` lists it. Default: the newest that failed or was stopped."),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would run.")]
 
@@ -47,29 +48,26 @@ def _run(run_id: str | None, settings: Settings) -> Run:
 def _has_stopped(run: Run, ledger: Ledger) -> bool:
     """A command that was killed could not say so: its run still counts as running, but nobody holds a lease for it.
 
-    Airflow knows by itself which of its runs go on.
+    Airflow knows by itself which of its runs go on. What is failing or being cancelled has stopped when nobody works on
+    it any more.
     """
+    from stagehold.run.attempt.task import lease_of
+
     if run.state in (RunState.FAILED, RunState.CANCELED):
         return True
-    if run.launcher == "airflow" or run.state is RunState.FINISHED:
+    ends = run.state in (RunState.FAILING, RunState.CANCELLING)
+    if run.state is RunState.FINISHED or (run.launcher == "airflow" and not ends):
         return False
-    return not any(ledger.leases.alive(_lease_of(attempt)) for attempt in ledger.attempts.of_run(run.run_id))
-
-
-def _lease_of(attempt: Attempt) -> str:
-    from stagehold.ledger.leases import lease_name
-    from stagehold.plan.shares import share_of
-    from stagehold.run.region_task import region_lease
-
-    return lease_name(region_lease(attempt.pipeline, attempt.interval, attempt.region), share_of(attempt))
+    began = (attempt for attempt in ledger.attempts.of_run(run.run_id) if attempt.began)
+    return not any(ledger.leases.alive(lease_of(attempt)) for attempt in began)
 
 
 def _here(run: Run, settings: Settings, *, dry_run: bool, as_json: bool) -> None:
     from stagehold.cli.plan import show_plan
     from stagehold.cli.run import run_here
     from stagehold.ledger.ledger import Ledger
-    from stagehold.model.spec_file import find_pipeline
-    from stagehold.run.planning import RunRequest
+    from stagehold.run.planning.planning import RunRequest
+    from stagehold.spec.loader import find_pipeline
 
     with Ledger.open(settings.ledger_url) as ledger:
         restore = next(iter(ledger.restores.of_run(run.run_id)), None)
@@ -83,7 +81,7 @@ def _here(run: Run, settings: Settings, *, dry_run: bool, as_json: bool) -> None
 def _through_airflow(run: Run, settings: Settings, *, dry_run: bool, as_json: bool) -> None:
     """Ask the plugin of the local Airflow, which clears the least that is needed, as the button on the page does."""
     from stagehold.local.airflow_client import AirflowClient
-    from stagehold.plan.decisions import also_computed
+    from stagehold.plan.resume.decisions import also_computed
 
     dag_id, _, airflow_run_id = run.run_id.partition("/")
     with AirflowClient.local(settings) as airflow:
@@ -92,6 +90,8 @@ def _through_airflow(run: Run, settings: Settings, *, dry_run: bool, as_json: bo
         print_document({"run_id": run.run_id, **answer})
         return
     runs = f"{answer['run']} run{also_computed(answer['along'])}"
-    typer.echo(f"{'would resume' if dry_run else 'resumed'} {run.run_id}: {answer['reuse']} partitions are reused, {runs}")
+    typer.echo(
+        f"{'would resume' if dry_run else 'resumed'} {run.run_id}: {answer['reuse']} partitions are reused, {runs}"
+    )
     for task in answer["cleared"]:
         typer.echo(f"  {task['name']}: {task['reason']}")

@@ -13,16 +13,18 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from stagehold.cli.output import print_document
-from stagehold.cli.request import AsJson, Interval, Params, PipelineName, RestoreFrom, interval_asked, parse_params, restore_asked
+from stagehold.cli.request import AsJson, Interval, Params, PipelineName, RestoreFrom, RunOptions, request_asked
 from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from stagehold.run.planning import RunRequest
+    from stagehold.run.planning.planning import RunRequest
 
 CANCELLED = 130  # as shells say of a program that was interrupted
 TIMED_OUT = 124  # as `timeout` does
 
-RunId = Annotated[str | None, typer.Option("--run-id", help="Name of the run. Default: made from the pipeline and the time.")]
+RunId = Annotated[
+    str | None, typer.Option("--run-id", help="Name of the run. Default: made from the pipeline and the time.")
+]
 
 
 def run(
@@ -34,15 +36,10 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Run a pipeline here and now; what is consumable already is reused."""
-    from stagehold.model.spec_file import find_pipeline
-    from stagehold.run.planning import RunRequest
-
     settings = load_settings()
-    declared = find_pipeline(pipeline, settings)
     name = run_id or f"{pipeline}/cli__{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f}"
-    params = parse_params(param, declared.params)
-    restore = restore_asked(name, restore_from_stage, settings)
-    run_here(RunRequest(declared, name, interval_asked(interval, declared.schedule), params, restore), settings, as_json=as_json)
+    request = request_asked(pipeline, name, RunOptions(interval, restore_from_stage, param), settings)
+    run_here(request, settings, as_json=as_json)
 
 
 class TimeIsUp(KeyboardInterrupt):
@@ -50,7 +47,9 @@ class TimeIsUp(KeyboardInterrupt):
 
 
 def run_here(request: RunRequest, settings: Settings, *, as_json: bool) -> None:
-    """Run it with progress on stderr and the result on stdout. SIGTERM cancels it as Ctrl-C does, and so does its `run_timeout`."""
+    """Run it with progress on stderr and the result on stdout.
+    SIGTERM cancels it as Ctrl-C does, and so does its `run_timeout`.
+    """
     from stagehold.run.local_run import run_locally
 
     typer.echo(f"run {request.run_id} of {request.pipeline.name} for {request.interval}", err=True)
@@ -62,7 +61,11 @@ def run_here(request: RunRequest, settings: Settings, *, as_json: bool) -> None:
     except KeyboardInterrupt as interrupt:
         late = isinstance(interrupt, TimeIsUp)
         why = f"took longer than its run_timeout ({limit}) and was cancelled" if late else "was cancelled"
-        typer.secho(f"{request.run_id} {why}. What is consumable is kept; `stagehold resume` goes on from there.", fg="red", err=True)
+        typer.secho(
+            f"{request.run_id} {why}. What is consumable is kept; `stagehold resume` goes on from there.",
+            fg="red",
+            err=True,
+        )
         raise typer.Exit(TIMED_OUT if late else CANCELLED) from None
     if as_json:
         print_document({"run_id": request.run_id, "interval": request.interval, **asdict(outcome)})

@@ -11,6 +11,7 @@ import typer
 from stagehold.cli.output import moment, print_document, print_table
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Attempt, Event, GateResult, PartitionRecord, PartitionState, Restore, Run
+from stagehold.model.states import Transition
 
 SHOWN_RUNS = 20
 SHOWN_EVENTS = 10
@@ -40,6 +41,7 @@ class RunReport:
     failures: tuple[GateResult, ...]
     events: tuple[Event, ...]
     restores: tuple[Restore, ...]
+    history: tuple[Transition, ...]
 
 
 def recent_runs_document(ledger: Ledger) -> dict[str, Any]:
@@ -50,10 +52,15 @@ def show_recent_runs(ledger: Ledger) -> None:
     runs = ledger.runs.recent(SHOWN_RUNS)
     if runs:
         print_table(
-            "Newest runs (times in UTC)", ("pipeline", "interval", "state", "launcher", "started", "ended", "run"), map(_run_cells, runs)
+            "Newest runs (times in UTC)",
+            ("pipeline", "interval", "state", "launcher", "started", "ended", "run"),
+            map(_run_cells, runs),
         )
     else:
-        typer.echo("There are no runs yet. `stagehold run PIPELINE` makes one here; `stagehold up` starts Airflow to make them there.")
+        typer.echo(
+            "There are no runs yet. `stagehold run PIPELINE` makes one here; `stagehold up` starts Airflow to "
+            "make them there."
+        )
 
 
 def show_run(run_id: str, ledger: Ledger, *, as_json: bool, trace: bool) -> None:
@@ -77,6 +84,7 @@ def report_of(run_id: str, ledger: Ledger) -> RunReport:
         failures=tuple(_failures(newest, ledger)),
         events=ledger.events.of_run(run_id),
         restores=ledger.restores.of_run(run_id),
+        history=ledger.transitions.of_run(run_id),
     )
 
 
@@ -105,7 +113,10 @@ def _document(report: RunReport) -> dict[str, Any]:
         "run": asdict(report.run),
         "restores": [asdict(restore) for restore in report.restores],
         "stages": [asdict(stage) for stage in report.stages],
-        "attempts": [{**asdict(attempt), "trace": report.traces.get(attempt.attempt_id)} for attempt in report.attempts],
+        "attempts": [
+            {**asdict(attempt), "trace": report.traces.get(attempt.attempt_id)} for attempt in report.attempts
+        ],
+        "history": [asdict(transition) for transition in report.history],
         "gate_failures": [_failure_document(failure) for failure in report.failures],
         "events": [asdict(event) for event in report.events],
     }
@@ -120,21 +131,31 @@ def _print_report(report: RunReport) -> None:
     run = report.run
     ended = f", ended {moment(run.ended_at)}" if run.ended_at else ""
     typer.echo(
-        f"{run.run_id}: {run.pipeline} for {run.interval}, {run.state}, by {run.launcher}, started {moment(run.started_at)}{ended} (UTC)"
+        f"{run.run_id}: {run.pipeline} for {run.interval}, {run.state}, by {run.launcher}, started "
+        f"{moment(run.started_at)}{ended} (UTC)"
     )
-    if report.restores:
-        print_table("Restores that were asked for", ("from stage", "asked", "all computed"), map(_restore_cells, report.restores))
-    if report.stages:
-        print_table(
-            "Stages", ("stage", "consumable", "of this run", "blocked", "released", "rows", "size"), map(_stage_cells, report.stages)
-        )
-    if report.attempts:
-        print_table("Attempts", ("region", "epoch", "state", "started", "ended", "failure"), map(_attempt_cells, report.attempts))
-    if report.failures:
-        print_table("Failed gates", ("stage", "partition", "suite", "expectation", "observed"), map(_failure_cells, report.failures))
-    if report.events:
-        print_table(f"Last {SHOWN_EVENTS} events", ("time", "what", "where", "text"), map(_event_cells, report.events[-SHOWN_EVENTS:]))
-    typer.echo(f"`stagehold plan {run.pipeline} --interval {run.interval}` shows what a run would reuse now, and what it would run.")
+    for title, columns, rows in _tables(report):
+        if rows:
+            print_table(title, columns, rows)
+    typer.echo(
+        f"`stagehold plan {run.pipeline} --interval {run.interval}` shows what a run would reuse now, and "
+        "what it would run."
+    )
+
+
+def _tables(report: RunReport) -> Iterator[tuple[str, Sequence[str], Sequence[Sequence[str]]]]:
+    """Title, columns and rows of each."""
+    asked = ("from stage", "asked", "all computed")
+    yield "Restores that were asked for", asked, [*map(_restore_cells, report.restores)]
+    counted = ("stage", "consumable", "of this run", "blocked", "released", "rows", "size")
+    yield "Stages", counted, [*map(_stage_cells, report.stages)]
+    tried = ("region", "epoch", "state", "started", "ended", "failure")
+    yield "Attempts", tried, [*map(_attempt_cells, report.attempts)]
+    yield "History of states", ("time", "of", "from", "to", "event"), [*_history_cells(report)]
+    judged = ("stage", "partition", "suite", "expectation", "observed")
+    yield "Failed gates", judged, [*map(_failure_cells, report.failures)]
+    newest = report.events[-SHOWN_EVENTS:]
+    yield f"Last {SHOWN_EVENTS} events", ("time", "what", "where", "text"), [*map(_event_cells, newest)]
 
 
 def _run_cells(run: Run) -> tuple[str, ...]:
@@ -156,6 +177,17 @@ def _attempt_cells(attempt: Attempt) -> tuple[str, ...]:
     failure = ": ".join(text for text in (attempt.cause, attempt.failure) if text)
     epoch = str(attempt.epoch) if attempt.began else "not begun"
     return attempt.region, epoch, attempt.state, moment(attempt.started_at), moment(attempt.ended_at), failure
+
+
+def _history_cells(report: RunReport) -> Iterator[tuple[str, ...]]:
+    """Attempts by what they work on and, once they have a lease, their epoch, as in the table of attempts."""
+    names = {
+        attempt.attempt_id: f"{attempt.subject}, epoch {attempt.epoch}" if attempt.began else attempt.subject
+        for attempt in report.attempts
+    }
+    for one in report.history:
+        of = "run" if one.attempt_id is None else names.get(one.attempt_id, one.attempt_id)
+        yield moment(one.recorded_at), of, one.before or "", one.after, one.event or ""
 
 
 def _failure_cells(failure: GateResult) -> tuple[str, ...]:

@@ -15,12 +15,17 @@ from stagehold.local.state import ServicePhase, ServiceState, SupervisorState
 from stagehold.settings import Settings, load_settings
 
 Foreground = Annotated[
-    bool, typer.Option("--foreground", help="Stay until Ctrl-C or `stagehold down` instead of returning when all is ready.")
+    bool,
+    typer.Option("--foreground", help="Stay until Ctrl-C or `stagehold down` instead of returning when all is ready."),
 ]
 
 
 SparkOnly = Annotated[
-    bool, typer.Option("--spark-only", help="Keep only a Spark server, which `stagehold run` then finds warm: each run starts 10 s sooner.")
+    bool,
+    typer.Option(
+        "--spark-only",
+        help="Keep only a Spark server, which `stagehold run` then finds warm: each run starts 10 s sooner.",
+    ),
 ]
 
 
@@ -31,7 +36,9 @@ def up(foreground: Foreground = False, spark_only: SparkOnly = False) -> None:
 
     settings = load_settings()
     if spark_only and settings.spark_remote:
-        raise InvalidArgument("--spark-only", "given", "a home without STAGEHOLD_SPARK_REMOTE, whose server somebody else runs")
+        raise InvalidArgument(
+            "--spark-only", "given", "a home without STAGEHOLD_SPARK_REMOTE, whose server somebody else runs"
+        )
     if living := living_supervisor(settings):
         typer.echo("Already up.")
         _print_access(settings, spark_only=all(service.name == "spark" for service in living.services))
@@ -58,7 +65,7 @@ def down() -> None:
 def services_document(settings: Settings) -> dict[str, Any]:
     """The services part of `stagehold status --json`."""
     from stagehold.local.control import known_state
-    from stagehold.run.server_users import server_users
+    from stagehold.spark.server.users import server_users
 
     state = known_state(settings)
     return {
@@ -71,7 +78,7 @@ def services_document(settings: Settings) -> dict[str, Any]:
 def show_services(settings: Settings) -> None:
     """Print the services of `stagehold up`, or that there are none, and who uses the Spark server."""
     from stagehold.local.control import known_state
-    from stagehold.run.server_users import server_users
+    from stagehold.spark.server.users import server_users
 
     state = known_state(settings)
     _print_services(state)
@@ -85,9 +92,15 @@ def _print_services(state: SupervisorState | None) -> None:
     if state is None:
         typer.echo("Spark and Airflow are not up; `stagehold up` starts them.")
         return
-    print_table("Services (times in UTC)", ("service", "state", "pid", "restarts", "since", "address"), map(_cells, state.services))
+    print_table(
+        "Services (times in UTC)",
+        ("service", "state", "pid", "restarts", "since", "address"),
+        map(_cells, state.services),
+    )
     if state.failure:
-        typer.echo(f"They were stopped: {state.failure.service} {state.failure.what}. `stagehold up` starts them again.")
+        typer.echo(
+            f"They were stopped: {state.failure.service} {state.failure.what}. `stagehold up` starts them again."
+        )
 
 
 def _print_access(settings: Settings, *, spark_only: bool) -> None:
@@ -102,7 +115,14 @@ def _print_access(settings: Settings, *, spark_only: bool) -> None:
 
 def _cells(service: ServiceState) -> tuple[str, ...]:
     pid = "" if service.phase is ServicePhase.ENDED else str(service.pid)
-    return service.name, service.phase, pid, str(service.restarts), moment(datetime.fromisoformat(service.since)), service.address
+    return (
+        service.name,
+        service.phase,
+        pid,
+        str(service.restarts),
+        moment(datetime.fromisoformat(service.since)),
+        service.address,
+    )
 
 
 def _service_document(service: ServiceState) -> dict[str, Any]:

@@ -10,7 +10,8 @@ from stagehold.cli.request import AsJson
 from stagehold.settings import load_settings
 
 RunName = Annotated[
-    str | None, typer.Argument(metavar="[RUN]", help="Id of a run. Default: the services and the newest runs of all pipelines.")
+    str | None,
+    typer.Argument(metavar="[RUN]", help="Id of a run. Default: the services and the newest runs of all pipelines."),
 ]
 
 

@@ -12,10 +12,12 @@ from stagehold.cli.request import AsJson
 from stagehold.settings import load_settings
 
 if TYPE_CHECKING:
-    from stagehold.run.sweeping import RegionSweep
+    from stagehold.run.attempt.sweeping import RegionSweep
 
 COLUMNS = ("pipeline", "interval", "region", "attempt", "files", "size", "folder")
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would go; regions that are worked on now are shown as well.")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Only show what would go; regions that are worked on now are shown as well.")
+]
 
 
 def sweep(dry_run: DryRun = False, as_json: AsJson = False) -> None:
@@ -24,17 +26,25 @@ def sweep(dry_run: DryRun = False, as_json: AsJson = False) -> None:
     What a pipeline with a bad file left stays, and the command ends with 1 to say so.
     """
     from stagehold.ledger.ledger import Ledger
-    from stagehold.model.spec import Pipeline
-    from stagehold.model.spec_file import load_each_pipeline
-    from stagehold.run.sweeping import sweep_lake
+    from stagehold.run.attempt.sweeping import sweep_lake
+    from stagehold.spec.loader import load_each_pipeline
+    from stagehold.spec.pipeline import Pipeline
 
     settings = load_settings()
     results = load_each_pipeline(settings)
     unread = [result for result in results if not isinstance(result, Pipeline)]
     with Ledger.open(settings.ledger_url) as ledger:
-        sweeps = sweep_lake([result for result in results if isinstance(result, Pipeline)], ledger, settings, dry_run=dry_run)
+        sweeps = sweep_lake(
+            [result for result in results if isinstance(result, Pipeline)], ledger, settings, dry_run=dry_run
+        )
     if as_json:
-        print_document({"dry_run": dry_run, "bytes": sum(one.bytes for one in sweeps), "regions": [_document(one) for one in sweeps]})
+        print_document(
+            {
+                "dry_run": dry_run,
+                "bytes": sum(one.bytes for one in sweeps),
+                "regions": [_document(one) for one in sweeps],
+            }
+        )
     else:
         _show(sweeps, dry_run=dry_run)
     for error in unread:
@@ -61,7 +71,9 @@ def _rows(sweep: RegionSweep) -> list[tuple[str, ...]]:
 
     attempt = sweep.attempt
     place = (attempt.pipeline, attempt.interval, attempt.region)
-    return [(*place, one.attempt_id, str(one.files), decimal(one.bytes), f"{one.uri}/{one.folder}") for one in sweep.strays]
+    return [
+        (*place, one.attempt_id, str(one.files), decimal(one.bytes), f"{one.uri}/{one.folder}") for one in sweep.strays
+    ]
 
 
 def _document(sweep: RegionSweep) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stagehold.cli.output import print_document, print_table
+from stagehold.cli.output import print_document, print_explanation, print_table
 from stagehold.cli.request import AsJson
 from stagehold.errors import InvalidArgument, InvalidTopology, StageholdError, TopologyProblem
 from stagehold.settings import Settings, load_settings
@@ -17,24 +17,38 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from stagehold.model.records import PartitionRecord
-    from stagehold.model.spec import Pipeline
-    from stagehold.plan.cost import Estimate, Seconds
-    from stagehold.plan.what_if import Consequences, PipelineConsequences
+    from stagehold.plan.resume.cost import Estimate, Seconds
+    from stagehold.plan.resume.what_if import Consequences, PipelineConsequences
+    from stagehold.spec.pipeline import Pipeline
 
 RUNS_TIMED = 5  # a resumed run times only what it ran, so earlier ones fill in the rest
 
-Name = Annotated[str | None, typer.Argument(metavar="PIPELINE", help="Name of the pipeline, as its YAML file declares it.")]
+Name = Annotated[
+    str | None, typer.Argument(metavar="PIPELINE", help="Name of the pipeline, as its YAML file declares it.")
+]
 Fail = Annotated[
-    list[str] | None, typer.Option("--fail", metavar="STAGE[:PARTITION]", help="This failed; with --topology, a vertex. Repeatable.")
+    list[str] | None,
+    typer.Option("--fail", metavar="STAGE[:PARTITION]", help="This failed; with --topology, a vertex. Repeatable."),
 ]
 Lost = Annotated[
     list[str] | None,
-    typer.Option("--lost", metavar="STAGE:PARTITION", help="The data of this is gone; with --topology, a partition's. Repeatable."),
+    typer.Option(
+        "--lost",
+        metavar="STAGE:PARTITION",
+        help="The data of this is gone; with --topology, a partition's. Repeatable.",
+    ),
 ]
-Changed = Annotated[list[str] | None, typer.Option("--changed", metavar="STAGE", help="The code of this stage changed. Repeatable.")]
-Graph = Annotated[Path | None, typer.Option("--topology", metavar="FILE", help="A graph as JSON instead of a pipeline.")]
+Changed = Annotated[
+    list[str] | None, typer.Option("--changed", metavar="STAGE", help="The code of this stage changed. Repeatable.")
+]
+Graph = Annotated[
+    Path | None, typer.Option("--topology", metavar="FILE", help="A graph as JSON instead of a pipeline.")
+]
 Missing = Annotated[
-    list[str] | None, typer.Option("--missing", metavar="PARTITION", help="With --topology: what the failure names as missing. Repeatable.")
+    list[str] | None,
+    typer.Option(
+        "--missing", metavar="PARTITION", help="With --topology: what the failure names as missing. Repeatable."
+    ),
 ]
 
 
@@ -63,11 +77,13 @@ def _refuse(option: str, given: Sequence[str] | None, allowed: str) -> None:
         raise InvalidArgument(option, ", ".join(given), allowed)
 
 
-def _about_pipeline(name: str, fail: Sequence[str], lost: Sequence[str], changed: Sequence[str], *, as_json: bool) -> None:
-    from stagehold.model.spec_file import find_pipeline
-    from stagehold.plan.cost import estimate
-    from stagehold.plan.imagined_run import imagined_run
-    from stagehold.plan.what_if import hypothesis_of, what_if
+def _about_pipeline(
+    name: str, fail: Sequence[str], lost: Sequence[str], changed: Sequence[str], *, as_json: bool
+) -> None:
+    from stagehold.plan.resume.cost import estimate
+    from stagehold.plan.resume.imagined_run import imagined_run
+    from stagehold.plan.resume.what_if import hypothesis_of, what_if
+    from stagehold.spec.loader import find_pipeline
 
     settings = load_settings()
     pipeline = find_pipeline(name, settings)
@@ -77,20 +93,26 @@ def _about_pipeline(name: str, fail: Sequence[str], lost: Sequence[str], changed
     show(name, found, cost)
 
 
-def _about_graph(file: Path, fail: Sequence[str], lost: Sequence[str], missing: Sequence[str], *, as_json: bool) -> None:
-    from stagehold.model.topology_file import parse_topology
-    from stagehold.plan.what_if import what_if_graph
+def _about_graph(
+    file: Path, fail: Sequence[str], lost: Sequence[str], missing: Sequence[str], *, as_json: bool
+) -> None:
+    from stagehold.plan.resume.what_if import what_if_graph
+    from stagehold.topology.file import parse_topology
 
     try:
         document = file.read_bytes()
     except OSError as error:
-        raise InvalidTopology(str(file), [TopologyProblem("file", error.strerror or str(error), "a JSON document")]) from error
+        raise InvalidTopology(
+            str(file), [TopologyProblem("file", error.strerror or str(error), "a JSON document")]
+        ) from error
     given = parse_topology(document, file=str(file))
     found = what_if_graph(given.topology, given.states, failed=fail, lost=lost, missing=missing)
     if as_json:
         print_document(_document(found))
     else:
-        print_table(f"What would restart in {file.name}", ("vertex", "why"), [(one.id, one.reason) for one in found.restart])
+        print_table(
+            f"What would restart in {file.name}", ("vertex", "why"), [(one.id, one.reason) for one in found.restart]
+        )
         typer.echo(f"{len(found.regions)} regions; may be deleted: {', '.join(found.releasable) or 'nothing'}")
 
 
@@ -100,22 +122,14 @@ def _document(found: Consequences) -> dict[str, Any]:
 
 
 def _print_json(name: str, found: PipelineConsequences, cost: Estimate) -> None:
-    from stagehold.plan.explanation import explain
+    from stagehold.plan.resume.explanation import explain
 
     summary = [asdict(line) for line in explain(found.plan)]
     print_document({"pipeline": name, **_document(found.consequences), "summary": summary, "cost": asdict(cost)})
 
 
 def _print_table(name: str, found: PipelineConsequences, cost: Estimate) -> None:
-    """One row per stage, action and reason, and a line that says what it costs and saves."""
-    from stagehold.plan.explanation import explain
-    from stagehold.plan.reasons import partition_ranges
-
-    rows = [
-        (line.stage, line.action.value, f"{len(line.partitions)} of {line.total}", partition_ranges(line.partitions), line.reason)
-        for line in explain(found.plan)
-    ]
-    print_table(f"What would run in {name}", ("stage", "action", "count", "partitions", "why"), rows)
+    print_explanation(f"What would run in {name}", found.plan)
     typer.echo(f"{cost.runs} partitions would run, {cost.saved} need not; {_seconds(cost)}")
 
 
@@ -127,8 +141,10 @@ def _seconds(cost: Estimate) -> str:
 
 
 def _timed(pipeline: Pipeline, settings: Settings) -> Seconds:
-    """How long partitions took in the newest runs; nothing where there is no ledger to ask, since the question needs none."""
-    from stagehold.plan.cost import recorded_seconds
+    """How long partitions took in the newest runs;
+    nothing where there is no ledger to ask, since the question needs none.
+    """
+    from stagehold.plan.resume.cost import recorded_seconds
 
     by_id = recorded_seconds(_history(pipeline.name, settings))
     return {stage.name: by_id[stage.id] for stage in pipeline.stages if stage.id in by_id}

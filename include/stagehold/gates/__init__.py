@@ -1,1 +1,1 @@
-
+"""Is a partition's data good enough?"""

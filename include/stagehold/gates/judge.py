@@ -28,7 +28,7 @@ RESULT_FORMAT = {"result_format": "COMPLETE", "unexpected_index_column_names": [
 
 
 @dataclass(frozen=True)
-class Verdict:
+class GateVerdict:
     """What one expectation says about one partition; ``observed`` is the value it looked at."""
 
     partition: int
@@ -55,7 +55,7 @@ def judged_columns(suite: Suite, known: Collection[str]) -> frozenset[str]:
     return columns if columns.issubset(known) else frozenset(known)
 
 
-def judge(metrics: Sequence[PartitionMetrics], suite: Suite) -> tuple[Verdict, ...]:
+def judge(metrics: Sequence[PartitionMetrics], suite: Suite) -> tuple[GateVerdict, ...]:
     """A verdict for every partition and expectation.
 
     The frame has the columns partition, rows, and per column nulls.<c>, minimum.<c>, maximum.<c> and total.<c>. Where
@@ -63,7 +63,8 @@ def judge(metrics: Sequence[PartitionMetrics], suite: Suite) -> tuple[Verdict, .
     nulls as well.
     A suite has no expectation of the whole frame, such as a sum: which partitions are in it depends on the waves.
 
-    :raises GateErrored: when an expectation cannot be judged: an unknown metric or argument, or values it cannot compare.
+    :raises GateErrored: when an expectation cannot be judged: an unknown metric or argument, or values it cannot
+    compare.
     """
     if not metrics:
         return ()
@@ -105,7 +106,9 @@ def _refuse_unmeasured(
         for row in rows:
             if name in row and row[name] is None and (row[PARTITION], column) not in empty:
                 why = "its type has none, its texts are too long, or its sum is too large"
-                raise GateErrored(suite.name, str(expectation), f"{name} of partition {row[PARTITION]} was not measured: {why}")
+                raise GateErrored(
+                    suite.name, str(expectation), f"{name} of partition {row[PARTITION]} was not measured: {why}"
+                )
 
 
 def _columns(expectation: Expectation) -> list[str]:
@@ -133,7 +136,9 @@ def _frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
 
 
 def _comparable(value: Any) -> Any:
-    """A value in the form in which YAML gives the limits it is compared with: float for decimals, times without zone."""
+    """A value in the form in which YAML gives the limits it is compared with:
+    float for decimals, times without zone.
+    """
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
     return value.astimezone(UTC).replace(tzinfo=None) if isinstance(value, datetime) and value.tzinfo else value
@@ -157,7 +162,9 @@ def _configuration(suite: Suite, expectation: Expectation, position: int) -> Exp
     try:
         configuration.to_domain_obj()
     except ValidationError as error:
-        wrong = "; ".join(f"{'.'.join(map(str, one['loc'])).replace('__root__', 'arguments')}: {one['msg']}" for one in error.errors())
+        wrong = "; ".join(
+            f"{'.'.join(map(str, one['loc'])).replace('__root__', 'arguments')}: {one['msg']}" for one in error.errors()
+        )
         raise GateErrored(suite.name, str(expectation), wrong) from error
     return configuration
 
@@ -170,7 +177,7 @@ def _position(configuration: ExpectationConfiguration | None) -> int:
 
 def _verdicts(
     suite: Suite, expectation: Expectation, result: ExpectationValidationResult, rows: Sequence[Mapping[str, Any]]
-) -> Iterator[Verdict]:
+) -> Iterator[GateVerdict]:
     raised = next(_exceptions(result.exception_info), None)
     if raised:
         raise GateErrored(suite.name, str(expectation), raised.splitlines()[0])
@@ -178,8 +185,10 @@ def _verdicts(
     for row in rows:
         # Great Expectations passes over NaN as well; it is the greatest of all numbers to Spark, and within no limits.
         passed = row[PARTITION] not in failed and not any(_is_nan(row.get(column)) for column in _columns(expectation))
-        observed = ", ".join(str(row.get(column)) for column in _columns(expectation)) or str(result.result.get("observed_value"))
-        yield Verdict(row[PARTITION], str(expectation), passed, observed, expectation.severity)
+        observed = ", ".join(str(row.get(column)) for column in _columns(expectation)) or str(
+            result.result.get("observed_value")
+        )
+        yield GateVerdict(row[PARTITION], str(expectation), passed, observed, expectation.severity)
 
 
 def _is_nan(value: Any) -> bool:
@@ -205,7 +214,8 @@ def _exceptions(info: Any) -> Iterator[str]:
 
 def _great_expectations() -> Any:
     os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
-    logging.getLogger("great_expectations").setLevel(logging.WARNING)  # it tells the task's log what it registers at import
+    # it tells the task's log what it registers at import
+    logging.getLogger("great_expectations").setLevel(logging.WARNING)
     import great_expectations
 
     return great_expectations

@@ -14,13 +14,18 @@ from typing import Any
 
 from stagehold.errors import InvalidSpec, SpecProblem
 from stagehold.model.compute_key import digest
-from stagehold.model.spec_yaml import Document, Problem, read_document
+from stagehold.spec.yaml import Document, Problem, read_document
 
 FIELDS = ("suite", "expectations")
 TO_EXIST = "expect_column_to_exist"  # asks which metrics there are, and every partition has the same
-# Beginnings of those that look at one row of metrics, which is one partition. All others look at many rows at once, and which
-# partitions are judged together depends on the waves, so the same data could pass or fail.
-ONE_ROW = ("expect_column_value", "expect_column_pair_values", "expect_multicolumn_sum_to_equal", "expect_select_column_values")
+# Beginnings of those that look at one row of metrics, which is one partition. All others look at many rows at once, and
+# which partitions are judged together depends on the waves, so the same data could pass or fail.
+ONE_ROW = (
+    "expect_column_value",
+    "expect_column_pair_values",
+    "expect_multicolumn_sum_to_equal",
+    "expect_select_column_values",
+)
 MANY_ROWS = tuple(
     f"expect_column_{about}"
     for about in (
@@ -29,8 +34,9 @@ MANY_ROWS = tuple(
     )
 )
 INSTEAD = (
-    "an expectation about each partition, as {type: expect_column_values_to_be_between, column: rows, min_value: 1} is; "
-    "this one counts over the partitions of a wave, whichever those are, and about a whole table a gate cannot say anything yet"
+    "an expectation about each partition, as {type: expect_column_values_to_be_between, column: rows, min_value: 1} "
+    "is; this one counts over the partitions of a wave, whichever those are, and about a whole table a gate cannot say "
+    "anything yet"
 )
 
 
@@ -53,7 +59,9 @@ class Expectation:
     def __str__(self) -> str:
         """What it says, short enough for one line of an error."""
         about = [str(text) for name, text in self.kwargs.items() if name in ("column", "column_A", "column_B")]
-        limits = [f"{name}={text}" for name, text in self.kwargs.items() if name not in ("column", "column_A", "column_B")]
+        limits = [
+            f"{name}={text}" for name, text in self.kwargs.items() if name not in ("column", "column_A", "column_B")
+        ]
         return f"{self.type}({', '.join(about + limits)})"
 
 
@@ -82,7 +90,9 @@ def load_suite(path: Path) -> Suite:
 def suite_fingerprint(path: Path) -> str:
     """Changes when the gate could decide otherwise; comments and order of fields do not count."""
     suite = load_suite(path)
-    return digest(json.dumps([one.type, one.severity, one.kwargs], sort_keys=True, default=str) for one in suite.expectations)
+    return digest(
+        json.dumps([one.type, one.severity, one.kwargs], sort_keys=True, default=str) for one in suite.expectations
+    )
 
 
 def judges_one_partition(expectation_type: str) -> bool:
@@ -96,7 +106,9 @@ def expectation_types() -> tuple[str, ...]:
     package = find_spec("great_expectations")
     if package is None or package.origin is None:
         return ()
-    return tuple(sorted(file.stem for file in (Path(package.origin).parent / "expectations" / "core").glob("expect_*.py")))
+    return tuple(
+        sorted(file.stem for file in (Path(package.origin).parent / "expectations" / "core").glob("expect_*.py"))
+    )
 
 
 def _expectation(fields: Mapping[str, Any]) -> Expectation:
@@ -127,7 +139,11 @@ def _expectation_problems(path: tuple[str, ...], fields: Any) -> Iterator[Proble
     elif not judges_one_partition(fields["type"]):
         yield Problem((*path, "type"), repr(fields["type"]), INSTEAD)
     if "mostly" in fields:
-        yield Problem((*path, "mostly"), repr(fields["mostly"]), "nothing: it is a share of the partitions of a wave, whichever those are")
+        yield Problem(
+            (*path, "mostly"),
+            repr(fields["mostly"]),
+            "nothing: it is a share of the partitions of a wave, whichever those are",
+        )
     if fields.get("severity", Severity.CRITICAL) not in tuple(Severity):
         yield Problem((*path, "severity"), repr(fields["severity"]), ", ".join(Severity))
 

@@ -1,1 +1,1 @@
-
+"""How do files become partitions that can be read?"""

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from stagehold.lake.delta_log import COMMIT_FILE, LOG_FOLDER
+from stagehold.lake.commit.delta_log import COMMIT_FILE, LOG_FOLDER
+from stagehold.lake.commit.log_tokens import CHECKPOINT
+from stagehold.lake.commit.staging import DATA_FOLDER
 from stagehold.lake.files import files_at
-from stagehold.lake.log_tokens import CHECKPOINT
-from stagehold.lake.staging import DATA_FOLDER
 from stagehold.model.records import PartitionRecord
 
 
 def missing_data(records: Sequence[PartitionRecord]) -> frozenset[int]:
-    """Partitions of ``records``, of tables that stages own, whose version is gone from the log or whose files are gone or other ones.
+    """Partitions of ``records``, in tables that stages own, whose version or whose very files are gone.
 
-    That another commit may have the number of one whose log file was lost does no harm here: readers read the recorded files.
+    That another commit may have the number of one whose log file was lost does no harm here: readers read the recorded
+    files.
     """
     without_version = (partition for table, some in _by_table(records) for partition in _without_version(table, some))
     return missing_files(records) | frozenset(without_version)
@@ -29,7 +30,7 @@ def missing_files(records: Sequence[PartitionRecord]) -> frozenset[int]:
 
 
 def readable_versions(log_files: Iterable[str]) -> Collection[int]:
-    """Versions that a log with these files can still be replayed to: from the start or a checkpoint on without a gap."""
+    """Versions that this log can still be replayed to: from the start, or a checkpoint, without a gap."""
     names = list(log_files)
     commits = {int(match[1]) for match in map(COMMIT_FILE.fullmatch, names) if match}
     checkpoints = {int(match[1]) for match in map(CHECKPOINT.fullmatch, names) if match}
@@ -41,7 +42,10 @@ def readable_versions(log_files: Iterable[str]) -> Collection[int]:
 
 
 def _by_table(records: Sequence[PartitionRecord]) -> Iterable[tuple[str, Sequence[PartitionRecord]]]:
-    return ((table, [record for record in records if record.table == table]) for table in {record.table for record in records})
+    return (
+        (table, [record for record in records if record.table == table])
+        for table in {record.table for record in records}
+    )
 
 
 def _without_version(table: str, records: Sequence[PartitionRecord]) -> Iterable[int]:
@@ -51,7 +55,9 @@ def _without_version(table: str, records: Sequence[PartitionRecord]) -> Iterable
 
 def _without_files(table: str, records: Sequence[PartitionRecord]) -> Iterable[int]:
     present = _present(table, {_folder(file.path) for record in records for file in record.files})
-    return (record.partition for record in records if any(present.get(file.path) != file.bytes for file in record.files))
+    return (
+        record.partition for record in records if any(present.get(file.path) != file.bytes for file in record.files)
+    )
 
 
 def _present(table: str, folders: Collection[str]) -> Mapping[str, int]:

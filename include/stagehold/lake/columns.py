@@ -35,7 +35,7 @@ USABLE_TYPES = (
 
 
 def is_reserved(column: str) -> bool:
-    """Names that Stagehold and Spark use: such columns are no part of the content, they have no fingerprint and no metrics."""
+    """Names that Stagehold and Spark use: no content, so without fingerprint and metrics."""
     return column in (PARTITION, INTERVAL, METADATA) or column.startswith(GROUP_PREFIX)
 
 
@@ -68,10 +68,15 @@ def _problems(schema: StructType) -> Iterator[str]:
             yield f"{count} columns called {name!r} (case does not count)"
     for field in fields:
         if set(field.name) & set(FORBIDDEN_CHARACTERS):
-            yield f"a column called {field.name!r}; space and any of {FORBIDDEN_CHARACTERS.strip()!r} cannot be in a name"
+            yield (
+                f"a column called {field.name!r}; space and any of {FORBIDDEN_CHARACTERS.strip()!r} cannot be in a name"
+            )
         for kind in leaf_types(field.dataType):
             if kind.typeName() not in USABLE_TYPES:
-                yield f"column {field.name!r} of type {kind.simpleString()}, which not every reader of the table can read; cast it"
+                yield (
+                    f"column {field.name!r} of type {kind.simpleString()}, which not every reader of the table can "
+                    "read; cast it"
+                )
 
 
 def leaf_types(kind: DataType) -> Iterator[DataType]:

@@ -48,7 +48,9 @@ def _without_maps(column: Column, kind: DataType) -> Column:
         return F.transform(column, lambda element: _without_maps(element, kind.elementType))
     if isinstance(kind, MapType):
         keys = F.array_sort(F.map_keys(column))
-        return F.transform(keys, lambda key: F.struct(key.alias("key"), _without_maps(column[key], kind.valueType).alias("value")))
+        return F.transform(
+            keys, lambda key: F.struct(key.alias("key"), _without_maps(column[key], kind.valueType).alias("value"))
+        )
     if isinstance(kind, StructType):
         inner = [_without_maps(column[field.name], field.dataType).alias(field.name) for field in kind.fields]
         return F.when(column.isNotNull(), F.struct(*inner))

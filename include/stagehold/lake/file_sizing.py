@@ -1,4 +1,4 @@
-"""How many rows make a file of the wanted size. Spark cuts files by rows, as it cannot know a file's bytes beforehand."""
+"""How many rows make a file of the wanted size: Spark cuts files by rows, since it cannot know their bytes before."""
 
 from __future__ import annotations
 
@@ -37,13 +37,16 @@ class FileSizer:
     @staticmethod
     def guess(target: int, schema: StructType) -> FileSizer:
         """From the types alone, for a stage none of whose output was ever seen. Compression makes the files smaller."""
-        return FileSizer(target, sum(WIDTHS.get(kind.typeName(), WIDE) for field in schema.fields for kind in leaf_types(field.dataType)))
+        return FileSizer(
+            target,
+            sum(WIDTHS.get(kind.typeName(), WIDE) for field in schema.fields for kind in leaf_types(field.dataType)),
+        )
 
     @property
     def rows_per_file(self) -> int:
         return max(1, int(self.target / self.row_bytes))
 
-    def having_seen(self, files: Iterable[DataFile]) -> FileSizer:
+    def corrected_by(self, files: Iterable[DataFile]) -> FileSizer:
         """By files of the same stage as they turned out; unchanged when none has rows."""
         written = list(files)
         rows = sum(file.rows for file in written)

@@ -58,10 +58,12 @@ class FolderFiles:
         self._root = Path(root)
 
     def sizes(self, folder: str) -> Mapping[str, int]:
+        walked = os.walk(self._root / folder)
         return {
-            str(path.relative_to(self._root)): path.stat().st_size
-            for parent, _, names in os.walk(self._root / folder)
-            for path in (Path(parent, name) for name in names)
+            path: facts.bytes
+            for parent, _, names in walked
+            for name in names
+            for path, facts in self._described(Path(parent, name))
         }
 
     def folders(self, folder: str) -> Collection[str]:
@@ -73,7 +75,9 @@ class FolderFiles:
         if place.is_file():
             return dict(self._described(place))
         walked = os.walk(place, followlinks=True)
-        return dict(found for parent, _, names in walked for name in names for found in self._described(Path(parent, name)))
+        return dict(
+            found for parent, _, names in walked for name in names for found in self._described(Path(parent, name))
+        )
 
     def tail(self, path: str, length: int) -> bytes:
         with (self._root / path).open("rb") as file:
@@ -108,8 +112,16 @@ class ObjectFiles:
 
     def folders(self, folder: str) -> Collection[str]:
         prefix = f"{self._root}{folder}/" if folder else self._root
-        pages = _s3(os.getpid()).get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=prefix, Delimiter="/")
-        return [entry["Prefix"].removeprefix(prefix).rstrip("/") for page in pages for entry in page.get("CommonPrefixes", ())]
+        pages = (
+            _s3(os.getpid())
+            .get_paginator("list_objects_v2")
+            .paginate(Bucket=self._bucket, Prefix=prefix, Delimiter="/")
+        )
+        return [
+            entry["Prefix"].removeprefix(prefix).rstrip("/")
+            for page in pages
+            for entry in page.get("CommonPrefixes", ())
+        ]
 
     def facts(self, path: str) -> Mapping[str, FileFacts]:
         entries = ((entry["Key"].removeprefix(self._root), entry) for entry in self._entries(path))
@@ -128,13 +140,19 @@ class ObjectFiles:
         return bytes(_s3(os.getpid()).get_object(Bucket=self._bucket, Key=self._root + path)["Body"].read())
 
     def _entries(self, prefix: str) -> Iterator[Any]:
-        pages = _s3(os.getpid()).get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=f"{self._root}{prefix}")
+        pages = (
+            _s3(os.getpid())
+            .get_paginator("list_objects_v2")
+            .paginate(Bucket=self._bucket, Prefix=f"{self._root}{prefix}")
+        )
         return (entry for page in pages for entry in page.get("Contents", ()))
 
     def delete(self, folder: str) -> None:
         keys = [{"Key": self._root + path} for path in self.sizes(folder)]
         for start in range(0, len(keys), KEYS_PER_DELETE):
-            answer = _s3(os.getpid()).delete_objects(Bucket=self._bucket, Delete={"Objects": keys[start : start + KEYS_PER_DELETE]})
+            answer = _s3(os.getpid()).delete_objects(
+                Bucket=self._bucket, Delete={"Objects": keys[start : start + KEYS_PER_DELETE]}
+            )
             for error in answer.get("Errors", ()):
                 raise OSError(f"{OBJECT_STORE}{self._bucket}/{error['Key']} cannot be deleted: {error['Message']}")
 

@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from stagehold.model.spec import Stage
-from stagehold.plan.shares import Share
+from stagehold.model.share import Share
+from stagehold.spec.pipeline import Stage
 
 STAGES = "stages"  # folder of the tables that stages own; published ones are named by their users
 LONGEST = 120  # of one path segment; file systems allow 255 bytes, object stores 1024 for the whole key
@@ -19,8 +19,8 @@ OBJECT_STORE = "s3://"
 class TableLocation:
     """A Delta table, the part of it that one stage writes for one interval, and the share of that part's partitions.
 
-    ``cell`` marks the commits of that part, whatever their share. ``interval`` is None for a table the stage owns, which
-    has no `_interval` column. ``share`` is None for all partitions.
+    ``cell`` marks the commits of that part, whatever their share. ``interval`` is None for a table the stage owns,
+    which has no `_interval` column. ``share`` is None for all partitions.
     """
 
     stage: str
@@ -39,7 +39,9 @@ class TableLocation:
         return replace(self, share=share)
 
 
-def table_location(lake_uri: str, pipeline: str, stage: Stage, interval: str, share: Share | None = None) -> TableLocation:
+def table_location(
+    lake_uri: str, pipeline: str, stage: Stage, interval: str, share: Share | None = None
+) -> TableLocation:
     """One table per stage and interval; or, for a published stage, the table its user named, used by all intervals."""
     cell = f"{cell_prefix(pipeline, stage)}{interval}"
     if stage.output.table is not None:
@@ -58,7 +60,7 @@ def cell_prefix(pipeline: str, stage: Stage) -> str:
 
 
 def path_safe(text: str) -> str:
-    """``text`` as one path segment that no file system, URL or Delta log has to escape; different texts stay different."""
+    """``text`` as one path segment that nobody has to escape; different texts stay different."""
     safe = re.sub(r"[^A-Za-z0-9._-]+", "-", text).lstrip("._")  # Spark takes a leading dot or underscore for hidden
     if safe == text and len(safe) <= LONGEST:
         return safe

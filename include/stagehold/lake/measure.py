@@ -9,11 +9,11 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from stagehold.lake.columns import GROUP_PREFIX, PARTITION, data_fields, quoted
+from stagehold.lake.commit.staging import StagedWave
 from stagehold.lake.content_hash import content_hash
 from stagehold.lake.footers import read_footer
 from stagehold.lake.location import spark_uri
 from stagehold.lake.read import read_partitions, recorded_schema
-from stagehold.lake.staging import StagedWave
 from stagehold.model.compute_key import digest
 from stagehold.model.records import PartitionRecord
 
@@ -25,7 +25,8 @@ Scalar = int | float | Decimal | str | date | datetime
 
 LOW_BITS = 0xFFFFFFFF  # sums of whole hashes overflow, which is an error under ANSI; these do not below 2**31 rows
 HASH = f"{GROUP_PREFIX}hash"  # a reserved name, so that no column of the stage is hidden by it
-FOR_ONE_TASK = 4 * 1024 * 1024  # bytes; one task reads them in less time than it takes to bring the sums of many together
+# bytes; one task reads them in less time than it takes to bring the sums of many together
+FOR_ONE_TASK = 4 * 1024 * 1024
 HASH_BITS = 0xFFFFFFFFFFFFFFFF
 
 
@@ -58,31 +59,32 @@ def measure(
 ) -> tuple[PartitionMetrics, ...]:
     """Metrics of each of ``partitions``, in that order; one without rows has them too.
 
-    ``schema`` is that of the frame that was staged. Columns that Stagehold added do not count, and only those that are to be
-    ``judged`` are measured one by one: adding them all up would take longer than the fingerprint does.
+    ``schema`` is that of the frame that was staged. Columns that Stagehold added do not count, and only those that are
+    to be ``judged`` are measured one by one: adding them all up would take longer than the fingerprint does.
     """
     fields = data_fields(schema)
     wanted = [field for field in fields if field.name in judged]
     typed = any(field.dataType.typeName() == "timestamp" for field in wanted)
-    measured = _rows(_measuring(spark, staged, fields, wanted), typed=typed) if staged.files else {}
+    measured = _rows(_aggregated(spark, staged, fields, wanted), typed=typed) if staged.files else {}
     columns = _columns_digest(fields)
     return tuple(
-        _metrics(partition, measured.get(partition), wanted, columns, _texts(staged, partition, wanted)) for partition in partitions
+        _metrics(partition, measured.get(partition), wanted, columns, _texts(staged, partition, wanted))
+        for partition in partitions
     )
 
 
 def fingerprints(spark: SparkSession, records: Sequence[PartitionRecord]) -> dict[int, str]:
-    """Fingerprints of recorded partitions by what is in their files now; all of ``records`` were written by one attempt."""
+    """Fingerprints of partitions that one attempt recorded, by what is in their files now."""
     from pyspark.sql import functions as F
 
     fields = data_fields(recorded_schema(records))
-    aggregates = [aggregate.alias(str(position)) for position, aggregate in enumerate(_of_content())]
+    aggregates = [aggregate.alias(str(position)) for position, aggregate in enumerate(_content_aggregates())]
     hashed = read_partitions(spark, records).withColumn(HASH, content_hash(fields))
     found = _rows(hashed.groupBy(F.col(PARTITION)).agg(*aggregates), typed=False)
     return {record.partition: _fingerprint(_columns_digest(fields), found.get(record.partition)) for record in records}
 
 
-def _of_content() -> list[Column]:
+def _content_aggregates() -> list[Column]:
     """Rows, and their hashes in two ways that do not depend on the order of rows."""
     from pyspark.sql import functions as F
 
@@ -99,7 +101,9 @@ def _fingerprint(columns: str, row: Sequence[Any] | None) -> str:
     return f"{columns}-{rows}-{mixed & HASH_BITS:016x}-{low:x}"
 
 
-def _measuring(spark: SparkSession, staged: StagedWave, fields: Sequence[StructField], wanted: Sequence[StructField]) -> DataFrame:
+def _aggregated(
+    spark: SparkSession, staged: StagedWave, fields: Sequence[StructField], wanted: Sequence[StructField]
+) -> DataFrame:
     """One row per partition; values are found by position, since column names may hold anything."""
     from pyspark.sql.types import IntegerType, StructType
 
@@ -107,7 +111,7 @@ def _measuring(spark: SparkSession, staged: StagedWave, fields: Sequence[StructF
     frame = spark.read.schema(written).parquet(f"{spark_uri(staged.uri)}/{staged.folder}")
     if sum(file.bytes for files in staged.files.values() for file in files) < FOR_ONE_TASK:
         frame = frame.coalesce(1)
-    aggregates = _of_content()
+    aggregates = _content_aggregates()
     for field in wanted:
         aggregates += _aggregates(field)
     named = [aggregate.alias(str(position)) for position, aggregate in enumerate(aggregates)]
@@ -115,7 +119,7 @@ def _measuring(spark: SparkSession, staged: StagedWave, fields: Sequence[StructF
 
 
 def _rows(frame: DataFrame, *, typed: bool) -> Mapping[int, Sequence[Any]]:
-    """Aggregates by partition. ``typed`` ones by Arrow, which costs one more call: rows lose the zone of their timestamps."""
+    """Aggregates by partition. ``typed`` ones come by Arrow, one more call: rows lose the zone of timestamps."""
     if not typed:
         return {partition: values for partition, *values in frame.collect()}
     columns = [column.to_pylist() for column in frame.toArrow().columns]
@@ -144,7 +148,11 @@ def _is_number(field: StructField) -> bool:
 
 
 def _metrics(
-    partition: int, row: Sequence[Any] | None, fields: Sequence[StructField], columns: str, texts: Mapping[str, tuple[str, str]]
+    partition: int,
+    row: Sequence[Any] | None,
+    fields: Sequence[StructField],
+    columns: str,
+    texts: Mapping[str, tuple[str, str]],
 ) -> PartitionMetrics:
     values = [row[start : start + 4] if row else (0, None, None, None) for start in range(3, 3 + 4 * len(fields), 4)]
     columns_found = tuple(_column(field.name, found, texts) for field, found in zip(fields, values, strict=True))

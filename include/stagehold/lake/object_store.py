@@ -1,4 +1,4 @@
-"""What Spark's S3 client has to be told so that it finds the store that boto3 and delta-rs find by the AWS_ variables."""
+"""What Spark's S3 client is told, so that it finds the store that the AWS_ variables name."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Asks a published table whether it still holds what was recorded of it, and if not, who took it out.
 
-What counts is the current snapshot: a version's number says nothing, since a lost log file's number is given again. Files of
-a partition may have been rewritten by a commit that changes no rows, as OPTIMIZE does; its rows are then looked for where it
-put them.
+What counts is the current snapshot: a version's number says nothing, since a lost log file's number is given again.
+Files of a partition may have been rewritten by a commit that changes no rows, as OPTIMIZE does; its rows are then
+looked for where it put them.
 """
 
 from __future__ import annotations
@@ -13,8 +13,16 @@ from dataclasses import dataclass, field
 from urllib.parse import unquote
 
 from stagehold.lake.columns import INTERVAL, PARTITION
-from stagehold.lake.delta_log import AddedFile, LogEntry, RemovedFile, commit_versions, open_table, read_commits, table_exists
-from stagehold.lake.wave_commit import is_ours, is_wave_of
+from stagehold.lake.commit.delta_log import (
+    AddedFile,
+    LogEntry,
+    RemovedFile,
+    commit_versions,
+    open_table,
+    read_commits,
+    table_exists,
+)
+from stagehold.lake.commit.wave_commit import is_ours, is_wave_of
 from stagehold.model.foreign_change import ForeignChange
 from stagehold.model.records import PartitionRecord
 
@@ -36,9 +44,13 @@ class Absences:
 def absences(records: Sequence[PartitionRecord]) -> Absences:
     """Of the ``records`` of one interval of a published stage, all consumable, those that are not in their table now.
 
-    Reads the table's snapshot once. Only if something is missing are commits read, those behind the oldest record of it.
+    Reads the table's snapshot once. Only if something is missing are commits read, those behind the oldest record of
+    it.
     """
-    found = [_absences_in(uri, [record for record in records if record.table == uri]) for uri in {record.table for record in records}]
+    found = [
+        _absences_in(uri, [record for record in records if record.table == uri])
+        for uri in {record.table for record in records}
+    ]
     lost = frozenset[int]().union(*(one.lost for one in found))
     return Absences(lost, {partition: change for one in found for partition, change in one.removed.items()})
 
@@ -47,17 +59,17 @@ def _absences_in(uri: str, records: Sequence[PartitionRecord]) -> Absences:
     live = _live(uri, records[0].cell.interval)
     if live is None:
         return Absences(frozenset(record.partition for record in records))
-    doubtful = [record for record in records if not _is_whole(record, live.get(record.partition, frozenset()))]
-    return _explained(uri, doubtful, live) if doubtful else Absences()
+    incomplete = [record for record in records if not _is_whole(record, live.get(record.partition, frozenset()))]
+    return _explained(uri, incomplete, live) if incomplete else Absences()
 
 
 def _is_whole(record: PartitionRecord, live: Paths) -> bool:
-    """Beside our files there may be others, which somebody added; a partition without rows has none, or they are looked at."""
+    """Somebody may have added files beside ours. A partition without rows has none, or they are looked at."""
     return {file.path for file in record.files} <= live if record.files else not live
 
 
 def _live(uri: str, interval: str) -> Mapping[int, Paths] | None:
-    """Files of the current snapshot by partition, without those of which rows are marked as deleted; None if it cannot be read."""
+    """Files of the current snapshot by partition, but none with deleted rows; None if it cannot be read."""
     import pyarrow as pa  # type: ignore[import-untyped]
     import pyarrow.compute as pc  # type: ignore[import-untyped]
     from deltalake.exceptions import DeltaError
@@ -68,8 +80,14 @@ def _live(uri: str, interval: str) -> Mapping[int, Paths] | None:
         table = open_table(uri)
     except DeltaError:
         return None
-    marked = _marked(pa.table(table.deletion_vectors())) if DELETION_VECTORS in (table.protocol().reader_features or ()) else frozenset()
-    files = pa.table(table.get_add_actions(flatten=True)).select(["path", f"partition.{INTERVAL}", f"partition.{PARTITION}"])
+    marked = (
+        _marked(pa.table(table.deletion_vectors()))
+        if DELETION_VECTORS in (table.protocol().reader_features or ())
+        else frozenset()
+    )
+    files = pa.table(table.get_add_actions(flatten=True)).select(
+        ["path", f"partition.{INTERVAL}", f"partition.{PARTITION}"]
+    )
     mine = files.filter(pc.equal(files[f"partition.{INTERVAL}"], interval))
     found: dict[int, set[str]] = defaultdict(set)
     for path, partition in zip(mine["path"].to_pylist(), mine[f"partition.{PARTITION}"].to_pylist(), strict=True):
@@ -82,7 +100,7 @@ def _marked(vectors: Mapping[str, Sequence[str]]) -> Paths:
     return frozenset(unquote(str(name)) for name in vectors["filepath"])
 
 
-class _Trace:
+class _PartitionTrace:
     """Follows the rows of one partition from its record's commit on."""
 
     def __init__(self, record: PartitionRecord) -> None:
@@ -90,12 +108,13 @@ class _Trace:
         self.committed: bool | None = None  # whether the record's commit is in the log; None if that was cleaned up
         self.places = [frozenset(file.path for file in record.files)]  # where the rows have been, the last one last
         self.change: LogEntry | None = None
-        self.meddler: LogEntry | None = None  # the first commit of somebody else that took out rows of the partition, whosever they were
-        self._out: Paths = frozenset()
+        # the first commit of somebody else that took out rows of the partition, whosever they were
+        self.foreign_removal: LogEntry | None = None
+        self._missing: Paths = frozenset()
 
     def see(self, entry: LogEntry) -> None:
-        if entry.version >= (self.record.version or 0) and self._meddles(entry):
-            self.meddler = self.meddler or entry
+        if entry.version >= (self.record.version or 0) and self._is_foreign_removal(entry):
+            self.foreign_removal = self.foreign_removal or entry
         if entry.version == self.record.version:
             self.committed = is_wave_of(entry.user_metadata, self.record.attempt_id, self.record.wave)
         elif entry.version > (self.record.version or 0):
@@ -108,15 +127,17 @@ class _Trace:
         if hit and not any(removed[path] for path in hit):
             self.places.append(self.places[-1] - hit | {path for path, file in added.items() if not file.data_change})
         elif hit:
-            self.change, self._out = self.change or entry, self._out | hit
+            self.change, self._missing = self.change or entry, self._missing | hit
         elif self._replaces_nothing(entry, added.keys()):
             self.change = self.change or entry
-        self._out -= added.keys()
-        if self.places[0] and not self._out:
+        self._missing -= added.keys()
+        if self.places[0] and not self._missing:
             self.change = None  # all that was removed was put back
 
-    def _meddles(self, entry: LogEntry) -> bool:
-        return not is_ours(entry.user_metadata) and any(file.data_change and self._is_mine(file) for file in entry.removed)
+    def _is_foreign_removal(self, entry: LogEntry) -> bool:
+        return not is_ours(entry.user_metadata) and any(
+            file.data_change and self._is_mine(file) for file in entry.removed
+        )
 
     def _is_mine(self, file: AddedFile | RemovedFile) -> bool:
         place = (file.partition.get(INTERVAL), file.partition.get(PARTITION))
@@ -127,9 +148,9 @@ class _Trace:
         return not self.places[0] and any(added) and is_ours(entry.user_metadata)
 
 
-def _explained(uri: str, doubtful: Sequence[PartitionRecord], live: Mapping[int, Paths]) -> Absences:
-    traces = [_Trace(record) for record in doubtful]
-    oldest = min(record.version or 0 for record in doubtful)
+def _explained(uri: str, incomplete: Sequence[PartitionRecord], live: Mapping[int, Paths]) -> Absences:
+    traces = [_PartitionTrace(record) for record in incomplete]
+    oldest = min(record.version or 0 for record in incomplete)
     versions = [version for version in commit_versions(uri) if version >= oldest]
     for entry in read_commits(uri, versions):
         for trace in traces:
@@ -145,20 +166,24 @@ def _explained(uri: str, doubtful: Sequence[PartitionRecord], live: Mapping[int,
     return Absences(frozenset(lost), removed)
 
 
-def _verdict(trace: _Trace, live: Paths, versions: Sequence[int]) -> ForeignChange | bool:
+def _verdict(trace: _PartitionTrace, live: Paths, versions: Sequence[int]) -> ForeignChange | bool:
     """Whether the partition is lost, or who removed it."""
     newest = max(versions, default=-1)
     if trace.committed is False or newest < (trace.record.version or 0):
-        # Its commit is not in the log: that file was lost, and another commit may have its number. What somebody else took out of the
-        # partition since was what an older wave had left there, and may have been meant for all that is in it.
-        return _foreign(trace.meddler) if trace.meddler else True
+        # Its commit is not in the log: that file was lost, and another commit may have its number. What somebody else
+        # took out of the partition since was what an older wave had left there, and may have been meant for all that is
+        # in it.
+        return _foreign(trace.foreign_removal) if trace.foreign_removal else True
     if any(place and place <= live for place in trace.places):
         return False
     if trace.change is not None:
         return True if is_ours(trace.change.user_metadata) else _foreign(trace.change)
     if not trace.record.files:
         return False  # what is in it was added by others
-    complete = len([version for version in versions if version >= (trace.record.version or 0)]) == newest - (trace.record.version or 0) + 1
+    complete = (
+        len([version for version in versions if version >= (trace.record.version or 0)])
+        == newest - (trace.record.version or 0) + 1
+    )
     return True if complete else ForeignChange(None)
 
 

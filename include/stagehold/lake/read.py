@@ -1,7 +1,8 @@
 """Reads recorded partitions from the very files that were recorded, whatever was committed to their table since.
 
-Files are never written twice and only Stagehold deletes them, so they are what their table's version held, and Spark need
-not put together a snapshot of the table for every query. What was published and is read here is the same by construction.
+Files are never written twice and only Stagehold deletes them, so they are what their table's version held, and Spark
+need not put together a snapshot of the table for every query. What was published and is read here is the same by
+construction.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from stagehold.lake.columns import INTERVAL, PARTITION, is_reserved, quoted
-from stagehold.lake.delta_log import open_table
+from stagehold.lake.commit.delta_log import open_table
 from stagehold.lake.footers import read_footer
 from stagehold.lake.location import spark_uri
 from stagehold.model.records import PartitionRecord
@@ -41,7 +42,9 @@ def recorded_schema(records: Sequence[PartitionRecord]) -> StructType:
 
     schemas = [_columns(schema) for schema in _by_schema(records)]
     common = set.intersection(*({field.name for field in schema} for schema in schemas))
-    return StructType([field for field in schemas[0] if field.name in common or not is_reserved(field.name)]).add(PARTITION, IntegerType())
+    return StructType([field for field in schemas[0] if field.name in common or not is_reserved(field.name)]).add(
+        PARTITION, IntegerType()
+    )
 
 
 def written_schemas(records: Sequence[PartitionRecord]) -> tuple[StructType, ...]:
@@ -65,7 +68,9 @@ def _by_schema(records: Sequence[PartitionRecord]) -> Mapping[str, Sequence[Part
     """
     filled = [record for record in records if record.files]
     by_attempt = {record.attempt_id: record for record in filled}
-    schemas = {attempt: read_footer(record.table, record.files[0].path).spark_schema for attempt, record in by_attempt.items()}
+    schemas = {
+        attempt: read_footer(record.table, record.files[0].path).spark_schema for attempt, record in by_attempt.items()
+    }
     found: dict[str, list[PartitionRecord]] = {}
     for record in filled:
         found.setdefault(schemas[record.attempt_id], []).append(record)
@@ -73,7 +78,10 @@ def _by_schema(records: Sequence[PartitionRecord]) -> Mapping[str, Sequence[Part
 
 
 def _table_schema(record: PartitionRecord) -> str:
-    """Of its version, or, if the log of a published table was cleaned up behind that, of the newest, which may only have gained some."""
+    """The schema of its version.
+
+    If the log was cleaned up behind that, that of the newest, which may only have gained columns.
+    """
     from deltalake.exceptions import DeltaError
 
     assert record.version is not None, f"{record.cell} {record.partition} is not consumable"
@@ -86,7 +94,9 @@ def _table_schema(record: PartitionRecord) -> str:
 def _columns(schema: str) -> list[Any]:
     from pyspark.sql.types import StructType
 
-    return [field for field in StructType.fromJson(json.loads(schema)).fields if field.name not in (INTERVAL, PARTITION)]
+    return [
+        field for field in StructType.fromJson(json.loads(schema)).fields if field.name not in (INTERVAL, PARTITION)
+    ]
 
 
 def _scan(spark: SparkSession, schema: str, records: Sequence[PartitionRecord]) -> DataFrame:

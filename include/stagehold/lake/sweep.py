@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import unquote
 
-from stagehold.lake.delta_log import newest_commits, open_table, table_exists
+from stagehold.lake.commit.delta_log import newest_commits, open_table, table_exists
+from stagehold.lake.commit.staging import DATA_FOLDER
 from stagehold.lake.files import FileFacts, files_at
-from stagehold.lake.staging import DATA_FOLDER
 from stagehold.model.records import PartitionRecord, PartitionState
 
 DEPTHS = (2, 3, 4)  # _data/<attempt>, then its waves, then their partitions
@@ -34,7 +34,9 @@ class StrayFolder:
         return self.folder.split("/")[1]
 
 
-def find_strays(uri: str, dead: Collection[str], records: Iterable[PartitionRecord], older_than: datetime) -> tuple[StrayFolder, ...]:
+def find_strays(
+    uri: str, dead: Collection[str], records: Iterable[PartitionRecord], older_than: datetime
+) -> tuple[StrayFolder, ...]:
     """What may go. Costs one listing per attempt; only when something may, the table's log is read as well.
 
     :param dead: ids of attempts that are fenced.
@@ -42,18 +44,20 @@ def find_strays(uri: str, dead: Collection[str], records: Iterable[PartitionReco
     """
     files, recorded = files_at(uri), recorded_files(records)
     present = {path: facts for attempt in dead for path, facts in files.facts(f"{DATA_FOLDER}/{attempt}").items()}
-    if not choose(uri, present, dead, recorded, older_than):
+    if not removable_folders(uri, present, dead, recorded, older_than):
         return ()
-    return choose(uri, present, dead, recorded | committed_files(uri), older_than)
+    return removable_folders(uri, present, dead, recorded | committed_files(uri), older_than)
 
 
-def choose(
+def removable_folders(
     uri: str, present: Mapping[str, FileFacts], dead: Collection[str], kept: Collection[str], older_than: datetime
 ) -> tuple[StrayFolder, ...]:
     """The largest folders of dead attempts in which no file is ``kept`` and all are older."""
     attempts = {f"{DATA_FOLDER}/{attempt}" for attempt in dead}
     stays = frozenset(path for path, file in present.items() if path in kept or file.modified >= older_than)
-    return tuple(_within(uri, {path: file for path, file in present.items() if _folder(path, 2) in attempts}, stays, DEPTHS))
+    return tuple(
+        _within(uri, {path: file for path, file in present.items() if _folder(path, 2) in attempts}, stays, DEPTHS)
+    )
 
 
 def recorded_files(records: Iterable[PartitionRecord]) -> frozenset[str]:
@@ -89,7 +93,9 @@ def remove(strays: Iterable[StrayFolder]) -> None:
         files_at(stray.uri).delete(stray.folder)
 
 
-def _within(uri: str, files: Mapping[str, FileFacts], stays: frozenset[str], depths: tuple[int, ...]) -> Iterator[StrayFolder]:
+def _within(
+    uri: str, files: Mapping[str, FileFacts], stays: frozenset[str], depths: tuple[int, ...]
+) -> Iterator[StrayFolder]:
     depth, *deeper = depths
     folders: dict[str, dict[str, FileFacts]] = defaultdict(dict)
     for path, file in files.items():

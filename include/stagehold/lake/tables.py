@@ -1,7 +1,7 @@
 """Creates a stage's table and keeps its columns those of the stage's output.
 
-Through delta-rs, whichever committer the stage has: it takes milliseconds, and on an object store a commit by Spark could
-overwrite one that landed at the same moment.
+Through delta-rs, whichever committer the stage has: it takes milliseconds, and on an object store a commit by Spark
+could overwrite one that landed at the same moment.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from stagehold.errors import TableSchemaConflict
 from stagehold.lake.columns import INTERVAL, refuse_unusable_columns
-from stagehold.lake.delta_log import schema_fields, storage_options, table_exists
+from stagehold.lake.commit.delta_log import schema_fields, storage_options, table_exists
+from stagehold.lake.commit.tokens import RetryReason, by_delta_rs, partition_columns, token_properties, until_done
+from stagehold.lake.commit.wave_commit import Claim
 from stagehold.lake.location import TableLocation
-from stagehold.lake.tokens import Reason, by_delta_rs, partition_columns, token_properties, until_done
-from stagehold.lake.wave_commit import Claim
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable, Schema
@@ -70,14 +70,16 @@ def _table_schema(location: TableLocation, schema: StructType) -> Schema:
     return Schema.from_json((nullable if location.interval is None else nullable.add(INTERVAL, StringType())).json())
 
 
-def _replace_columns(table: DeltaTable, location: TableLocation, wanted: Schema, landed: int) -> Reason:
+def _replace_columns(table: DeltaTable, location: TableLocation, wanted: Schema, landed: int) -> RetryReason:
     if list(schema_fields(table.schema()).items()) == list(schema_fields(wanted).items()):
         return None
     if _lacks_feature(table, wanted):
         return by_delta_rs(lambda: _add_feature(table)) or "the table was prepared for its new types"
     properties = token_properties({location.token: landed})
     return by_delta_rs(
-        lambda: table.create_write_transaction([], "overwrite", wanted, partition_columns(location), commit_properties=properties)
+        lambda: table.create_write_transaction(
+            [], "overwrite", wanted, partition_columns(location), commit_properties=properties
+        )
     )
 
 
@@ -92,7 +94,7 @@ def _add_feature(table: DeltaTable) -> None:
     table.alter.add_feature(TableFeatures.TimestampWithoutTimezone, allow_protocol_versions_increase=True)
 
 
-def _add_columns(table: DeltaTable, location: TableLocation, wanted: Schema, landed: int) -> Reason:
+def _add_columns(table: DeltaTable, location: TableLocation, wanted: Schema, landed: int) -> RetryReason:
     present, types = schema_fields(table.schema()), schema_fields(wanted)
     missing = [name for name in present if name not in types]
     changed = [name for name, kind in types.items() if name in present and present[name] != kind]
@@ -101,4 +103,6 @@ def _add_columns(table: DeltaTable, location: TableLocation, wanted: Schema, lan
     new = [field for field in wanted.fields if field.name not in present]
     if not new:
         return None
-    return by_delta_rs(lambda: table.alter.add_columns(new, commit_properties=token_properties({location.token: landed})))
+    return by_delta_rs(
+        lambda: table.alter.add_columns(new, commit_properties=token_properties({location.token: landed}))
+    )

@@ -1,4 +1,4 @@
-"""The SQL store of runs, attempts, leases, partitions, gate results and events."""
+"""What happened, and who may work on what?"""
 
 from __future__ import annotations
 

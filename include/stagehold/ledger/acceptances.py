@@ -28,7 +28,9 @@ class Acceptances:
         """Those that count for the interval, oldest first, by stage id."""
         columns = acceptances.c
         found: dict[str, list[Acceptance]] = defaultdict(list)
-        for word in self._select(columns.pipeline == pipeline, or_(columns.interval.is_(None), columns.interval == interval)):
+        for word in self._select(
+            columns.pipeline == pipeline, or_(columns.interval.is_(None), columns.interval == interval)
+        ):
             found[word.stage].append(word)
         return {stage: tuple(words) for stage, words in found.items()}
 

@@ -2,64 +2,115 @@
 
 from __future__ import annotations
 
-from sqlalchemy import ColumnElement, and_, func, select, update
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from sqlalchemy import ColumnElement, Connection, and_, func, select, update
 
 from stagehold.ledger.columns import DatabaseTime
-from stagehold.ledger.endings import may_end_as
 from stagehold.ledger.engine import Database
 from stagehold.ledger.rows import attempt_from, attempt_row
 from stagehold.ledger.schema import attempts
-from stagehold.model.records import UNBEGUN, Attempt, AttemptState, FailureClass
-from stagehold.model.states import ATTEMPT
-from stagehold.plan.shares import Share, newest_covering, overlap, share_of
+from stagehold.ledger.transitions import note_beginning, note_moves
+from stagehold.model.records import UNBEGUN, Attempt, AttemptState, Failure
+from stagehold.model.share import Share, overlap
+from stagehold.model.states import ATTEMPT, AttemptEvent, attempt_after, moves
+from stagehold.plan.split.shares import newest_covering, share_of
 
 BEGAN = attempts.c.epoch > UNBEGUN
 
 
 class Attempts:
-    """The `attempts` table. Tries that never had a lease are told of by `of_run` alone: to all others they are nothing."""
+    """The `attempts` table. Tries that have had no lease are told of by `of_run` alone:
+    to all others they are nothing. Every state is compared and set through the state machine of attempts, and noted in
+    `transitions`.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def start(self, attempt: Attempt) -> None:
-        """Record the attempt; recording it again changes nothing, so a caller may repeat a call that ended in an outage."""
+    def create(self, attempt: Attempt, *events: AttemptEvent) -> None:
+        """Record the attempt as CREATED and let the events happen to it; recording it again changes nothing,
+        so a caller may repeat a call that ended in an outage.
+        """
+        row = attempt_row(replace(attempt, state=AttemptState.CREATED))
         with self._database.writing() as connection:
-            connection.execute(self._database.insert(attempts).values(attempt_row(attempt)).on_conflict_do_nothing())
+            if connection.execute(self._database.insert(attempts).values(row).on_conflict_do_nothing()).rowcount:
+                note_beginning(connection, attempt.run_id, attempt.attempt_id, AttemptState.CREATED)
+                self._move(connection, _get(connection, attempt.attempt_id), events)
 
-    def finish(
-        self,
-        attempt_id: str,
-        state: AttemptState,
-        failure: str | None,
-        *,
-        failure_class: FailureClass | None = None,
-        failure_rule: str | None = None,
-    ) -> bool:
-        """End the attempt. False when its state does not allow that: an end stays, and what never began does not end."""
-        facts = {"failure": failure and self._database.redact(failure), "failure_class": failure_class, "failure_rule": failure_rule}
-        ending = update(attempts).where(attempts.c.attempt_id == attempt_id, attempts.c.state.in_(may_end_as(ATTEMPT, state)))
+    def begin(self, attempt_id: str, epoch: int) -> Attempt | None:
+        """Deploy the attempt, which has its lease now; None when it has ended, since somebody took it for dead."""
         with self._database.writing() as connection:
-            return connection.execute(ending.values(state=state, ended_at=DatabaseTime(), **facts)).rowcount == 1
+            facts = {"epoch": epoch, "started_at": datetime.now(UTC)}
+            if not self._move(connection, _get(connection, attempt_id), (AttemptEvent.DEPLOY,), **facts):
+                return None
+            return _get(connection, attempt_id)
+
+    def apply(self, attempt_id: str, *events: AttemptEvent, failure: Failure | None = None) -> bool:
+        """Let the events happen to the attempt, one after the other; what ended it is kept. False when they change
+        nothing: an end stays, and to what was never made nothing happens.
+
+        :raises IllegalTransition: it is scheduled or deployed when that is not its next step.
+        """
+        facts = {} if failure is None else _failure_facts(failure, self._database)
+        with self._database.writing() as connection:
+            return self._move(connection, _get(connection, attempt_id), events, **facts)
+
+    def _move(
+        self, connection: Connection, attempt: Attempt | None, events: Sequence[AttemptEvent], **facts: object
+    ) -> bool:
+        made = moves(attempt.state, events, _state_after) if attempt else ()
+        if attempt and made:
+            after = made[-1].after
+            ended = {"ended_at": DatabaseTime()} if ATTEMPT.is_terminal(after) else {}
+            swap = update(attempts).where(
+                attempts.c.attempt_id == attempt.attempt_id, attempts.c.state == attempt.state
+            )
+            connection.execute(swap.values(state=after, **ended, **facts))
+            note_moves(connection, attempt.run_id, attempt.attempt_id, made)
+        return bool(made)
 
     def of_run(self, run_id: str) -> tuple[Attempt, ...]:
         """The run's attempts in the order they began."""
-        query = select(attempts).where(attempts.c.run_id == run_id).order_by(attempts.c.started_at, attempts.c.attempt_id)
+        query = (
+            select(attempts).where(attempts.c.run_id == run_id).order_by(attempts.c.started_at, attempts.c.attempt_id)
+        )
         with self._database.reading() as connection:
             return tuple(attempt_from(row) for row in connection.execute(query).mappings())
 
     def recent(self, pipeline: str, limit: int) -> tuple[Attempt, ...]:
         """The pipeline's attempts that began last, newest first."""
-        query = select(attempts).where(attempts.c.pipeline == pipeline, BEGAN).order_by(attempts.c.started_at.desc()).limit(limit)
+        query = (
+            select(attempts)
+            .where(attempts.c.pipeline == pipeline, BEGAN)
+            .order_by(attempts.c.started_at.desc())
+            .limit(limit)
+        )
         with self._database.reading() as connection:
             return tuple(attempt_from(row) for row in connection.execute(query).mappings())
 
     def newest(self, pipeline: str, interval: str, region: str, share: Share | None = None) -> tuple[Attempt, ...]:
         """The newest attempt of every partition of ``share``, whatever run and cut it belongs to, newest first."""
         columns = attempts.c
-        query = select(attempts).where(columns.pipeline == pipeline, columns.interval == interval, columns.region == region, BEGAN)
+        query = select(attempts).where(
+            columns.pipeline == pipeline, columns.interval == interval, columns.region == region, BEGAN
+        )
         with self._database.reading() as connection:
             return newest_covering((attempt_from(row) for row in connection.execute(query).mappings()), share)
+
+    def failed(self, pipeline: str, interval: str, rules: Collection[str]) -> tuple[Attempt, ...]:
+        """Attempts of the interval, whatever region and run, that failed by one of these rules; by epoch."""
+        columns = attempts.c
+        query = (
+            select(attempts)
+            .where(columns.pipeline == pipeline, columns.interval == interval, BEGAN)
+            .where(columns.state == AttemptState.FAILED, columns.failure_rule.in_(rules))
+            .order_by(columns.epoch, columns.attempt_id)
+        )
+        with self._database.reading() as connection:
+            return tuple(attempt_from(row) for row in connection.execute(query).mappings())
 
     def epochs(self, attempt: Attempt) -> frozenset[int]:
         """Epochs of all attempts of the same region and interval, of any share."""
@@ -78,9 +129,20 @@ class Attempts:
         """The attempt with the highest epoch of every region and interval of a pipeline, by interval."""
         columns = attempts.c
         newest = select(columns.interval, columns.region, func.max(columns.epoch).label("epoch"))
-        highest = newest.where(columns.pipeline == pipeline, BEGAN).group_by(columns.interval, columns.region).subquery()
-        same = (columns.interval == highest.c.interval) & (columns.region == highest.c.region) & (columns.epoch == highest.c.epoch)
-        query = select(attempts).join(highest, same).where(columns.pipeline == pipeline).order_by(columns.interval, columns.region)
+        highest = (
+            newest.where(columns.pipeline == pipeline, BEGAN).group_by(columns.interval, columns.region).subquery()
+        )
+        same = (
+            (columns.interval == highest.c.interval)
+            & (columns.region == highest.c.region)
+            & (columns.epoch == highest.c.epoch)
+        )
+        query = (
+            select(attempts)
+            .join(highest, same)
+            .where(columns.pipeline == pipeline)
+            .order_by(columns.interval, columns.region)
+        )
         with self._database.reading() as connection:
             return tuple(attempt_from(row) for row in connection.execute(query).mappings())
 
@@ -88,4 +150,21 @@ class Attempts:
 def _same_region(attempt: Attempt) -> ColumnElement[bool]:
     """Of all pipelines and intervals, the attempt's own."""
     columns = attempts.c
-    return and_(columns.pipeline == attempt.pipeline, columns.interval == attempt.interval, columns.region == attempt.region)
+    return and_(
+        columns.pipeline == attempt.pipeline, columns.interval == attempt.interval, columns.region == attempt.region
+    )
+
+
+def _get(connection: Connection, attempt_id: str) -> Attempt | None:
+    """Nobody else changes it before the end of the transaction."""
+    query = select(attempts).where(attempts.c.attempt_id == attempt_id).with_for_update()
+    row = connection.execute(query).mappings().one_or_none()
+    return attempt_from(row) if row else None
+
+
+def _state_after(state: AttemptState, event: AttemptEvent) -> AttemptState:
+    return attempt_after(state, event).state
+
+
+def _failure_facts(failure: Failure, database: Database) -> dict[str, object]:
+    return {"failure": database.redact(failure.text), "failure_class": failure.kind, "failure_rule": failure.rule}

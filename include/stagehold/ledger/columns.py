@@ -56,7 +56,13 @@ class FreeText(TypeDecorator[str]):
 
 def words(enum: type[StrEnum]) -> Enum:
     """A state word stored as its text, so that a new word needs no migration."""
-    return Enum(enum, native_enum=False, create_constraint=False, length=32, values_callable=lambda kind: [word.value for word in kind])
+    return Enum(
+        enum,
+        native_enum=False,
+        create_constraint=False,
+        length=32,
+        values_callable=lambda kind: [word.value for word in kind],
+    )
 
 
 class DatabaseTime(FunctionElement[datetime]):

@@ -24,7 +24,8 @@ _ALLOWED = "sqlite:///FILE or postgresql://USER:PASSWORD@HOST/DATABASE"
 
 
 class Database:
-    """Transactions on the ledger. Connects at the first one, so making it costs nothing and cannot fail for an absent server.
+    """Transactions on the ledger. Connects at the first one, so making it costs nothing and cannot fail for an absent
+    server.
 
     A forked child may go on using it: engines are per process. Forking while another thread of the parent is inside a
     transaction is not supported, since SQLite keeps its file locks per process; nothing of ours does that.
@@ -57,7 +58,9 @@ class Database:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Make one transaction of this thread's inside the block: others see all that it wrote, or nothing. Blocks do not nest."""
+        """Make one transaction of this thread's inside the block: others see all that it wrote, or nothing.
+        Blocks do not nest.
+        """
         with self.writing() as connection:
             self._joined.connection = connection
             try:
@@ -69,8 +72,9 @@ class Database:
     def kept_open(self) -> Iterator[None]:
         """Keep a SQLite file's connections open from one transaction to the next, until the block ends.
 
-        To open one takes longer than most transactions, and so does closing the last one, which moves the log into the file.
-        A child that is forked inside the block would take the connections' file locks for its own, so nothing may fork there.
+        To open one takes longer than most transactions, and so does closing the last one, which moves the log into the
+        file. A child that is forked inside the block would take the connections' file locks for its own, so nothing may
+        fork there.
         """
         self._pooled = self.url.get_backend_name() == "sqlite"
         try:
@@ -125,7 +129,9 @@ def _parse(text: str) -> URL:
 
 
 def _with_our_driver(url: URL) -> URL:
-    """Without a driver's name SQLAlchemy 2.0 means psycopg2 and 2.1 psycopg 3; the first is the one that Stagehold installs."""
+    """Without a driver's name SQLAlchemy 2.0 means psycopg2 and 2.1 psycopg 3;
+    the first is the one that Stagehold installs.
+    """
     return url.set(drivername="postgresql+psycopg2") if url.drivername == "postgresql" else url
 
 
@@ -144,14 +150,15 @@ def _names_a_shared_database(url: URL) -> bool:
 def _engine_of(process: int, url: URL, *, pooled: bool) -> Engine:  # noqa: ARG001
     """One for all users of the address in a process, so that it compiles each statement once.
 
-    The parent's stays referenced after a fork, so that a child never closes the parent's connections. Two threads may both
-    make one, which connects to nothing, and one of the two is kept.
+    The parent's stays referenced after a fork, so that a child never closes the parent's connections. Two threads may
+    both make one, which connects to nothing, and one of the two is kept.
     """
     return _create_sqlite(url, pooled=pooled) if url.get_backend_name() == "sqlite" else _create_postgresql(url)
 
 
 def _create_sqlite(url: URL, *, pooled: bool) -> Engine:
-    # A connection that is open during a fork takes the file's locks with it, unseen by SQLite. Without a pool none stays open.
+    # A connection that is open during a fork takes the file's locks with it, unseen by SQLite. Without a pool none
+    # stays open.
     engine = create_engine(url, poolclass=QueuePool if pooled else NullPool, connect_args={"timeout": LOCK_SECONDS})
     event.listen(engine, "connect", _let_us_begin)
     event.listen(engine, "begin", _begin_sqlite)
@@ -169,7 +176,11 @@ def _begin_sqlite(connection: Connection) -> None:
 
 def _create_postgresql(url: URL) -> Engine:
     # A server that vanished without a word is noticed after about the time that a lock may take.
-    patience = {"connect_timeout": LOCK_SECONDS, "keepalives_idle": LOCK_SECONDS, "tcp_user_timeout": LOCK_SECONDS * 1000}
+    patience = {
+        "connect_timeout": LOCK_SECONDS,
+        "keepalives_idle": LOCK_SECONDS,
+        "tcp_user_timeout": LOCK_SECONDS * 1000,
+    }
     engine = create_engine(url, pool_pre_ping=True, connect_args=patience)
     event.listen(engine, "begin", _limit_waiting)
     return engine

@@ -26,17 +26,23 @@ class Events:
     def of_run(self, run_id: str, after: int = 0) -> tuple[Event, ...]:
         """The run's events in order, without the traces of its failures.
 
-        On PostgreSQL two events written at the same moment may show up in turn the wrong way round, so a follower may then
-        be given one twice and miss the other.
+        On PostgreSQL two events written at the same moment may show up in turn the wrong way round, so a follower may
+        then be given one twice and miss the other.
 
         :param after: how many of them the caller has already, for those who follow a run.
         """
-        query = select(events).where(events.c.run_id == run_id, events.c.kind != TRACE).order_by(events.c.id).offset(after)
+        query = (
+            select(events).where(events.c.run_id == run_id, events.c.kind != TRACE).order_by(events.c.id).offset(after)
+        )
         with self._database.reading() as connection:
             return tuple(event_from(row) for row in connection.execute(query).mappings())
 
     def traces(self, run_id: str) -> Mapping[str, str]:
         """The whole story of each failure of the run that has one, by attempt id."""
-        query = select(events.c.subject, events.c.text).where(events.c.run_id == run_id, events.c.kind == TRACE).order_by(events.c.id)
+        query = (
+            select(events.c.subject, events.c.text)
+            .where(events.c.run_id == run_id, events.c.kind == TRACE)
+            .order_by(events.c.id)
+        )
         with self._database.reading() as connection:
             return {row.subject: row.text for row in connection.execute(query)}

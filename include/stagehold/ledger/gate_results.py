@@ -21,7 +21,9 @@ class GateResults:
         self._database = database
 
     def record(self, results: Sequence[GateResult]) -> None:
-        """Append all results or none. Not fenced: a judgement is about data, and only `Partitions.record` makes data count."""
+        """Append all results or none. Not fenced:
+        a judgement is about data, and only `Partitions.record` makes data count.
+        """
         if not results:
             return
         with self._database.writing() as connection:
@@ -36,7 +38,9 @@ class GateResults:
         judge = func.first_value(columns.attempt_id).over(partition_by=columns.partition, order_by=columns.id.desc())
         where = (columns.pipeline == cell.pipeline, columns.interval == cell.interval, columns.stage == cell.stage)
         judged = select(gate_results, judge.label("last_judge")).where(*where).subquery()
-        failed = select(*(judged.c[column.name] for column in columns)).where(judged.c.attempt_id == judged.c.last_judge, ~judged.c.passed)
+        failed = select(*(judged.c[column.name] for column in columns)).where(
+            judged.c.attempt_id == judged.c.last_judge, ~judged.c.passed
+        )
         with self._database.reading() as connection:
             rows = connection.execute(failed.order_by(judged.c.partition, judged.c.id)).mappings()
             return tuple(gate_result_from(row) for row in rows)

@@ -17,8 +17,8 @@ logger = logging.getLogger(__name__)
 class Heartbeat:
     """Renews a lease from a daemon thread, from entering to leaving the context; it does not release it.
 
-    An outage of the ledger is survived as long as the lease lasts. Between two beats a lease that was seized looks alive,
-    and `check` may pass just before it is: whatever becomes visible to others has to check the epoch itself.
+    An outage of the ledger is survived as long as the lease lasts. Between two beats a lease that was seized looks
+    alive, and `check` may pass just before it is: whatever becomes visible to others has to check the epoch itself.
 
     :param seconds: what each renewal asks for; it is asked for three times as often.
     """
@@ -36,7 +36,8 @@ class Heartbeat:
     def check(self) -> None:
         """Raise Fenced if somebody has taken the lease, LeaseLost if it ended in an outage of the ledger.
 
-        A process that slept beyond the end of its lease asks the ledger here, so it learns of its successor before it acts.
+        A process that slept beyond the end of its lease asks the ledger here, so it learns of its successor before it
+        acts.
         """
         if not self.lost.is_set() and time.monotonic() >= self._ends:
             self._beat()
@@ -47,8 +48,11 @@ class Heartbeat:
         self._thread.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        # Joined without a limit, since a late renewal would revive a lease that the caller releases next; the database's own limits end it.
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # Joined without a limit, since a late renewal would revive a lease that the caller releases next; the
+        # database's own limits end it.
         self._stopping.set()
         self._thread.join()
 
@@ -63,17 +67,21 @@ class Heartbeat:
                 self._leases.renew(self.lease, self._seconds)
                 self._ends = asked + self._seconds
             except LedgerUnavailable as outage:
-                self._bear(outage)
+                self._renewal_failed(outage)
             except StageholdError as error:
                 self._lose(error)
 
-    def _bear(self, outage: LedgerUnavailable) -> None:
+    def _renewal_failed(self, outage: LedgerUnavailable) -> None:
         left = self._ends - time.monotonic()
         if left <= 0:
             self._lose(LeaseLost(self.lease.name, self.lease.epoch, outage.reason))
         else:
             logger.warning(
-                "Could not renew the lease of %s (epoch %d), %.1f s left: %s", self.lease.name, self.lease.epoch, left, outage.reason
+                "Could not renew the lease of %s (epoch %d), %.1f s left: %s",
+                self.lease.name,
+                self.lease.epoch,
+                left,
+                outage.reason,
             )
 
     def _lose(self, error: StageholdError) -> None:

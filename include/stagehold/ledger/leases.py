@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn
 
-from sqlalchemy import ColumnElement, Connection, case, select, true, update
+from sqlalchemy import ColumnElement, Connection, case, select, update
 
 from stagehold.errors import Fenced, LeaseHeld, UnknownName
 from stagehold.ledger.columns import DatabaseTime
@@ -14,7 +14,7 @@ from stagehold.ledger.engine import Database
 from stagehold.ledger.rows import lease_from
 from stagehold.ledger.schema import leases
 from stagehold.model.records import Lease
-from stagehold.plan.shares import Share, overlap
+from stagehold.model.share import Share, overlap
 
 
 class Leases:
@@ -28,32 +28,41 @@ class Leases:
         self._database = database
 
     def acquire(self, name: str, holder: str, seconds: float) -> Lease:
-        """Take the lease with the next epoch; LeaseHeld while somebody else's has not ended. One's own is taken anew."""
+        """Take the lease with the next epoch; LeaseHeld while somebody else's has not ended.
+        One's own is taken anew.
+        """
         free = (leases.c.expires_at <= DatabaseTime()) | (leases.c.holder == holder)
         with self._database.writing() as connection:
             return self._take(connection, name, holder, seconds, free=free) or _refuse(connection, name)
 
-    def seize(self, name: str, holder: str, seconds: float) -> Lease:
-        """Take the lease whoever has it, which fences that holder. For callers who know it dead or want it dead."""
-        with self._database.writing() as connection:
-            return self._take(connection, name, holder, seconds, free=true()) or _refuse(connection, name)
-
     def take(
-        self, region: str, share: Share | None, holder: str, seconds: float, may_seize: Callable[[str], bool], *, above: int = 0
+        self,
+        region: str,
+        share: Share | None,
+        holder: str,
+        seconds: float,
+        may_seize: Callable[[str], bool],
+        *,
+        above: int = 0,
     ) -> Lease:
-        """Take a share of ``region``, or all of it, and with it whatever overlaps it, however the region was cut before.
+        """Take a share of ``region``, or all of it, and with it whatever overlaps it, however the region was cut
+        before.
 
-        All shares of a region draw their epochs from one sequence, that of the region's own lease. So of any two attempts
-        that were ever allowed to write one partition, the later has the higher epoch. What is taken along ends at once,
-        which fences its holder and leaves the rest of it free for others.
+        All shares of a region draw their epochs from one sequence, that of the region's own lease. So of any two
+        attempts that were ever allowed to write one partition, the later has the higher epoch. What is taken along ends
+        at once, which fences its holder and leaves the rest of it free for others.
 
         :param may_seize: whether the holder of this text may be robbed of a lease that has not ended.
         :param above: an epoch that somebody has had, as the tables' logs say: they remember it when a ledger was lost.
         :raises LeaseHeld: somebody else works on partitions of this share.
         """
-        following = self._database.insert(leases).values(name=region, holder=holder, epoch=above + 1, expires_at=DatabaseTime())
+        following = self._database.insert(leases).values(
+            name=region, holder=holder, epoch=above + 1, expires_at=DatabaseTime()
+        )
         newest = case((leases.c.epoch < above, above), else_=leases.c.epoch)
-        counting = following.on_conflict_do_update(index_elements=["name"], set_={"epoch": newest + 1}).returning(leases.c.epoch)
+        counting = following.on_conflict_do_update(index_elements=["name"], set_={"epoch": newest + 1}).returning(
+            leases.c.epoch
+        )
         with self._database.writing() as connection:
             epoch = connection.execute(counting).scalar_one()  # holds every other taker back, too
             rivals = _rivals(connection, region, share)
@@ -65,7 +74,9 @@ class Leases:
             connection.execute(along.values(**taken, expires_at=DatabaseTime()))
             name = lease_name(region, share)
             own = self._database.insert(leases).values(name=name, **taken, expires_at=DatabaseTime(seconds))
-            taking = own.on_conflict_do_update(index_elements=["name"], set_={**taken, "expires_at": DatabaseTime(seconds)})
+            taking = own.on_conflict_do_update(
+                index_elements=["name"], set_={**taken, "expires_at": DatabaseTime(seconds)}
+            )
             return lease_from(connection.execute(taking.returning(leases)).mappings().one())
 
     def overlapping(self, region: str, share: Share | None) -> tuple[Share | None, ...]:
@@ -76,13 +87,17 @@ class Leases:
 
     def renew(self, lease: Lease, seconds: float) -> Lease:
         """Move the end of the lease; works after its end too, if nobody has taken it since. Fenced if somebody has."""
-        renewal = update(leases).where(leases.c.name == lease.name).values(expires_at=DatabaseTime(seconds)).returning(leases)
+        renewal = (
+            update(leases).where(leases.c.name == lease.name).values(expires_at=DatabaseTime(seconds)).returning(leases)
+        )
         with self._database.writing() as connection:
             check_epoch(connection, lease)
             return lease_from(connection.execute(renewal).mappings().one())
 
     def release(self, lease: Lease) -> None:
-        """End the lease now. Its epoch stays, so the next holder's is higher; a lease that was taken over is left alone."""
+        """End the lease now. Its epoch stays, so the next holder's is higher;
+        a lease that was taken over is left alone.
+        """
         with self._database.writing() as connection:
             mine = (leases.c.name == lease.name, leases.c.epoch == lease.epoch)
             connection.execute(update(leases).where(*mine).values(expires_at=DatabaseTime()))
@@ -103,9 +118,15 @@ class Leases:
         with self._database.reading() as connection:
             return bool(connection.scalar(select(leases.c.expires_at > DatabaseTime()).where(leases.c.name == name)))
 
-    def _take(self, connection: Connection, name: str, holder: str, seconds: float, *, free: ColumnElement[bool]) -> Lease | None:
-        """Write the next epoch if the row is ``free``, in one statement: of several takers at once the database lets one through."""
-        first = self._database.insert(leases).values(name=name, holder=holder, epoch=1, expires_at=DatabaseTime(seconds))
+    def _take(
+        self, connection: Connection, name: str, holder: str, seconds: float, *, free: ColumnElement[bool]
+    ) -> Lease | None:
+        """Write the next epoch if the row is ``free``, in one statement:
+        of several takers at once the database lets one through.
+        """
+        first = self._database.insert(leases).values(
+            name=name, holder=holder, epoch=1, expires_at=DatabaseTime(seconds)
+        )
         following = {"holder": holder, "epoch": leases.c.epoch + 1, "expires_at": DatabaseTime(seconds)}
         taking = first.on_conflict_do_update(index_elements=["name"], set_=following, where=free).returning(leases)
         row = connection.execute(taking).mappings().one_or_none()
@@ -127,7 +148,9 @@ class _Rival:
 
 
 def _rivals(connection: Connection, region: str, share: Share | None) -> tuple[_Rival, ...]:
-    """Leases of the region whose shares overlap ``share``, itself included. Shares are numbers: they are compared here, not in SQL."""
+    """Leases of the region whose shares overlap ``share``, itself included.
+    Shares are numbers: they are compared here, not in SQL.
+    """
     named = (leases.c.name == region) | leases.c.name.startswith(f"{region}/", autoescape=True)
     query = select(leases.c.name, leases.c.holder, (leases.c.expires_at > DatabaseTime()).label("alive")).where(named)
     found = []
@@ -139,7 +162,9 @@ def _rivals(connection: Connection, region: str, share: Share | None) -> tuple[_
 
 
 def check_epoch(connection: Connection, lease: Lease) -> None:
-    """Raise Fenced unless ``lease`` has the newest epoch. It stays the newest until the transaction ends: nobody else can take it."""
+    """Raise Fenced unless ``lease`` has the newest epoch.
+    It stays the newest until the transaction ends: nobody else can take it.
+    """
     epoch = connection.scalar(select(leases.c.epoch).where(leases.c.name == lease.name).with_for_update())
     if epoch is None:
         raise UnknownName("lease", lease.name, ())

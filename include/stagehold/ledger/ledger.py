@@ -17,18 +17,22 @@ from stagehold.ledger.partitions import Partitions
 from stagehold.ledger.positions import Positions
 from stagehold.ledger.restores import Restores
 from stagehold.ledger.runs import Runs
+from stagehold.ledger.transitions import Transitions
 
 
 class Ledger:
-    """What happened, and who may work on what. Every method is one transaction of its own, unless calls are put together.
+    """What happened, and who may work on what. Every method is one transaction of its own, unless calls are put
+    together.
 
-    Threads may share a ledger, and a forked child may use its parent's. An outage of the database raises LedgerUnavailable.
+    Threads may share a ledger, and a forked child may use its parent's. An outage of the database raises
+    LedgerUnavailable.
     """
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self.runs = Runs(database)
         self.attempts = Attempts(database)
+        self.transitions = Transitions(database)
         self.leases = Leases(database)
         self.partitions = Partitions(database)
         self.partition_counts = PartitionCounts(database)
@@ -42,7 +46,8 @@ class Ledger:
     def open(cls, url: str, redact: Redact = str) -> Ledger:
         """Connect to the ledger at a SQLAlchemy ``url``, making it or migrating it to this code's schema first.
 
-        :param redact: takes secrets out of the texts of errors, events, reasons and observations before they are stored.
+        :param redact: takes secrets out of the texts of errors, events, reasons and observations before they are
+          stored.
         """
         database = Database(url, redact)
         migrate(database)
@@ -53,7 +58,9 @@ class Ledger:
         return self._database.kept_open()
 
     def together(self) -> AbstractContextManager[None]:
-        """Make one transaction of all calls that this thread makes inside the block: nothing of it is seen before all of it is."""
+        """Make one transaction of all calls that this thread makes inside the block:
+        nothing of it is seen before all of it is.
+        """
         return self._database.together()
 
     def close(self) -> None:
@@ -63,5 +70,7 @@ class Ledger:
     def __enter__(self) -> Ledger:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()

@@ -45,7 +45,9 @@ def _prepare_file(database: Database) -> None:
 
 
 def _version(connection: Connection, database: Database) -> str | None:
-    """The database's schema version, None when it has none yet. Newer than ours is refused, since older code must not write to it."""
+    """The database's schema version, None when it has none yet.
+    Newer than ours is refused, since older code must not write to it.
+    """
     if not inspect(connection).has_table(VERSION_TABLE):
         return None
     version = connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()
@@ -55,7 +57,9 @@ def _version(connection: Connection, database: Database) -> str | None:
 
 
 def _switch_to_wal(database: Database) -> None:
-    """Readers and a writer at the same time; kept in the file, so done once. SQLite's own waiting does not cover this statement."""
+    """Readers and a writer at the same time; kept in the file, so done once.
+    SQLite's own waiting does not cover this statement.
+    """
     deadline = time.monotonic() + LOCK_SECONDS
     while True:
         try:
@@ -74,7 +78,9 @@ def _upgrade(database: Database) -> None:
             connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": _LOCK})
         version = _version(connection, database)
         if version != SCHEMA_VERSION:
-            logger.info("Migrating the ledger %s from schema %s to %s", database.name, version or "none", SCHEMA_VERSION)
+            logger.info(
+                "Migrating the ledger %s from schema %s to %s", database.name, version or "none", SCHEMA_VERSION
+            )
             _run_alembic(connection)
 
 

@@ -30,7 +30,9 @@ class PartitionCounts:
         """Record ``count`` unless one is there; returns the one that stands, which is the first for ever."""
         row = partition_count_row(count)
         columns = partition_counts.c
-        standing = select(partition_counts).where(*(columns[name] == row[name] for name in ("pipeline", "interval", "stage")))
+        standing = select(partition_counts).where(
+            *(columns[name] == row[name] for name in ("pipeline", "interval", "stage"))
+        )
         with self._database.writing() as connection:
             connection.execute(self._database.insert(partition_counts).values(row).on_conflict_do_nothing())
             return partition_count_from(connection.execute(standing).mappings().one())

@@ -22,7 +22,9 @@ class Partitions:
         self._database = database
 
     def record(self, records: Sequence[PartitionRecord], lease: Lease) -> None:
-        """Append all records or none; Fenced when ``lease`` was taken over, even if it has ended without being taken."""
+        """Append all records or none; Fenced when ``lease`` was taken over,
+        even if it has ended without being taken.
+        """
         with self._database.writing() as connection:
             check_epoch(connection, lease)
             if records:
@@ -34,7 +36,9 @@ class Partitions:
     def newest(self, cell: Cell) -> tuple[PartitionRecord, ...]:
         """The newest record of each partition, by partition, whatever its state."""
         columns = partitions.c
-        return self._newest(columns.pipeline == cell.pipeline, columns.interval == cell.interval, columns.stage == cell.stage)
+        return self._newest(
+            columns.pipeline == cell.pipeline, columns.interval == cell.interval, columns.stage == cell.stage
+        )
 
     def newest_of(self, pipeline: str, interval: str) -> Mapping[str, tuple[PartitionRecord, ...]]:
         """`newest` of every stage that has records, by stage id, all as of the same moment."""
@@ -63,11 +67,15 @@ class Partitions:
     def of_run(self, run_id: str) -> tuple[PartitionRecord, ...]:
         """Everything the run recorded, oldest first."""
         with self._database.reading() as connection:
-            rows = connection.execute(select(partitions).where(partitions.c.run_id == run_id).order_by(partitions.c.id)).mappings()
+            rows = connection.execute(
+                select(partitions).where(partitions.c.run_id == run_id).order_by(partitions.c.id)
+            ).mappings()
             return tuple(partition_from(row) for row in rows)
 
     def seconds_each(self, stage: str, run_ids: Sequence[str]) -> float | None:
-        """The average time of a partition of a stage, by its id, in the first of these runs that timed one; None without any."""
+        """The average time of a partition of a stage, by its id, in the first of these runs that timed one;
+        None without any.
+        """
         columns = partitions.c
         with self._database.reading() as connection:
             for run_id in run_ids:
@@ -78,9 +86,14 @@ class Partitions:
         return None
 
     def _newest(self, *cells: ColumnElement[bool]) -> tuple[PartitionRecord, ...]:
-        # The inner query is answered by the index alone, so that what older attempts left (files, reasons) is never read.
+        # The inner query is answered by the index alone, so that what older attempts left (files, reasons) is never
+        # read.
         columns = partitions.c
         newest = select(func.max(columns.id)).where(*cells).group_by(columns.interval, columns.stage, columns.partition)
-        query = select(partitions).where(columns.id.in_(newest)).order_by(columns.interval, columns.stage, columns.partition)
+        query = (
+            select(partitions)
+            .where(columns.id.in_(newest))
+            .order_by(columns.interval, columns.stage, columns.partition)
+        )
         with self._database.reading() as connection:
             return tuple(partition_from(row) for row in connection.execute(query).mappings())

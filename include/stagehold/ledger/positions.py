@@ -33,7 +33,8 @@ class Positions:
             return _taken(connection, *_of_cell(cell)).get(cell.interval)
 
     def take(self, cell: Cell, run_id: str, choose: Choose) -> Position:
-        """What the cell's interval took last; if it has taken nothing, what ``choose`` picks knowing what all others took.
+        """What the cell's interval took last; if it has taken nothing, what ``choose`` picks knowing what all others
+        took.
 
         Nobody else takes anything between that knowledge and the record, so ``choose`` must be quick and ask nobody.
         """
@@ -46,7 +47,9 @@ class Positions:
         self.take(cell, run_id, lambda _: position)
 
     def take_for_run(self, cell: Cell, run_id: str, position: Position) -> Position:
-        """What the cell's interval took last, if the run has taken something of it already; else ``position``, from now on."""
+        """What the cell's interval took last, if the run has taken something of it already;
+        else ``position``, from now on.
+        """
         with self._taking() as connection:
             mine = select(positions.c.id).where(*_of_cell(cell), positions.c.run_id == run_id).limit(1)
             if connection.scalar(mine) is None:
@@ -60,7 +63,9 @@ class Positions:
             return position if same else _record(connection, cell, run_id, position)
 
     def take_again(self, cell: Cell, run_id: str, choose: Choose) -> Position:
-        """What ``choose`` picks knowing what all other intervals took, in place of what the cell's interval took before."""
+        """What ``choose`` picks knowing what all other intervals took,
+        in place of what the cell's interval took before.
+        """
         with self._taking() as connection:
             known = _taken(connection, *_of_stage(cell.pipeline, cell.stage))
             before = known.get(cell.interval)

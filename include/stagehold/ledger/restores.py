@@ -22,7 +22,9 @@ class Restores:
         self._database = database
 
     def ask(self, restore: Restore) -> Restore:
-        """Keep the request and give it as it stands: of a known identity the one that there is, in the life that is given, if any."""
+        """Keep the request and give it as it stands:
+        of a known identity the one that there is, in the life that is given, if any.
+        """
         new = self._database.insert(restores).values(restore_row(restore))
         living = {"life": func.coalesce(new.excluded.life, restores.c.life)}
         asking = new.on_conflict_do_update(index_elements=["run_id", "identity"], set_=living).returning(restores)
@@ -45,17 +47,25 @@ class Restores:
 
         A commit that its attempt could not record counts from the moment that another attempt adopts it.
         """
-        under = select(attempts.c.attempt_id).where(attempts.c.run_id == restore.run_id, attempts.c.restore == restore.identity)
+        under = select(attempts.c.attempt_id).where(
+            attempts.c.run_id == restore.run_id, attempts.c.restore == restore.identity
+        )
         own = (partitions.c.run_id == restore.run_id, partitions.c.attempt_id.in_(under))
         found: dict[str, set[int]] = defaultdict(set)
         with self._database.reading() as connection:
-            for stage, partition in connection.execute(select(partitions.c.stage, partitions.c.partition).where(*own).distinct()):
+            for stage, partition in connection.execute(
+                select(partitions.c.stage, partitions.c.partition).where(*own).distinct()
+            ):
                 found[stage].add(partition)
         return {stage: frozenset(numbers) for stage, numbers in found.items()}
 
     def fulfil(self, restore: Restore) -> bool:
         """Note that all that was asked for is computed. False when that was noted before: the first time stays."""
-        same = (restores.c.run_id == restore.run_id, restores.c.identity == restore.identity, restores.c.fulfilled_at.is_(None))
+        same = (
+            restores.c.run_id == restore.run_id,
+            restores.c.identity == restore.identity,
+            restores.c.fulfilled_at.is_(None),
+        )
         with self._database.writing() as connection:
             return connection.execute(update(restores).where(*same).values(fulfilled_at=DatabaseTime())).rowcount == 1
 

@@ -6,7 +6,21 @@ from typing import Any
 
 from sqlalchemy import RowMapping
 
-from stagehold.model.records import Acceptance, Attempt, Cell, Event, GateResult, Lease, PartitionCount, PartitionRecord, Restore, Run
+from stagehold.model.records import (
+    Acceptance,
+    Attempt,
+    AttemptState,
+    Cell,
+    Event,
+    GateResult,
+    Lease,
+    PartitionCount,
+    PartitionRecord,
+    Restore,
+    Run,
+    RunState,
+)
+from stagehold.model.states import AttemptEvent, RunEvent, Transition
 
 _CELL = ("pipeline", "stage", "interval")
 
@@ -25,6 +39,19 @@ def attempt_row(attempt: Attempt) -> dict[str, Any]:
 
 def attempt_from(row: RowMapping) -> Attempt:
     return Attempt(**row)
+
+
+def transition_from(row: RowMapping) -> Transition:
+    """The words of a run and of an attempt are two languages; the row's attempt tells which one it speaks."""
+    state, event = (RunState, RunEvent) if row["attempt_id"] is None else (AttemptState, AttemptEvent)
+    return Transition(
+        run_id=row["run_id"],
+        attempt_id=row["attempt_id"],
+        before=row["before"] and state(row["before"]),
+        after=state(row["after"]),
+        event=row["event"] and event(row["event"]),
+        recorded_at=row["recorded_at"],
+    )
 
 
 def lease_from(row: RowMapping) -> Lease:
@@ -59,7 +86,9 @@ def gate_result_row(result: GateResult) -> dict[str, Any]:
 
 
 def gate_result_from(row: RowMapping) -> GateResult:
-    return GateResult(cell=_cell_from(row), **{name: value for name, value in row.items() if name not in (*_CELL, "id")})
+    return GateResult(
+        cell=_cell_from(row), **{name: value for name, value in row.items() if name not in (*_CELL, "id")}
+    )
 
 
 def acceptance_row(word: Acceptance) -> dict[str, Any]:

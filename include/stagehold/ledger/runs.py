@@ -1,67 +1,97 @@
-"""Runs: started or resumed, ended, found again."""
+"""Runs: asked for, started, moved through their states, found again."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sqlalchemy import Connection, Select, select, update
 
 from stagehold.errors import RunIdTaken, UnknownName
 from stagehold.ledger.columns import DatabaseTime
-from stagehold.ledger.endings import may_end_as
 from stagehold.ledger.engine import Database
 from stagehold.ledger.rows import run_from, run_row
 from stagehold.ledger.schema import runs
+from stagehold.ledger.transitions import note_beginning, note_moves
 from stagehold.model.records import Run, RunState
-from stagehold.model.states import RUN
+from stagehold.model.states import RUN, RunEvent, moves, recorded_run_after
 
 
 class Runs:
-    """The `runs` table."""
+    """The `runs` table. Every state is compared and set through the machine of runs, and noted in `transitions`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def start(self, run: Run) -> Run:
-        """Record ``run``, or put the run of that id back to RUNNING; every task of a run may call it. The first start's facts stay.
-
-        Resuming is a new life of the run, so it may leave a terminal state, which no transition of the machine does: in Flink
-        it would be a new job. The same id is kept because Airflow keeps it, and because the attempts tell the lives apart.
-        Run ids are unique in the whole ledger: another pipeline's or interval's run with this id raises RunIdTaken.
-        For a run that is RUNNING already, which most tasks of a run find, nothing is written.
+    def create(self, run: Run) -> Run:
+        """Record ``run`` as CREATED. One of that id is left alone, and the first facts stay. Run ids are unique in the
+        whole ledger: another pipeline's or interval's run with this id raises RunIdTaken.
         """
-        return self._running(run) or self._start(run)
-
-    def _running(self, run: Run) -> Run | None:
-        same = (runs.c.run_id == run.run_id, runs.c.pipeline == run.pipeline, runs.c.interval == run.interval)
-        with self._database.reading() as connection:
-            return next(iter(_fetch(connection, select(runs).where(*same, runs.c.state == RunState.RUNNING))), None)
-
-    def _start(self, run: Run) -> Run:
-        new = self._database.insert(runs).values(run_row(run))
-        same_run = (runs.c.pipeline == new.excluded.pipeline) & (runs.c.interval == new.excluded.interval)
-        again = new.on_conflict_do_update(index_elements=["run_id"], set_={"state": RunState.RUNNING, "ended_at": None}, where=same_run)
         with self._database.writing() as connection:
-            row = connection.execute(again.returning(runs)).mappings().one_or_none()
-            if row is None:
-                taken = _get(connection, run.run_id)
-                raise RunIdTaken(run.run_id, f"{taken.pipeline} {taken.interval}", f"{run.pipeline} {run.interval}")
-        return run_from(row)
+            return self._create(connection, run)
 
-    def await_restart(self, run_id: str) -> None:
-        """Note that the run waits for the restart of what failed; a run that has ended, or waits already, is left alone."""
-        waiting = update(runs).where(runs.c.run_id == run_id, runs.c.state == RunState.RUNNING).values(state=RunState.RESTARTING)
+    def start(self, run: Run) -> Run:
+        """Create the run if need be, and start it unless it goes on already; every task of a run may call it."""
         with self._database.writing() as connection:
-            connection.execute(waiting)
+            created = self._create(connection, run)
+            if RUN.is_terminal(created.state):
+                created = self._begin_life(connection, created)
+            self._move(connection, created, (RunEvent.START,))
+            return _get(connection, run.run_id)
 
-    def finish(self, run_id: str, state: RunState) -> bool:
-        """End the run. False when its state does not allow that, as when it has ended: the first end stays until the next start."""
-        ending = update(runs).where(runs.c.run_id == run_id, runs.c.state.in_(may_end_as(RUN, state)))
+    def begin_life(self, run_id: str) -> None:
+        """Bring a run that has ended, or is about to, back to CREATED; a run that goes on is left alone.
+
+        That leaves a terminal state, which no transition of the machine does: in Flink it would be a new job. The same
+        id is kept because Airflow keeps it.
+        """
         with self._database.writing() as connection:
-            if connection.execute(ending.values(state=state, ended_at=DatabaseTime())).rowcount:
-                return True
-            _get(connection, run_id)
-        return False
+            run = _get(connection, run_id, locked=True)
+            if run.state in (RunState.FAILING, RunState.CANCELLING):
+                self._move(connection, run, (RunEvent.ALL_ENDED,))
+                run = _get(connection, run_id)
+            if RUN.is_terminal(run.state):
+                self._begin_life(connection, run)
+
+    def apply(self, run_id: str, *events: RunEvent) -> bool:
+        """Let the events happen to the run, one after the other. False when they change nothing, as those do that come
+        too late.
+
+        :raises IllegalTransition: an event that no process of ours can know of.
+        """
+        with self._database.writing() as connection:
+            return self._move(connection, _get(connection, run_id, locked=True), events)
+
+    def lock(self, run_id: str) -> Run:
+        """The run, which nobody else changes before the end of the caller's `together`."""
+        with self._database.writing() as connection:
+            return _get(connection, run_id, locked=True)
+
+    def _create(self, connection: Connection, run: Run) -> Run:
+        new = self._database.insert(runs).values(run_row(replace(run, state=RunState.CREATED)))
+        if connection.execute(new.on_conflict_do_nothing()).rowcount:
+            note_beginning(connection, run.run_id, None, RunState.CREATED)
+            return replace(run, state=RunState.CREATED)
+        known = _get(connection, run.run_id, locked=True)
+        if (known.pipeline, known.interval) != (run.pipeline, run.interval):
+            raise RunIdTaken(run.run_id, f"{known.pipeline} {known.interval}", f"{run.pipeline} {run.interval}")
+        return known
+
+    def _begin_life(self, connection: Connection, run: Run) -> Run:
+        again = update(runs).where(runs.c.run_id == run.run_id, runs.c.state == run.state)
+        connection.execute(again.values(state=RunState.CREATED, ended_at=None))
+        note_beginning(connection, run.run_id, None, RunState.CREATED)
+        return replace(run, state=RunState.CREATED, ended_at=None)
+
+    def _move(self, connection: Connection, run: Run, events: Sequence[RunEvent]) -> bool:
+        made = moves(run.state, events, recorded_run_after)
+        if made:
+            after = made[-1].after
+            ended = {"ended_at": DatabaseTime()} if RUN.is_terminal(after) else {}
+            swap = update(runs).where(runs.c.run_id == run.run_id, runs.c.state == run.state)
+            connection.execute(swap.values(state=after, **ended))
+            note_moves(connection, run.run_id, None, made)
+        return bool(made)
 
     def get(self, run_id: str) -> Run:
         with self._database.reading() as connection:
@@ -90,8 +120,10 @@ def _fetch(connection: Connection, query: Select[tuple[object, ...]]) -> tuple[R
     return tuple(run_from(row) for row in connection.execute(query).mappings())
 
 
-def _get(connection: Connection, run_id: str) -> Run:
-    row = connection.execute(select(runs).where(runs.c.run_id == run_id)).mappings().one_or_none()
+def _get(connection: Connection, run_id: str, *, locked: bool = False) -> Run:
+    """Without the lock of its row, which SQLite neither has nor needs, others may change the run on PostgreSQL."""
+    query = select(runs).where(runs.c.run_id == run_id)
+    row = connection.execute(query.with_for_update() if locked else query).mappings().one_or_none()
     if row is None:
         raise UnknownName("run", run_id, _some_ids(connection))
     return run_from(row)

@@ -1,6 +1,7 @@
 """The ledger's tables. A change here needs a new file in `migrations/versions` and a new `SCHEMA_VERSION`.
 
-Every comment says scope (what a row is about), lifetime (when it is written and whether it changes) and what NULL means.
+Every comment says scope (what a row is about), lifetime (when it is written and whether it changes) and what NULL
+means.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from sqlalchemy import JSON, BigInteger, Boolean, Column, Float, Index, Integer,
 from stagehold.ledger.columns import DataFiles, FreeText, UtcTime, words
 from stagehold.model.records import AttemptState, FailureClass, PartitionState, RunState
 
-SCHEMA_VERSION = "0004"
+SCHEMA_VERSION = "0005"
 VERSION_TABLE = "ledger_version"
 
 metadata = MetaData(
@@ -33,8 +34,8 @@ runs = Table(
     Index(None, "pipeline", "interval", "started_at"),
     Index(None, "started_at"),
     comment=(
-        "Scope: one pipeline for one interval. Lifetime: written when the run first starts; state and ended_at are compared and set, "
-        "all else stays. NULL: ended_at, the run has not ended."
+        "Scope: one pipeline for one interval. Lifetime: written when the run is first asked for; state and ended_at "
+        "are compared and set, all else stays. NULL: ended_at, the run has not ended."
     ),
 )
 
@@ -58,9 +59,31 @@ attempts = Table(
     Index(None, "run_id"),
     Index(None, "pipeline", "interval", "region", "epoch"),
     comment=(
-        "Scope: one try of a region, or of one share of its partitions, in a run. Lifetime: written when the try begins, compared and set "
-        "once when it ends. Epoch 0: it ended before it had a lease. NULL: ended_at, it works or died without a word; failure, "
-        "failure_class, failure_rule, it did not fail; share, all partitions; restore, it works for no restore."
+        "Scope: one try of a region, or of one share of its partitions, in a run. Lifetime: written when the try is "
+        "made; epoch and started_at are set once more when it has its lease, state is compared and set, all else is "
+        "set when it ends. Epoch 0: it has no lease yet, or ended before it had one. NULL: ended_at, it waits, works "
+        "or died without a word; failure, failure_class, failure_rule, it did not fail; share, all partitions; "
+        "restore, it works for no restore."
+    ),
+)
+
+transitions = Table(
+    "transitions",
+    metadata,
+    Column("id", _ROW_NUMBER, primary_key=True),
+    Column("run_id", String(250), nullable=False),
+    Column("attempt_id", String(500)),
+    Column("before", String(32)),
+    Column("after", String(32), nullable=False),
+    Column("event", String(32)),
+    Column("recorded_at", UtcTime, nullable=False),
+    Index(None, "run_id", "id"),
+    sqlite_autoincrement=True,
+    comment=(
+        "Scope: one change of the state of a run, or of one of its attempts. Lifetime: appended with the change, in "
+        "one transaction, never rewritten; what changed before schema 0005 is missing. NULL: attempt_id, it is the "
+        "run's own; before, event, a life begins here: of a run that is asked for, the first time or again after it "
+        "had ended, or of an attempt."
     ),
 )
 
@@ -72,8 +95,9 @@ leases = Table(
     Column("epoch", BigInteger, nullable=False),
     Column("expires_at", UtcTime, nullable=False),
     comment=(
-        "Scope: the right to work on one region of one interval, or to resume one run. Lifetime: written at the first acquisition and "
-        "kept for ever, since the epoch must never repeat; a released lease has expired. No column is ever NULL."
+        "Scope: the right to work on one region of one interval, or to resume one run. Lifetime: written at the "
+        "first acquisition and kept for ever, since the epoch must never repeat; a released lease has expired. No "
+        "column is ever NULL."
     ),
 )
 
@@ -104,9 +128,10 @@ partitions = Table(
     Index(None, "run_id"),
     sqlite_autoincrement=True,
     comment=(
-        "Scope: one partition of one stage for one interval, as one attempt left it. Lifetime: appended, never rewritten; "
-        "the row with the highest id counts. NULL: version, nothing was published (the gate blocked it); "
-        "reason, there is nothing to explain; seconds, its share of its wave's time was not measured (an adopted commit)."
+        "Scope: one partition of one stage for one interval, as one attempt left it. Lifetime: appended, never "
+        "rewritten; the row with the highest id counts. NULL: version, nothing was published (the gate blocked it); "
+        "reason, there is nothing to explain; seconds, its share of its wave's time was not measured (an adopted "
+        "commit)."
     ),
 )
 
@@ -144,8 +169,8 @@ events = Table(
     Index(None, "run_id", "id"),
     sqlite_autoincrement=True,
     comment=(
-        "Scope: one line of a run's history, for people; nothing is decided from it. Lifetime: appended, never rewritten. "
-        "No column is ever NULL."
+        "Scope: one line of a run's history, for people; nothing is decided from it. Lifetime: appended, never "
+        "rewritten. No column is ever NULL."
     ),
 )
 
@@ -163,9 +188,9 @@ positions = Table(
     Index(None, "run_id"),
     sqlite_autoincrement=True,
     comment=(
-        "Scope: what one interval reads of a source, as a run of it found it. Lifetime: appended, never rewritten; of an interval the row "
-        "with the highest id counts. Of an incremental source an interval has one row, unless it was told to take its files anew; the row "
-        "that counts does so for all other intervals at once. "
+        "Scope: what one interval reads of a source, as a run of it found it. Lifetime: appended, never rewritten; "
+        "of an interval the row with the highest id counts. Of an incremental source an interval has one row, unless "
+        "it was told to take its files anew; the row that counts does so for all other intervals at once. "
         "No column is ever NULL."
     ),
 )
@@ -180,8 +205,8 @@ partition_counts = Table(
     Column("bytes", BigInteger, nullable=False),
     Column("recorded_at", UtcTime, nullable=False),
     comment=(
-        "Scope: into how many partitions a stage with `partitions: auto` is cut for one interval, and the bytes that decided it. "
-        "Lifetime: written once, before the first partition, and kept. No column is ever NULL."
+        "Scope: into how many partitions a stage with `partitions: auto` is cut for one interval, and the bytes that "
+        "decided it. Lifetime: written once, before the first partition, and kept. No column is ever NULL."
     ),
 )
 
@@ -200,8 +225,8 @@ acceptances = Table(
     Index(None, "pipeline", "stage", "id"),
     sqlite_autoincrement=True,
     comment=(
-        "Scope: somebody's word that data made by one version of a stage's code is as good as another version's. Lifetime: appended, "
-        "never rewritten. NULL: interval, it holds for every interval."
+        "Scope: somebody's word that data made by one version of a stage's code is as good as another version's. "
+        "Lifetime: appended, never rewritten. NULL: interval, it holds for every interval."
     ),
 )
 
@@ -215,8 +240,9 @@ restores = Table(
     Column("life", UtcTime),
     Column("fulfilled_at", UtcTime),
     comment=(
-        "Scope: one request that a run computes a stage, by its name, and all that read it anew; a backfill may ask a run that was asked "
-        "before. Lifetime: written when it is asked; life is set when Airflow starts the run for it again, fulfilled_at once. "
-        "NULL: life, a command asks, not Airflow; fulfilled_at, something that was asked for is not computed yet."
+        "Scope: one request that a run computes a stage, by its name, and all that read it anew; a backfill may ask "
+        "a run that was asked before. Lifetime: written when it is asked; life is set when Airflow starts the run "
+        "for it again, fulfilled_at once. NULL: life, a command asks, not Airflow; fulfilled_at, something that was "
+        "asked for is not computed yet."
     ),
 )

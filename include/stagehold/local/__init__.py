@@ -1,1 +1,1 @@
-
+"""How does everything run on one machine?"""

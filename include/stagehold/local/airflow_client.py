@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,6 +14,7 @@ import httpx
 from stagehold.errors import AirflowRefused, NotInTime
 from stagehold.local.airflow_settings import USER, admin_password, airflow_url
 from stagehold.settings import Settings
+from stagehold.spark.processes import wait_until
 
 ENDED = ("success", "failed")
 POLL_SECONDS = 0.25
@@ -58,7 +58,9 @@ class AirflowClient:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._http.close()
 
     def await_dag(self, dag_id: str, seconds: float = 60) -> None:
@@ -66,7 +68,9 @@ class AirflowClient:
         _wait(f"DAG {dag_id} to be parsed", seconds, lambda: self._http.get(_dag(dag_id)).status_code == httpx.codes.OK)
         self._send("PATCH", _dag(dag_id), {"is_paused": False})
 
-    def trigger(self, dag_id: str, *, conf: Mapping[str, Any] | None = None, logical_date: datetime | None = None) -> DagRun:
+    def trigger(
+        self, dag_id: str, *, conf: Mapping[str, Any] | None = None, logical_date: datetime | None = None
+    ) -> DagRun:
         body = {"conf": dict(conf or {}), "logical_date": logical_date.isoformat() if logical_date else None}
         return _run(self._send("POST", f"{_dag(dag_id)}/dagRuns", body))
 
@@ -89,8 +93,10 @@ class AirflowClient:
         content = self._send("GET", f"{path}?full_content=true")["content"]
         return "\n".join(str(line.get("event", line)) if isinstance(line, dict) else str(line) for line in content)
 
-    def clear(self, run: DagRun, task_ids: Sequence[str] = (), *, downstream: bool = True, only_failed: bool = False) -> tuple[str, ...]:
-        """Have tasks of the run run again, all of them when none are named; gives the ids of those that were cleared."""
+    def clear(
+        self, run: DagRun, task_ids: Sequence[str] = (), *, downstream: bool = True, only_failed: bool = False
+    ) -> tuple[str, ...]:
+        """Have tasks of the run, or all, run again; gives the ids of those that were cleared."""
         body: dict[str, Any] = {
             "dag_run_id": run.run_id,
             "dry_run": False,
@@ -124,11 +130,8 @@ class AirflowClient:
 
 
 def _wait(what: str, seconds: float, condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            raise NotInTime(what, seconds)
-        time.sleep(POLL_SECONDS)
+    if not wait_until(condition, seconds, POLL_SECONDS):
+        raise NotInTime(what, seconds)
 
 
 def _dag(dag_id: str) -> str:

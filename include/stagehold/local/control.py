@@ -16,11 +16,11 @@ from stagehold.local.guard import end_leftovers
 from stagehold.local.ports import require_free
 from stagehold.local.state import ServicePhase, SupervisorState, read_state, remove_state
 from stagehold.local.supervisor import SPARK_ONLY
-from stagehold.run.environment import python_environment
-from stagehold.run.processes import wait_until
-from stagehold.run.server import running_server, stop_if_unused, stop_server
-from stagehold.run.server_users import server_users
 from stagehold.settings import Settings
+from stagehold.spark.environment import python_environment
+from stagehold.spark.processes import wait_until
+from stagehold.spark.server.server import running_server, stop_if_unused, stop_server
+from stagehold.spark.server.users import server_users
 
 READY_SECONDS = 240.0
 STOP_SECONDS = 30.0

@@ -31,7 +31,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class DemoReport:
-    """What happened, in counts of partitions and seconds; ``full_seconds`` is a measured run of another, fresh interval."""
+    """Counts of partitions, and seconds; ``full_seconds`` is a measured run of another, fresh interval."""
 
     run_id: str
     failed_stage: str
@@ -127,21 +127,23 @@ class _Demo:
 
 def _progress(ledger: Ledger, interval: str) -> str:
     found = ledger.partitions.newest_of(PIPELINE, interval)
-    return ", ".join(f"{stage} {sum(one.state is PartitionState.CONSUMABLE for one in records)}" for stage, records in found.items())
+    return ", ".join(
+        f"{stage} {sum(one.state is PartitionState.CONSUMABLE for one in records)}" for stage, records in found.items()
+    )
 
 
-def published_top_orders(settings: Settings, interval: str) -> list[TopOrder]:
-    """The published rows of an interval, read from the Delta table by a reader that is not Spark, in the answer's order."""
+def published_top_orders(settings: Settings, interval: str, pipeline: str = PIPELINE) -> list[TopOrder]:
+    """The published rows of an interval in the answer's order, read by a reader that is not Spark."""
     from deltalake import DeltaTable
 
-    record = _published(settings, interval)
+    record = _published(settings, interval, pipeline)
     table = DeltaTable(record.table, version=record.version).to_pyarrow_table(filters=[("_interval", "=", interval)])
     rows = table.select(["l_orderkey", "revenue", "o_orderdate", "o_shippriority"]).to_pylist()
     ordered = sorted(rows, key=lambda row: (-row["revenue"], row["o_orderdate"], row["l_orderkey"]))
     return [(row["l_orderkey"], row["revenue"], row["o_orderdate"], row["o_shippriority"]) for row in ordered]
 
 
-def _published(settings: Settings, interval: str) -> PartitionRecord:
+def _published(settings: Settings, interval: str, pipeline: str) -> PartitionRecord:
     with Ledger.open(settings.ledger_url) as ledger:
-        (record,) = ledger.partitions.newest_of(PIPELINE, interval)[RESULT]
+        (record,) = ledger.partitions.newest_of(pipeline, interval)[RESULT]
     return record

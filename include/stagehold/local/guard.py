@@ -1,7 +1,7 @@
 """Outlives the supervisor to end what it leaves behind: `python -m stagehold.local.guard`, started by the supervisor.
 
-Its standard input is a pipe that only the supervisor holds, so it reads to the end exactly when the supervisor has ended,
-whatever ended it.
+Its standard input is a pipe that only the supervisor holds, so it reads to the end exactly when the supervisor has
+ended, whatever ended it.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import sys
 
 from stagehold.local.state import read_state
-from stagehold.run.processes import kill_session
 from stagehold.settings import Settings, load_settings
+from stagehold.spark.processes import kill_session
 
 
 def end_leftovers(settings: Settings) -> None:

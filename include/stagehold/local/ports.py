@@ -14,7 +14,8 @@ LOOPBACK = "127.0.0.1"
 def require_free(port: int, *, service: str, setting: str) -> None:
     """Refuse a port that something listens on, naming ``setting`` and a free port to use instead.
 
-    Does not reserve the port: another program can still take it before the service does, and the service's own log says so then.
+    Does not reserve the port: another program can still take it before the service does, and the service's own log says
+    so then.
 
     :param service: who wants the port, in the words of the error text.
     :param setting: the environment variable that chooses another port.

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 class RestartPolicy:
     """The n-th crash within ``window`` seconds waits for the n-th delay; one more than there are delays is the last.
 
-    A service that was never ready gets ``first_tries`` starts only: what keeps it from starting will not go away by itself.
+    A service that was never ready gets ``first_tries`` starts only: what keeps it from starting will not go away by
+    itself.
     """
 
     delays: tuple[float, ...] = (0.0, 1.0, 2.0, 5.0, 10.0, 15.0)

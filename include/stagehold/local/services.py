@@ -8,16 +8,17 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
 import httpx
 
 from stagehold.local.airflow_settings import airflow_home, airflow_url, service_environment
-from stagehold.run.processes import start_process
-from stagehold.run.server import LaunchedServer, launch_server
-from stagehold.run.server_files import ADDRESS, server_log
 from stagehold.settings import Settings
+from stagehold.spark.processes import start_process
+from stagehold.spark.server.files import ADDRESS, server_log
+from stagehold.spark.server.server import LaunchedServer, launch_server
 
 PROBE_SECONDS = 2.0
 
@@ -81,7 +82,7 @@ class AirflowService:
         return self.settings.home_path / "logs" / f"{self.name}.log"
 
     def start(self) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "airflow", *self.arguments]
+        command = [sys.executable, "-m", "stagehold.local.airflow_process", *self.arguments]
         folder = airflow_home(self.settings)
         return start_process(command, environment=service_environment(self.settings), folder=folder, log=self.log)
 
@@ -111,6 +112,13 @@ def local_services(settings: Settings, *, spark_only: bool = False) -> tuple[Ser
 def airflow_health(settings: Settings) -> Mapping[str, Any]:
     """What Airflow says about its own parts; empty while its api-server does not answer."""
     try:
-        return dict(httpx.get(f"{airflow_url(settings)}/api/v2/monitor/health", timeout=PROBE_SECONDS).raise_for_status().json())
+        answer = _http().get(f"{airflow_url(settings)}/api/v2/monitor/health").raise_for_status()
+        return dict(answer.json())
     except (httpx.HTTPError, ValueError):
         return {}
+
+
+@cache
+def _http() -> httpx.Client:
+    """Making one reads the machine's certificates, which is most of the work of asking."""
+    return httpx.Client(timeout=PROBE_SECONDS)

@@ -8,9 +8,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from stagehold.run.private_files import write_private
-from stagehold.run.processes import ProcessIdentity
 from stagehold.settings import Settings
+from stagehold.spark.private_files import write_private
+from stagehold.spark.processes import ProcessIdentity
 
 
 class ServicePhase(StrEnum):
@@ -38,7 +38,7 @@ class ServiceState:
 
 
 @dataclass(frozen=True)
-class Failure:
+class ServiceFailure:
     """Why a supervisor ended by itself: the facts of a ServicesFailed."""
 
     service: str
@@ -52,7 +52,7 @@ class SupervisorState:
 
     pid: int
     started: int
-    failure: Failure | None
+    failure: ServiceFailure | None
     services: tuple[ServiceState, ...]
 
     @property
@@ -72,7 +72,9 @@ def read_state(settings: Settings) -> SupervisorState | None:
     """What was written last, be the supervisor alive or not; None when nothing usable was."""
     try:
         stored = json.loads(state_file(settings).read_text())
-        services = tuple(ServiceState(**{**service, "phase": ServicePhase(service["phase"])}) for service in stored.pop("services"))
+        services = tuple(
+            ServiceState(**{**service, "phase": ServicePhase(service["phase"])}) for service in stored.pop("services")
+        )
         failure = stored.pop("failure")
         return SupervisorState(**stored, services=services, failure=_failure(failure) if failure else None)
     except (FileNotFoundError, ValueError, TypeError, KeyError):
@@ -87,5 +89,5 @@ def remove_state(settings: Settings) -> None:
     state_file(settings).unlink(missing_ok=True)
 
 
-def _failure(stored: dict[str, Any]) -> Failure:
-    return Failure(stored["service"], stored["what"], tuple(stored["log_lines"]))
+def _failure(stored: dict[str, Any]) -> ServiceFailure:
+    return ServiceFailure(stored["service"], stored["what"], tuple(stored["log_lines"]))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import fcntl
 import logging
-import os
 import signal
 import subprocess
 import sys
@@ -23,10 +22,10 @@ from stagehold.errors import AlreadyUp, ServicesFailed
 from stagehold.local.airflow_database import prepare_database
 from stagehold.local.restart_policy import RestartPolicy
 from stagehold.local.services import AirflowService, Service, local_services
-from stagehold.local.state import Failure, ServicePhase, ServiceState, SupervisorState, write_state
-from stagehold.run.environment import python_environment
-from stagehold.run.processes import ProcessIdentity, identify, kill_session, signal_group, wait_until
+from stagehold.local.state import ServiceFailure, ServicePhase, ServiceState, SupervisorState, write_state
 from stagehold.settings import Settings, load_settings
+from stagehold.spark.environment import python_environment
+from stagehold.spark.processes import ProcessIdentity, identify, kill_session, own_process, signal_group, wait_until
 
 STEP_SECONDS = 0.2
 STOP_SECONDS = 20.0
@@ -67,7 +66,9 @@ class Supervised:
             self._crashed(self.process.returncode)
         elif self.phase is ServicePhase.STARTING and self.service.ready(self.since):
             self.phase, self.was_ready = ServicePhase.RUNNING, True
-            log.info("service=%s ready after %.1f s", self.service.name, (datetime.now(UTC) - self.since).total_seconds())
+            log.info(
+                "service=%s ready after %.1f s", self.service.name, (datetime.now(UTC) - self.since).total_seconds()
+            )
 
     def state(self) -> ServiceState:
         return ServiceState(
@@ -86,13 +87,23 @@ class Supervised:
         self.crashes.append(now)
         self.phase, self.since = ServicePhase.WAITING, datetime.now(UTC)
         delay = self.policy.delay(self.crashes, now, was_ready=self.was_ready)
-        log.warning("service=%s ended with code %d; crashes=%d next start in %s s", self.service.name, code, len(self.crashes), delay)
+        log.warning(
+            "service=%s ended with code %d; crashes=%d next start in %s s",
+            self.service.name,
+            code,
+            len(self.crashes),
+            delay,
+        )
         if delay is None:
-            raise ServicesFailed(self.service.name, f"ended {len(self.crashes)} times, last with code {code}", self._last_lines())
+            raise ServicesFailed(
+                self.service.name, f"ended {len(self.crashes)} times, last with code {code}", self._last_lines()
+            )
         self.start_at = now + delay
 
     def _last_lines(self) -> list[str]:
-        return self.service.log.read_text(errors="replace").splitlines()[-LOG_LINES:] if self.service.log.exists() else []
+        return (
+            self.service.log.read_text(errors="replace").splitlines()[-LOG_LINES:] if self.service.log.exists() else []
+        )
 
 
 class Supervisor:
@@ -120,10 +131,10 @@ class Supervisor:
                     self._write()
                     time.sleep(STEP_SECONDS)
             except ServicesFailed as error:
-                failure = Failure(error.service, error.what, error.log_lines)
+                failure = ServiceFailure(error.service, error.what, error.log_lines)
                 raise
             except Exception as error:
-                failure = Failure("supervisor", f"ended: {error}", ())
+                failure = ServiceFailure("supervisor", f"ended: {error}", ())
                 raise
             finally:
                 self._end()
@@ -158,9 +169,11 @@ class Supervisor:
             kill_session(supervised.identity)
             supervised.phase = ServicePhase.ENDED
 
-    def _write(self, failure: Failure | None = None) -> None:
-        own = identify(os.getpid()) or ProcessIdentity(os.getpid(), 0)
-        state = SupervisorState(own.pid, own.started, failure, tuple(supervised.state() for supervised in self._supervised))
+    def _write(self, failure: ServiceFailure | None = None) -> None:
+        own = own_process()
+        state = SupervisorState(
+            own.pid, own.started, failure, tuple(supervised.state() for supervised in self._supervised)
+        )
         if state != self._written:
             write_state(self._settings, state)
             self._written = state
@@ -188,7 +201,9 @@ def _home_lock(settings: Settings) -> Iterator[None]:
 @contextmanager
 def _guard(settings: Settings) -> Iterator[None]:
     command = [sys.executable, "-m", "stagehold.local.guard"]
-    guard = subprocess.Popen(command, env=dict(python_environment(settings)), stdin=subprocess.PIPE, start_new_session=True)
+    guard = subprocess.Popen(
+        command, env=dict(python_environment(settings)), stdin=subprocess.PIPE, start_new_session=True
+    )
     try:
         yield
     finally:

@@ -1,1 +1,1 @@
-
+"""Which values does everybody share?"""

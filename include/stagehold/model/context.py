@@ -5,9 +5,9 @@ A stage function is called as ``function(ctx, **frames)`` and returns one frame:
 * The first parameter is called ``ctx``. A stage with a source has one more, ``source``; a stage with inputs has one
   per input, each called like the stage it comes from, in any order. The loader refuses a function with others.
 * Frames hold only what the partitions in ``ctx.partitions`` may see: one partition's rows for a source and for
-  ``forward`` inputs, the wave's key groups for ``keyed`` ones, everything for ``broadcast`` and ``gather``. A function that
-  makes its rows one by one and does not ask for ``ctx.partitions`` may be given many partitions' rows: it cannot tell. One that
-  does not keep the keys of ``keyed`` inputs apart, or asks, is called for one partition at a time.
+  ``forward`` inputs, the wave's key groups for ``keyed`` ones, everything for ``broadcast`` and ``gather``. A function
+  that makes its rows one by one and does not ask for ``ctx.partitions`` may be given many partitions' rows: it cannot
+  tell. One that does not keep the keys of ``keyed`` inputs apart, or asks, is called for one partition at a time.
 * The same frames, context and code must give the same rows, in any order: no clock, no unseeded random source, sums
   of decimals rather than of doubles, a total order wherever rows are ranked or cut off.
 * It builds the frame and leaves acting on it to the caller: no write, no cache that outlives the call.
@@ -49,7 +49,9 @@ class StageContext:
 
 
 def stage(function: Function) -> Function:
-    """Mark a function as a stage, which a pipeline's job has to be; it stays an ordinary function for tests and spark-submit."""
+    """Mark a function as a stage, which a pipeline's job has to be;
+    it stays an ordinary function for tests and spark-submit.
+    """
     function.__stagehold_stage__ = True  # type: ignore[attr-defined]
     return function
 

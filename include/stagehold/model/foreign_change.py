@@ -22,4 +22,7 @@ class ForeignChange:
         if self.version is None:
             return "removed by a commit that is no longer in the table's log"
         when = f" at {self.at:%Y-%m-%d %H:%M:%S} UTC" if self.at else ""
-        return f"removed by commit {self.version} ({self.operation or 'unnamed'}) of {self.who or 'somebody unnamed'}{when}"
+        return (
+            f"removed by commit {self.version} ({self.operation or 'unnamed'}) of "
+            f"{self.who or 'somebody unnamed'}{when}"
+        )

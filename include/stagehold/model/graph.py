@@ -1,6 +1,6 @@
 """Components and order of a directed graph whose nodes are numbered from 0.
 
-All three are iterative and linear in nodes plus edges (the order adds a logarithm), because a graph of partitions
+All of this is iterative and linear in nodes plus edges (the order adds a logarithm), because a graph of partitions
 is deeper than Python's recursion limit and larger than what may be walked twice.
 """
 
@@ -39,6 +39,23 @@ class UnionFind:
         for node in range(len(self._parent)):
             members.setdefault(self.find(node), []).append(node)
         return tuple(tuple(component) for component in members.values())
+
+
+def fused(glued: Iterable[Iterable[int]], locations: Sequence[str | None]) -> tuple[tuple[int, ...], ...]:
+    """Every node in one component: nodes ``glued`` together are in one, and so are nodes of one location.
+
+    This is what makes a region, of stages as of single partitions. ``locations`` has one for each node, None for none.
+    """
+    joined = UnionFind(len(locations))
+    for together in glued:
+        joined.join(together)
+    located: dict[str, list[int]] = {}
+    for node, location in enumerate(locations):
+        if location is not None:
+            located.setdefault(location, []).append(node)
+    for together in located.values():
+        joined.join(together)
+    return joined.components()
 
 
 def strong_components(successors: Successors) -> tuple[tuple[int, ...], ...]:

@@ -1,8 +1,10 @@
-"""One key for each interval, however it is written: `2026-11-20`, `2026-11-20T02:00:00Z` and the run that a schedule starts then.
+"""One key for each interval, however it is written: `2026-11-20`, `2026-11-20T02:00:00Z` and the run that a schedule
+starts then.
 
 A key is a date, a moment, or free text:
 
-* The schedule's only time on a day is the day: the key of `0 2 * * *` is `2026-11-20`, and stays so if the time of day moves.
+* The schedule's only time on a day is the day: the key of `0 2 * * *` is `2026-11-20`, and stays so if the time of day
+  moves.
 * Any other moment is written in UTC, `2026-11-20T14:05:00Z`: that of an hourly schedule, or of a run started by hand.
 * Without a schedule a day is its midnight.
 * What does not look like a date (`whole`, `us-east`) is taken as it is.
@@ -41,14 +43,17 @@ ALLOWED = (
 )
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
-_MOMENT = re.compile(r"(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?)\s?(Z|[+-]\d{2}:?\d{2})?", re.ASCII | re.IGNORECASE)
+_MOMENT = re.compile(
+    r"(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?)\s?(Z|[+-]\d{2}:?\d{2})?", re.ASCII | re.IGNORECASE
+)
 _LIKE_A_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([Tt ]\d.*)?", re.ASCII)
 
 
 def interval_key(text: str, schedule: str | None) -> str:
     """The key of the interval that ``text`` means in a pipeline of this schedule; a key is its own.
 
-    :raises InvalidInterval: it looks like a date and is none, it means several intervals of the schedule, or it cannot be kept.
+    :raises InvalidInterval: it looks like a date and is none, it means several intervals of the schedule, or it cannot
+    be kept.
     """
     given = text.strip()
     if not given or len(given) > LONGEST or not given.isprintable():
@@ -89,7 +94,9 @@ def _key_of_day(day: date, schedule: str | None) -> str:
     if len(times) < 2:
         return day.isoformat()
     shown = ", ".join(moment.isoformat().replace("+00:00", "Z") for moment in times[:SHOWN])
-    raise InvalidInterval(day.isoformat(), f"is {len(times)} intervals of the schedule {schedule}", f"one of {shown}, ...")
+    raise InvalidInterval(
+        day.isoformat(), f"is {len(times)} intervals of the schedule {schedule}", f"one of {shown}, ..."
+    )
 
 
 def _parsed(text: str) -> date | datetime:

@@ -46,7 +46,9 @@ NUMBERS = frozenset({KeyKind.WHOLE, KeyKind.DECIMAL, KeyKind.FLOAT, KeyKind.DOUB
 
 @dataclass(frozen=True)
 class KeyType:
-    """``text`` is Spark's name of the type, ``digits`` are before the point, ``parts`` are the types in a nested one."""
+    """``text`` is Spark's name of the type, ``digits`` are before the point,
+    ``parts`` are the types in a nested one.
+    """
 
     kind: KeyKind
     text: str

@@ -62,6 +62,15 @@ class FailureClass(StrEnum):
         return self is not FailureClass.NON_RECOVERABLE
 
 
+@dataclass(frozen=True)
+class Failure:
+    """Why an attempt did not finish; ``kind`` and ``rule`` are None for one that was cancelled."""
+
+    text: str
+    kind: FailureClass | None = None
+    rule: str | None = None
+
+
 @dataclass(frozen=True, order=True)
 class Cell:
     """One stage's output for one interval: the lineage that runs, retries and backfills of that interval share."""
@@ -73,7 +82,9 @@ class Cell:
 
 @dataclass(frozen=True)
 class Run:
-    """One pipeline for one interval. ``launcher`` says who started it: airflow or cli; ``params`` are what the user gave."""
+    """One pipeline for one interval. ``launcher`` says who started it: airflow or cli;
+    ``params`` are what the user gave.
+    """
 
     run_id: str
     pipeline: str
@@ -89,9 +100,10 @@ class Run:
 class Restore:
     """A request that a run computes ``stage`` and all that reads it anew, although they are consumable.
 
-    A run may be asked more than once: Airflow keeps the run when a backfill reprocesses its date. ``identity`` tells the requests
-    apart, and an attempt names the one that it works for, so that a retry or a resume goes on where the one before it stopped.
-    ``life`` is when Airflow last started the run for it, ``fulfilled_at`` when all of it was computed.
+    A run may be asked more than once: Airflow keeps the run when a backfill reprocesses its date. ``identity`` tells
+    the requests apart, and an attempt names the one that it works for, so that a retry or a resume goes on where the
+    one before it stopped. ``life`` is when Airflow last started the run for it, ``fulfilled_at`` when all of it was
+    computed.
     """
 
     run_id: str
@@ -112,7 +124,7 @@ class Lease:
     expires_at: datetime
 
 
-UNBEGUN = 0  # stands where the epoch does in a try that never had a lease; epochs begin with 1
+UNBEGUN = 0  # stands where the epoch does in a try that has not had a lease; epochs begin with 1
 
 
 @dataclass(frozen=True)
@@ -120,7 +132,7 @@ class Attempt:
     """One try of a region in a run. ``share`` names the partitions it is for when a region is split over several tasks.
 
     ``failure_rule`` names the rule that gave ``failure_class``, ``restore`` the request of its run that it works for.
-    A try that ended before it had a lease has no epoch: its is 0.
+    A try that has no lease yet, or ended before it had one, has no epoch: its is 0.
     """
 
     attempt_id: str
@@ -168,8 +180,9 @@ class PartitionRecord:
     """One partition as one attempt left it. Records are appended; the newest of a partition counts.
 
     ``version`` is the Delta version that published it, None when the gate blocked it. ``fingerprint`` is a hash of the
-    content that does not depend on row order. ``seconds`` is the partition's share of its wave's time. ``unexplained`` says that it
-    came out different from the one before though its key is the same, or that it was made from such data: its readers run again.
+    content that does not depend on row order. ``seconds`` is the partition's share of its wave's time. ``unexplained``
+    says that it came out different from the one before though its key is the same, or that it was made from such data:
+    its readers run again.
     """
 
     cell: Cell
@@ -238,7 +251,9 @@ class Acceptance:
 
 @dataclass(frozen=True)
 class Event:
-    """One line of a run's history, for people; nothing is decided from it. Of a `TRACE` the subject is the attempt's id."""
+    """One line of a run's history, for people; nothing is decided from it.
+    Of a `TRACE` the subject is the attempt's id.
+    """
 
     run_id: str
     kind: str

@@ -1,20 +1,41 @@
-"""How far a source was read: what one interval has taken of it."""
+"""How far a source was read: the files or versions that one interval has taken of it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from stagehold.model.folder_column import FolderColumn
-from stagehold.model.source_file import SourceFile
+
+@dataclass(frozen=True, order=True)
+class SourceFile:
+    """A file that a source stage reads. ``version`` tells two contents of one path apart.
+
+    ``partition`` are the values of columns that the file itself does not hold.
+    """
+
+    path: str
+    bytes: int
+    version: str
+    partition: tuple[tuple[str, str | None], ...] = ()
+
+
+@dataclass(frozen=True)
+class FolderColumn:
+    """A column that folders give the rows of their files: ``day`` of folders like ``day=2026-01-01``.
+
+    ``type`` is as Spark spells it.
+    """
+
+    name: str
+    type: str
 
 
 @dataclass(frozen=True)
 class FilesRead:
     """Files that one interval reads, as they were when it took them; none if there was nothing new.
 
-    ``columns`` come from the names of folders. Their types fit all files that the source had then, so they are kept: what comes
-    later, and only a part of the files, could have others.
+    ``columns`` come from the names of folders. Their types fit all files that the source had then, so they are kept:
+    what comes later, and only a part of the files, could have others.
     """
 
     files: tuple[SourceFile, ...]
@@ -26,7 +47,9 @@ class FilesRead:
 
 @dataclass(frozen=True)
 class VersionsRead:
-    """What a Delta table's commits after ``after`` added, up to ``version``; with None, all that the table held then."""
+    """What a Delta table's commits after ``after`` added, up to ``version``;
+    with None, all that the table held then.
+    """
 
     after: int | None
     version: int
@@ -34,7 +57,11 @@ class VersionsRead:
     def __str__(self) -> str:
         if self.after is None:
             return f"the table at version {self.version}"
-        return f"what versions {self.after + 1} to {self.version} added" if self.version > self.after else "nothing, as no version is new"
+        return (
+            f"what versions {self.after + 1} to {self.version} added"
+            if self.version > self.after
+            else "nothing, as no version is new"
+        )
 
 
 Position = FilesRead | VersionsRead

@@ -1,13 +1,15 @@
 """The life of a run and of an attempt: which transitions exist, and what every event does in every state.
 
-Both machines are data. A change is a compare-and-set: who expected another state has lost a race, which is normal and
-changes nothing. Only a transition that no table has is an error.
+Both machines are data. Who stores a state compares and sets it in one step of the store: what an event makes of it is
+read from the state at that moment. An event that comes too late has lost a race, which is normal and changes nothing;
+only a step that is skipped is an error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Generic, TypeVar
 
@@ -15,14 +17,7 @@ from stagehold.errors import IllegalTransition
 from stagehold.model.records import AttemptState, RunState
 
 State = TypeVar("State", bound=StrEnum)
-
-
-@dataclass(frozen=True)
-class Swap(Generic[State]):
-    """What a compare-and-set left behind; ``changed`` is False for the one who lost the race."""
-
-    state: State
-    changed: bool
+Happening = TypeVar("Happening", bound=StrEnum)
 
 
 @dataclass(frozen=True)
@@ -34,17 +29,6 @@ class Machine(Generic[State]):
 
     def is_terminal(self, state: State) -> bool:
         return not self.transitions[state]
-
-    def swap(self, *, current: State, expected: State, wanted: State) -> Swap[State]:
-        """``wanted`` if ``current`` is the ``expected`` state, else ``current`` unchanged.
-
-        Raises IllegalTransition when ``expected`` can never become ``wanted``, so also for leaving a terminal state.
-        Whoever stores the state must compare and set in one step of the store; this function only decides.
-        """
-        allowed = self.transitions[expected]
-        if wanted not in allowed:
-            raise IllegalTransition(machine=self.name, state=expected, wanted=wanted, allowed=tuple(allowed))
-        return Swap(wanted, True) if current == expected else Swap(current, False)
 
 
 _R = RunState
@@ -124,6 +108,22 @@ def run_after(state: RunState, event: RunEvent) -> RunState:
     return RUN_EVENTS[event].get(state, state)
 
 
+# What becomes of a run that its coordinator loses to another one, or that an earlier one left. A run of ours has no
+# coordinator: any process may go on with it.
+_OF_COORDINATORS = {RunEvent.SUSPEND: _R.SUSPENDED, RunEvent.RECONCILE: _R.RECONCILING}
+
+
+def recorded_run_after(state: RunState, event: RunEvent) -> RunState:
+    """The next state of a run in the ledger, of which nobody may claim what only a coordinator knows.
+
+    :raises IllegalTransition: the event is a coordinator's.
+    """
+    if event in _OF_COORDINATORS:
+        allowed = tuple(one for one in RUN.transitions[state] if one not in _OF_COORDINATORS.values())
+        raise IllegalTransition(machine="run", state=state, wanted=_OF_COORDINATORS[event], allowed=allowed)
+    return run_after(state, event)
+
+
 class AttemptEvent(StrEnum):
     """What can happen to an attempt; those that begin with REPORTED come from the worker and may come late."""
 
@@ -154,7 +154,9 @@ class AttemptStep:
     effect: Effect = Effect.NONE
 
 
-def _moves(wanted: AttemptState, *states: AttemptState, effect: Effect = Effect.NONE) -> dict[AttemptState, AttemptStep]:
+def _moves(
+    wanted: AttemptState, *states: AttemptState, effect: Effect = Effect.NONE
+) -> dict[AttemptState, AttemptStep]:
     return {state: AttemptStep(wanted, effect) for state in states}
 
 
@@ -165,7 +167,8 @@ _CANCELING_ENDS = _moves(_A.CANCELED, _A.CANCELING)
 ATTEMPT_EVENTS: Mapping[AttemptEvent, Mapping[AttemptState, AttemptStep]] = {
     AttemptEvent.SCHEDULE: _moves(_A.SCHEDULED, _A.CREATED),
     AttemptEvent.DEPLOY: _moves(_A.DEPLOYING, _A.SCHEDULED),
-    # A worker that reports a step out of order is stopped, and its attempt failed; one that is being cancelled is told again.
+    # A worker that reports a step out of order is stopped, and its attempt failed; one that is being cancelled is told
+    # again.
     AttemptEvent.REPORTED_INITIALIZING: {
         **_moves(_A.INITIALIZING, _A.DEPLOYING),
         **_moves(_A.FAILED, *_BEFORE_DEPLOYMENT, _A.INITIALIZING, _A.RUNNING, effect=Effect.SEND_CANCEL),
@@ -176,15 +179,30 @@ ATTEMPT_EVENTS: Mapping[AttemptEvent, Mapping[AttemptState, AttemptStep]] = {
         **_moves(_A.FAILED, *_BEFORE_DEPLOYMENT, _A.DEPLOYING, _A.RUNNING, effect=Effect.SEND_CANCEL),
         **_moves(_A.CANCELING, _A.CANCELING, effect=Effect.SEND_CANCEL),
     },
-    AttemptEvent.REPORTED_FINISHED: {**_moves(_A.FINISHED, *_DEPLOYED), **_moves(_A.FAILED, *_BEFORE_DEPLOYMENT), **_CANCELING_ENDS},
+    AttemptEvent.REPORTED_FINISHED: {
+        **_moves(_A.FINISHED, *_DEPLOYED),
+        **_moves(_A.FAILED, *_BEFORE_DEPLOYMENT),
+        **_CANCELING_ENDS,
+    },
     AttemptEvent.REPORTED_CANCELED: {
         **_moves(_A.CANCELED, *_DEPLOYED),
         **_CANCELING_ENDS,
         **{state: AttemptStep(state, Effect.GLOBAL_FAILURE) for state in (*_BEFORE_DEPLOYMENT, _A.FINISHED)},
     },
     AttemptEvent.FAIL: {**_moves(_A.FAILED, *_BEFORE_DEPLOYMENT, *_DEPLOYED), **_CANCELING_ENDS},
-    AttemptEvent.CANCEL: {**_moves(_A.CANCELED, *_BEFORE_DEPLOYMENT), **_moves(_A.CANCELING, *_DEPLOYED, effect=Effect.SEND_CANCEL)},
+    AttemptEvent.CANCEL: {
+        **_moves(_A.CANCELED, *_BEFORE_DEPLOYMENT),
+        **_moves(_A.CANCELING, *_DEPLOYED, effect=Effect.SEND_CANCEL),
+    },
 }
+
+# All that happens to an attempt until it computes.
+UNTIL_RUNNING = (
+    AttemptEvent.SCHEDULE,
+    AttemptEvent.DEPLOY,
+    AttemptEvent.REPORTED_INITIALIZING,
+    AttemptEvent.REPORTED_RUNNING,
+)
 
 _OURS_TO_ORDER = {AttemptEvent.SCHEDULE: _A.SCHEDULED, AttemptEvent.DEPLOY: _A.DEPLOYING}
 
@@ -192,32 +210,61 @@ _OURS_TO_ORDER = {AttemptEvent.SCHEDULE: _A.SCHEDULED, AttemptEvent.DEPLOY: _A.D
 def attempt_after(state: AttemptState, event: AttemptEvent) -> AttemptStep:
     """The attempt's next state and effect; too late an event is IGNORED.
 
-    Raises IllegalTransition only when our own scheduler skips a step: schedules or deploys an attempt that is not waiting for it.
+    Raises IllegalTransition only when our own scheduler skips a step: schedules or deploys an attempt that is not
+    waiting for it.
     """
     step = ATTEMPT_EVENTS[event].get(state)
     if step is not None:
         return step
     if event in _OURS_TO_ORDER and state in (*_BEFORE_DEPLOYMENT, *_DEPLOYED):
-        raise IllegalTransition(machine="attempt", state=state, wanted=_OURS_TO_ORDER[event], allowed=tuple(ATTEMPT.transitions[state]))
+        raise IllegalTransition(
+            machine="attempt", state=state, wanted=_OURS_TO_ORDER[event], allowed=tuple(ATTEMPT.transitions[state])
+        )
     return AttemptStep(state, Effect.IGNORED)
 
 
-def next_attempt_number(number: int, state: AttemptState) -> int:
-    """The number of the attempt that replaces an ended one; one that has not ended is not replaced."""
-    if not ATTEMPT.is_terminal(state):
-        raise IllegalTransition(machine="attempt", state=state, wanted="replaced by a new one", allowed=tuple(ATTEMPT.transitions[state]))
-    return number + 1
+@dataclass(frozen=True)
+class Move(Generic[State, Happening]):
+    """One change of a state, and what made it."""
+
+    before: State
+    event: Happening
+    after: State
 
 
-_SHOWN_FIRST = (_A.FAILED, _A.CANCELING, _A.CANCELED, _A.INITIALIZING, _A.RUNNING)
+def moves(
+    state: State, events: Iterable[Happening], following: Callable[[State, Happening], State]
+) -> tuple[Move[State, Happening], ...]:
+    """What the events change one after the other; one that means nothing in its turn changes nothing."""
+    made: list[Move[State, Happening]] = []
+    for event in events:
+        after = following(state, event)
+        if after != state:
+            made.append(Move(state, event, after))
+        state = after
+    return tuple(made)
 
 
-def stage_state(partitions: Collection[AttemptState]) -> AttemptState:
-    """One state for a stage, from those of its partitions: the worst first, finished only when all are."""
-    present = set(partitions)
-    for state in _SHOWN_FIRST:
-        if state in present:
-            return state
-    if AttemptState.FINISHED not in present:
-        return AttemptState.CREATED
-    return AttemptState.FINISHED if len(present) == 1 else AttemptState.RUNNING
+@dataclass(frozen=True)
+class Transition:
+    """One change in the history of a run or, where ``attempt_id`` says so, of one of its attempts.
+
+    ``before`` and ``event`` are None where a life begins: there was no state before it.
+    """
+
+    run_id: str
+    attempt_id: str | None
+    before: RunState | AttemptState | None
+    after: RunState | AttemptState
+    event: RunEvent | AttemptEvent | None
+    recorded_at: datetime
+
+    @property
+    def begins_life_of_run(self) -> bool:
+        return self.attempt_id is None and self.before is None
+
+
+def newest_life(history: Sequence[Transition]) -> Sequence[Transition]:
+    """The part of a run's history that began when the run was last started anew."""
+    begins = [place for place, transition in enumerate(history) if transition.begins_life_of_run]
+    return history[begins[-1] :] if begins else history

@@ -1,1 +1,1 @@
-
+"""How does a pipeline run, from what is asked for to what is recorded?"""

@@ -1,7 +1,8 @@
 """Named points at which a test or the demo can make an attempt fail.
 
-A fault is a file ``HOME/faults/<point>.<stage>.<wave>`` whose text is the action. It is consumed before it acts, so
-the next attempt gets through. Without that folder a point costs one failed unlink.
+A fault is a file ``HOME/faults/<point>.<stage>.<wave>`` whose text is the action; with ``@<interval>`` at its end only
+attempts for that interval meet it. It is consumed before it acts, so the next attempt gets through. Without that
+folder a point costs two failed reads.
 """
 
 from __future__ import annotations
@@ -16,12 +17,15 @@ from enum import StrEnum
 from pathlib import Path
 
 from stagehold.errors import Terminal
+from stagehold.lake.location import path_safe
 
 POLL_SECONDS = 0.002
 
 
 class Point(StrEnum):
-    """Steps of an attempt, in order. Those of a whole attempt have the region's name and wave 0; a stage's fence has wave 0."""
+    """Steps of an attempt, in order. Those of a whole attempt have the region's name and wave 0;
+    a stage's fence has wave 0.
+    """
 
     AFTER_LEASE = "after_lease"
     BEFORE_FENCE = "before_fence"
@@ -58,22 +62,58 @@ class InjectedFailure(Terminal):
         )
 
 
-def inject(home: Path, point: Point, stage: str, wave: int, action: FaultAction) -> Path:
-    """Arm one fault; it hits the first attempt that gets there."""
-    path = _path(home, point, stage, wave)
+def inject(home: Path, point: Point, stage: str, wave: int, action: FaultAction, interval: str | None = None) -> Path:
+    """Arm one fault; it hits the first attempt that gets there, of ``interval`` if one is given."""
+    path = _path(home, point, stage, wave, interval)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(action)
     return path
 
 
-def reach(home: Path, point: Point, stage: str, wave: int) -> None:
-    """Pass a named point; fail there if a fault is armed for it."""
-    path = _path(home, point, stage, wave)
-    try:
-        action = FaultAction(path.read_text().strip())
-        path.unlink()
-    except FileNotFoundError:
-        return
+class Faults:
+    """The faults that are armed in a home. Tests hand in others, which do something else at the same points."""
+
+    def __init__(self, home: Path, interval: str) -> None:
+        self._home, self._interval = home, interval
+
+    def reach(self, point: Point, stage: str, wave: int = 0) -> None:
+        """Pass a named point; fail there if a fault is armed for it."""
+        for path in self._paths(point, stage, wave):
+            try:
+                action = FaultAction(path.read_text().strip())
+                path.unlink()
+            except FileNotFoundError:
+                continue
+            _act(action, point, stage, wave)
+
+    @contextmanager
+    def reach_within(self, point: Point, stage: str, wave: int, begun: Callable[[], bool]) -> Iterator[None]:
+        """Pass a point that lies inside the block: it is reached as soon as ``begun``.
+        For faults that stop the process.
+        """
+        if not any(path.exists() for path in self._paths(point, stage, wave)):
+            yield
+            return
+        ended = threading.Event()
+
+        def watch() -> None:
+            while not ended.wait(POLL_SECONDS):
+                if begun():
+                    return self.reach(point, stage, wave)
+
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            watcher.join()
+
+    def _paths(self, point: Point, stage: str, wave: int) -> tuple[Path, Path]:
+        return _path(self._home, point, stage, wave, self._interval), _path(self._home, point, stage, wave, None)
+
+
+def _act(action: FaultAction, point: Point, stage: str, wave: int) -> None:
     if action is FaultAction.KILL:
         os.kill(os.getpid(), signal.SIGKILL)
     if action is FaultAction.FREEZE:
@@ -86,27 +126,5 @@ def reach(home: Path, point: Point, stage: str, wave: int) -> None:
         raise InjectedFault(f"fault injected at {point} of {stage}, wave {wave}")
 
 
-@contextmanager
-def reach_within(home: Path, point: Point, stage: str, wave: int, begun: Callable[[], bool]) -> Iterator[None]:
-    """Pass a point that lies inside the block: it is reached as soon as ``begun``. For faults that stop the process."""
-    if not _path(home, point, stage, wave).exists():
-        yield
-        return
-    ended = threading.Event()
-
-    def watch() -> None:
-        while not ended.wait(POLL_SECONDS):
-            if begun():
-                return reach(home, point, stage, wave)
-
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        watcher.join()
-
-
-def _path(home: Path, point: Point, stage: str, wave: int) -> Path:
-    return home / "faults" / f"{point}.{stage}.{wave}"
+def _path(home: Path, point: Point, stage: str, wave: int, interval: str | None) -> Path:
+    return home / "faults" / f"{point}.{stage}.{wave}{f'@{path_safe(interval)}' if interval else ''}"

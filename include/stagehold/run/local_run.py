@@ -11,19 +11,23 @@ from typing import TypeVar
 from stagehold.errors import UnknownName
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.interval_key import moment_of
-from stagehold.model.records import RunState
-from stagehold.plan.regions import stage_regions
-from stagehold.plan.resume import ResumePlan
-from stagehold.plan.shares import region_shares
-from stagehold.run.planning import RunRequest, plan_run
-from stagehold.run.refusal import refuse_broken_code
-from stagehold.run.region import run_region
-from stagehold.run.region_task import Progress, RegionOutcome, RegionTask
-from stagehold.run.restoring import check_restore
-from stagehold.run.server import spark_server, start_server
-from stagehold.run.unbegun import despite_outages, recorded
-from stagehold.run.verdict import verdict_of
+from stagehold.plan.resume.decisions import ResumePlan
+from stagehold.plan.split.regions import stage_regions
+from stagehold.plan.split.shares import region_shares
+from stagehold.plan.split.task_slots import NO_LIMIT, task_slots
+from stagehold.run.attempt import journal
+from stagehold.run.attempt.region import run_region
+from stagehold.run.attempt.task import RegionOutcome, RegionTask
+from stagehold.run.attempt.unbegun import despite_outages, recorded
+from stagehold.run.attempt.verdict import verdict_of
+from stagehold.run.planning.planning import RunRequest, plan_run
+from stagehold.run.planning.refusal import refuse_broken_code
+from stagehold.run.planning.restoring import check_restore
+from stagehold.run.workplace import Progress
 from stagehold.settings import Settings
+from stagehold.spark.server.server import spark_server, start_server
+from stagehold.spec.pipeline import Pipeline
+from stagehold.spec.run_settings import ScheduleMode
 
 T = TypeVar("T")
 
@@ -31,11 +35,12 @@ T = TypeVar("T")
 def run_locally(request: RunRequest, settings: Settings, progress: Progress) -> RegionOutcome:
     """Run every region in order; what is consumable already is reused, and a run that only reuses starts no Spark.
 
-    A region that fails is run again as the pipeline's restart strategy says, after its delay. A KeyboardInterrupt cancels the
-    run, also while it waits for that.
+    A region that fails is run again as the pipeline's restart strategy says, after its delay. A KeyboardInterrupt
+    cancels the run, also while it waits for that.
 
     :raises StageholdError: from the first region that may not restart; what it made consumable stays.
     """
+    _accept_schedule(request.pipeline, progress)
     try:
         with _spark_if_needed(_accepted_plan(request, settings, progress), request, settings):
             outcomes = [_run_with_restarts(task, settings, progress) for task in _tasks(request)]
@@ -51,10 +56,21 @@ def run_locally(request: RunRequest, settings: Settings, progress: Progress) -> 
     )
 
 
+def _accept_schedule(pipeline: Pipeline, progress: Progress) -> None:
+    """One process has one task at a time, which any mode could run; what no number of tasks can is refused here, too.
+
+    :raises ScheduleRefused: the schedule mode cannot run the pipeline.
+    """
+    if pipeline.schedule_mode is not ScheduleMode.LAZY_FROM_SOURCES:
+        task_slots(pipeline, NO_LIMIT)
+    if pipeline.schedule_mode is ScheduleMode.EAGER:
+        progress("schedule_mode eager starts all tasks at once in Airflow; in this one process they follow each other")
+
+
 def _cancel(request: RunRequest, settings: Settings) -> None:
     """An attempt that was interrupted has done this already; between two attempts nobody has."""
     with Ledger.open(settings.ledger_url) as ledger, suppress(UnknownName):
-        ledger.runs.finish(request.run_id, RunState.CANCELED)
+        journal.cancel_run(request.run_id, ledger)
 
 
 def current_plan(request: RunRequest, settings: Settings) -> ResumePlan:
@@ -70,7 +86,8 @@ def current_plan(request: RunRequest, settings: Settings) -> ResumePlan:
 def _accepted_plan(request: RunRequest, settings: Settings, progress: Progress) -> ResumePlan:
     """The plan of a run that begins: from now on a resume of it works for the same restore.
 
-    A plan that cannot be made is a failure of the first region, which would begin now; a restore or code that is refused begins nothing.
+    A plan that cannot be made is a failure of the first region, which would begin now; a restore or code that is
+    refused begins nothing.
     """
     task = next(_tasks(request))
 
@@ -80,6 +97,8 @@ def _accepted_plan(request: RunRequest, settings: Settings, progress: Progress) 
             with recorded(task, ledger, settings, progress):
                 plan = plan_run(request, ledger, settings)
             refuse_broken_code(request.pipeline, plan, settings)
+            ledger.runs.create(journal.run_of(request, task.launcher))
+            ledger.runs.begin_life(request.run_id)
             if request.restore:
                 ledger.restores.ask(request.restore)
             return plan
@@ -120,17 +139,17 @@ def _spark_if_needed(plan: ResumePlan, request: RunRequest, settings: Settings) 
 
 def _tasks(request: RunRequest) -> Iterator[RegionTask]:
     """Shares come one after the other, too: they would use the same Spark server, which is busy with one."""
-    parts = ((region, share) for region in stage_regions(request.pipeline) for share in region_shares(request.pipeline, region))
+    parts = (
+        (region, share)
+        for region in stage_regions(request.pipeline)
+        for share in region_shares(request.pipeline, region)
+    )
     for region, share in parts:
         yield RegionTask(
-            pipeline=request.pipeline,
+            request=request,
             region=region,
-            run_id=request.run_id,
-            interval=request.interval,
-            logical_date=moment_of(request.interval, request.pipeline.schedule),
-            params=request.params,
-            restore=request.restore,
             owner=f"cli/{request.run_id}" if share is None else f"cli/{request.run_id}/{share}",
             launcher="cli",
+            logical_date=moment_of(request.interval, request.pipeline.schedule),
             share=share,
         )

@@ -1,4 +1,6 @@
-"""Has an interval take its files of an incremental source anew, as long as nothing that was made from them is published."""
+"""Has an interval take its files of an incremental source anew,
+as long as nothing that was made from them is published.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +14,15 @@ from stagehold.ledger.ledger import Ledger
 from stagehold.ledger.positions import Choose
 from stagehold.model.records import Cell
 from stagehold.model.source_position import FilesRead, Position
-from stagehold.model.spec import Pipeline, Stage
-from stagehold.model.spec_source import SourceKind
-from stagehold.plan.regions import stage_regions
-from stagehold.plan.resume import descendants
-from stagehold.plan.source_positions import FileChange, file_changes
-from stagehold.run.holder import this_process
-from stagehold.run.region_task import region_lease
-from stagehold.run.source_contents import Asker, Taken, contents_of
+from stagehold.plan.resume.planner import descendants
+from stagehold.plan.sources.positions import FileChange, file_changes
+from stagehold.plan.split.regions import stage_regions
+from stagehold.run.attempt.ownership import this_process
+from stagehold.run.attempt.task import region_lease
 from stagehold.settings import Settings
+from stagehold.sources.contents import ReadingInterval, Taken, contents_of
+from stagehold.spec.pipeline import Pipeline, Stage
+from stagehold.spec.source import SourceKind
 
 
 @dataclass(frozen=True)
@@ -41,21 +43,25 @@ def retake(wanted: Retake, ledger: Ledger, settings: Settings, *, dry_run: bool)
 
     The region's lease is held meanwhile, so no attempt can publish what it read of the old files.
 
-    :raises RetakeRefused: the source is not of that kind, the interval took nothing, or something made from it is published
-    :raises SourceChanged: files that other intervals took are not what they were
-    :raises LeaseHeld: an attempt works on the region now
+    :raises RetakeRefused: the source is not of that kind, the interval took nothing, or something made from it is
+    published :raises SourceChanged: files that other intervals took are not what they were :raises LeaseHeld: an
+    attempt works on the region now
     """
     _refuse_other_sources(wanted)
     with _lease(wanted, ledger, settings):
         taken = ledger.positions.taken(wanted.pipeline.name, wanted.stage.id)
         before = taken.get(wanted.interval)
         if not isinstance(before, FilesRead):
-            raise _refused(wanted, f"interval {wanted.interval} has taken no files of it; its next run takes what there is")
+            raise _refused(
+                wanted, f"interval {wanted.interval} has taken no files of it; its next run takes what there is"
+            )
         _refuse_published(wanted, before, ledger)
         others = {interval: position for interval, position in taken.items() if interval != wanted.interval}
         source = wanted.stage.source
         assert source is not None, "checked above"
-        contents = contents_of(Asker(wanted.pipeline.name, wanted.interval), wanted.stage.name, source, settings.lake_uri)
+        contents = contents_of(
+            ReadingInterval(wanted.pipeline.name, wanted.interval), wanted.stage.name, source, settings.lake_uri
+        )
         contents.check(others)
         after = _choose(wanted, ledger, contents.choose, others, dry_run=dry_run)
         assert isinstance(after, FilesRead), "a source of files gives files"
@@ -65,7 +71,9 @@ def retake(wanted: Retake, ledger: Ledger, settings: Settings, *, dry_run: bool)
 def _refuse_other_sources(wanted: Retake) -> None:
     source = wanted.stage.source
     if source is None or not source.incremental:
-        raise _refused(wanted, "it has no incremental source, and whatever else a run reads, it looks at anew by itself")
+        raise _refused(
+            wanted, "it has no incremental source, and whatever else a run reads, it looks at anew by itself"
+        )
     if source.kind is SourceKind.DELTA:
         raise _refused(wanted, "it reads a Delta table, whose files never change")
 
@@ -81,7 +89,12 @@ def _refuse_published(wanted: Retake, before: FilesRead, ledger: Ledger) -> None
         if record.version is not None
     }
     if made:
-        raise _refused(wanted, "what was made from them is published", made=tuple(made), files=tuple(file.path for file in before.files))
+        raise _refused(
+            wanted,
+            "what was made from them is published",
+            made=tuple(made),
+            files=tuple(file.path for file in before.files),
+        )
 
 
 def _choose(wanted: Retake, ledger: Ledger, choose: Choose, others: Taken, *, dry_run: bool) -> Position:
@@ -93,7 +106,10 @@ def _choose(wanted: Retake, ledger: Ledger, choose: Choose, others: Taken, *, dr
 @contextmanager
 def _lease(wanted: Retake, ledger: Ledger, settings: Settings) -> Iterator[None]:
     region = next(region.name for region in stage_regions(wanted.pipeline) if wanted.stage.name in region.stages)
-    name, holder = region_lease(wanted.pipeline.name, wanted.interval, region), this_process(f"retake/{wanted.stage.name}")
+    name, holder = (
+        region_lease(wanted.pipeline.name, wanted.interval, region),
+        this_process(f"retake/{wanted.stage.name}"),
+    )
     lease = ledger.leases.take(name, None, str(holder), settings.lease_seconds, holder.may_seize)
     try:
         yield

@@ -9,7 +9,8 @@ export class Refused extends Error {
   }
 }
 
-const runUrl = (dagId, runId, what) => new URL(`dags/${encodeURIComponent(dagId)}/runs/${encodeURIComponent(runId)}/${what}`, API);
+const runUrl = (dagId, runId, what) =>
+  new URL(`dags/${encodeURIComponent(dagId)}/runs/${encodeURIComponent(runId)}/${what}`, API);
 
 async function call(url, options) {
   const answer = await fetch(url, { credentials: "same-origin", cache: "no-store", ...options });

@@ -4,7 +4,7 @@
 import { fetchGrid, resume } from "./api.js";
 import { Grid } from "./grid.js";
 import { Attempts, Failures, Preview } from "./preview.js";
-import { alsoComputed, plural } from "./words.js";
+import { plural, resumeCounts } from "./words.js";
 
 const { createElement: h, useCallback, useEffect, useState } = globalThis.React;
 const { Box, Button, Code, Flex, Heading, Spinner, Stack, Text } = globalThis.ChakraUI;
@@ -19,7 +19,11 @@ function useGrid(dagId, runId) {
   const [problem, setProblem] = useState(null);
   const [eagerUntil, setEagerUntil] = useState(0);
   const load = useCallback(
-    () => fetchGrid(dagId, runId).then((fresh) => { setGrid(fresh); setProblem(null); }, setProblem),
+    () =>
+      fetchGrid(dagId, runId).then((fresh) => {
+        setGrid(fresh);
+        setProblem(null);
+      }, setProblem),
     [dagId, runId],
   );
   const hurry = useCallback(() => setEagerUntil(Date.now() + SETTLE_SECONDS * 1000), []);
@@ -28,10 +32,14 @@ function useGrid(dagId, runId) {
     let stopped = false;
     const tick = async () => {
       if (!document.hidden) await load();
-      if (!stopped) timer = setTimeout(tick, (grid?.active || Date.now() < eagerUntil ? BUSY_SECONDS : IDLE_SECONDS) * 1000);
+      if (!stopped)
+        timer = setTimeout(tick, (grid?.active || Date.now() < eagerUntil ? BUSY_SECONDS : IDLE_SECONDS) * 1000);
     };
     tick();
-    return () => { stopped = true; clearTimeout(timer); };
+    return () => {
+      stopped = true;
+      clearTimeout(timer);
+    };
   }, [load, grid?.active, eagerUntil]);
   return { grid, problem, load, hurry };
 }
@@ -46,14 +54,24 @@ function Bar({ grid }) {
   const share = grid.partitions ? (100 * grid.consumable) / grid.partitions : 0;
   return h(
     Box,
-    { "aria-label": "consumable partitions", "aria-valuemax": grid.partitions, "aria-valuemin": 0, "aria-valuenow": grid.consumable, bg: "bg.emphasized", borderRadius: "full", h: "6px", overflow: "hidden", role: "progressbar" },
+    {
+      "aria-label": "consumable partitions",
+      "aria-valuemax": grid.partitions,
+      "aria-valuemin": 0,
+      "aria-valuenow": grid.consumable,
+      bg: "bg.emphasized",
+      borderRadius: "full",
+      h: "6px",
+      overflow: "hidden",
+      role: "progressbar",
+    },
     h(Box, { bg: "success.solid", h: "full", transition: "width 0.4s", w: `${share}%` }),
   );
 }
 
 function ResumeButton({ grid, onDone, onProblem }) {
   const [busy, setBusy] = useState(false);
-  const { refusal, reuse, run, along } = grid.resume;
+  const { refusal } = grid.resume;
   const press = async () => {
     setBusy(true);
     onProblem(null);
@@ -61,17 +79,39 @@ function ResumeButton({ grid, onDone, onProblem }) {
     setBusy(false);
   };
   const held = grid.stages.flatMap((stage) => stage.cells).filter((cell) => cell.action === "blocked").length;
-  const explanation = refusal ?? `Reuses ${plural(reuse, "partition")}, runs ${run.toLocaleString()}${alsoComputed(along)}${held ? `; ${held.toLocaleString()} stay blocked by a gate` : ""}.`;
+  const stays = held ? `; ${held.toLocaleString()} stay blocked by a gate` : "";
+  const explanation = refusal ?? `It ${resumeCounts(grid.resume)}${stays}.`;
   return h(
     Stack,
     { align: "end", gap: 1.5, maxW: "360px", ml: "auto" },
     // A run that succeeded and is up to date needs no button.
-    (grid.state !== "success" || refusal === null) && h(
-      Button,
-      { "aria-describedby": "stagehold-explanation", colorPalette: "brand", "data-testid": "resume", disabled: refusal !== null || busy, loading: busy, loadingText: "Resuming", onClick: press, size: "lg", type: "button" },
-      grid.state === "success" ? "Bring up to date" : "Resume",
+    (grid.state !== "success" || refusal === null) &&
+      h(
+        Button,
+        {
+          "aria-describedby": "stagehold-explanation",
+          colorPalette: "brand",
+          "data-testid": "resume",
+          disabled: refusal !== null || busy,
+          loading: busy,
+          loadingText: "Resuming",
+          onClick: press,
+          size: "lg",
+          type: "button",
+        },
+        grid.state === "success" ? "Bring up to date" : "Resume",
+      ),
+    h(
+      Text,
+      {
+        color: "fg.muted",
+        "data-testid": "explanation",
+        fontSize: "sm",
+        id: "stagehold-explanation",
+        textAlign: "end",
+      },
+      explanation,
     ),
-    h(Text, { color: "fg.muted", "data-testid": "explanation", fontSize: "sm", id: "stagehold-explanation", textAlign: "end" }, explanation),
   );
 }
 
@@ -79,14 +119,27 @@ function Header({ grid, onDone, onProblem }) {
   const palette = tone(grid);
   return h(
     Box,
-    { bg: "bg", borderRadius: "lg", borderWidth: "1px", css: { "&&": { borderLeftColor: `${palette}.solid`, borderLeftWidth: "6px" } }, "data-state": grid.state, "data-testid": "header", p: 4 },
+    {
+      bg: "bg",
+      borderRadius: "lg",
+      borderWidth: "1px",
+      css: { "&&": { borderLeftColor: `${palette}.solid`, borderLeftWidth: "6px" } },
+      "data-state": grid.state,
+      "data-testid": "header",
+      p: 4,
+    },
     h(
       Flex,
       { gap: 6, justify: "space-between", mb: 4, wrap: "wrap" },
       h(
         Box,
         { flex: "1 1 320px" },
-        h(Flex, { align: "center", gap: 3 }, grid.active && h(Spinner, { color: "running.solid", size: "sm" }), h(Heading, { "aria-live": "polite", as: "h2", "data-testid": "headline", size: "lg" }, grid.headline)),
+        h(
+          Flex,
+          { align: "center", gap: 3 },
+          grid.active && h(Spinner, { color: "running.solid", size: "sm" }),
+          h(Heading, { "aria-live": "polite", as: "h2", "data-testid": "headline", size: "lg" }, grid.headline),
+        ),
         h(Text, { color: "fg.muted", mt: 1 }, `${grid.pipeline} for ${grid.interval}`),
       ),
       h(ResumeButton, { grid, onDone, onProblem }),
@@ -96,7 +149,20 @@ function Header({ grid, onDone, onProblem }) {
 }
 
 function Notice({ palette, children, ...rest }) {
-  return h(Box, { bg: `${palette}.subtle`, borderRadius: "lg", color: `${palette}.fg`, fontSize: "sm", px: 4, py: 3, whiteSpace: "pre-wrap", ...rest }, children);
+  return h(
+    Box,
+    {
+      bg: `${palette}.subtle`,
+      borderRadius: "lg",
+      color: `${palette}.fg`,
+      fontSize: "sm",
+      px: 4,
+      py: 3,
+      whiteSpace: "pre-wrap",
+      ...rest,
+    },
+    children,
+  );
 }
 
 function Cleared({ answer }) {
@@ -124,7 +190,11 @@ function RunPage({ dagId, runId }) {
   const [answer, setAnswer] = useState(null);
   const [refused, setRefused] = useState(null);
   if (grid === null) return h(Nothing, { problem });
-  const done = (given) => { setAnswer(given); hurry(); return load(); };
+  const done = (given) => {
+    setAnswer(given);
+    hurry();
+    return load();
+  };
   return h(
     Stack,
     { "data-testid": "stagehold", css: { "& > *": { flexShrink: 0 } }, gap: 4, h: "full", overflowY: "auto", p: 4 },

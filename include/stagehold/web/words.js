@@ -9,6 +9,7 @@ export const LOOKS = {
   waiting: { mark: "·", palette: "gray", text: "missing", solid: false },
   lost: { mark: "!", palette: "warning", text: "its data is gone", solid: true },
   released: { mark: "–", palette: "gray", text: "released", solid: false },
+  unneeded: { mark: "", palette: "gray", text: "not needed", solid: false },
 };
 
 export function lookOf(cell) {
@@ -21,8 +22,11 @@ export const computes = (action) => action === "run" || action === "heal";
 
 export const plural = (count, noun) => `${count.toLocaleString()} ${noun}${count === 1 ? "" : "s"}`;
 
-// The same words as the commands have, for what is in no table.
-export const alsoComputed = (along) => (along ? ` (${along.toLocaleString()} more computed along, not stored)` : "");
+// The same words as the commands have.
+export function resumeCounts({ reuse, run, along }) {
+  const more = along ? ` (${along.toLocaleString()} more computed along, not stored)` : "";
+  return `reuses ${plural(reuse, "partition")}, runs ${run.toLocaleString()}${more}`;
+}
 
 export function ranges(partitions) {
   const parts = [];

@@ -6,7 +6,7 @@ import pytest
 
 from stagehold.plan.isolation.attributes import keeps_group
 from stagehold.plan.isolation.given import GivenInput
-from stagehold.plan.isolation.verdict import NOT_UNDERSTOOD, Isolation, NullableKey, apart_text, isolation_of
+from stagehold.plan.isolation.verdict import NOT_UNDERSTOOD, Isolation, NullableKey, isolation_of, separate_calls_text
 
 
 def over(operator: str, *children: str) -> str:
@@ -37,7 +37,10 @@ MEET = "(id#1L = cast(id#11 as bigint))"
 
 
 def judge(plan: str, *columns: str, key: str = "id", functions: tuple[str, ...] = ()) -> Isolation:
-    explained = f"== Parsed Logical Plan ==\nx\n\n== Analyzed Logical Plan ==\nid: bigint\n{plan}\n\n== Optimized Logical Plan ==\nx"
+    explained = (
+        f"== Parsed Logical Plan ==\nx\n\n== Analyzed Logical Plan ==\nid: bigint\n{plan}\n\n== Optimized "
+        "Logical Plan ==\nx"
+    )
     return isolation_of(explained, INPUTS, (key,), columns, functions)
 
 
@@ -49,7 +52,9 @@ def join(kind: str, left: str = LEFT, right: str = RIGHT, on: str = MEET) -> str
     return over(f"Join {kind}, {on}" if on else f"Join {kind}", left, right)
 
 
-WINDOW = "row_number() windowspecdefinition({0}, a#2L ASC NULLS FIRST, specifiedwindowframe(RowFrame, x$(), y$())) AS n#5"
+WINDOW = (
+    "row_number() windowspecdefinition({0}, a#2L ASC NULLS FIRST, specifiedwindowframe(RowFrame, x$(), y$())) AS n#5"
+)
 LEFT_ROWS = ("id", "a", "arr")
 COALESCED = "coalesce(id#1L, cast(id#11 as bigint)) AS id#40L"
 UNION = over("Union false, false", select("id#1L, a#2L", LEFT), select("cast(id#11 as bigint) AS id#41L, b#12L", RIGHT))
@@ -67,7 +72,10 @@ TOGETHER = {
     "a left join": (join("LeftOuter"), (*LEFT_ROWS, "id2", "b")),
     "a full join, keys coalesced": (select(COALESCED, join("FullOuter")), ("id",)),
     "a right key that is not null": (select("id#11", over("Filter isnotnull(id#11)", join("LeftOuter"))), ("id",)),
-    "a right key that is not dropped": (select("id#11", over("Filter atleastnnonnulls(1, id#11)", join("LeftOuter"))), ("id",)),
+    "a right key that is not dropped": (
+        select("id#11", over("Filter atleastnnonnulls(1, id#11)", join("LeftOuter"))),
+        ("id",),
+    ),
     "a semi join": (join("LeftSemi"), LEFT_ROWS),
     "an anti join": (join("LeftAnti", on="(id#1L <=> cast(id#11 as bigint))"), LEFT_ROWS),
     "a broadcast input by anything": (join("LeftOuter", right=FIXED, on="(a#2L = id#21L)"), (*LEFT_ROWS, "x", "c")),
@@ -83,7 +91,10 @@ TOGETHER = {
     "no duplicates": (over("Deduplicate [id#1L, a#2L]", LEFT), LEFT_ROWS),
     "a union": (UNION, ("id", "a")),
     "groups of a union": (over("Aggregate [id#1L], [id#1L]", UNION), ("id",)),
-    "an intersection": (over("Intersect false", select("id#1L", LEFT), select("cast(id#11 as bigint) AS id#41L", RIGHT)), ("id",)),
+    "an intersection": (
+        over("Intersect false", select("id#1L", LEFT), select("cast(id#11 as bigint) AS id#41L", RIGHT)),
+        ("id",),
+    ),
     "an explosion": (over("Generate explode(arr#3), false, [e#5]", LEFT), (*LEFT_ROWS, "e")),
     "melted columns": (over("Expand [[id#1L, x, a#2L], [id#1L, y, a#2L]], [id#1L, v#5, w#6L]", LEFT), ("id", "v", "w")),
     "order and layout": (over("Sort [a#2L ASC NULLS FIRST], true", over("Repartition 3, true", LEFT)), LEFT_ROWS),
@@ -95,8 +106,14 @@ TOGETHER = {
         ),
         LEFT_ROWS,
     ),
-    "a limit of a broadcast input": (join("Inner", right=over("GlobalLimit 3", FIXED), on="(a#2L = id#21L)"), (*LEFT_ROWS, "x", "c")),
-    "a table of its own": (join("Inner", right="Relation [id#71L,z#72] parquet", on="(id#1L = id#71L)"), (*LEFT_ROWS, "x", "z")),
+    "a limit of a broadcast input": (
+        join("Inner", right=over("GlobalLimit 3", FIXED), on="(a#2L = id#21L)"),
+        (*LEFT_ROWS, "x", "c"),
+    ),
+    "a table of its own": (
+        join("Inner", right="Relation [id#71L,z#72] parquet", on="(id#1L = id#71L)"),
+        (*LEFT_ROWS, "x", "z"),
+    ),
 }
 
 
@@ -128,14 +145,22 @@ APART = {
         ("n", "id"),
         "Join RightOuter, (a = id)",
     ),
-    "an anti join of a broadcast input": (join("LeftAnti", FIXED, LEFT, on="(id#21L = id#1L)"), ("id", "c"), "Join LeftAnti, (id = id)"),
+    "an anti join of a broadcast input": (
+        join("LeftAnti", FIXED, LEFT, on="(id#21L = id#1L)"),
+        ("id", "c"),
+        "Join LeftAnti, (id = id)",
+    ),
     "everything": (over("Aggregate [max(id#1L) AS id#5L]", LEFT), ("id",), "Aggregate [max(id) AS id]"),
     "groups by something else": (
         over("Aggregate [a#2L], [a#2L, max(id#1L) AS id#5L]", LEFT),
         ("a", "id"),
         "Aggregate [a], [a, max(id) AS id]",
     ),
-    "groups by the opposite": (over("Aggregate [-id#1L], [-id#1L AS id#5L]", LEFT), ("id",), "Aggregate [-id], [-id AS id]"),
+    "groups by the opposite": (
+        over("Aggregate [-id#1L], [-id#1L AS id#5L]", LEFT),
+        ("id",),
+        "Aggregate [-id], [-id AS id]",
+    ),
     "groups by a key that may be null": (
         over("Aggregate [id#11], [id#11 AS n#8, max(id#1L) AS id#5L]", join("LeftOuter")),
         ("n", "id"),
@@ -157,7 +182,11 @@ APART = {
         ("id",),
         "Union false, false",
     ),
-    "a function of batches": (over("MapInPandas f(id#1L)#7, [id#8L], false", LEFT), ("id",), "MapInPandas f(id), [id], false"),
+    "a function of batches": (
+        over("MapInPandas f(id#1L)#7, [id#8L], false", LEFT),
+        ("id",),
+        "MapInPandas f(id), [id], false",
+    ),
     "rows kept by Spark": ("LogicalRDD [id#1L], false", ("id",), "LogicalRDD [id], false"),
     "a view of the server": (over("View (`v`, [id#1L, a#2L, arr#3])", LEFT), LEFT_ROWS, "View (`v`, [id, a, arr])"),
     "an operator of another Spark": (over("Whirl id#1L", LEFT), LEFT_ROWS, "Whirl id"),
@@ -169,7 +198,7 @@ def test_partitions_need_calls_of_their_own_and_the_operator_is_named(plan, colu
     found = judge(plan, *columns)
     assert found.blame[0] == blamed
     assert not found.together
-    assert f"kept apart by {blamed}" in apart_text("s", found)
+    assert f"kept apart by {blamed}" in separate_calls_text("s", found)
 
 
 def test_a_subquery_over_a_keyed_input_needs_them_and_one_over_a_broadcast_input_does_not():
@@ -216,7 +245,10 @@ EMPTY_KEYS = {
     "full, right": (select("id#11, b#12L", join("FullOuter")), ("right.id", "left.id")),
     "left, right": (select("id#11 AS id#5, b#12L", join("LeftOuter")), ("right.id", "left.id")),
     "right, left": (select("id#1L, b#12L", join("RightOuter")), ("left.id", "right.id")),
-    "a broadcast input is kept": (select("id#1L, c#22", join("RightOuter", right=FIXED, on="(id#1L = id#21L)")), ("left.id",)),
+    "a broadcast input is kept": (
+        select("id#1L, c#22", join("RightOuter", right=FIXED, on="(id#1L = id#21L)")),
+        ("left.id",),
+    ),
 }
 
 
@@ -224,7 +256,7 @@ EMPTY_KEYS = {
 def test_a_key_that_an_outer_join_leaves_empty_is_told_with_what_to_write(plan, alternatives):
     (found,) = judge(plan, "id", "other").nullable
     assert found == NullableKey("id", alternatives)
-    assert found.cure == f'F.coalesce({", ".join(alternatives)}).alias("id")'
+    assert found.expression == f'F.coalesce({", ".join(alternatives)}).alias("id")'
 
 
 UNREADABLE = {

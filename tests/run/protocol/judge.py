@@ -1,4 +1,6 @@
-"""What must hold of ledger and lake at every moment, told from the table's log, the files and what attempts were seen to do."""
+"""What must hold of ledger and lake at every moment, told from the table's log,
+the files and what attempts were seen to do.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from tests.lake.table_log import Entry, TableLog
 from tests.run.protocol.paper_spark import Amounts, read_file, refused, rows_of
 
 from stagehold.model.records import PartitionRecord, PartitionState
-from stagehold.plan.shares import Share
+from stagehold.model.share import Share
 
 Place = tuple[str, int]  # stage and partition
 Moment = tuple[int, int]  # epoch and wave
@@ -20,7 +22,9 @@ BEGINNING: Moment = (0, 0)
 class Judge:
     """Remembers who took which partitions and what was committed and recorded; asserts what follows from it."""
 
-    def __init__(self, tables: Mapping[str, TableLog], partitions: int, staged: Mapping[tuple[str, int, int], Amounts]) -> None:
+    def __init__(
+        self, tables: Mapping[str, TableLog], partitions: int, staged: Mapping[tuple[str, int, int], Amounts]
+    ) -> None:
         self._logs = tables
         self._partitions, self._staged = range(partitions), staged
         self._taken: dict[tuple[str, int], Collection[int]] = {}  # partitions of an epoch
@@ -51,7 +55,9 @@ class Judge:
     def recorded(self, stage: str, records: Sequence[PartitionRecord], epoch: int) -> None:
         for record in records:
             place = (stage, record.partition)
-            assert self._owner[place] == epoch, f"{place} recorded by epoch {epoch} although {self._owner[place]} has taken it"
+            assert self._owner[place] == epoch, (
+                f"{place} recorded by epoch {epoch} although {self._owner[place]} has taken it"
+            )
             before = self._recorded.setdefault(place, [])
             assert not before or _moment(before[-1]) < _moment(record), f"{place} recorded again: {record}"
             before.append(record)
@@ -84,26 +90,42 @@ class Judge:
             self._commits[stage, partition, *entry.author] += 1
 
     def _check_rows(self, stage: str, record: PartitionRecord) -> None:
-        """All rows of one wave of one attempt and no others, by the files that are read; and its commit is in the log once."""
+        """All rows of one wave of one attempt and no others, by the files that are read;
+        and its commit is in the log once.
+        """
         staged = self._staged[record.attempt_id, record.wave, record.partition]
         assert sorted(rows_of(record)) == sorted((record.attempt_id, amount) for amount in staged), f"{stage}: {record}"
         assert self._commits[stage, record.partition, record.attempt_id, record.wave] == 1, f"{stage}: {record}"
         entry = self._logs[stage].entries[record.version or 0]
-        assert (entry.author, record.partition in entry.partitions) == ((record.attempt_id, record.wave), True), f"{stage}: {record}"
+        assert (entry.author, record.partition in entry.partitions) == ((record.attempt_id, record.wave), True), (
+            f"{stage}: {record}"
+        )
 
     def _check_visible(self, stage: str, log: TableLog, path: str, partition: int) -> None:
         """Nothing that a gate would refuse; and only what the ledger has had, or a newer commit that can be adopted."""
-        assert not any(refused(amount) for _, amount in read_file(str(Path(log.uri, path)))), f"{stage}[{partition}] is visible ungated"
+        assert not any(refused(amount) for _, amount in read_file(str(Path(log.uri, path)))), (
+            f"{stage}[{partition}] is visible ungated"
+        )
         known = self._recorded.get((stage, partition), [])
-        recorded = any(path == file.path for record in known for file in record.files if record.state is PartitionState.CONSUMABLE)
+        recorded = any(
+            path == file.path for record in known for file in record.files if record.state is PartitionState.CONSUMABLE
+        )
         newest = _moment(known[-1]) if known else BEGINNING
-        assert recorded or self._guard[stage, partition] > newest, f"{stage}[{partition}]: {path} can be read and is not known"
+        assert recorded or self._guard[stage, partition] > newest, (
+            f"{stage}[{partition}]: {path} can be read and is not known"
+        )
 
     def _check_agreement(self, stage: str, log: TableLog, partition: int) -> None:
-        """Once the newest attempt has finished, any reader of the table sees what is recorded, whoever may still wake up."""
-        consumable = [one for one in self._recorded.get((stage, partition), []) if one.state is PartitionState.CONSUMABLE]
+        """Once the newest attempt has finished, any reader of the table sees what is recorded,
+        whoever may still wake up.
+        """
+        consumable = [
+            one for one in self._recorded.get((stage, partition), []) if one.state is PartitionState.CONSUMABLE
+        ]
         recorded = {file.path for file in consumable[-1].files} if consumable else set()
-        assert log.files_of(partition) == recorded, f"{stage}[{partition}]: {log.files_of(partition)} can be read, {recorded} is recorded"
+        assert log.files_of(partition) == recorded, (
+            f"{stage}[{partition}]: {log.files_of(partition)} can be read, {recorded} is recorded"
+        )
 
 
 def _moment(record: PartitionRecord) -> Moment:

@@ -10,24 +10,27 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from types import SimpleNamespace
+from typing import Any
 
 import pyarrow.parquet as pq
-import pytest
+from deltalake import DeltaTable
 from pyspark.sql.types import IntegerType, LongType, StringType, StructType
 from tests.lake.paper_table import write_file
-from tests.run.protocol.stepper import pause
+from tests.run.protocol.stepper import indivisible, pause
 
-from stagehold.gates.judge import Verdict
+from stagehold.gates.judge import GateVerdict
 from stagehold.gates.suite import Severity, Suite
+from stagehold.lake.commit.staged_committer import StagedCommitter
+from stagehold.lake.commit.staging import StagedWave, WaveFiles
 from stagehold.lake.location import TableLocation
 from stagehold.lake.measure import ColumnMetrics, PartitionMetrics
-from stagehold.lake.staging import StagedWave
-from stagehold.model.records import DataFile, PartitionRecord
-from stagehold.model.spec import Pipeline, Stage
-from stagehold.plan.resume import Action, Decision
-from stagehold.run import attempt, lease_wait, waves
-from stagehold.run.sources import Sources
+from stagehold.model.records import Attempt, DataFile, PartitionRecord
+from stagehold.plan.resume.decisions import Action
+from stagehold.run.attempt.task import RegionTask
+from stagehold.run.faults import Faults, Point
+from stagehold.run.stage.call import StageCall
+from stagehold.run.stage.inputs import Reading
+from stagehold.spec.pipeline import Stage
 
 Amounts = tuple[int, ...]
 
@@ -37,19 +40,15 @@ def refused(amount: int) -> bool:
     return amount < 0 or amount >= 1000
 
 
-@dataclass(frozen=True)
 class PaperFrames:
     """Stands for the builder of Spark frames: a frame is the amounts of each partition."""
 
-    pipeline: Pipeline
-    decisions: Mapping[str, Sequence[Decision]]
-    sources: Sources
-    spark: object
-    context: object
-    project: str
-    intermediates: object
-    calls: Mapping[str, object] = field(default_factory=dict)  # no plans of Spark's to inspect
-    isolations: Mapping[str, object] = field(default_factory=dict)
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self.isolations: Mapping[str, object] = {}
+
+    def call_again(self, stage: Stage, partition: int) -> Mapping[str, Sequence[StageCall]]:
+        return {}  # no plans of Spark's to inspect
 
     def check(self, stage: Stage, partition: int) -> StructType:
         return StructType().add("name", StringType()).add("amount", LongType()).add("_partition", IntegerType())
@@ -65,53 +64,88 @@ class PaperFrames:
 
     def _amounts(self, stage: Stage, partition: int) -> Amounts:
         if stage.source is not None:
-            files = self.sources.of(stage).splits[partition].files
+            files = self._reading.sources.of(stage).splits[partition].files
             return tuple(amount for file in files for amount in pq.read_table(file.path)["amount"].to_pylist())
-        (decision,) = (one for one in self.decisions[stage.inputs[0].stage] if one.partition == partition)
+        (decision,) = (one for one in self._reading.decisions[stage.inputs[0].stage] if one.partition == partition)
         assert decision.record is not None
         assert decision.action is Action.REUSE, f"{stage.name} reads {decision}"
         return tuple(2 * amount for _, amount in rows_of(decision.record))
 
 
+class PaperCommitter(StagedCommitter):
+    """The real one, whose commits are one step each."""
+
+    def append_nothing(self, table: DeltaTable, *facts: Any) -> None:
+        with indivisible("its fence"):
+            super().append_nothing(table, *facts)
+
+    def replace_partitions(self, table: DeltaTable, *facts: Any) -> None:
+        with indivisible("its commit"):
+            super().replace_partitions(table, *facts)
+
+
 @dataclass
-class PaperWriter:
-    """Stands for Spark's writes, and remembers what each wave was told to hold."""
+class PaperSession:
+    """Writes files by pyarrow, and remembers what each wave was told to hold."""
 
     staged: dict[tuple[str, int, int], Amounts] = field(default_factory=dict)
 
-    def stage_frame(
-        self,
-        frame: Mapping[int, Amounts],
-        location: TableLocation,
-        attempt_id: str,
-        wave: int,
-        partitions: Sequence[int],
-        sort_by: Sequence[str] = (),
-        *,
-        arranged: bool = False,
-        rows_per_file: int = 0,
-    ) -> StagedWave:
-        files: dict[int, tuple[DataFile, ...]] = {}
+    def frames(self, reading: Reading) -> PaperFrames:
+        return PaperFrames(reading)
+
+    def committer(self, stage: Stage, location: TableLocation) -> PaperCommitter:
+        return PaperCommitter()
+
+    def write(self, frame: Mapping[int, Amounts], files: WaveFiles) -> StagedWave:
+        written: dict[int, tuple[DataFile, ...]] = {}
+        uri, attempt_id, wave = files.location.uri, files.attempt_id, files.wave
         for partition, amounts in frame.items():
             self.staged[attempt_id, wave, partition] = amounts
-            files[partition] = write_file(location.uri, attempt_id, wave, partition, [(attempt_id, amount) for amount in amounts])
+            rows = [(attempt_id, amount) for amount in amounts]
+            written[partition] = write_file(uri, attempt_id, wave, partition, rows)
             pause("a file is written")
-        return StagedWave(location.uri, f"_data/{attempt_id}/{wave}", {partition: some for partition, some in files.items() if some})
+        return StagedWave(uri, files.folder, {partition: some for partition, some in written.items() if some})
+
+    def measure(
+        self, staged: StagedWave, schema: object, partitions: Sequence[int], judged: Collection[str]
+    ) -> tuple[PartitionMetrics, ...]:
+        return tuple(
+            _metrics(partition, _read(staged.uri, staged.files.get(partition, ()))) for partition in partitions
+        )
+
+    def judge(self, metrics: Sequence[PartitionMetrics], suite: Suite) -> tuple[GateVerdict, ...]:
+        return tuple(
+            GateVerdict(one.partition, "not refused", passed, "", Severity.CRITICAL)
+            for one in metrics
+            for column in one.columns
+            if column.minimum is not None
+            for passed in [not (refused(column.minimum) or refused(column.maximum))]
+        )
+
+    def fingerprints(self, records: Sequence[PartitionRecord]) -> Mapping[int, str]:
+        return {one.partition: _metrics(one.partition, rows_of(one)).fingerprint for one in records}
 
 
-def measure(
-    spark: object, staged: StagedWave, schema: object, partitions: Sequence[int], judged: Collection[str]
-) -> tuple[PartitionMetrics, ...]:
-    return tuple(_metrics(partition, _read(staged.uri, staged.files.get(partition, ()))) for partition in partitions)
+@dataclass
+class PaperEngine:
+    """One session for everybody. Nobody's is released, so a zombie can do as much harm as it ever could."""
+
+    session: PaperSession = field(default_factory=PaperSession)
+
+    @contextmanager
+    def open(self, task: RegionTask, attempt: Attempt, died: Sequence[Attempt]) -> Iterator[PaperSession]:
+        pause("session")
+        yield self.session
+
+    def release(self, attempt: Attempt) -> None:
+        pass
 
 
-def judge(metrics: Sequence[PartitionMetrics], suite: Suite) -> tuple[Verdict, ...]:
-    return tuple(
-        Verdict(one.partition, "not refused", not (refused(column.minimum) or refused(column.maximum)), "", Severity.CRITICAL)
-        for one in metrics
-        for column in one.columns
-        if column.minimum is not None
-    )
+class Pauses(Faults):
+    """At every point where a fault could be, a step ends."""
+
+    def reach(self, point: Point, stage: str, wave: int = 0) -> None:
+        pause(str(point))
 
 
 def rows_of(record: PartitionRecord) -> list[tuple[str, int]]:
@@ -135,25 +169,3 @@ def read_file(path: str) -> tuple[tuple[str, int], ...]:
     """Its rows; files are never written twice."""
     table = pq.read_table(path, partitioning=None)
     return tuple(zip(table["name"].to_pylist(), table["amount"].to_pylist(), strict=True))
-
-
-@contextmanager
-def _no_session(*facts: object) -> Iterator[None]:
-    """Nobody's session is released, so a zombie can do as much harm as it ever could."""
-    pause("session")
-    yield
-
-
-def install(patch: pytest.MonkeyPatch, writer: PaperWriter) -> None:
-    """Put them in place."""
-    patch.setattr(attempt, "FrameBuilder", PaperFrames)
-    patch.setattr(attempt, "session_of", _no_session)
-    patch.setattr(attempt, "send_project", lambda *facts: None)
-    patch.setattr(attempt, "preload", lambda: None)
-    patch.setattr(waves, "stage_frame", writer.stage_frame)
-    patch.setattr(waves, "measuring_session", lambda spark: spark)
-    patch.setattr(waves, "measure", measure)
-    patch.setattr(waves, "judge", judge)
-    patch.setattr(lease_wait, "time", SimpleNamespace(monotonic=lambda: 0.0, sleep=lambda seconds: pause("waiting")))
-    for module in (attempt, waves):
-        patch.setattr(module, "reach", lambda home, point, name, wave: pause(str(point)))

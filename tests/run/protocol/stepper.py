@@ -1,4 +1,6 @@
-"""Threads that run one at a time, from one step to the next, and can die at each: a race whose every order a test can choose."""
+"""Threads that run one at a time, from one step to the next, and can die at each:
+a race whose every order a test can choose.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,9 @@ from contextlib import contextmanager
 
 
 class Killed(BaseException):
-    """Unwinds a thread that was killed. Whatever it would still do to ledger or lake raises this as well, as after a SIGKILL."""
+    """Unwinds a thread that was killed. Whatever it would still do to ledger or lake raises this as well,
+    as after a SIGKILL.
+    """
 
 
 class Stepper:

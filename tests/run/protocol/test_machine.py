@@ -1,4 +1,6 @@
-"""Attempts of one pipeline that meet, freeze, die and wake up in every order: what can be read is right after each of their steps."""
+"""Attempts of one pipeline that meet, freeze, die and wake up in every order:
+what can be read is right after each of their steps.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,12 @@ PLACES = (
 )
 AMOUNTS = {"some": (7, 8), "others": (20, 21), "a debt": (-5, 3), "too much": (600,), "none": ()}
 
-places, stages, cuts, parts = st.sampled_from(PLACES), st.sampled_from(STAGES), st.sampled_from([1, *CUTS]), st.integers(0, 2)
+places, stages, cuts, parts = (
+    st.sampled_from(PLACES),
+    st.sampled_from(STAGES),
+    st.sampled_from([1, *CUTS]),
+    st.integers(0, 2),
+)
 standing = st.sampled_from(["before its commit"] * 3 + ["after its commit", "before its records", "before its fence"])
 overtaking = st.sampled_from(["its end", "before its fence", "after its fence", "before its commit"])
 soon = st.sampled_from(["its end", "its end", "after its commit", "before its records"])
@@ -45,19 +52,13 @@ class Protocol(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.patch = pytest.MonkeyPatch()
         self.folder = tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None)
-        try:
-            self.world = World(Path(self.folder.name), self.patch)
-        except BaseException:
-            self.patch.undo()  # nobody calls teardown then, and what follows in this process needs a whole Spark
-            raise
+        self.world = World(Path(self.folder.name))
 
     def teardown(self) -> None:
         try:
             self.world.bring_to_an_end()
         finally:
-            self.patch.undo()
             self.folder.cleanup()
 
     @property
@@ -94,7 +95,9 @@ class Protocol(RuleBasedStateMachine):
         then=soon,
     )
     def begin_and_be_overtaken(self, older, place, changes, mended, newer, newer_place, then):
-        """A zombie wakes up while its successor, for whom sources may be again what they were, stands somewhere or has ended."""
+        """A zombie wakes up while its successor, for whom sources may be again what they were,
+        stands somewhere or has ended.
+        """
         stage = older[0]
         before = {partition: self.world.sources[partition] for partition in changes}
         self.run(*upstream(stage), stage)
@@ -162,4 +165,6 @@ class Protocol(RuleBasedStateMachine):
 
 
 TestProtocol = pytest.mark.slow(Protocol.TestCase)
-TestProtocol.settings = settings(max_examples=10, stateful_step_count=30, deadline=None, derandomize=True, database=None)
+TestProtocol.settings = settings(
+    max_examples=10, stateful_step_count=30, deadline=None, derandomize=True, database=None
+)

@@ -13,8 +13,8 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
-    world = World(tmp_path, monkeypatch)
+def world(tmp_path: Path) -> World:
+    world = World(tmp_path)
     for stage in STAGES:
         world.begin(stage).go_to("its end")
     world.check()
@@ -22,7 +22,9 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
 
 
 @pytest.mark.parametrize("stage", STAGES)
-@pytest.mark.parametrize("others", [(), (3,)], ids=["there is nothing to do for its successor", "its successor has other partitions to do"])
+@pytest.mark.parametrize(
+    "others", [(), (3,)], ids=["there is nothing to do for its successor", "its successor has other partitions to do"]
+)
 def test_a_zombie_in_the_middle_of_its_commit_changes_nothing_once_its_successor_has_finished(world, stage, others):
     original = world.sources[0]
     world.write_source(0, (7, 8))
@@ -44,7 +46,9 @@ def test_a_zombie_in_the_middle_of_its_commit_changes_nothing_once_its_successor
     world.bring_to_an_end()
 
 
-@pytest.mark.parametrize("others", [(), (3,)], ids=["with nothing to do for its successor", "with other partitions to do"])
+@pytest.mark.parametrize(
+    "others", [(), (3,)], ids=["with nothing to do for its successor", "with other partitions to do"]
+)
 def test_what_a_zombie_commits_while_its_successor_is_about_to_fence_it_does_not_stay(world, others):
     original = world.sources[0]
     world.write_source(0, (7, 8))

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
-from tests.run.protocol.stepper import pause
 from tests.run.protocol.world import World
 
-from stagehold.model.spec import Speculation
-from stagehold.run import overtaken, speculation
+from stagehold.spec.run_settings import Speculation
 
 pytestmark = pytest.mark.slow
 
@@ -18,19 +15,24 @@ EAGER_TO_HELP = Speculation(finished_share=0.5, multiplier=1.0, least_seconds=0.
 
 
 @pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+def world(tmp_path: Path) -> World:
     """Two tasks per region, of which the one that is done first helps the other."""
-    made = World(tmp_path, monkeypatch)
+    made = World(tmp_path)
     made.pipelines[2] = made.pipelines[2].model_copy(update={"speculation": EAGER_TO_HELP})
-    monkeypatch.setattr(speculation, "release_session", lambda settings, name: None)
-    for module in (speculation, overtaken):
-        monkeypatch.setattr(module, "time", SimpleNamespace(sleep=lambda seconds: pause("waiting")))
     return made
 
 
 @pytest.mark.parametrize(
     "place",
-    ["after_lease", "before_fence", "a file is written", "after_measure", "before_publish", "before its commit", "after_publish"],
+    [
+        "after_lease",
+        "before_fence",
+        "a file is written",
+        "after_measure",
+        "before_publish",
+        "before its commit",
+        "after_publish",
+    ],
 )
 def test_wherever_a_task_is_stuck_another_does_its_work_and_it_ends_well(world, place):
     slow = world.begin("drafts", cut=2, part=0)

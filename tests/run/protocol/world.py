@@ -1,41 +1,45 @@
-"""One pipeline on a real SQLite ledger and a real folder lake, and the attempts that work on it, which go as a test tells them."""
+"""One pipeline on a real SQLite ledger and a real folder lake, and the attempts that work on it,
+which go as a test tells them.
+"""
 
 from __future__ import annotations
 
 import os
 import shutil
 import zlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import cache
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 from deltalake import DeltaTable
 from sqlalchemy import Connection
 from tests.lake.table_log import TableLog
 from tests.run.protocol.judge import Judge
-from tests.run.protocol.paper_spark import Amounts, PaperWriter, install
-from tests.run.protocol.stepper import Stepper, indivisible
+from tests.run.protocol.paper_spark import Amounts, PaperCommitter, PaperEngine, Pauses
+from tests.run.protocol.stepper import Stepper, indivisible, pause
 
 from stagehold.lake.location import table_location
 from stagehold.ledger.engine import Database
 from stagehold.ledger.leases import Leases
 from stagehold.ledger.ledger import Ledger
+from stagehold.ledger.migrate import migrate
 from stagehold.ledger.partitions import Partitions
 from stagehold.model.records import AttemptState, Cell, Lease, PartitionRecord, PartitionState
-from stagehold.model.spec import Pipeline
-from stagehold.model.spec_file import build_pipeline
-from stagehold.plan.regions import stage_regions
-from stagehold.plan.shares import Share, region_shares
-from stagehold.run import planning, region
-from stagehold.run.region import run_region
-from stagehold.run.region_task import RegionTask
+from stagehold.model.share import Share
+from stagehold.model.states import Transition
+from stagehold.plan.split.regions import stage_regions
+from stagehold.plan.split.shares import region_shares
+from stagehold.run.attempt.region import work_on
+from stagehold.run.attempt.task import RegionTask
+from stagehold.run.planning.planning import RunRequest
+from stagehold.run.workplace import Workplace
 from stagehold.settings import Settings
+from stagehold.spec.loader import build_pipeline
+from stagehold.spec.pipeline import Pipeline
 
 PIPELINE, INTERVAL, RUN = "paper", "2026-11-20", "r"
 STAGES = ("drafts", "prints")  # each a region of its own
@@ -49,29 +53,33 @@ SUITE = "suite: sound\nexpectations:\n  - {type: expect_column_values_to_be_betw
 class World:
     """Whatever happens in it, `check` must hold after every step of every attempt."""
 
-    def __init__(self, folder: Path, patch: pytest.MonkeyPatch) -> None:
+    def __init__(self, folder: Path) -> None:
         self.settings = _settings(folder)
-        self.ledger = Ledger.open(self.settings.ledger_url)
         self.pipelines = {tasks: _pipeline(tasks, self.settings) for tasks in CUTS}
         self.attempts: list[Stepper] = []
         self.leases: dict[str, Lease] = {}
         self.sources: dict[int, Amounts] = {}
         self.lost: set[str] = set()
         self.copy: Path | None = None
-        writer = PaperWriter()
-        self.staged = writer.staged
-        self.judge = Judge({stage: TableLog(self.table(stage), INTERVAL) for stage in STAGES}, PARTITIONS, writer.staged)
-        install(patch, writer)
-        patch.setattr(region, "Ledger", SimpleNamespace(open=self._open))  # a new one compiles all its SQL anew
-        patch.setattr(planning, "environment", cache(planning.environment))
-        patch.setattr(planning, "code_fingerprint", cache(planning.code_fingerprint))  # nobody changes it here
-        patch.setattr(planning, "suite_fingerprint", cache(planning.suite_fingerprint))
-        self._watch(patch)
+        self.engine = PaperEngine()
+        self.staged = self.engine.session.staged
+        self.judge = Judge({stage: TableLog(self.table(stage), INTERVAL) for stage in STAGES}, PARTITIONS, self.staged)
+        self.ledger = self._open_ledger()
         for partition in range(PARTITIONS):
             self.write_source(partition, (partition + 1, partition + 11))
 
-    def _open(self, url: str, redact: Callable[[str], str]) -> AbstractContextManager[Ledger]:
-        return nullcontext(self.ledger)
+    @property
+    def workplace(self) -> Workplace:
+        """Where attempts work; the ledger is shared, since a new one compiles all its SQL anew."""
+        return Workplace(
+            ledger=self.ledger,
+            settings=self.settings,
+            progress=lambda line: None,
+            engine=self.engine,
+            faults=Pauses(self.settings.home_path, INTERVAL),
+            committer=PaperCommitter(),
+            sleep=lambda seconds: pause("waiting"),
+        )
 
     def table(self, stage: str) -> str:
         return table_location(self.settings.lake_uri, PIPELINE, self.pipelines[1].stage(stage), INTERVAL).uri
@@ -91,8 +99,8 @@ class World:
         (own,) = (one for one in stage_regions(pipeline) if one.name == stage)
         shares = region_shares(pipeline, own)
         share = shares[part % len(shares)]
-        task = RegionTask(pipeline, own, RUN, INTERVAL, None, {}, None, f"cli/{RUN}/{share}", "cli", share)
-        self.attempts.append(Stepper(lambda: run_region(task, self.settings, lambda line: None)))
+        task = RegionTask(RunRequest(pipeline, RUN, INTERVAL, {}), own, f"cli/{RUN}/{share}", "cli", share=share)
+        self.attempts.append(Stepper(lambda: work_on(task, self.workplace)))
         return self.attempts[-1]
 
     def end_leases(self) -> None:
@@ -112,7 +120,7 @@ class World:
         """Keep the ledger as it is now, for `lose_ledger`."""
         self.ledger.close()
         self.copy = shutil.copy(self._ledger_file, self.settings.home_path / "copy.db")
-        self.ledger = Ledger.open(self.settings.ledger_url)
+        self.ledger = self._open_ledger()
 
     def lose_ledger(self) -> None:
         """It is deleted when nobody is at work, and the copy put in its place if there is one."""
@@ -124,7 +132,7 @@ class World:
             file.unlink()
         if self.copy is not None:
             shutil.copy(self.copy, self._ledger_file)
-        self.ledger, self.leases = Ledger.open(self.settings.ledger_url), {}
+        self.ledger, self.leases = self._open_ledger(), {}
         for stage in STAGES:
             cell = Cell(PIPELINE, self.pipelines[1].stage(stage).id, INTERVAL)
             self.judge.forget(stage, self.ledger.partitions.history(cell))
@@ -139,10 +147,17 @@ class World:
 
     def check(self) -> None:
         for attempt in self.attempts:
-            assert not isinstance(attempt.error, AssertionError), attempt.error  # what the judge said in the attempt's own thread
-        finished = {(one.region, one.epoch) for one in self.ledger.attempts.of_run(RUN) if one.state is AttemptState.FINISHED}
+            # what the judge said in the attempt's own thread
+            assert not isinstance(attempt.error, AssertionError), attempt.error
+        finished = {
+            (one.region, one.epoch) for one in self.ledger.attempts.of_run(RUN) if one.state is AttemptState.FINISHED
+        }
         for stage in STAGES:
-            present = [one for one in self.consumable(stage) if not self.lost & {f"{one.table}/{file.path}" for file in one.files}]
+            present = [
+                one
+                for one in self.consumable(stage)
+                if not self.lost & {f"{one.table}/{file.path}" for file in one.files}
+            ]
             self.judge.check(stage, present, {epoch for region, epoch in finished if region == stage})
 
     def bring_to_an_end(self) -> None:
@@ -158,39 +173,69 @@ class World:
             assert attempt.ended, f"still at {attempt.at}"
             assert attempt.error is None, attempt.error
             self.check()
+        self._check_history()
         rows = DeltaTable(self.table("prints")).to_pyarrow_table().to_pylist()
-        assert sorted((row["_partition"], row["amount"]) for row in rows) == [(n, 2 * (100 + n)) for n in range(PARTITIONS)]
+        assert sorted((row["_partition"], row["amount"]) for row in rows) == [
+            (n, 2 * (100 + n)) for n in range(PARTITIONS)
+        ]
         self.ledger.close()
 
-    def _watch(self, patch: pytest.MonkeyPatch) -> None:
-        """A pause before and after everything that changes ledger or lake; the judge hears of it before anybody else acts."""
-        take, record, writing, commit = Leases.take, Partitions.record, Database.writing, DeltaTable.create_write_transaction
+    def _check_history(self) -> None:
+        """Wherever somebody died: each state came out of the one before it, and the last one is the recorded one."""
+        recorded = {one.attempt_id: one.state for one in self.ledger.attempts.of_run(RUN)}
+        told: dict[str | None, list[Transition]] = {None: []}
+        for one in self.ledger.transitions.of_run(RUN):
+            told.setdefault(one.attempt_id, []).append(one)
+        assert told.keys() - {None} == recorded.keys()
+        for attempt_id, history in told.items():
+            assert history[0].before is None
+            for before, after in pairwise(history):
+                assert after.before == before.after or after.begins_life_of_run
+            assert history[-1].after == recorded.get(attempt_id, self.ledger.runs.get(RUN).state)
 
-        def watched_take(leases: Leases, region: str, share: Share | None, *arguments: Any, **options: Any) -> Lease:
-            with indivisible("its lease"):
-                lease = take(leases, region, share, *arguments, **options)
-                self.leases[lease.name] = lease
-                self.judge.took(region.rpartition("/")[2], share, lease.epoch)
-            return lease
+    def _open_ledger(self) -> Ledger:
+        database = SteppedDatabase(self.settings.ledger_url)
+        migrate(database)
+        ledger = Ledger(database)
+        ledger.leases, ledger.partitions = JudgedLeases(database, self), JudgedPartitions(database, self.judge)
+        return ledger
 
-        def watched_record(partitions: Partitions, records: Sequence[PartitionRecord], lease: Lease) -> None:
-            with indivisible("its records"):
-                record(partitions, records, lease)
-                self.judge.recorded(lease.name.split("/")[2], records, lease.epoch)
 
-        @contextmanager
-        def watched_writing(database: Database) -> Iterator[Connection]:
-            with indivisible("a row"), writing(database) as connection:
-                yield connection
+class SteppedDatabase(Database):
+    """Whatever changes it is one step."""
 
-        def watched_commit(*arguments: Any, **options: Any) -> None:
-            with indivisible("its fence" if "append" in arguments else "its commit"):
-                commit(*arguments, **options)
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        with indivisible("a row"), super().writing() as connection:
+            yield connection
 
-        patch.setattr(Leases, "take", watched_take)
-        patch.setattr(Partitions, "record", watched_record)
-        patch.setattr(Database, "writing", watched_writing)
-        patch.setattr(DeltaTable, "create_write_transaction", watched_commit)
+
+class JudgedLeases(Leases):
+    """The judge hears of each lease that is taken before anybody else acts."""
+
+    def __init__(self, database: Database, world: World) -> None:
+        super().__init__(database)
+        self._world = world
+
+    def take(self, region: str, share: Share | None, *arguments: Any, **options: Any) -> Lease:
+        with indivisible("its lease"):
+            lease = super().take(region, share, *arguments, **options)
+            self._world.leases[lease.name] = lease
+            self._world.judge.took(region.rpartition("/")[2], share, lease.epoch)
+        return lease
+
+
+class JudgedPartitions(Partitions):
+    """The judge hears of each record before anybody else acts."""
+
+    def __init__(self, database: Database, judge: Judge) -> None:
+        super().__init__(database)
+        self._judge = judge
+
+    def record(self, records: Sequence[PartitionRecord], lease: Lease) -> None:
+        with indivisible("its records"):
+            super().record(records, lease)
+            self._judge.recorded(lease.name.split("/")[2], records, lease.epoch)
 
 
 def _settings(folder: Path) -> Settings:

@@ -1,1 +1,3 @@
-"""Alembic's folder. Versions are numbered; there is no way down: a ledger is only ever migrated forward."""
+"""How does a ledger get the schema that this code knows? Alembic's folder: versions are numbered, and there is no way
+down.
+"""

@@ -6,5 +6,7 @@ from alembic import context
 
 from stagehold.ledger.schema import VERSION_TABLE, metadata
 
-context.configure(connection=context.config.attributes["connection"], target_metadata=metadata, version_table=VERSION_TABLE)
+context.configure(
+    connection=context.config.attributes["connection"], target_metadata=metadata, version_table=VERSION_TABLE
+)
 context.run_migrations()

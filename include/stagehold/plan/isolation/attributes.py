@@ -14,13 +14,15 @@ DECIMAL = re.compile(r"decimal\((?P<precision>\d+),(?P<scale>\d+)\)")
 
 
 class Attributes:
-    """Their names, their types as far as they are known, and what to call them to people, collected from the leaves up."""
+    """Their names, their types as far as they are known, and what to call them to people,
+    collected from the leaves up.
+    """
 
     def __init__(self) -> None:
         self._names: dict[int, str] = {}
         self._types: dict[int, str] = {}
         self._shown: dict[int, str] = {}
-        self._cures: dict[int, tuple[str, ...]] = {}
+        self._alternatives: dict[int, tuple[str, ...]] = {}
 
     def learn(self, attribute: int, name: str, *, kind: str = "", shown: str = "") -> None:
         self._names.setdefault(attribute, name)
@@ -40,8 +42,8 @@ class Attributes:
         kinds = [(self._types.get(part.id, ""), *part.casts)[-1] for part in parts]
         shown = self._shown.get(parts[0].id, "") if len(parts) == 1 else ""
         self.learn(one.id, one.name, kind=kinds[0] if kinds else "", shown=shown)
-        if len(parts) == 1 and parts[0].id in self._cures:
-            self._cures.setdefault(one.id, self._cures[parts[0].id])
+        if len(parts) == 1 and parts[0].id in self._alternatives:
+            self._alternatives.setdefault(one.id, self._alternatives[parts[0].id])
         return self.sources(parts)
 
     def again(self, new: int, old: int) -> None:
@@ -53,18 +55,29 @@ class Attributes:
         return frozenset(one.id for one in parts) if all(map(self._is_itself, parts)) else frozenset()
 
     def may_be_null(self, carriers: Carriers) -> None:
-        """Remember of what the key could be made where these are all at hand, since a projection may drop one that is needed."""
+        """Remember of what the key could be made where these are all at hand,
+        since a projection may drop one that is needed.
+        """
         for one in carriers.members:
             best = min(carriers.complete, key=lambda some: (one not in some, len(some), sorted(some)), default=Ids())
-            self._cures.setdefault(one, tuple(dict.fromkeys(self._shown.get(part, "") for part in (one, *sorted(best - {one})))))
+            self._alternatives.setdefault(
+                one, tuple(dict.fromkeys(self._shown.get(part, "") for part in (one, *sorted(best - {one}))))
+            )
 
-    def cure(self, attribute: int) -> tuple[str, ...]:
+    def alternatives_of(self, attribute: int) -> tuple[str, ...]:
         """Columns of which the first that is not null is the key, for an attribute that is the key or null."""
-        return self._cures.get(attribute, ())
+        return self._alternatives.get(attribute, ())
 
     def functions(self, texts: Iterable[str]) -> frozenset[str]:
-        """Names of the Python functions that are called: a call has a number like an attribute, and nothing makes that attribute."""
-        found = (function_before(text, place) for text in texts for place, number in results(text) if number not in self._names)
+        """Names of the Python functions that are called:
+        a call has a number like an attribute, and nothing makes that attribute.
+        """
+        found = (
+            function_before(text, place)
+            for text in texts
+            for place, number in results(text)
+            if number not in self._names
+        )
         return frozenset(found)
 
     def _is_itself(self, one: Operand) -> bool:
@@ -74,7 +87,9 @@ class Attributes:
 
 
 def keeps_group(before: str, after: str) -> bool:
-    """Whether a cast leaves each key in its group, and makes equal only what is in one: groups are dealt by the number as a double."""
+    """Whether a cast leaves each key in its group, and makes equal only what is in one:
+    groups are dealt by the number as a double.
+    """
     if after in ("double", before):
         return before in DIGITS or before in ("float", "double") or DECIMAL.fullmatch(before) is not None
     (whole, scale), (room, places) = _digits(before), _digits(after)

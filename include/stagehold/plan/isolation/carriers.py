@@ -13,8 +13,8 @@ Ids = frozenset[int]  # of attributes
 class Carriers:
     """Who carries one column of the exchange key, the key under which a row is computed.
 
-    A member is that key or null. A set is complete if one of its members is the key: the one that is not null, if there is any.
-    After a full outer join by the key that is true of both sides' columns together, and of neither alone.
+    A member is that key or null. A set is complete if one of its members is the key: the one that is not null, if there
+    is any. After a full outer join by the key that is true of both sides' columns together, and of neither alone.
     """
 
     members: Ids = frozenset()
@@ -24,7 +24,7 @@ class Carriers:
     def of(attribute: int) -> Carriers:
         return Carriers(frozenset({attribute}), frozenset({frozenset({attribute})}))
 
-    def tells(self, attributes: Ids) -> bool:
+    def determined_by(self, attributes: Ids) -> bool:
         """Whether the first of these that is not null is the key."""
         return attributes <= self.members and self.is_within(attributes)
 
@@ -37,11 +37,13 @@ class Carriers:
         return Carriers(self.members, self.complete | {frozenset({attribute})}) if attribute in self.members else self
 
     def as_made(self, made: Mapping[int, Ids]) -> Carriers:
-        """The same after a projection; ``made`` says of which attributes each of its own is the first that is not null."""
+        """The same after a projection; ``made`` says of which attributes each of its own is the first that is
+        not null.
+        """
         members = frozenset(new for new, old in made.items() if old and old <= self.members)
         copies = {next(iter(old)): new for new, old in made.items() if len(old) == 1}
         kept = {frozenset(copies[one] for one in some) for some in self.complete if some <= copies.keys()}
-        told = {frozenset({new}) for new, old in made.items() if old and self.tells(old)}
+        told = {frozenset({new}) for new, old in made.items() if old and self.determined_by(old)}
         return Carriers(members, frozenset(kept | told))
 
     def partly_null(self) -> Carriers:

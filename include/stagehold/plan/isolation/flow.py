@@ -13,7 +13,17 @@ from stagehold.plan.isolation.attributes import Attributes
 from stagehold.plan.isolation.carriers import Carriers, in_common
 from stagehold.plan.isolation.given import MARK, GivenInput
 from stagehold.plan.isolation.joins import Join, joined
-from stagehold.plan.isolation.tree import Named, Node, Unreadable, conjuncts, elements, equality, named, not_null, operands
+from stagehold.plan.isolation.tree import (
+    Named,
+    Node,
+    Unreadable,
+    conjuncts,
+    elements,
+    equality,
+    named,
+    not_null,
+    operands,
+)
 
 ATTRIBUTE_IDS = re.compile(r"#\d+L?")
 VIEW_OF_CONNECT = "(`_pyspark_connect_temp_view_"  # by these, frames are handed to `spark.sql`
@@ -26,10 +36,11 @@ GROUP_FUNCTIONS = ("FlatMapGroupsInPandas", "FlatMapGroupsInArrow", "FlatMapCoGr
 
 @dataclass(frozen=True)
 class Flow:
-    """Rows of one relation: its attributes in order, if they are known, and who carries each column of the exchange key.
+    """Rows of one relation: its attributes in order, if they are known, and who carries each column of the exchange
+    key.
 
-    ``key`` is None where the rows do not depend on which partitions are computed. ``blame`` are operators, here or below, which
-    may make of several partitions' rows something else than of each partition's.
+    ``key`` is None where the rows do not depend on which partitions are computed. ``blame`` are operators, here or
+    below, which may make of several partitions' rows something else than of each partition's.
     """
 
     outputs: tuple[int, ...] | None
@@ -51,7 +62,9 @@ class FlowReader:
         self._shared: dict[str, Flow] = {}
 
     def read(self, node: Node, given: tuple[str, ...] = ()) -> Flow:
-        """``given`` are conditions that hold for all rows which are left in the end: who drops the others may be a filter above."""
+        """``given`` are conditions that hold for all rows which are left in the end:
+        who drops the others may be a filter above.
+        """
         self.texts.append(node.text)
         flow = self._read(node, given)
         mixing = [inner for inner in node.inner if self.read(inner).depends]
@@ -100,7 +113,11 @@ class FlowReader:
         below = [self.read(child) for child in node.children]
         if below and not any(flow.depends for flow in below):
             return Flow(None, None)
-        why = f"{_show(node)}, whose Python function alone knows which key its rows have" if node.name in GROUP_FUNCTIONS else _show(node)
+        why = (
+            f"{_show(node)}, whose Python function alone knows which key its rows have"
+            if node.name in GROUP_FUNCTIONS
+            else _show(node)
+        )
         return Flow(None, self._nothing, (*(one for flow in below for one in flow.blame), why))
 
     def _blamed(self, flow: Flow, node: Node) -> Flow:
@@ -115,7 +132,9 @@ class FlowReader:
         columns = [named(one) for one in elements(project.text)]
         by_name = {one.name.casefold(): one.id for one in columns}
         for one in columns:
-            self.attributes.learn(one.id, one.name, kind=given.types.get(one.name, ""), shown=f"{given.stage}.{one.name}")
+            self.attributes.learn(
+                one.id, one.name, kind=given.types.get(one.name, ""), shown=f"{given.stage}.{one.name}"
+            )
         if given.key is None:
             return Flow(tuple(one.id for one in columns), None)
         key = tuple(Carriers.of(by_name[column.casefold()]) for column in given.key) if given.key else self._nothing
@@ -123,7 +142,11 @@ class FlowReader:
 
     def _leaf_outputs(self, node: Node) -> tuple[int, ...] | None:
         listed = node.text[: node.text.rfind("]") + 1]
-        return self.attributes.listed(elements(listed.replace(",", ", ") if node.name == "Relation" else listed)) if listed else None
+        return (
+            self.attributes.listed(elements(listed.replace(",", ", ") if node.name == "Relation" else listed))
+            if listed
+            else None
+        )
 
     def _filter(self, node: Node, given: tuple[str, ...]) -> Flow:
         conditions = tuple(conjuncts(node.text))
@@ -151,7 +174,9 @@ class FlowReader:
         left = self.read(node.children[0], holding if kind in INNER else given if kind in KEEP_LEFT else ())
         right = self.read(node.children[1], holding if kind in INNER else given if kind == "RightOuter" else ())
         equal = [found for one in holding if (found := equality(one))]
-        pairs = [(self.attributes.sources(first), sign, self.attributes.sources(second)) for first, sign, second in equal]
+        pairs = [
+            (self.attributes.sources(first), sign, self.attributes.sources(second)) for first, sign, second in equal
+        ]
         done = joined(Join(kind, left.key, right.key, tuple(pairs)))
         outputs = left.outputs if kind in ("LeftSemi", "LeftAnti") else _both(left.outputs, right.outputs)
         if "Outer" in kind:
@@ -172,7 +197,12 @@ class FlowReader:
     def _window(self, node: Node) -> Flow:
         made, *lists = node.arguments
         child = self._only_child(node)
-        return self._grouped(node, child, elements(lists[0]) if lists else (), _both(child.outputs, self.attributes.listed(elements(made))))
+        return self._grouped(
+            node,
+            child,
+            elements(lists[0]) if lists else (),
+            _both(child.outputs, self.attributes.listed(elements(made))),
+        )
 
     def _grouped(self, node: Node, child: Flow, grouping: Iterable[str], outputs: tuple[int, ...] | None) -> Flow:
         """Rows that are brought together where they agree in ``grouping``."""
@@ -181,7 +211,9 @@ class FlowReader:
             return flow
         groups = [self.attributes.sources(operands(one)) for one in grouping]
         alone = frozenset(next(iter(one)) for one in groups if len(one) == 1)
-        fits = all(one.is_within(alone) or any(one.tells(group) for group in groups if group) for one in child.key)
+        fits = all(
+            one.is_within(alone) or any(one.determined_by(group) for group in groups if group) for one in child.key
+        )
         return flow if fits else self._blamed(flow, node)
 
     def _union(self, node: Node) -> Flow:
@@ -205,7 +237,9 @@ class FlowReader:
         return flow if fits else self._blamed(replace(flow, key=flow.key or self._nothing), node)
 
     def _in_common(self, branches: Sequence[Flow]) -> tuple[Carriers, ...]:
-        """Who carries the key in all branches, by the attributes of the first, since places make attributes the same."""
+        """Who carries the key in all branches, by the attributes of the first,
+        since places make attributes the same.
+        """
         first = branches[0].outputs
         if first is None or len(set(first)) < len(first):
             return self._nothing
@@ -283,7 +317,10 @@ RULES: Mapping[str, Callable[[FlowReader, Node], Flow]] = {
     "Expand": FlowReader._expand,
     "WithCTE": FlowReader._with_shared,
     "CTERelationRef": FlowReader._shared_again,
-    **dict.fromkeys(("Sort", "Repartition", "RepartitionByExpression", "RebalancePartitions", "ResolvedHint"), FlowReader._row_by_row),
+    **dict.fromkeys(
+        ("Sort", "Repartition", "RepartitionByExpression", "RebalancePartitions", "ResolvedHint"),
+        FlowReader._row_by_row,
+    ),
     "CollectMetrics": FlowReader._row_by_row,
     **dict.fromkeys(("GlobalLimit", "LocalLimit", "Offset", "Tail", "Sample"), FlowReader._cut),
     **dict.fromkeys(("Relation", "LocalRelation", "Range", "OneRowRelation"), FlowReader._constant),

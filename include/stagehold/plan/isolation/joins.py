@@ -45,11 +45,14 @@ def joined(join: Join) -> Joined:
 def _meet(pair: Pair, left: Carriers, right: Carriers) -> bool:
     """Whether the equality makes rows of one key meet only. Null equals nothing, so `=` needs no more than members."""
     first, sign, second = pair
-    return any(_compares(one, sign, left) and _compares(other, sign, right) for one, other in ((first, second), (second, first)))
+    return any(
+        _compares(one, sign, left) and _compares(other, sign, right)
+        for one, other in ((first, second), (second, first))
+    )
 
 
 def _compares(side: Ids, sign: str, carriers: Carriers) -> bool:
-    return carriers.tells(side) if sign == "<=>" else bool(side) and side <= carriers.members
+    return carriers.determined_by(side) if sign == "<=>" else bool(side) and side <= carriers.members
 
 
 def _of_both(join: Join, left: Carriers, right: Carriers) -> Carriers:

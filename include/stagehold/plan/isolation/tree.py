@@ -1,7 +1,8 @@
 """A plan as Spark prints it, read back as a tree, and the few forms of expressions that tell where a key goes.
 
-The text is no language: names and literals stand in it as they are, and nothing quotes them. What does not have the expected
-form is `Unreadable`; what could have it by chance has to be kept out by asking `is_plain` of every name and literal.
+The text is no language: names and literals stand in it as they are, and nothing quotes them. What does not have the
+expected form is `Unreadable`; what could have it by chance has to be kept out by asking `is_plain` of every name and
+literal.
 """
 
 from __future__ import annotations
@@ -65,22 +66,27 @@ class Operand:
 
 
 @dataclass
-class _Growing:
+class _OpenNode:
     name: str
     text: str
     depth: int
-    children: list[_Growing] = field(default_factory=list)
-    inner: list[_Growing] = field(default_factory=list)
+    children: list[_OpenNode] = field(default_factory=list)
+    inner: list[_OpenNode] = field(default_factory=list)
 
     @staticmethod
-    def of(line: str) -> _Growing:
+    def of(line: str) -> _OpenNode:
         found = LINE.fullmatch(line)
         if found is None:
             raise Unreadable
-        return _Growing(found["name"], found["text"] or "", len(found["indent"]) // STEP)
+        return _OpenNode(found["name"], found["text"] or "", len(found["indent"]) // STEP)
 
-    def grown(self) -> Node:
-        return Node(self.name, self.text, tuple(one.grown() for one in self.children), tuple(one.grown() for one in self.inner))
+    def closed(self) -> Node:
+        return Node(
+            self.name,
+            self.text,
+            tuple(one.closed() for one in self.children),
+            tuple(one.closed() for one in self.inner),
+        )
 
 
 def analyzed(explained: str) -> str:
@@ -93,8 +99,8 @@ def analyzed(explained: str) -> str:
 
 def parse_tree(text: str) -> Node:
     """A child is one step further right than its parent, and the plan of a subquery two."""
-    lines = [_Growing.of(line) for line in text.split("\n") if line]
-    path: list[_Growing] = []
+    lines = [_OpenNode.of(line) for line in text.split("\n") if line]
+    path: list[_OpenNode] = []
     for node in lines:
         while path and path[-1].depth >= node.depth:
             path.pop()
@@ -105,10 +111,10 @@ def parse_tree(text: str) -> Node:
         path.append(node)
     if not lines:
         raise Unreadable
-    return lines[0].grown()
+    return lines[0].closed()
 
 
-def _place(node: _Growing, parent: _Growing) -> None:
+def _place(node: _OpenNode, parent: _OpenNode) -> None:
     match node.depth - parent.depth:
         case 1:
             parent.children.append(node)
@@ -187,14 +193,18 @@ def equality(condition: str) -> tuple[tuple[Operand, ...], str, tuple[Operand, .
 def not_null(condition: str) -> tuple[int, ...]:
     """The attributes that are not null where the condition is true."""
     found = NOT_NULL.fullmatch(condition)
-    attributes = [ATTRIBUTE.fullmatch(one) for one in split(found["inside"])] if found and is_balanced(found["inside"]) else []
+    attributes = (
+        [ATTRIBUTE.fullmatch(one) for one in split(found["inside"])] if found and is_balanced(found["inside"]) else []
+    )
     if found is None or (found["least"] and int(found["least"]) != len(attributes)):
         return ()
     return tuple(int(one["id"]) for one in attributes if one)
 
 
 def results(text: str) -> Iterator[tuple[int, int]]:
-    """Where something in parentheses ends that has an id, and that id: a column's name may end so, or a call in Python."""
+    """Where something in parentheses ends that has an id, and that id:
+    a column's name may end so, or a call in Python.
+    """
     return ((found.start(), int(found["id"])) for found in RESULT.finditer(text))
 
 
@@ -223,4 +233,8 @@ def is_plain(text: str) -> bool:
 def _unwrapped(condition: str) -> str:
     """Without the parentheses around all of it."""
     inside = condition[1:-1]
-    return _unwrapped(inside) if condition.startswith("(") and condition.endswith(")") and is_balanced(inside) else condition
+    return (
+        _unwrapped(inside)
+        if condition.startswith("(") and condition.endswith(")") and is_balanced(inside)
+        else condition
+    )

@@ -23,7 +23,7 @@ class NullableKey:
     alternatives: tuple[str, ...]
 
     @property
-    def cure(self) -> str:
+    def expression(self) -> str:
         return f'F.coalesce({", ".join(self.alternatives)}).alias("{self.column}")'
 
 
@@ -31,8 +31,9 @@ class NullableKey:
 class Isolation:
     """What shows in the plan of a keyed stage's function.
 
-    ``blame`` are operators that may give other rows for several partitions than for each of them; with any of them, every partition
-    needs a call of its own. ``nullable`` are key columns with which no call gives rows that belong to its partition.
+    ``blame`` are operators that may give other rows for several partitions than for each of them; with any of them,
+    every partition needs a call of its own. ``nullable`` are key columns with which no call gives rows that belong to
+    its partition.
     """
 
     blame: tuple[str, ...] = ()
@@ -43,15 +44,22 @@ class Isolation:
         return not self.blame
 
 
-def apart_text(stage: str, isolation: Isolation) -> str:
+def separate_calls_text(stage: str, isolation: Isolation) -> str:
     """Why a stage's function is called more often than once in a wave."""
     first, *others = isolation.blame
     more = f" (and {len(others)} more)" if others else ""
-    return f"{stage} is called for each partition by itself, which is slower: nothing shows that partitions are kept apart by {first}{more}"
+    return (
+        f"{stage} is called for each partition by itself, which is slower: nothing shows that partitions are kept "
+        f"apart by {first}{more}"
+    )
 
 
 def isolation_of(
-    explained: str, inputs: Sequence[GivenInput], key: Sequence[str], columns: Sequence[str], functions: Collection[str] = ()
+    explained: str,
+    inputs: Sequence[GivenInput],
+    key: Sequence[str],
+    columns: Sequence[str],
+    functions: Collection[str] = (),
 ) -> Isolation:
     """Judge what `explain(extended)` says of the function's frame.
 
@@ -61,7 +69,10 @@ def isolation_of(
     reader = FlowReader(inputs, len(key))
     try:
         flow = reader.read(parse_tree(analyzed(explained)))
-        others = tuple(f"the Python function {name}" for name in sorted(reader.attributes.functions(reader.texts).difference(functions)))
+        others = tuple(
+            f"the Python function {name}"
+            for name in sorted(reader.attributes.functions(reader.texts).difference(functions))
+        )
         return _judge(replace(flow, blame=(*flow.blame, *others)), reader, key, columns)
     except (Unreadable, ValueError, KeyError, IndexError, StopIteration):
         return Isolation((NOT_UNDERSTOOD,))
@@ -76,9 +87,9 @@ def _judge(flow: Flow, reader: FlowReader, key: Sequence[str], columns: Sequence
     blame, nullable = list(flow.blame), list[NullableKey]()
     for column, carriers in zip(key, flow.key, strict=True):
         attribute = attributes[column]
-        if carriers.tells(frozenset({attribute})):
+        if carriers.determined_by(frozenset({attribute})):
             continue
         if attribute in carriers.members:
-            nullable.append(NullableKey(column, reader.attributes.cure(attribute)))
+            nullable.append(NullableKey(column, reader.attributes.alternatives_of(attribute)))
         blame.append(f"its output column {column}, which nothing shows to be the key")
     return Isolation(tuple(dict.fromkeys(blame)), tuple(nullable))

@@ -56,7 +56,9 @@ def _create_attempts() -> None:
         sa.PrimaryKeyConstraint("attempt_id", name="attempts_pkey"),
     )
     op.create_index("attempts_by_run_id", "attempts", ["run_id"])
-    op.create_index("attempts_by_pipeline_interval_region_epoch", "attempts", ["pipeline", "interval", "region", "epoch"])
+    op.create_index(
+        "attempts_by_pipeline_interval_region_epoch", "attempts", ["pipeline", "interval", "region", "epoch"]
+    )
 
 
 def _create_leases() -> None:

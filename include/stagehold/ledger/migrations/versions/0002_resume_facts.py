@@ -1,4 +1,6 @@
-"""Failure classes and shares of attempts, seconds of partitions, source positions, partition counts and accepted code."""
+"""Failure classes and shares of attempts, seconds of partitions, source positions,
+partition counts and accepted code.
+"""
 
 from __future__ import annotations
 

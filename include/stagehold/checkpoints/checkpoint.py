@@ -1,0 +1,110 @@
+"""What a checkpoint or savepoint consists of: the consumable partitions and the state of every stage at one moment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from stagehold.checkpoints.stage_ids import StageShape
+from stagehold.checkpoints.state_rescale import KeyedPart, ListKind
+from stagehold.model.key_groups import HASH_NAME
+from stagehold.model.records import PartitionRecord, PartitionState
+
+
+class SnapshotKind(StrEnum):
+    """A checkpoint belongs to the run and is dropped for newer ones; a savepoint belongs to the user and never is."""
+
+    CHECKPOINT = "checkpoint"
+    SAVEPOINT = "savepoint"
+    STOP_WITH_SAVEPOINT = "stop_with_savepoint"
+
+    @property
+    def is_savepoint(self) -> bool:
+        return self is not SnapshotKind.CHECKPOINT
+
+
+class ClaimMode(StrEnum):
+    """Who owns a snapshot after a run was restored from it."""
+
+    NO_CLAIM = "no_claim"  # the user goes on owning it; the run leaves it alone
+    CLAIM = "claim"  # it becomes an ordinary checkpoint of the run, and is deleted when subsumed
+
+
+class Finished(StrEnum):
+    """How much of a stage is finished."""
+
+    NONE = "not finished"
+    SOME = "partially finished"
+    ALL = "fully finished"
+
+
+@dataclass(frozen=True)
+class KeyedState:
+    """State by key group. It can be read with the hash it was written by, and no other."""
+
+    name: str
+    parts: tuple[KeyedPart, ...]
+    hash_name: str = HASH_NAME
+
+
+@dataclass(frozen=True)
+class ListState:
+    """State without keys: references to the elements that each partition held, None for one that reported nothing."""
+
+    name: str
+    kind: ListKind
+    held: tuple[tuple[str, ...] | None, ...]
+
+
+@dataclass(frozen=True)
+class SplitPosition:
+    """How far a split of a source had been read, in the source's own words."""
+
+    split: int
+    position: str
+
+
+@dataclass(frozen=True)
+class StageSnapshot:
+    """One stage in a checkpoint. ``partitions`` has records of those that had one;
+    ``parallelism`` is how many there are.
+    """
+
+    shape: StageShape
+    parallelism: int
+    max_parallelism: int
+    partitions: tuple[PartitionRecord, ...] = ()
+    keyed: tuple[KeyedState, ...] = ()
+    lists: tuple[ListState, ...] = ()
+    positions: tuple[SplitPosition, ...] = ()
+
+    @property
+    def finished(self) -> Finished:
+        """A released partition counts: it had been finished before it was deleted."""
+        ended = sum(record.state is not PartitionState.BLOCKED for record in self.partitions)
+        if ended == 0:
+            return Finished.NONE
+        return Finished.ALL if ended == self.parallelism else Finished.SOME
+
+    @property
+    def empty(self) -> bool:
+        """Nothing would be lost without it."""
+        return not (self.partitions or self.keyed or self.lists or self.positions)
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A completed checkpoint or savepoint; stages are in topological order. ``name`` is the user's, for a savepoint."""
+
+    id: int
+    kind: SnapshotKind
+    pipeline: str
+    interval: str
+    run_id: str
+    taken_at: datetime
+    stages: tuple[StageSnapshot, ...]
+    name: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name or self.id} of run {self.run_id}"

@@ -1,0 +1,85 @@
+"""Which failed checkpoints count, and when there were too many of them for the run to go on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stagehold.checkpoints.checkpoint import SnapshotKind
+from stagehold.checkpoints.requests import PRE_FLIGHT, CheckpointFailure
+
+COUNTED = frozenset(
+    {
+        CheckpointFailure.CHECKPOINT_DECLINED,
+        CheckpointFailure.CHECKPOINT_ASYNC_EXCEPTION,
+        CheckpointFailure.CHECKPOINT_EXPIRED,
+        CheckpointFailure.IO_EXCEPTION,
+        CheckpointFailure.FINALIZE_CHECKPOINT_FAILURE,
+    }
+)
+
+
+@dataclass(frozen=True)
+class FailedCheckpoint:
+    """A failure to judge. ``id`` is None when none had been drawn;
+    ``task`` is None when the coordinator itself failed.
+    """
+
+    kind: SnapshotKind
+    reason: CheckpointFailure
+    id: int | None
+    task: str | None
+
+    @property
+    def of_coordinator(self) -> bool:
+        return self.task is None or self.reason in PRE_FLIGHT
+
+
+class FailureCounter:
+    """Counts failures since the last success, each checkpoint once.
+
+    :param tolerable: so many may fail in a row; None for any number.
+    """
+
+    def __init__(self, tolerable: int | None) -> None:
+        self._tolerable = tolerable
+        self._failures = 0
+        self._counted: set[int] = set()
+        self._last_success = -1
+
+    def succeeded(self, checkpoint: int) -> None:
+        """A completion clears the count, a savepoint's too; one older than the last does not."""
+        if checkpoint > self._last_success:
+            self._last_success = checkpoint
+            self._clear()
+
+    def failed(self, failed: FailedCheckpoint) -> bool:
+        """True when the run has to fail because of it.
+
+        A savepoint that the coordinator could not complete is the user's to ask for again and fails nothing. A task
+        that declines a stop-with-savepoint always fails the run, or the run would wait for ever for a stop that does
+        not come.
+        """
+        if failed.of_coordinator:
+            return not failed.kind.is_savepoint and self._exceeded(failed)
+        return failed.kind is SnapshotKind.STOP_WITH_SAVEPOINT or self._exceeded(failed)
+
+    def _exceeded(self, failed: FailedCheckpoint) -> bool:
+        """Count the failure, unless it is older than the last success; start over when the count is full."""
+        if (
+            self._tolerable is None
+            or failed.reason not in COUNTED
+            or (failed.id is not None and failed.id <= self._last_success)
+        ):
+            return False
+        if failed.id is None or failed.id not in self._counted:
+            self._failures += 1
+        if failed.id is not None:
+            self._counted.add(failed.id)
+        if self._failures <= self._tolerable:
+            return False
+        self._clear()
+        return True
+
+    def _clear(self) -> None:
+        self._failures = 0
+        self._counted.clear()

@@ -1,0 +1,131 @@
+"""The queue of requests for checkpoints and savepoints, and which of them may start now."""
+
+from __future__ import annotations
+
+from bisect import insort
+from dataclasses import dataclass
+from enum import StrEnum
+
+from stagehold.checkpoints.checkpoint import SnapshotKind
+
+MOST_QUEUED = 1000
+
+
+class CheckpointFailure(StrEnum):
+    """Why a checkpoint was refused or ended without completing."""
+
+    # Before it began: nothing was asked of any task.
+    TOO_MANY_CHECKPOINT_REQUESTS = "too_many_checkpoint_requests"
+    MINIMUM_TIME_BETWEEN_CHECKPOINTS = "minimum_time_between_checkpoints"
+    NOT_ALL_REQUIRED_TASKS_RUNNING = "not_all_required_tasks_running"
+    BLOCKING_OUTPUT_EXISTS = "blocking_output_exists"
+    # While it was being prepared, taken or written.
+    IO_EXCEPTION = "io_exception"
+    CHECKPOINT_DECLINED = "checkpoint_declined"
+    CHECKPOINT_DECLINED_TASK_NOT_READY = "checkpoint_declined_task_not_ready"
+    CHECKPOINT_DECLINED_TASK_CLOSING = "checkpoint_declined_task_closing"
+    CHECKPOINT_ASYNC_EXCEPTION = "checkpoint_async_exception"
+    CHECKPOINT_EXPIRED = "checkpoint_expired"
+    FINALIZE_CHECKPOINT_FAILURE = "finalize_checkpoint_failure"
+    # Because of something else.
+    CHECKPOINT_SUBSUMED = "checkpoint_subsumed"
+    CHECKPOINT_COORDINATOR_SUSPEND = "checkpoint_coordinator_suspend"
+    JOB_FAILOVER_REGION = "job_failover_region"
+
+
+PRE_FLIGHT = frozenset(
+    {
+        CheckpointFailure.TOO_MANY_CHECKPOINT_REQUESTS,
+        CheckpointFailure.MINIMUM_TIME_BETWEEN_CHECKPOINTS,
+        CheckpointFailure.NOT_ALL_REQUIRED_TASKS_RUNNING,
+        CheckpointFailure.BLOCKING_OUTPUT_EXISTS,
+        # Flink counts the preparing of a place to the time before, though an id is spent
+        CheckpointFailure.IO_EXCEPTION,
+    }
+)
+
+
+@dataclass(frozen=True)
+class CheckpointRequest:
+    """A wish for a checkpoint or savepoint. ``number`` tells requests apart and is the order in which they came."""
+
+    kind: SnapshotKind
+    at: int
+    number: int
+    periodic: bool = False
+    name: str | None = None
+
+    @property
+    def forced(self) -> bool:
+        """A savepoint waits for no slot and no pause: the user is waiting for it."""
+        return self.kind.is_savepoint
+
+    @property
+    def rank(self) -> tuple[bool, bool, int, int]:
+        """Lowest first: savepoints, then what a user asked for, then the older."""
+        return (not self.forced, self.periodic, self.at, self.number)
+
+
+@dataclass(frozen=True)
+class Load:
+    """What the coordinator is busy with when it looks for the next request; times are milliseconds of one clock."""
+
+    now: int
+    preparing: bool
+    pending: int
+    discarding: int
+    last_completion: int | None
+
+
+@dataclass(frozen=True)
+class Pick:
+    """The request to start, if any, or the one refused because of the pause, with the milliseconds left of it."""
+
+    start: CheckpointRequest | None = None
+    refused: CheckpointRequest | None = None
+    pause_left: int = 0
+
+
+class RequestQueue:
+    """Requests by rank, at most ``limit`` of them."""
+
+    def __init__(self, *, max_concurrent: int, min_pause: int, limit: int = MOST_QUEUED) -> None:
+        self._max_concurrent, self._min_pause, self._limit = max_concurrent, min_pause, limit
+        self._requests: list[CheckpointRequest] = []
+
+    def __len__(self) -> int:
+        return len(self._requests)
+
+    def add(self, request: CheckpointRequest) -> CheckpointRequest | None:
+        """Queue a request; returns the one that has to be dropped for it, which may be itself.
+
+        A full queue drops its lowest request, but never a user's: then it is the new one that is dropped.
+        """
+        if len(self._requests) >= self._limit and not self._requests[-1].periodic:
+            return request
+        insort(self._requests, request, key=lambda each: each.rank)
+        return self._requests.pop() if len(self._requests) > self._limit else None
+
+    def pick(self, load: Load) -> Pick:
+        """Take the first request out if it may start under this load, or if it has to be refused.
+
+        Nothing starts while another one is being prepared, or while deleting old checkpoints lags behind.
+        """
+        if not self._requests or load.preparing or load.discarding > self._max_concurrent:
+            return Pick()
+        first = self._requests[0]
+        if load.pending >= self._max_concurrent:
+            return Pick(start=self._requests.pop(0)) if first.forced else Pick()
+        pause_left = self._pause_left(load) if first.periodic and not first.forced else 0
+        if pause_left > 0:
+            return Pick(refused=self._requests.pop(0), pause_left=pause_left)
+        return Pick(start=self._requests.pop(0))
+
+    def drain(self) -> tuple[CheckpointRequest, ...]:
+        """Take everything out, first ones first."""
+        drained, self._requests = tuple(self._requests), []
+        return drained
+
+    def _pause_left(self, load: Load) -> int:
+        """The pause is counted from the last completion of anything, a savepoint's too."""
+        return 0 if load.last_completion is None else load.last_completion + self._min_pause - load.now

@@ -1,0 +1,42 @@
+"""How often checkpoints are taken, how long they may take, and how many may fail.
+Times are whole milliseconds, which add up exactly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from stagehold.checkpoints.store import Retention
+
+LONGEST_PAUSE = timedelta(days=365) // timedelta(milliseconds=1)
+
+
+@dataclass(frozen=True)
+class CoordinatorSettings:
+    """Defaults are Flink's, but for the last two.
+
+    :param tolerable_failures: so many may fail in a row; None for any number.
+    :param blocking_output_gate: Flink takes no checkpoint while a task writes a blocking output. Off: an attempt can
+        acknowledge at every wave boundary.
+    :param every_task: Flink demands that every task runs or is finished. Off: in a staged schedule some have not begun,
+        and those have nothing to save.
+    """
+
+    interval: int
+    min_pause: int = 0
+    timeout: int = 600_000
+    max_concurrent: int = 1
+    tolerable_failures: int | None = 0
+    retention: Retention = Retention.NEVER
+    blocking_output_gate: bool = False
+    every_task: bool = False
+
+    @property
+    def pause(self) -> int:
+        return min(self.min_pause, LONGEST_PAUSE)
+
+    @property
+    def period(self) -> int:
+        """Periodic checkpoints are never closer than the pause would let them be."""
+        return max(self.interval, self.pause)

@@ -1,0 +1,131 @@
+"""The completed checkpoints of a run: how many are kept, which are dropped, and what stays when the run has ended.
+
+Pure: it says what to delete, and whoever asked deletes it. A new checkpoint is persisted before it is added, and only
+then are older ones dropped, so a failure in between leaves too many and never too few.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from stagehold.checkpoints.checkpoint import Checkpoint, ClaimMode, SnapshotKind
+from stagehold.errors import CheckpointCorrupt, CheckpointStoreClosed
+from stagehold.model.records import RunState
+from stagehold.model.states import GLOBALLY_TERMINAL
+
+
+class Retention(StrEnum):
+    """Which checkpoints outlive their run; savepoints always do."""
+
+    NEVER = "never"
+    ON_FAILURE = "on_failure"  # kept when the run failed
+    ON_CANCELLATION = "on_cancellation"  # kept unless the run finished
+
+
+_DELETED_AT = {
+    Retention.NEVER: GLOBALLY_TERMINAL,
+    Retention.ON_FAILURE: GLOBALLY_TERMINAL - {RunState.FAILED},
+    Retention.ON_CANCELLATION: frozenset({RunState.FINISHED}),
+}
+
+
+@dataclass(frozen=True)
+class CompletedCheckpoint:
+    """An entry of the store. ``unclaimed`` ones are the user's:
+    restored from, but never deleted and never built upon.
+    """
+
+    id: int
+    kind: SnapshotKind
+    unclaimed: bool = False
+
+    @property
+    def ours(self) -> bool:
+        """Deleted when it is subsumed."""
+        return not self.kind.is_savepoint
+
+
+@dataclass(frozen=True)
+class FoundCheckpoint:
+    """What recovery found in storage; ``problem`` says why it cannot be read."""
+
+    entry: CompletedCheckpoint
+    problem: str | None = None
+
+
+@dataclass(frozen=True)
+class Ending:
+    """What becomes of the checkpoints of a run that ended."""
+
+    store: CheckpointStore
+    kept: tuple[CompletedCheckpoint, ...]
+    deleted: tuple[CompletedCheckpoint, ...]
+
+
+@dataclass(frozen=True)
+class CheckpointStore:
+    """Entries in ascending order of id. ``retained`` is how many to keep; less than one is one."""
+
+    retained: int = 1
+    entries: tuple[CompletedCheckpoint, ...] = ()
+    closed: bool = False
+
+    @property
+    def newest(self) -> CompletedCheckpoint | None:
+        """What a failover restores: right after a restore from a savepoint that is the savepoint."""
+        return self.entries[-1] if self.entries else None
+
+    def add(self, entry: CompletedCheckpoint) -> tuple[CheckpointStore, tuple[CompletedCheckpoint, ...]]:
+        """The store with ``entry``, and the entries it no longer holds, oldest first; of those only `ours` are to be
+        deleted.
+
+        The newest entry is never dropped, nor is the newest real checkpoint, even behind savepoints: a user may delete
+        those. So one more than ``retained`` may stay.
+
+        :raises CheckpointStoreClosed: the run has ended.
+        """
+        if self.closed:
+            raise CheckpointStoreClosed(entry.id)
+        entries = (*self.entries, entry)
+        surplus = len(entries) - max(self.retained, 1)
+        dropped = tuple(self._droppable(entries))[: max(surplus, 0)]
+        return replace(self, entries=tuple(kept for kept in entries if kept not in dropped)), dropped
+
+    def end(self, retention: Retention, state: RunState) -> Ending:
+        """Close the store. After any state that is not globally terminal everything is kept:
+        the run goes on elsewhere.
+        """
+        delete = state in _DELETED_AT[retention]
+        deleted = tuple(entry for entry in self.entries if delete and entry.ours)
+        kept = tuple(entry for entry in self.entries if entry not in deleted)
+        return Ending(replace(self, entries=kept, closed=True), kept, deleted)
+
+    @staticmethod
+    def _droppable(entries: tuple[CompletedCheckpoint, ...]) -> Iterator[CompletedCheckpoint]:
+        *older, newest = entries
+        newest_ours = next((entry for entry in reversed(entries) if entry.ours), None)
+        stopped = newest.kind is SnapshotKind.STOP_WITH_SAVEPOINT
+        return (entry for entry in older if stopped or entry is not newest_ours)
+
+
+def recover(found: Iterable[FoundCheckpoint], retained: int) -> CheckpointStore:
+    """The store as storage has it, in ascending order of id, whatever order it is listed in.
+
+    :raises CheckpointCorrupt: an entry cannot be read. It is not skipped: what was committed after it would be lost.
+    """
+    by_id = sorted(found, key=lambda each: each.entry.id)
+    for each in by_id:
+        if each.problem is not None:
+            raise CheckpointCorrupt(each.entry.id, each.problem)
+    return CheckpointStore(retained, tuple(each.entry for each in by_id))
+
+
+def restored_entry(checkpoint: Checkpoint, mode: ClaimMode) -> CompletedCheckpoint:
+    """The entry for a snapshot that a run was restored from.
+    A claimed one is an ordinary checkpoint of the run from then on.
+    """
+    if mode is ClaimMode.CLAIM:
+        return CompletedCheckpoint(checkpoint.id, SnapshotKind.CHECKPOINT)
+    return CompletedCheckpoint(checkpoint.id, SnapshotKind.SAVEPOINT, unclaimed=True)

@@ -1,0 +1,124 @@
+"""The project's code as one archive that Python workers of any Spark server can import.
+
+It holds what the syntax trees of jobs reach; all of their packages, where a tree cannot be followed. Each module lies
+in it as its author wrote it and compiled. The compiled one is what runs: its file is called as in the project, so that
+a traceback out of a worker names it, and it begins with `spark.session.worker.prepare`.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import io
+import marshal
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib.util import MAGIC_NUMBER, source_hash
+from pathlib import Path
+from zipfile import ZipFile, ZipInfo
+
+import stagehold
+from stagehold.code.stage_code import code_fingerprint
+
+LIBRARY = Path(stagehold.__file__).parent
+OF_LIBRARY = tuple(
+    f"stagehold/{name}.py"
+    for name in (
+        "__init__",
+        "model/__init__",
+        "model/context",
+        "spark/__init__",
+        "spark/session/__init__",
+        "spark/session/worker",
+    )
+)
+# A worker that has the library installed still finds the rest of it.
+REST_OF_PACKAGE = b"\n__path__ = __import__('pkgutil').extend_path(__path__, __name__)\n"
+PREPARE = "__import__('stagehold.spark.session.worker', fromlist=['prepare']).prepare()"
+FORMAT = "1"
+UNCHECKED = (0b01).to_bytes(4, "little")  # the compiled module counts whatever its source says
+
+
+@dataclass(frozen=True)
+class ProjectArchive:
+    """``sources`` by their path below the project; two archives of equal sources have one digest."""
+
+    sources: Mapping[str, bytes]
+
+    @property
+    def digest(self) -> str:
+        """Of the sources: what Python makes of them is not the same byte for byte each time."""
+        found = hashlib.sha256(f"{FORMAT} {sys.version_info[:2]}".encode())
+        for name, source in sorted(self.sources.items()):
+            found.update(f"{name}\0{len(source)}\0".encode())
+            found.update(source)
+        return found.hexdigest()[:16]
+
+    @property
+    def name(self) -> str:
+        return f"project-{self.digest}.zip"
+
+    def content(self) -> bytes:
+        buffer = io.BytesIO()
+        with ZipFile(buffer, "w") as archive:
+            for folder in sorted(
+                {f"{parent.as_posix()}/" for name in self.sources for parent in Path(name).parents[:-1]}
+            ):
+                archive.writestr(ZipInfo(folder), b"")
+            for name, source in sorted(self.sources.items()):
+                archive.writestr(ZipInfo(name), source)
+                compiled = None if name in OF_LIBRARY else _compiled(name, source)
+                if compiled is not None:
+                    archive.writestr(ZipInfo(f"{name}c"), compiled)
+        return buffer.getvalue()
+
+
+def archive_of(jobs: Iterable[str], project: Path) -> ProjectArchive:
+    """What the functions ``jobs``, each as ``module:function``, need of the project and of this library."""
+    files = {file for job in jobs for file in _files(job, project)}
+    library = {name: (LIBRARY.parent / name).read_bytes() for name in OF_LIBRARY}
+    packages = {name: source + REST_OF_PACKAGE for name, source in library.items() if name.endswith("__init__.py")}
+    return ProjectArchive({**library, **packages, **{file: (project / file).read_bytes() for file in files}})
+
+
+def _files(job: str, project: Path) -> Iterator[str]:
+    code = code_fingerprint(job, project)
+    reached = [Path(file) for file in code.files]
+    if code.value is None:
+        reached += list(_packages(job, project))
+    for file in reached:
+        yield file.as_posix()
+        for parent in file.parents[:-1]:
+            if (project / parent / "__init__.py").is_file():
+                yield (parent / "__init__.py").as_posix()
+
+
+def _packages(job: str, project: Path) -> Iterator[Path]:
+    """Everything beside the job's module, or in its package."""
+    package = project / job.partition(":")[0].partition(".")[0]
+    found = package.rglob("*.py") if package.is_dir() else project.glob("*.py")
+    return (file.relative_to(project) for file in found)
+
+
+def _compiled(name: str, source: bytes) -> bytes | None:
+    """None for what is no Python: it may never be imported, and if it is, the worker says what is wrong with it."""
+    try:
+        tree = ast.parse(source, name)
+        tree.body[_after_beginning(tree) : _after_beginning(tree)] = ast.parse(PREPARE).body
+        code = compile(tree, name, "exec", dont_inherit=True)
+    except (SyntaxError, ValueError):
+        return None
+    return MAGIC_NUMBER + UNCHECKED + source_hash(source) + marshal.dumps(code)
+
+
+def _after_beginning(tree: ast.Module) -> int:
+    """Behind the docstring and what has to stand first: ``from __future__``."""
+    place = 1 if ast.get_docstring(tree, clean=False) is not None else 0
+    while place < len(tree.body) and _is_future(tree.body[place]):
+        place += 1
+    return place
+
+
+def _is_future(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.ImportFrom) and statement.module == "__future__"

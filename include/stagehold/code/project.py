@@ -1,0 +1,76 @@
+"""Python files of the project, found and parsed without importing them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True)
+class Module:
+    """One parsed file. ``package`` is what its relative imports start from."""
+
+    name: str
+    path: Path
+    tree: ast.Module
+
+    @property
+    def package(self) -> str:
+        return self.name if self.path.name == "__init__.py" else self.name.rpartition(".")[0]
+
+
+@dataclass(frozen=True)
+class FileVersion:
+    """What tells that a file was not edited since it was parsed."""
+
+    path: Path
+    changed: int
+    size: int
+
+
+def find_module(name: str, project: Path) -> Path | None:
+    """The file or, for a package without ``__init__.py``, the folder with code that ``import name`` would take from
+    ``project``.
+
+    None means that the name is not the project's: the standard library or an installed package.
+    """
+    if not all(part.isidentifier() for part in name.split(".")):
+        return None
+    place = project.joinpath(*name.split("."))
+    files = (place / "__init__.py", place.with_suffix(".py"))
+    found = next((path for path in files if path.is_file()), None)
+    return found or (place if any(place.rglob("*.py")) else None)
+
+
+def load_module(name: str, project: Path) -> Module | None:
+    """:raises SyntaxError: the file is no Python; UnicodeDecodeError likewise"""
+    path = find_module(name, project)
+    if path is None:
+        return None
+    if path.is_dir():
+        return Module(name, path / "__init__.py", ast.Module(body=[], type_ignores=[]))
+    status = path.stat()
+    return Module(name, path, _parse(FileVersion(path, status.st_mtime_ns, status.st_size)))
+
+
+@lru_cache(maxsize=256)
+def _parse(version: FileVersion) -> ast.Module:
+    return ast.parse(version.path.read_bytes(), str(version.path))
+
+
+def functions(module: Module) -> dict[str, Function]:
+    """Functions by name that importing the module would define, the last one of a name."""
+    return {node.name: node for node in _top_level(module.tree) if isinstance(node, Function)}
+
+
+def _top_level(node: ast.AST) -> Iterator[ast.AST]:
+    """What stands at module level, also inside ``if`` and ``try``, in the order of the file."""
+    for child in ast.iter_child_nodes(node):
+        yield child
+        if not isinstance(child, Function | ast.ClassDef | ast.expr):
+            yield from _top_level(child)

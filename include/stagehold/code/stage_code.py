@@ -1,0 +1,178 @@
+"""A stage's code as one hash: its function and all code of the project that it can reach, read without importing any.
+
+Counted are functions, classes, constants, decorators and default values by the names that lead to them, through
+imports, and whatever importing those modules runs. Not counted: comments, docstrings, formatting, unused code and
+installed packages, which count by version elsewhere. What a reader of the text cannot follow gives no hash, with the
+reason; such a stage is never reused.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from stagehold.code.bindings import Bindings, CannotFollow, Imported, bind, imports_of, is_project
+from stagehold.code.project import Module, find_module, load_module
+from stagehold.code.references import Chain, attributes, canonical, chains_from, global_chains, nested_imports
+from stagehold.model.compute_key import digest
+
+DYNAMIC_NAMES = frozenset(
+    {
+        "exec",
+        "eval",
+        "compile",
+        "globals",
+        "__import__",
+        "__builtins__",
+        "__file__",
+        "__path__",
+        "__loader__",
+        "__spec__",
+        "__doc__",
+    }
+)
+DYNAMIC_ATTRIBUTES = frozenset({"__globals__", "__subclasses__", "__code__", "__doc__"})
+UNREADABLE = (CannotFollow, SyntaxError, ValueError, OSError, RecursionError)
+DYNAMIC_IMPORTS = ("importlib", "runpy", "pkgutil", "builtins", "sys.modules", "sys.path", "sys._getframe")
+
+
+@dataclass(frozen=True)
+class CodeFingerprint:
+    """``value`` is None when the code cannot be followed, then ``reason`` says where.
+    ``files`` are project-relative.
+    """
+
+    value: str | None
+    reason: str | None
+    files: tuple[str, ...]
+
+
+def code_fingerprint(job: str, project: Path) -> CodeFingerprint:
+    """Hash what ``module:function`` runs. An unreadable or missing job has no hash either."""
+    module, _, function = job.partition(":")
+    closure = _Closure(project)
+    try:
+        closure.reach_member(module, function, (), job)
+        closure.follow_all()
+    except UNREADABLE as error:
+        return CodeFingerprint(None, str(error), closure.files)
+    return CodeFingerprint(closure.digest(), None, closure.files)
+
+
+def reached_code(job: str, project: Path) -> tuple[tuple[Module, ast.stmt], ...]:
+    """The statements that count for ``module:function``, with their modules; as far as the code can be followed."""
+    module, _, function = job.partition(":")
+    closure = _Closure(project)
+    with suppress(*UNREADABLE):
+        closure.reach_member(module, function, (), job)
+        closure.follow_all()
+    return tuple((closure.modules[name][0], statement) for name, statement in closure.counted)
+
+
+class _Closure:
+    """Everything reached so far: parts of code by where they stand,
+    and statements whose references are still to follow.
+    """
+
+    def __init__(self, project: Path) -> None:
+        self.project = project
+        self.modules: dict[str, tuple[Module, Bindings]] = {}
+        self.parts: dict[tuple[str, str], tuple[str, ...]] = {}
+        self.pending: list[tuple[str, ast.stmt]] = []
+        self.counted: list[tuple[str, ast.stmt]] = []
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        paths = (module.path for module, _ in self.modules.values())
+        return tuple(sorted(path.relative_to(self.project).as_posix() for path in paths if path.is_file()))
+
+    def digest(self) -> str:
+        return digest(text for place, texts in sorted(self.parts.items()) for text in (*place, *texts))
+
+    def follow_all(self) -> None:
+        while self.pending:
+            self.follow(*self.pending.pop())
+
+    def follow(self, module: str, statement: ast.stmt) -> None:
+        """Reach everything that one statement refers to."""
+        place = f"{module} line {statement.lineno}"
+        source, bindings = self.load(module)
+        for name in sorted(DYNAMIC_ATTRIBUTES & attributes(statement)):
+            raise CannotFollow(f"{place} uses {name}")
+        for chain in sorted(global_chains(statement)):
+            if chain[0] in bindings:
+                self.reach_name(module, chain[0], chain[1:], place)
+            elif chain[0] in DYNAMIC_NAMES:
+                raise CannotFollow(f"{place} uses {chain[0]}")
+        local = imports_of(nested_imports(statement), source)
+        self.load_all(imported for imports in local.values() for imported in imports)
+        for chain in sorted(chains_from(statement, frozenset(local))):
+            for imported in local[chain[0]]:
+                self.reach_import(module, imported, chain[1:], place)
+
+    def load(self, name: str) -> tuple[Module, Bindings]:
+        """The module, counting what importing it runs: its own effects and those of what it imports."""
+        if name not in self.modules:
+            module = load_module(name, self.project)
+            if module is None:
+                raise CannotFollow(f"{name} is not in the project")
+            bindings = bind(module, self.project)
+            self.modules[name] = (module, bindings)
+            self.count(name, "<import>", bindings.effects)
+            self.load_all(imported for imports in bindings.imports.values() for imported in imports)
+        return self.modules[name]
+
+    def load_all(self, imports: Iterable[Imported]) -> None:
+        for imported in imports:
+            if is_project(imported.module, self.project):
+                for name in imported.loads:
+                    self.load(name)
+
+    def reach_module(self, module: str, rest: Chain, place: str) -> None:
+        """Follow a dotted name whose beginning is a module; a module by itself could lead anywhere."""
+        self.load(module)
+        if not rest:
+            raise CannotFollow(f"{place} uses the module {module} as a value")
+        self.reach_member(module, rest[0], rest[1:], place)
+
+    def reach_member(self, module: str, name: str, rest: Chain, place: str) -> None:
+        """Follow ``module.name.rest``."""
+        if name in self.load(module)[1]:
+            self.reach_name(module, name, rest, place)
+        elif find_module(f"{module}.{name}", self.project) is not None:
+            self.reach_module(f"{module}.{name}", rest, place)
+        else:
+            raise CannotFollow(f"{place}: {module} does not show what {name} is")
+
+    def reach_name(self, module: str, name: str, rest: Chain, place: str) -> None:
+        bindings = self.load(module)[1]
+        self.count(module, name, bindings.definitions.get(name, ()))
+        for imported in bindings.imports.get(name, ()):
+            self.reach_import(module, imported, rest, place)
+
+    def reach_import(self, module: str, imported: Imported, rest: Chain, place: str) -> None:
+        """Follow an import; one of an installed package counts by what it names."""
+        if not is_project(imported.module, self.project):
+            _refuse_dynamic(".".join((str(imported), *rest)), place)
+            self.parts[module, f"import {imported}"] = ()
+        elif imported.name is None:
+            self.reach_module(imported.module, rest, place)
+        else:
+            self.reach_member(imported.module, imported.name, rest, place)
+
+    def count(self, module: str, name: str, statements: Iterable[ast.stmt]) -> None:
+        """Put statements into the hash, once, and remember to follow them."""
+        if (module, name) not in self.parts:
+            counted = tuple(statements)
+            self.parts[module, name] = tuple(canonical(statement) for statement in counted)
+            self.counted.extend((module, statement) for statement in counted)
+            self.pending.extend((module, statement) for statement in counted)
+
+
+def _refuse_dynamic(target: str, place: str) -> None:
+    for name in DYNAMIC_IMPORTS:
+        if target == name or target.startswith(f"{name}."):
+            raise CannotFollow(f"{place} uses {name}")

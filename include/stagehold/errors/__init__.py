@@ -1,0 +1,264 @@
+"""What can go wrong, and what is there to do then?
+
+Every error that Stagehold raises on purpose, by what is to be mended.
+
+    StageholdError
+    +-- Terminal                     trying again unchanged cannot help
+    +-- Transient                    trying again may succeed
+    +-- RequestError                 what was asked for cannot be done; ask otherwise
+    |   +-- InvalidSetting           a setting has a value outside its allowed ones
+    |   +-- InvalidArgument          an argument of a command says something impossible
+    |   +-- InvalidParameter         a run was given a parameter or value that its pipeline does not have
+    |   +-- InvalidInterval          an interval that does not exist, or that may be several
+    |   +-- UnknownName              a pipeline, stage, run or partition that does not exist
+    |   +-- ForeignDag               a DAG that has no Stagehold regions
+    |   +-- NothingToAccept          code was to be accepted, and no recorded data is of other code
+    |   +-- NothingToRestore         a restore was asked for, and nothing of its interval is on record
+    |   +-- NothingToResume          a resume was asked for, and there is nothing it could run
+    |   +-- ResumeUnderWay ~         somebody else resumes the run at this moment
+    |   +-- RunStillActive ~         a resume was asked for while the run goes on
+    |   +-- RunIdTaken               a run id names the run of another pipeline or interval
+    +-- SpecError                    a pipeline, or its code, cannot be run as it is written
+    |   +-- InvalidSpec              a pipeline file says something impossible
+    |   +-- CodeUnusable             the code of a pipeline is sure to fail as soon as it is imported
+    |   +-- RegionCycle              regions of a pipeline wait for each other
+    |   +-- InvalidTopology          a graph of vertices and partitions says something impossible
+    |   +-- ImpossibleKeyGroups      key groups were asked for by numbers that cannot be
+    |   +-- ScheduleRefused          a schedule mode cannot run with these slots or exchanges
+    |   +-- DuplicateStageId         two stages cannot be told apart when a run is restored
+    |   +-- CommitterRefused         a lake where commits by delta-spark would get lost
+    +-- StageError                   a stage cannot be computed or published as its author wrote it
+    |   +-- StageFailed              a stage's query or data failed; what caused it says whether another try can help
+    |   |   +-- FunctionFailed       a stage's own Python code raised an error
+    |   +-- StageContractBroken      a stage function returned something the runner cannot commit
+    |   +-- KeyTypesUnlike           keys that are equal to Spark could be in different partitions of a keyed stage
+    |   +-- KeyMayBeNull             an outer join leaves a stage's key empty in some rows
+    |   +-- StrayKey                 a stage gave a row the key of another partition than it computed
+    |   +-- NotDeterministic         a stage may give other data from the same input, and its pipeline forbids that
+    |   +-- CameOutDifferent         a partition was computed again from the same inputs and code, and is another one
+    +-- SourceError                  what a source stage should read is not there, or not as it was
+    |   +-- SourceMissing            a source path matches no file
+    |   +-- SourceUnusable           a source cannot be read as it is declared
+    |   +-- SourceChanged            something that a source has read is not what it was
+    |   +-- RetakeRefused            an interval cannot take the files of its source anew
+    +-- GateError                    a gate did not say yes, so partitions were not published
+    |   +-- GateBlocked              a gate said no; the data has to change first
+    |   +-- GateErrored              a gate could not be judged, so it said neither yes nor no
+    +-- LakeError                    a table of the lake does not take or does not have the data
+    |   +-- TableSchemaConflict      a published table cannot take the columns a stage now has
+    |   +-- TableChanged             somebody else removed rows from a published table
+    |   +-- CommitContested ~        other commits to a table kept getting in first
+    |   +-- PartitionDataMissing ~   recorded data is gone from the lake
+    +-- LedgerError                  the ledger cannot be used, or not for this
+    |   +-- LedgerTooNew             a newer Stagehold has migrated the ledger
+    |   +-- LedgerUnavailable ~      the ledger's database does not answer, or is locked for too long
+    |   +-- LedgerBehind             the ledger does not know what intervals have read, and the lake cannot tell
+    |   +-- IllegalTransition        a run or attempt was told to leave a state in a way that does not exist
+    +-- LeaseError                   work on a region is somebody else's, or may be
+    |   +-- LeaseHeld ~              another attempt is working on the same region now
+    |   +-- LeaseLost ~              the lease ended before it could be renewed
+    |   +-- LeaseNotFreed            somebody else's work on a region was waited for, as long as is allowed
+    |   +-- Fenced                   a newer attempt owns this work
+    +-- CheckpointError              a checkpoint or the log of a run cannot be used
+    |   +-- RestoreRefused           a checkpoint does not fit the pipeline it should be restored into
+    |   +-- RestoreSourceUnusable    the checkpoint or savepoint that was asked for cannot be read
+    |   +-- CheckpointCorrupt        a stored checkpoint cannot be read
+    |   +-- CheckpointStoreClosed    a checkpoint came after its run had ended
+    |   +-- RunLogCorrupt            the event log of a run contradicts itself or its pipeline
+    +-- RunError                     a region of a run does not start
+    |   +-- RestartRefused           the restart strategy allows no further attempt
+    |   +-- InputsNeverCame          what an eager task reads was waited for in vain
+    |   +-- InputsNotReady ~         a region was started before what it reads was computed
+    +-- SparkError                   Spark is not there, or does not answer
+    |   +-- SparkUnavailable ~       no Spark Connect server answers
+    |   +-- CallStalled ~            a call to Spark made no progress for too long
+    |   +-- SessionClosed ~          the server closed this attempt's Spark session
+    |   +-- ServerInUse              runs use the Spark server whose place `stagehold up` wants
+    |   +-- JavaMissing              no Java that can run Spark
+    |   +-- JarsUnusable             JARs that Spark needs are not there or not the pinned ones
+    +-- ServiceError                 the services of this machine are not as they should be
+        +-- ToolMissing              a program that is needed is not installed
+        +-- PortTaken                something else listens where a service wants to
+        +-- AlreadyUp                another supervisor runs the services of this home
+        +-- AirflowRefused           Airflow's API answered a call with an error
+        +-- NotInTime                something that was waited for did not happen
+        +-- ServicesFailed           a local service cannot be started, or ends again and again
+        +-- DemoFailed               the demo's run did not end as it should
+
+Each error is Terminal besides its family; those marked ~ are Transient; of StageFailed, what caused it says whether
+another try can help.
+
+Each class takes facts, keeps them as attributes and writes the text itself: what happened, what is safe, what happens
+next, and last the command to run.
+
+A name is `stagehold.errors:Name` wherever it is written down: in the failure rules of pipelines and of the library, and
+in what is recorded. So every class says that it is of this module, and may move between those below it.
+"""
+
+from __future__ import annotations
+
+from stagehold.errors.base import StageholdError, Terminal, Transient
+from stagehold.errors.checkpoints import (
+    CheckpointCorrupt,
+    CheckpointError,
+    CheckpointStoreClosed,
+    RestoreRefused,
+    RestoreSourceUnusable,
+    RunLogCorrupt,
+)
+from stagehold.errors.gates import GateBlocked, GateError, GateErrored
+from stagehold.errors.lake import CommitContested, LakeError, PartitionDataMissing, TableChanged, TableSchemaConflict
+from stagehold.errors.leases import Fenced, LeaseError, LeaseHeld, LeaseLost, LeaseNotFreed
+from stagehold.errors.ledger import IllegalTransition, LedgerBehind, LedgerError, LedgerTooNew, LedgerUnavailable
+from stagehold.errors.requests import (
+    ForeignDag,
+    InvalidArgument,
+    InvalidInterval,
+    InvalidParameter,
+    InvalidSetting,
+    NothingToAccept,
+    NothingToRestore,
+    NothingToResume,
+    RequestError,
+    ResumeUnderWay,
+    RunIdTaken,
+    RunStillActive,
+    UnknownName,
+)
+from stagehold.errors.runs import InputsNeverCame, InputsNotReady, RestartRefused, RunError
+from stagehold.errors.services import (
+    AirflowRefused,
+    AlreadyUp,
+    DemoFailed,
+    NotInTime,
+    PortTaken,
+    ServiceError,
+    ServicesFailed,
+    ToolMissing,
+)
+from stagehold.errors.sources import RetakeRefused, SourceChanged, SourceError, SourceMissing, SourceUnusable
+from stagehold.errors.spark import (
+    CallStalled,
+    JarsUnusable,
+    JavaMissing,
+    ServerInUse,
+    SessionClosed,
+    SparkError,
+    SparkUnavailable,
+)
+from stagehold.errors.spec import (
+    CodeUnusable,
+    CommitterRefused,
+    DuplicateStageId,
+    ImpossibleKeyGroups,
+    InvalidSpec,
+    InvalidTopology,
+    RegionCycle,
+    ScheduleRefused,
+    SpecError,
+    SpecProblem,
+    TopologyProblem,
+)
+from stagehold.errors.stages import (
+    CameOutDifferent,
+    FunctionFailed,
+    KeyMayBeNull,
+    KeyProblem,
+    KeyTypesUnlike,
+    NotDeterministic,
+    StageContractBroken,
+    StageError,
+    StageFailed,
+    StrayKey,
+)
+
+__all__ = [
+    "AirflowRefused",
+    "AlreadyUp",
+    "CallStalled",
+    "CameOutDifferent",
+    "CheckpointCorrupt",
+    "CheckpointError",
+    "CheckpointStoreClosed",
+    "CodeUnusable",
+    "CommitContested",
+    "CommitterRefused",
+    "DemoFailed",
+    "DuplicateStageId",
+    "Fenced",
+    "ForeignDag",
+    "FunctionFailed",
+    "GateBlocked",
+    "GateError",
+    "GateErrored",
+    "IllegalTransition",
+    "ImpossibleKeyGroups",
+    "InputsNeverCame",
+    "InputsNotReady",
+    "InvalidArgument",
+    "InvalidInterval",
+    "InvalidParameter",
+    "InvalidSetting",
+    "InvalidSpec",
+    "InvalidTopology",
+    "JarsUnusable",
+    "JavaMissing",
+    "KeyMayBeNull",
+    "KeyProblem",
+    "KeyTypesUnlike",
+    "LakeError",
+    "LeaseError",
+    "LeaseHeld",
+    "LeaseLost",
+    "LeaseNotFreed",
+    "LedgerBehind",
+    "LedgerError",
+    "LedgerTooNew",
+    "LedgerUnavailable",
+    "NotDeterministic",
+    "NotInTime",
+    "NothingToAccept",
+    "NothingToRestore",
+    "NothingToResume",
+    "PartitionDataMissing",
+    "PortTaken",
+    "RegionCycle",
+    "RequestError",
+    "RestartRefused",
+    "RestoreRefused",
+    "RestoreSourceUnusable",
+    "ResumeUnderWay",
+    "RetakeRefused",
+    "RunError",
+    "RunIdTaken",
+    "RunLogCorrupt",
+    "RunStillActive",
+    "ScheduleRefused",
+    "ServerInUse",
+    "ServiceError",
+    "ServicesFailed",
+    "SessionClosed",
+    "SourceChanged",
+    "SourceError",
+    "SourceMissing",
+    "SourceUnusable",
+    "SparkError",
+    "SparkUnavailable",
+    "SpecError",
+    "SpecProblem",
+    "StageContractBroken",
+    "StageError",
+    "StageFailed",
+    "StageholdError",
+    "StrayKey",
+    "TableChanged",
+    "TableSchemaConflict",
+    "Terminal",
+    "ToolMissing",
+    "TopologyProblem",
+    "Transient",
+    "UnknownName",
+]
+
+for _name in __all__:
+    globals()[_name].__module__ = __name__

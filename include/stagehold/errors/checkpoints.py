@@ -1,0 +1,76 @@
+"""Errors: a checkpoint or the log of a run cannot be used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stagehold.errors.base import StageholdError, Terminal
+
+
+class CheckpointError(StageholdError):
+    """A checkpoint, or the log of a run, cannot be used; nothing was restored from it."""
+
+
+class RestoreRefused(CheckpointError, Terminal):
+    """A checkpoint does not fit the pipeline; lists every problem found, not only the first."""
+
+    def __init__(
+        self, *, snapshot: str, pipeline: str, problems: Sequence[str], hints: Sequence[str], flag: str | None
+    ) -> None:
+        self.snapshot, self.pipeline, self.problems, self.hints, self.flag = (
+            snapshot,
+            pipeline,
+            tuple(problems),
+            tuple(hints),
+            flag,
+        )
+        lines = "\n".join(f"  {line}" for line in (*self.problems, *self.hints))
+        way_out = f" or, to leave behind what no stage takes, add {flag}," if flag else ""
+        super().__init__(
+            f"{snapshot} does not fit pipeline {pipeline}: {len(self.problems)} problem(s). Nothing was restored and "
+            f"nothing was changed.\n{lines}\nMend the pipeline{way_out} and run the command again."
+        )
+
+
+class RestoreSourceUnusable(CheckpointError, Terminal):
+    """The checkpoint or savepoint that the user named cannot be restored from."""
+
+    def __init__(self, source: str, reason: str) -> None:
+        self.source, self.reason = source, reason
+        super().__init__(
+            f"The run cannot be restored from {source}: {reason}. Nothing was started, and no other checkpoint was "
+            "taken instead. Name another one and run the command again."
+        )
+
+
+class CheckpointCorrupt(CheckpointError, Terminal):
+    """A stored checkpoint cannot be read; going on with an older one could lose what was committed since."""
+
+    def __init__(self, checkpoint: int, reason: str) -> None:
+        self.checkpoint, self.reason = checkpoint, reason
+        super().__init__(
+            f"Checkpoint {checkpoint} cannot be read: {reason}. Nothing was restored and nothing was deleted. "
+            "Mend or delete it, then run `stagehold resume`."
+        )
+
+
+class CheckpointStoreClosed(CheckpointError, Terminal):
+    """A checkpoint was completed after the run had ended and its checkpoints were cleaned up."""
+
+    def __init__(self, checkpoint: int) -> None:
+        self.checkpoint = checkpoint
+        super().__init__(
+            f"Checkpoint {checkpoint} came after its run had ended, so it was not kept. Nothing is lost. `stagehold "
+            "status` shows the run."
+        )
+
+
+class RunLogCorrupt(CheckpointError, Terminal):
+    """What a lost coordinator wrote down cannot be true, so nothing of it is used."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(
+            f"The run's event log cannot be used: {reason}. Recorded partitions are still safe. "
+            "The log is cleared; `stagehold plan` shows what runs again."
+        )

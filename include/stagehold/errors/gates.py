@@ -1,0 +1,38 @@
+"""Errors: a gate did not say yes, so partitions were not published."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from stagehold.errors.base import StageholdError, Terminal
+
+
+class GateError(StageholdError):
+    """A gate did not say yes, so partitions were not published."""
+
+
+class GateBlocked(GateError, Terminal):
+    """A gate refused partitions; ``reasons`` says for each which expectation it failed and with which value."""
+
+    def __init__(self, stage: str, reasons: Mapping[int, str]) -> None:
+        self.stage, self.reasons = stage, dict(reasons)
+        lines = "\n".join(f"  {stage}[{partition}] {reason}" for partition, reason in sorted(self.reasons.items()))
+        super().__init__(
+            f"The gate of {stage} blocked {len(self.reasons)} partition(s):\n{lines}\n"
+            "Their data was not published and no stage can read it. All other partitions stay consumable and are not "
+            "computed again. Mend the data or the stage (or the gate, if it is wrong), then run `stagehold resume`: "
+            "it runs only these and their readers."
+        )
+
+
+class GateErrored(GateError, Terminal):
+    """An expectation could not be judged: that is neither a pass nor a fail, so nothing of the wave was published."""
+
+    def __init__(self, suite: str, expectation: str, reason: str, allowed: Sequence[str] = ()) -> None:
+        self.suite, self.expectation, self.reason, self.allowed = suite, expectation, reason, tuple(allowed)
+        offered = f" Allowed: {', '.join(self.allowed)}." if allowed else ""
+        super().__init__(
+            f"Suite {suite} could not judge {expectation}: {reason}.{offered} "
+            "Nothing of this wave was published; what was recorded before stays safe to read. Mend the suite, then "
+            "run `stagehold resume`."
+        )

@@ -1,0 +1,63 @@
+"""Errors: the ledger cannot be used, or not for this."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stagehold.errors.base import StageholdError, Terminal, Transient, first_of
+
+
+class LedgerError(StageholdError):
+    """The ledger cannot be used, or not for what it should record."""
+
+
+class LedgerTooNew(LedgerError, Terminal):
+    """The ledger's schema is one that this code does not know, so reading it might misjudge what is safe."""
+
+    def __init__(self, ledger: str, version: str, known: str) -> None:
+        self.ledger, self.version, self.known = ledger, version, known
+        super().__init__(
+            f"The ledger {ledger} has schema {version}; this Stagehold knows schemas up to {known}. Nothing was read "
+            "or changed. Use the Stagehold that migrated it (`pip install --upgrade stagehold`), or name another "
+            "ledger in STAGEHOLD_LEDGER."
+        )
+
+
+class LedgerUnavailable(LedgerError, Transient):
+    """``ledger`` is the address without its password."""
+
+    def __init__(self, ledger: str, reason: str) -> None:
+        self.ledger, self.reason = ledger, reason
+        super().__init__(
+            f"The ledger {ledger} cannot be used now: {reason}. Nothing is half written, and repeating the call is "
+            "safe. Make the database reachable, or name another in STAGEHOLD_LEDGER; `stagehold status` tells when "
+            "it answers."
+        )
+
+
+class LedgerBehind(LedgerError, Terminal):
+    """Intervals have published rows of an incremental source,
+    and neither the ledger nor the table's log says what they read of it.
+    """
+
+    def __init__(self, stage: str, table: str, intervals: Sequence[str], oldest: int) -> None:
+        self.stage, self.table, self.intervals, self.oldest = stage, table, tuple(intervals), oldest
+        super().__init__(
+            f"The ledger does not know what {first_of(self.intervals)} read of source stage {stage}, as if it had "
+            f"been lost. {table} has their rows, but its log, which would tell, begins with version {oldest}. Reading "
+            "on would publish rows twice, so nothing was read; what is published stays safe. Put a copy of the "
+            "ledger back that knows them (STAGEHOLD_LEDGER names it), then run `stagehold resume`. Without a copy, "
+            "give the stage another uid and another table, which begin anew with everything there is."
+        )
+
+
+class IllegalTransition(LedgerError, Terminal):
+    """A state machine was told to do what its table does not have."""
+
+    def __init__(self, *, machine: str, state: str, wanted: str, allowed: Sequence[str]) -> None:
+        self.machine, self.state, self.wanted, self.allowed = machine, state, wanted, tuple(allowed)
+        super().__init__(
+            f"A {machine} that is {state} cannot become {wanted}; allowed: "
+            f"{', '.join(self.allowed) or 'nothing, it has ended'}. Its state is unchanged. `stagehold status` shows "
+            "it."
+        )

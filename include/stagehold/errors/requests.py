@@ -1,0 +1,133 @@
+"""Errors: what was asked for cannot be done; ask otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stagehold.errors.base import StageholdError, Terminal, Transient
+
+
+class RequestError(StageholdError):
+    """Somebody asked for what cannot be done; nothing was changed."""
+
+
+class InvalidSetting(RequestError, Terminal):
+    """A setting's value is outside what is allowed."""
+
+    def __init__(self, name: str, given: str, allowed: str) -> None:
+        self.name, self.given, self.allowed = name, given, allowed
+        super().__init__(
+            f"Setting {name} is {given!r}; allowed: {allowed}. Change it in the environment and run the command again."
+        )
+
+
+class InvalidArgument(RequestError, Terminal):
+    """An argument or option of a command has a value outside what is allowed."""
+
+    def __init__(self, name: str, given: str, allowed: str) -> None:
+        self.name, self.given, self.allowed = name, given, allowed
+        super().__init__(
+            f"{name} is {given!r}; allowed: {allowed}. Nothing was done. Run the command again with another value."
+        )
+
+
+class InvalidParameter(RequestError, Terminal):
+    """A run was given a parameter that its pipeline does not declare, or a value of another type than the default's."""
+
+    def __init__(self, name: str, given: str, allowed: str) -> None:
+        self.name, self.given, self.allowed = name, given, allowed
+        super().__init__(
+            f"Parameter {name} is {given!r}; allowed: {allowed}. Nothing was run. Give it another value, or leave it "
+            "out to run with the default."
+        )
+
+
+class InvalidInterval(RequestError, Terminal):
+    """An interval that was asked for does not exist, or may be several of the schedule's."""
+
+    def __init__(self, given: str, problem: str, allowed: str) -> None:
+        self.given, self.problem, self.allowed = given, problem, allowed
+        super().__init__(
+            f"Interval {given!r} {problem}; allowed: {allowed}. Nothing was done. Ask again with one of these."
+        )
+
+
+class UnknownName(RequestError, Terminal):
+    """A name that was asked for does not exist."""
+
+    def __init__(self, kind: str, given: str, known: Sequence[str]) -> None:
+        self.kind, self.given, self.known = kind, given, tuple(known)
+        super().__init__(f"There is no {kind} {given!r}. Known: {', '.join(self.known) or 'none'}.")
+
+
+class ForeignDag(RequestError, Terminal):
+    """An Airflow DAG was asked about that is not a Stagehold pipeline."""
+
+    def __init__(self, dag_id: str) -> None:
+        self.dag_id = dag_id
+        super().__init__(
+            f"{dag_id} is not a Stagehold pipeline: none of its tasks is a region. Use Airflow's own "
+            "Grid and Graph for it."
+        )
+
+
+class NothingToAccept(RequestError, Terminal):
+    """Data of other code was to be accepted, and there is none, or the present code is not known."""
+
+    def __init__(self, stage: str, reason: str) -> None:
+        self.stage, self.reason = stage, reason
+        super().__init__(
+            f"There is nothing to accept for {stage}: {reason}. Nothing was recorded. "
+            "`stagehold plan` shows what a run would reuse, and why."
+        )
+
+
+class NothingToRestore(RequestError, Terminal):
+    """A restore takes earlier stages from the interval's records, and there are none."""
+
+    def __init__(self, pipeline: str, interval: str, stage: str, known: Sequence[str]) -> None:
+        self.pipeline, self.interval, self.stage, self.known = pipeline, interval, stage, tuple(known)
+        newest = f"Newest intervals on record: {', '.join(self.known)}." if known else "No interval of it is on record."
+        super().__init__(
+            f"{pipeline} has nothing recorded for {interval}, so nothing can be restored from {stage}. Nothing was "
+            f"run or published. {newest} Name the interval that you mean, or leave the stage out to make {interval}: "
+            f"`stagehold run {pipeline} --interval {interval}`."
+        )
+
+
+class NothingToResume(RequestError, Terminal):
+    """A resume was asked for, but no task of the run could do anything."""
+
+    def __init__(self, run: str, why: str) -> None:
+        self.run, self.why = run, why
+        super().__init__(f"There is nothing to resume in {run}: {why}")
+
+
+class ResumeUnderWay(RequestError, Transient):
+    """Of several resumes of a run at once only one is carried out."""
+
+    def __init__(self, run: str) -> None:
+        self.run = run
+        super().__init__(
+            f"{run} is being resumed by somebody else at this moment. Nothing was cleared by this call. Look at the "
+            "run again."
+        )
+
+
+class RunStillActive(RequestError, Transient):
+    """A resume was asked for while the run still goes on."""
+
+    def __init__(self, run: str, state: str) -> None:
+        self.run, self.state = run, state
+        super().__init__(f"{run} is still {state}. Wait for it to end, or mark it failed, then resume it.")
+
+
+class RunIdTaken(RequestError, Terminal):
+    """Run ids are unique in the whole ledger; Airflow's are not, so a launcher has to add the pipeline's name."""
+
+    def __init__(self, run_id: str, taken_by: str, wanted_by: str) -> None:
+        self.run_id, self.taken_by, self.wanted_by = run_id, taken_by, wanted_by
+        super().__init__(
+            f"Run id {run_id!r} belongs to {taken_by}, so it cannot be given to {wanted_by}. Nothing was changed. "
+            f"Start the run under another id; `stagehold status {run_id}` shows the one that has it."
+        )

@@ -1,0 +1,50 @@
+"""Errors: a region of a run does not start."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from stagehold.errors.base import StageholdError, Terminal, Transient
+
+
+class RunError(StageholdError):
+    """A region of a run does not start, or not again."""
+
+
+class RestartRefused(RunError, Terminal):
+    """An attempt was killed, and the pipeline's restart strategy allows no further one."""
+
+    def __init__(self, region: str, reason: str) -> None:
+        self.region, self.reason = region, reason
+        super().__init__(
+            f"The last attempt of {region} ended without a word (killed, or its machine was lost), and it is not "
+            f"restarted: {reason}. What it had committed is kept, and what was recorded stays safe to read. "
+            "`stagehold resume` goes on from there."
+        )
+
+
+class InputsNeverCame(RunError, Terminal):
+    """An eager task waited for partitions until its time was over, or the run had failed and nobody tried again."""
+
+    def __init__(self, region: str, missing: Mapping[str, Sequence[int]]) -> None:
+        self.region, self.missing = region, missing
+        named = "; ".join(f"{stage} {', '.join(map(str, partitions))}" for stage, partitions in missing.items())
+        super().__init__(
+            f"Region {region} waited in vain for partitions that it reads: {named}. Nothing of it was run, and "
+            "nothing is lost. See why they were not computed, then run `stagehold resume`, or press Resume on the "
+            "run's page."
+        )
+
+
+class InputsNotReady(RunError, Transient):
+    """A region was started although partitions that it reads were never consumable;
+    there is nothing that could be healed.
+    """
+
+    def __init__(self, region: str, missing: Mapping[str, Sequence[int]]) -> None:
+        self.region, self.missing = region, missing
+        named = "; ".join(f"{stage} {', '.join(map(str, partitions))}" for stage, partitions in missing.items())
+        super().__init__(
+            f"Region {region} reads partitions that were never consumable for this interval: {named}. Nothing of it "
+            f"was run. Run the whole pipeline: `stagehold resume`, or Resume on the run's page."
+        )

@@ -1,0 +1,67 @@
+"""Errors: what a source stage should read is not there, or not as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stagehold.errors.base import StageholdError, Terminal, first_of
+
+
+class SourceError(StageholdError):
+    """What a source stage should read is not there, or not as it was; nothing new was read."""
+
+
+class SourceMissing(SourceError, Terminal):
+    """No file matches the path of a source stage."""
+
+    def __init__(self, stage: str, pattern: str) -> None:
+        self.stage, self.pattern = stage, pattern
+        super().__init__(
+            f"Source stage {stage} has no files: nothing matches {pattern}. Nothing was run. "
+            "Put the files there or mend the stage's source path, then run `stagehold resume`."
+        )
+
+
+class SourceUnusable(SourceError, Terminal):
+    """A source is there but cannot be read as its stage declares it; ``remedy`` begins with what to do."""
+
+    def __init__(self, stage: str, reason: str, remedy: str) -> None:
+        self.stage, self.reason, self.remedy = stage, reason, remedy
+        super().__init__(
+            f"Source stage {stage} cannot be read: {reason}. Nothing of it was run. {remedy}, then run "
+            "`stagehold resume`."
+        )
+
+
+class SourceChanged(SourceError, Terminal):
+    """What a source has read before was changed in place, so that reading on would lose or repeat rows."""
+
+    def __init__(self, stage: str, changes: Sequence[str]) -> None:
+        self.stage, self.changes = stage, tuple(changes)
+        lines = "\n".join(f"  {change}" for change in self.changes)
+        super().__init__(
+            f"Source stage {stage} reads what was added, but something was changed:\n{lines}\n"
+            "Nothing new was read, and what was recorded stays safe to read. Put it back as it was and add what is "
+            "new beside it; or, if the change does not matter, set `on_change: ignore` on the source. Then run "
+            "`stagehold resume`."
+        )
+
+
+class RetakeRefused(SourceError, Terminal):
+    """An interval is to take its files anew, and must not, or has none.
+    ``made`` is what was published from ``files``.
+    """
+
+    def __init__(self, stage: str, reason: str, *, made: Sequence[str] = (), files: Sequence[str] = ()) -> None:
+        self.stage, self.reason, self.made, self.files = stage, reason, tuple(made), tuple(files)
+        published = f" Published: {first_of(self.made)}." if self.made else ""
+        ways = "".join(
+            f"\n  {file}: put it back as it was, and bring rows that it lacked in a file of another name, which the "
+            "next interval takes"
+            for file in self.files
+        )
+        super().__init__(
+            f"Stage {stage} cannot take its files anew: {reason}.{published} Nothing was recorded, and all stays as "
+            f"it was.{ways}\n"
+            "`stagehold plan` shows what a run would read."
+        )

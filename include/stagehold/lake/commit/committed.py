@@ -1,0 +1,85 @@
+"""What a table's log says of the waves that were committed to it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+from stagehold.errors import Fenced
+from stagehold.lake.columns import PARTITION
+from stagehold.lake.commit.delta_log import LogEntry, newest_commits, open_table
+from stagehold.lake.commit.wave_commit import CommittedPartition, WaveCommit, epoch_of, from_metadata, without_files
+from stagehold.lake.location import TableLocation
+from stagehold.model.records import DataFile
+
+FEW = 10  # newest commits among which one's own nearly always is
+RECENT = 200  # commits looked through for what could not be recorded; what is further back is computed again
+
+
+class Landed(NamedTuple):
+    """A wave in the log: the version that holds it, and its partitions with the files that readers find them in."""
+
+    version: int
+    commit: WaveCommit
+
+    @property
+    def files(self) -> Mapping[int, tuple[DataFile, ...]]:
+        return {one.partition: one.files for one in self.commit.partitions}
+
+
+def committed(location: TableLocation, limit: int | None = RECENT) -> tuple[Landed, ...]:
+    """What the log says of each partition of this share, newest commit only; each commit with just those partitions.
+
+    Of whatever share the commits are. Oldest first. Reads log files only, the newest ``limit`` of them.
+    """
+    seen: set[int] = set()
+    live: list[Landed] = []
+    for version, commit, entry in _commits(location, limit):
+        landed = Landed(version, _with_files(commit, entry))
+        newest = tuple(one for one in landed.commit.partitions if one.partition not in seen)
+        seen.update(one.partition for one in newest)
+        if newest:
+            live.insert(0, Landed(landed.version, replace(landed.commit, partitions=newest)))
+    return tuple(live)
+
+
+def read_back(location: TableLocation, commit: WaveCommit) -> Landed:
+    """The wave as it landed.
+
+    A token says that it, or a later one of its attempt, did. Only the log can say that it was this one, with these
+    partitions, fingerprints and files.
+
+    :raises Fenced: when it is not there: another attempt's commit has its token.
+    """
+    whole = replace(commit, positions=())
+    said = (whole, without_files(whole))  # the second is what delta-spark's commits say
+    for limit in (FEW, RECENT):
+        for version, found, entry in _commits(location, limit):
+            if replace(found, positions=()) in said:
+                return Landed(version, _with_files(found, entry))
+    newest = open_table(location.uri).transaction_version(location.token) or 0
+    raise Fenced(location.token, commit.epoch, epoch_of(newest), told_by=location.uri)
+
+
+def _commits(location: TableLocation, limit: int | None) -> Iterator[tuple[int, WaveCommit, LogEntry]]:
+    """This stage and interval's among the newest ``limit`` commits, newest first, as their metadata has them."""
+    for entry in newest_commits(location.uri, limit):
+        commit = from_metadata(entry.user_metadata, location.cell)
+        if commit:
+            yield entry.version, commit, entry
+
+
+def _with_files(commit: WaveCommit, entry: LogEntry) -> WaveCommit:
+    """A commit by delta-spark cannot name its files beforehand: they are those that its log entry added."""
+    if not any(one.rows and not one.files for one in commit.partitions):
+        return commit
+    files: dict[str | None, list[DataFile]] = defaultdict(list)
+    for added in entry.added:
+        files[added.partition[PARTITION]].append(added.file)
+    return replace(commit, partitions=tuple(_filled(one, files[str(one.partition)]) for one in commit.partitions))
+
+
+def _filled(partition: CommittedPartition, files: list[DataFile]) -> CommittedPartition:
+    return replace(partition, files=tuple(sorted(files, key=lambda file: file.path)))

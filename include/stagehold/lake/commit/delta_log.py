@@ -1,0 +1,146 @@
+"""Reads Delta's log without Spark."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from stagehold.lake.files import files_at
+from stagehold.lake.location import OBJECT_STORE
+from stagehold.model.records import DataFile
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable, Schema
+
+LOG_FOLDER = "_delta_log"
+AT_ONCE = 16  # an object store answers many readers as fast as one
+COMMIT_FILE = re.compile(r"_delta_log/(\d{20})\.json")
+
+
+@dataclass(frozen=True)
+class AddedFile:
+    """A file as a commit added it; ``partition`` are its values of the partition columns.
+
+    Without ``data_change`` its rows were in the table before, in other files.
+    """
+
+    file: DataFile
+    partition: Mapping[str, str | None]
+    data_change: bool
+
+
+@dataclass(frozen=True)
+class RemovedFile:
+    """A file that a commit removed; without ``data_change`` its rows are still in the table, in other files.
+
+    ``partition`` are its values of the partition columns, or nothing where the writer did not say.
+    """
+
+    path: str
+    data_change: bool
+    partition: Mapping[str, str | None]
+
+
+@dataclass(frozen=True)
+class LogEntry:
+    """One commit. ``user_metadata`` is its writer's word; ``operation``, ``who`` and ``at`` are its engine's.
+
+    What is None was not told.
+    """
+
+    version: int
+    user_metadata: str | None
+    operation: str | None
+    who: str | None
+    at: datetime | None
+    added: tuple[AddedFile, ...]
+    removed: tuple[RemovedFile, ...]
+
+
+def table_exists(uri: str) -> bool:
+    """Whether something was ever committed; a log folder alone may be a table that is being made just now."""
+    return any(COMMIT_FILE.fullmatch(path) for path in files_at(uri).sizes(LOG_FOLDER))
+
+
+def open_table(uri: str, version: int | None = None) -> DeltaTable:
+    """A handle that sees the table as it is now, or as it was at ``version``; it does not follow later commits."""
+    from deltalake import DeltaTable
+
+    return DeltaTable(uri, version=version, storage_options=storage_options(uri))
+
+
+def schema_fields(schema: Schema) -> dict[str, Any]:
+    """Type of each column by name, in order; types as Delta's JSON has them."""
+    return {field["name"]: field["type"] for field in json.loads(schema.to_json())["fields"]}
+
+
+def newest_commits(uri: str, limit: int | None) -> Iterator[LogEntry]:
+    """The newest commits, newest first, all of them if ``limit`` is None; without a log there are none.
+
+    delta-rs counts the versions in its history back from the newest one at that moment, not from the one its handle
+    has, so beside other writers they are wrong. A file's name is not.
+    """
+    for version in commit_versions(uri)[::-1][:limit]:
+        yield read_commit(uri, version)
+
+
+def commit_versions(uri: str) -> Sequence[int]:
+    """Versions whose commits are in the log, ascending; older ones may have been cleaned up behind a checkpoint."""
+    names = (COMMIT_FILE.fullmatch(path) for path in files_at(uri).sizes(LOG_FOLDER))
+    return sorted(int(name[1]) for name in names if name)
+
+
+def read_commits(uri: str, versions: Sequence[int]) -> Iterator[LogEntry]:
+    """What the commits that made ``versions`` did, in that order, many read at once."""
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        yield from pool.map(partial(read_commit, uri), versions)
+
+
+def read_commit(uri: str, version: int) -> LogEntry:
+    """What the commit that made ``version`` did, from its file in the log."""
+    lines = files_at(uri).read(f"{LOG_FOLDER}/{version:020d}.json").splitlines()
+    actions = [(kind, facts) for line in lines for kind, facts in json.loads(line).items()]
+    info: Mapping[str, Any] = next((facts for kind, facts in actions if kind == "commitInfo"), {})
+    return LogEntry(
+        version=version,
+        user_metadata=info.get("userMetadata"),
+        operation=info.get("operation"),
+        who=_who(info),
+        at=datetime.fromtimestamp(info["timestamp"] / 1000, UTC) if "timestamp" in info else None,
+        added=tuple(_added(facts) for kind, facts in actions if kind == "add"),
+        removed=tuple(_removed(facts) for kind, facts in actions if kind == "remove"),
+    )
+
+
+def _who(info: Mapping[str, Any]) -> str | None:
+    """A user where the writer names one, and the program."""
+    program = info.get("engineInfo") or info.get("clientVersion")
+    user = info.get("userName")
+    return f"{user} ({program})" if user and program else user or program
+
+
+def _removed(facts: Mapping[str, Any]) -> RemovedFile:
+    return RemovedFile(unquote(facts["path"]), facts["dataChange"], facts.get("partitionValues") or {})
+
+
+def _added(facts: Mapping[str, Any]) -> AddedFile:
+    """Paths in the log are written as in a URL."""
+    rows = json.loads(facts.get("stats") or "{}").get("numRecords", 0)
+    return AddedFile(
+        DataFile(unquote(facts["path"]), facts["size"], rows), facts["partitionValues"], facts["dataChange"]
+    )
+
+
+def storage_options(uri: str) -> dict[str, str] | None:
+    """delta-rs reads AWS_ENDPOINT_URL as boto3 does, but takes one without TLS only when told so."""
+    if uri.startswith(OBJECT_STORE) and os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://"):
+        return {"AWS_ALLOW_HTTP": "true"}
+    return None

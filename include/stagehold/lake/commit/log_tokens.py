@@ -1,0 +1,63 @@
+"""All tokens in a table's log. delta-rs tells one whose name is known; whose ledger was lost does not know the names.
+
+Read by ourselves: the newest checkpoint has one column for them, and of the commits behind it only the lines of tokens
+count.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from stagehold.lake.commit.delta_log import AT_ONCE, COMMIT_FILE, LOG_FOLDER
+from stagehold.lake.commit.wave_commit import epoch_of
+from stagehold.lake.files import files_at
+from stagehold.model.share import Share, overlap
+
+CHECKPOINT = re.compile(r"_delta_log/(\d{20})\.checkpoint(\..+)?\.parquet")
+TOKEN_LINE = b'{"txn"'
+
+
+def tokens_of(uri: str) -> Mapping[str, int]:
+    """Every token and how high it is; none without a log. Tokens never expire."""
+    files = files_at(uri)
+    names = list(files.sizes(LOG_FOLDER))
+    checkpoints = {name: int(match[1]) for name in names if (match := CHECKPOINT.fullmatch(name))}
+    newest = max(checkpoints.values(), default=-1)
+    checkpoint = [name for name, version in checkpoints.items() if version == newest]
+    commits = [name for name in sorted(names) if (match := COMMIT_FILE.fullmatch(name)) and int(match[1]) > newest]
+    found: dict[str, int] = {}
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        contents = zip((*checkpoint, *commits), pool.map(files.read, (*checkpoint, *commits)), strict=True)
+        for name, content in contents:
+            found.update(_in_checkpoint(content) if name in checkpoint else _in_commit(content))
+    return found
+
+
+def newest_epoch(tokens: Mapping[str, int], cell: str, share: Share | None = None) -> int:
+    """The highest epoch that worked on partitions of ``share`` of the cell, however they were cut; 0 if none did."""
+    return max((epoch_of(version) for token, version in tokens.items() if _is_of(token, cell, share)), default=0)
+
+
+def _is_of(token: str, cell: str, share: Share | None) -> bool:
+    part, mark, whole = token.partition("@")
+    if token == cell:
+        return True
+    cut = Share.parse(part) if mark else None
+    return cut is not None and whole == cell and overlap(cut, share)
+
+
+def _in_checkpoint(content: bytes) -> Iterator[tuple[str, int]]:
+    import pyarrow.parquet as pq  # type: ignore[import-untyped]
+
+    rows: Iterable[dict[str, Any] | None] = pq.read_table(io.BytesIO(content), columns=["txn"])["txn"].to_pylist()
+    return ((row["appId"], row["version"]) for row in rows if row)
+
+
+def _in_commit(content: bytes) -> Iterator[tuple[str, int]]:
+    tokens = (json.loads(line)["txn"] for line in content.splitlines() if line.startswith(TOKEN_LINE))
+    return ((token["appId"], token["version"]) for token in tokens)

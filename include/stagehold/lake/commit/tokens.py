@@ -1,0 +1,84 @@
+"""Tokens: which attempt may still change a share of a table.
+
+Every commit carries a token: the share of the partitions it writes, with a version that grows with epoch and wave and
+names the attempt (`wave_commit.Claim`). The token is looked up in the same handle that commits, and Delta refuses a
+commit when another one with its token landed after the handle was opened. So of all attempts that ever write a share,
+only the newest can. When the partitions were cut into other shares before, a fence carries the tokens of all shares
+that overlap: what counts is the partition.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from stagehold.errors import CommitContested, Fenced
+from stagehold.lake.columns import INTERVAL, PARTITION
+from stagehold.lake.commit.delta_log import open_table
+from stagehold.lake.commit.wave_commit import Claim, epoch_of
+from stagehold.lake.location import TableLocation
+
+if TYPE_CHECKING:
+    from deltalake import CommitProperties, DeltaTable
+
+TRIES = 20  # intervals of one published table may commit at the same moment; each try lets one of them through
+PAUSE_SECONDS = 0.05
+
+RetryReason = str | None  # why to ask anew, None when there is nothing left to do
+
+log = logging.getLogger(__name__)
+
+
+def until_done(location: TableLocation, claim: Claim, step: Callable[[DeltaTable, int], RetryReason]) -> None:
+    """Repeat ``step`` with a new handle and the share's token in it, until it has nothing left to do.
+
+    Each try asks anew whether this attempt still may; none is repeated blindly.
+
+    :raises Fenced: when a newer attempt was here first.
+    :raises CommitContested: when others kept committing to the table.
+    """
+    reason: RetryReason = None
+    for attempt in range(TRIES):
+        table = open_table(location.uri)
+        landed = table.transaction_version(location.token) or 0
+        if claim.is_shut_out_by(landed):
+            raise Fenced(location.token, claim.epoch, epoch_of(landed), told_by=location.uri)
+        reason = step(table, landed)
+        if reason is None:
+            return
+        log.info("asking anew: token=%s epoch=%d: %s", location.token, claim.epoch, reason)
+        time.sleep(random.uniform(0, PAUSE_SECONDS * attempt))  # noqa: S311
+    raise CommitContested(location.uri, TRIES, reason or "")
+
+
+def tokens_to_raise(table: DeltaTable, locations: Iterable[TableLocation], claim: Claim) -> dict[str, int]:
+    """Tokens that are below the attempt's fence, and how high that is. Tokens never go back: a higher one is kept."""
+    return {one.token: claim.fence for one in locations if (table.transaction_version(one.token) or 0) < claim.fence}
+
+
+def by_delta_rs(write: Callable[[], object]) -> RetryReason:
+    """Commit through delta-rs; None if the commit landed for certain, else why the log has to be asked."""
+    from deltalake.exceptions import CommitFailedError
+
+    try:
+        write()
+    except CommitFailedError as error:
+        return str(error)
+    return None
+
+
+def token_properties(versions: Mapping[str, int], metadata: str | None = None) -> CommitProperties:
+    """What a commit by delta-rs carries; ``versions`` are those of its tokens."""
+    from deltalake import CommitProperties, Transaction
+
+    return CommitProperties(
+        custom_metadata={"userMetadata": metadata} if metadata else None,
+        app_transactions=[Transaction(token, version) for token, version in versions.items()],
+    )
+
+
+def partition_columns(location: TableLocation) -> list[str]:
+    return [PARTITION] if location.interval is None else [INTERVAL, PARTITION]

@@ -1,0 +1,147 @@
+"""What a commit says about itself in the table's log, so that the ledger can be brought up to date from it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+from zlib import crc32
+
+from stagehold.model.records import DataFile
+from stagehold.model.source_position import SourcePosition, read_position, write_position
+
+SCHEMA_VERSION = 2
+MARK = "stagehold"  # what tells our metadata from anybody else's, whatever their version
+ATTEMPT_WIDTH = 10**6  # waves per attempt
+EPOCH_WIDTH = 10**12  # attempts per epoch, which is one as long as no ledger is lost
+
+
+@dataclass(frozen=True)
+class Claim:
+    """An attempt's right to change a share.
+
+    Its tokens grow with the epoch first and the wave last, and name the attempt between.
+
+    Two attempts can have one epoch only when a ledger was lost under a living one. Their tokens differ all the same,
+    and whose are in the log first keeps the other out.
+    """
+
+    epoch: int
+    attempt_id: str
+
+    @property
+    def fence(self) -> int:
+        """Before the first wave; the tokens of every earlier epoch are lower."""
+        return self.epoch * EPOCH_WIDTH + crc32(self.attempt_id.encode()) % 10**6 * ATTEMPT_WIDTH
+
+    def is_shut_out_by(self, token: int) -> bool:
+        """Whether this token in the log is a newer attempt's, or that of another with the same epoch."""
+        own = self.fence <= token < self.fence + ATTEMPT_WIDTH
+        return epoch_of(token) >= self.epoch and not own
+
+
+def epoch_of(token: int) -> int:
+    """The epoch of the attempt that a token is of."""
+    return token // EPOCH_WIDTH
+
+
+@dataclass(frozen=True)
+class CommittedPartition:
+    """One partition as a wave published it; without rows it has no files."""
+
+    partition: int
+    rows: int
+    fingerprint: str
+    compute_key: str
+    files: tuple[DataFile, ...]
+
+
+@dataclass(frozen=True)
+class WaveCommit:
+    """The partitions that one wave of one attempt publishes together.
+
+    The stage has ``cut_into`` partitions in all. Whatever the table holds beyond them is of an earlier cut, and goes.
+    ``positions`` are what the interval took of the incremental sources that these rows were made from: who has lost the
+    ledger can tell by them what must not be read again.
+    """
+
+    run_id: str
+    stage: str
+    attempt_id: str
+    epoch: int
+    wave: int
+    partitions: tuple[CommittedPartition, ...]
+    cut_into: int
+    positions: tuple[SourcePosition, ...] = ()
+
+    @property
+    def claim(self) -> Claim:
+        return Claim(self.epoch, self.attempt_id)
+
+    @property
+    def token_version(self) -> int:
+        return self.claim.fence + self.wave
+
+
+def without_files(commit: WaveCommit) -> WaveCommit:
+    """For a writer that makes files of its own, which only the log can name."""
+    return replace(commit, partitions=tuple(replace(one, files=()) for one in commit.partitions))
+
+
+def to_metadata(commit: WaveCommit, cell: str) -> str:
+    """JSON for the log; ``cell`` tells the intervals of a published table apart."""
+    facts = asdict(replace(commit, positions=()))
+    positions = [[one.stage, write_position(one.position)] for one in commit.positions]
+    return json.dumps({MARK: SCHEMA_VERSION, "token": cell, **facts, "positions": positions}, separators=(",", ":"))
+
+
+def from_metadata(text: str | None, cell: str) -> WaveCommit | None:
+    """What `to_metadata` wrote for this cell; None for anything else, also for what a newer Stagehold wrote."""
+    found = _ours(text)
+    if found is None or (found[MARK], found.get("token")) != (SCHEMA_VERSION, cell):
+        return None
+    return _read(found)
+
+
+def from_any_cell(text: str | None, prefix: str) -> tuple[str, WaveCommit] | None:
+    """What `to_metadata` wrote for a cell that begins with ``prefix``, and how that cell ends: its interval."""
+    found = _ours(text)
+    if found is None or found[MARK] != SCHEMA_VERSION or not found["token"].startswith(prefix):
+        return None
+    return found["token"].removeprefix(prefix), _read(found)
+
+
+def _read(found: dict[str, Any]) -> WaveCommit:
+    return WaveCommit(
+        run_id=found["run_id"],
+        stage=found["stage"],
+        attempt_id=found["attempt_id"],
+        epoch=found["epoch"],
+        wave=found["wave"],
+        partitions=tuple(_partition(one) for one in found["partitions"]),
+        cut_into=found["cut_into"],
+        positions=tuple(SourcePosition(stage, read_position(position)) for stage, position in found["positions"]),
+    )
+
+
+def is_ours(text: str | None) -> bool:
+    """Whether any Stagehold wrote this metadata, for whatever cell."""
+    return _ours(text) is not None
+
+
+def is_wave_of(text: str | None, attempt_id: str, wave: int) -> bool:
+    """Whether this is the metadata of that wave."""
+    found = _ours(text) or {}
+    return (found.get("attempt_id"), found.get("wave")) == (attempt_id, wave)
+
+
+def _ours(text: str | None) -> dict[str, Any] | None:
+    try:
+        found = json.loads(text or "")
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) and MARK in found else None
+
+
+def _partition(found: dict[str, Any]) -> CommittedPartition:
+    return CommittedPartition(**{**found, "files": tuple(DataFile(**file) for file in found["files"])})

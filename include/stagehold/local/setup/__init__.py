@@ -1,0 +1,1 @@
+"""`python -m stagehold.local.setup`: what `make setup` does after the Python packages are there."""

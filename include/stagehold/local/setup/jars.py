@@ -1,0 +1,108 @@
+"""Fetches the pinned JARs once, with the pyspark wheel's Ivy, into the cache that all checkouts share."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.resources import as_file, files
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from stagehold.errors import JarsUnusable
+from stagehold.local.setup.trust import trust_options
+from stagehold.settings import Settings
+from stagehold.spark.server.jars import IVY_FILE, jar_folder, pinned_jars
+from stagehold.spark.server.java import java_home, packaged_home
+
+# Ivy says one such line per JAR when it has its description, and one when it starts on the file.
+_STEP = re.compile(r"^\s*(found \S+#|downloading \S+\.jar )")
+_TROUBLE = re.compile(r"^\s*(Host |Server access error|\[FAILED|Exception in )")
+STEPS_PER_JAR = 2
+
+
+@dataclass(frozen=True)
+class JarCheck:
+    """The pinned JARs that a folder does not have, and those it has with other contents."""
+
+    missing: tuple[str, ...]
+    differing: tuple[str, ...]
+
+    @property
+    def passed(self) -> bool:
+        return not (self.missing or self.differing)
+
+
+def check_jars(folder: Path) -> JarCheck:
+    """Compare every byte with the pinned checksums: 27 MB take less time than it takes to start Python."""
+    pinned = pinned_jars()
+    there = {name: digest for name, digest in pinned.items() if (folder / name).is_file()}
+    return JarCheck(
+        missing=tuple(name for name in pinned if name not in there),
+        differing=tuple(name for name, digest in there.items() if _sha256(folder / name) != digest),
+    )
+
+
+def fetch_jars(settings: Settings, step: Callable[[], None]) -> None:
+    """Put the pinned JARs into the cache; JARs move there only when all of them are the pinned ones.
+
+    Two checkouts may fetch at once: each JAR is moved in one step, and both bring the same bytes.
+
+    :param step: called STEPS_PER_JAR times for each JAR while Ivy works.
+    """
+    Path(settings.cache).mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=settings.cache, prefix="fetch-") as draft:
+        trouble = _retrieve(settings, Path(draft), step)
+        check = check_jars(Path(draft))
+        if not check.passed:
+            raise JarsUnusable(
+                folder=str(jar_folder(settings)), missing=check.missing, differing=check.differing, reason=trouble
+            )
+        _move_all(Path(draft), jar_folder(settings))
+
+
+def _retrieve(settings: Settings, draft: Path, step: Callable[[], None]) -> str:
+    """Let Ivy fill ``draft``. Gives back the first thing that went wrong: the rest repeats it for each JAR."""
+    trouble = ""
+    for line in _ivy_output(settings, draft):
+        if _STEP.match(line):
+            step()
+        elif _TROUBLE.match(line) and not trouble:
+            trouble = line.strip()
+    return trouble
+
+
+def _ivy_output(settings: Settings, draft: Path) -> Iterator[str]:
+    with subprocess.Popen(
+        _ivy_command(settings, draft), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as ivy:
+        assert ivy.stdout is not None
+        yield from ivy.stdout
+
+
+def _ivy_command(settings: Settings, draft: Path) -> list[str]:
+    home = java_home(settings)
+    trust = trust_options(draft) if home == packaged_home(settings) else ()
+    java = [str(home / "bin" / "java"), *trust, "-cp", str(_ivy_jar()), "org.apache.ivy.Main"]
+    mirror = ["-settings", settings.ivy_settings] if settings.ivy_settings else []
+    # An own Ivy cache: nobody checked what is in a user's ~/.ivy2, and what we put there would stay behind.
+    source = ["-ivy", str(IVY_FILE), "-confs", "default", "-cache", str(draft / "ivy")]
+    return [*java, *mirror, *source, "-retrieve", f"{draft}/[artifact]-[revision].[ext]", "-types", "jar"]
+
+
+def _ivy_jar() -> Path:
+    with as_file(files("pyspark")) as pyspark:
+        return next((pyspark / "jars").glob("ivy-*.jar"))
+
+
+def _move_all(draft: Path, folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
+    for name in pinned_jars():
+        (draft / name).replace(folder / name)
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,0 +1,1 @@
+"""Does the same input give the same data again?"""

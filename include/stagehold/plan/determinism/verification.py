@@ -1,0 +1,45 @@
+"""Which recorded partitions are read again, to see whether their content is still what was recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from random import Random
+
+from stagehold.model.records import PartitionRecord, PartitionState
+from stagehold.spec.run_settings import VerifyPolicy
+
+SAMPLE = 2  # partitions of each stage and attempt; every attempt draws others, so that those of a long repair add up
+NO_MATCH = "its content no longer matches its fingerprint"
+
+
+def to_verify(
+    policy: VerifyPolicy, records: Sequence[PartitionRecord], *, run_id: str, interrupted: bool, seed: str
+) -> tuple[PartitionRecord, ...]:
+    """Of the ``records`` that are about to be reused, those to compare. A partition without rows has nothing to
+    compare.
+
+    A sample is drawn of what other runs left, and of what this run left before it was ``interrupted``: what it has made
+    just now is not old enough to have changed, so a run without failures pays nothing.
+    """
+    filled = [record for record in records if record.files]
+    if policy is VerifyPolicy.NEVER:
+        return ()
+    if policy is VerifyPolicy.ALWAYS:
+        return tuple(filled)
+    old = [record for record in filled if interrupted or record.run_id != run_id]
+    return tuple(Random(seed).sample(old, min(SAMPLE, len(old))))  # noqa: S311
+
+
+def same_content(recorded: str, measured: str) -> bool:
+    """Whether two fingerprints tell of the same rows.
+    Where columns are told in another order, only the rows can be counted.
+    """
+    (columns, rows, *_), (columns_now, rows_now, *_) = recorded.split("-"), measured.split("-")
+    return recorded == measured if columns == columns_now else rows == rows_now
+
+
+def as_damaged(record: PartitionRecord, at: datetime) -> PartitionRecord:
+    """What to append to the ledger, so that no later attempt reuses the partition either."""
+    return replace(record, state=PartitionState.DAMAGED, reason=NO_MATCH, recorded_at=at)

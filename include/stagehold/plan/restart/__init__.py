@@ -1,0 +1,1 @@
+"""What kind of failure was it, and does the run go on after it?"""

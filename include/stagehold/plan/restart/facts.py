@@ -1,0 +1,60 @@
+"""What the failure rules ask about one error, wherever it was raised:
+in this process, in Spark's server, or in a Python worker.
+"""
+
+from __future__ import annotations
+
+import builtins
+import re
+import sys
+from dataclasses import dataclass
+
+from stagehold.plan.restart.python_traceback import RaisedError, read_traceback
+
+CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\] ")
+STATE = re.compile(r"\bSQLSTATE: ([0-9A-Z]{5})\b")
+WORKER_ERROR = "pyspark.errors.exceptions.base:PythonException"
+
+
+@dataclass(frozen=True)
+class ErrorFacts:
+    """``classes`` are ``module:Class`` with all bases. ``conditions`` and ``states`` are Spark's names and SQLSTATEs of
+    the error and of what caused it inside the server.
+
+    Of an error from a Python worker the classes and the text are those of what was raised there.
+    """
+
+    classes: frozenset[str]
+    conditions: tuple[str, ...]
+    states: tuple[str, ...]
+    text: str
+
+
+def facts_of(error: BaseException) -> ErrorFacts:
+    classes = names_of(type(error))
+    raised = read_traceback(str(error)) if WORKER_ERROR in classes else None
+    if raised is not None:
+        return ErrorFacts(classes | _raised_names(raised), (), (), str(raised))
+    if not hasattr(error, "getCondition"):
+        return ErrorFacts(classes, (), (), str(error))
+    story = f"{error}\n{_asked(error, 'getStackTrace')}"
+    conditions = (_asked(error, "getCondition"), *CONDITION.findall(story))
+    states = (_asked(error, "getSqlState"), *STATE.findall(story))
+    return ErrorFacts(classes, tuple(filter(None, conditions)), tuple(filter(None, states)), str(error))
+
+
+def names_of(kind: type) -> frozenset[str]:
+    return frozenset(f"{one.__module__}:{one.__qualname__}" for one in kind.__mro__)
+
+
+def _asked(error: BaseException, getter: str) -> str:
+    """Spark's class of errors is not imported: planning works without Spark."""
+    found = getattr(error, getter, None)
+    return str((found() if callable(found) else None) or "")
+
+
+def _raised_names(raised: RaisedError) -> frozenset[str]:
+    """With the bases of classes that this process knows; of others just the name."""
+    module, _, name = raised.kind.rpartition(".")
+    kind = getattr(sys.modules.get(module) if module else builtins, name, None)
+    return names_of(kind) if isinstance(kind, type) else frozenset({f"{module or 'builtins'}:{name}"})

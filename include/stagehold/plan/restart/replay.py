@@ -1,0 +1,187 @@
+"""Whether a run goes on after a failure, replayed from the attempts in the ledger, so that any process decides the
+same.
+
+A failure that is allowed no restart, or a cancel, ends one life of the run. An attempt that began after that was asked
+for by somebody who resumed the run: a new life, in which the strategy starts from nothing, as with a new job in Flink.
+
+A try that ended before it had a lease has computed nothing that could be lost, so the strategy is not told of it. Such
+tries end by their number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from random import Random
+
+from stagehold.model.records import Attempt, AttemptState, FailureClass, RunState
+from stagehold.model.share import Share
+from stagehold.model.units import write_duration
+from stagehold.plan.restart.handling import FailureEntry, Handling, RestartHistory, handle_failure
+from stagehold.plan.restart.rules import FENCED
+from stagehold.plan.restart.strategy import restart_strategy
+from stagehold.plan.split.shares import all_finished, newest_covering
+from stagehold.spec.restart import RestartSettings, RestartStrategy
+
+TRIES_TO_BEGIN = 5
+GROWTH = 4  # of the pause between tries to begin: five of them last some minutes, in which most outages end
+
+
+@dataclass(frozen=True)
+class RestartDecision:
+    """What follows from one attempt's failure; ``delay`` counts from its end, ``reason`` is for people."""
+
+    restart: bool
+    delay: timedelta
+    reason: str
+
+
+@dataclass(frozen=True)
+class RestartRules:
+    """The pipeline's strategy. ``limit`` is how often one region, or share of one,
+    restarts in a life if the strategy sets no limit.
+    """
+
+    settings: RestartSettings
+    limit: int
+    run_id: str
+
+    @property
+    def unlimited(self) -> bool:
+        match self.settings.strategy:
+            case RestartStrategy.FAILURE_RATE:
+                return True
+            case RestartStrategy.EXPONENTIAL_DELAY:
+                return self.settings.attempts is None
+            case _:
+                return False
+
+    def history(self, life: int) -> RestartHistory:
+        """Nothing happened yet. Chance is seeded, so that every replay of a life draws the same delays."""
+        return RestartHistory(restart_strategy(self.settings, random=Random(f"{self.run_id}/{life}")))  # noqa: S311 - jitter
+
+
+@dataclass
+class _Replay:
+    """The state of the replay between two attempts. ``ended_at`` is when the life ended, None while it goes on."""
+
+    rules: RestartRules
+    life: int = 0
+    ended_at: datetime | None = None
+    unbegun: dict[str, int] = field(default_factory=dict)
+    restarts: dict[str, int] = field(default_factory=dict)
+    history: RestartHistory = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.history = self.rules.history(0)
+
+    def decide(self, attempt: Attempt, at: datetime) -> RestartDecision:
+        self._begin_life_of(attempt)
+        kind = attempt.failure_class or FailureClass.RECOVERABLE
+        decision = (
+            self._after_attempt(attempt, kind, at) if attempt.began else self._after_unbegun(attempt.subject, kind)
+        )
+        if not decision.restart:
+            self.ended_at = at
+        return decision
+
+    def begun(self, attempt: Attempt) -> None:
+        """Only tries to begin that follow each other are counted together."""
+        self.unbegun.pop(attempt.subject, None)
+
+    def cancel(self, attempt: Attempt, at: datetime) -> None:
+        self._begin_life_of(attempt)
+        self.ended_at = at
+
+    def _begin_life_of(self, attempt: Attempt) -> None:
+        """An attempt that was under way when the life ended still belongs to it."""
+        if self.ended_at is not None and attempt.started_at > self.ended_at:
+            self.life, self.ended_at, self.restarts, self.unbegun = self.life + 1, None, {}, {}
+            self.history = self.rules.history(self.life)
+
+    def _after_attempt(self, attempt: Attempt, kind: FailureClass, at: datetime) -> RestartDecision:
+        handling = handle_failure(FailureEntry(attempt.subject, kind, attempt.failure or "", at), history=self.history)
+        self.history = handling.history
+        return self._decision(attempt.subject, kind, handling)
+
+    def _after_unbegun(self, subject: str, kind: FailureClass) -> RestartDecision:
+        tries = self.unbegun[subject] = self.unbegun.get(subject, 0) + 1
+        if not kind.may_restart:
+            return self._refused("trying again cannot help")
+        if self._strategy is RestartStrategy.NONE:
+            return self._refused(f"strategy {self._strategy} allows no further try")
+        if tries >= TRIES_TO_BEGIN:
+            return self._refused(f"{subject} could not even begin {tries} times in a row")
+        delay = pause_before_try(tries + 1, self.rules.settings)
+        return RestartDecision(True, delay, f"try {tries + 1} of {TRIES_TO_BEGIN} to begin, in {write_duration(delay)}")
+
+    def _decision(self, subject: str, kind: FailureClass, handling: Handling) -> RestartDecision:
+        if not kind.may_restart:
+            return self._refused("trying again cannot help")
+        if not handling.restart:
+            return self._refused(f"strategy {self._strategy} allows no further restart after {self.history.restarts}")
+        if kind is FailureClass.PARTITION_DATA_MISSING and not handling.delay:
+            return RestartDecision(True, handling.delay, "what is missing is computed again at once")
+        restarted = self.restarts.get(subject, 0)
+        if self.rules.unlimited and restarted >= self.rules.limit:
+            return self._refused(
+                f"{subject} has restarted {restarted} times, as often as STAGEHOLD_ATTEMPT_RETRIES allows"
+            )
+        self.restarts[subject] = restarted + 1
+        reason = f"restart {self.history.restarts} of the run, in {write_duration(handling.delay)} ({self._strategy})"
+        return RestartDecision(True, handling.delay, reason)
+
+    def _refused(self, reason: str) -> RestartDecision:
+        return RestartDecision(False, timedelta(0), reason)
+
+    @property
+    def _strategy(self) -> RestartStrategy:
+        return self.rules.settings.strategy
+
+
+def replay_failures(attempts: Iterable[Attempt], rules: RestartRules) -> Mapping[str, RestartDecision]:
+    """What follows from each failed attempt, by attempt id. An attempt that was fenced says nothing about the run."""
+    replay, decisions = _Replay(rules), dict[str, RestartDecision]()
+    ended = ((attempt.ended_at, attempt) for attempt in attempts if attempt.ended_at is not None)
+    for at, attempt in sorted(ended, key=lambda pair: (pair[0], pair[1].attempt_id)):
+        if attempt.began:
+            replay.begun(attempt)
+        if attempt.state is AttemptState.CANCELED:
+            replay.cancel(attempt, at)
+        elif attempt.state is AttemptState.FAILED and attempt.failure_rule != FENCED:
+            decisions[attempt.attempt_id] = replay.decide(attempt, at)
+    return decisions
+
+
+def first_delay(settings: RestartSettings) -> timedelta:
+    """How long to wait where no failure could be counted: the process died, or no attempt had begun."""
+    return next(delay for delay in (settings.delay, settings.initial, timedelta(seconds=1)) if delay is not None)
+
+
+def pause_before_try(number: int, settings: RestartSettings) -> timedelta:
+    """How long to wait before the second, third ... try of what could not even begin."""
+    return first_delay(settings) * int(GROWTH ** (number - 2))
+
+
+def run_state_after(
+    parts: Sequence[tuple[str, Share | None]], attempts: Sequence[Attempt], decisions: Mapping[str, RestartDecision]
+) -> RunState:
+    """What a run is, from the newest attempts of its regions or their shares; what none has begun of is still to come.
+
+    :param parts: every region with each of its shares.
+    """
+    by_region = {region: [attempt for attempt in attempts if attempt.region == region] for region, _ in parts}
+    newest = [attempt for region, share in parts for attempt in newest_covering(by_region[region], share)]
+    failed = [attempt for attempt in newest if attempt.state is AttemptState.FAILED]
+    if any(attempt.state is AttemptState.CANCELED for attempt in newest):
+        return RunState.CANCELED
+    if any(attempt.attempt_id in decisions and not decisions[attempt.attempt_id].restart for attempt in failed):
+        return RunState.FAILED
+    if failed:
+        return RunState.RESTARTING
+    return (
+        RunState.FINISHED
+        if all(all_finished(by_region[region], share) for region, share in parts)
+        else RunState.RUNNING
+    )

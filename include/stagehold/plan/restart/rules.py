@@ -1,0 +1,149 @@
+"""The rules that say what class a failure is. The author's own come first, then this table; the first that fits counts.
+
+A rule looks at single errors of a failure's chain of causes. What a user's data, query or function is to blame for is
+told by the SQLSTATE that Spark gives it, or by the class that was raised: trying again gives the same. Errors of
+Spark's own environment arrive over Connect as one class with the server's whole story as text, so most of their rules
+are patterns in that text.
+
+Of what a user's function raises, only this is tried again: OSError with all its kinds (a service or a disk that does
+not answer), MemoryError, and what says in its text that storage, memory or network failed. Whoever knows better writes
+a rule of his own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from stagehold.model.records import FailureClass
+from stagehold.plan.restart.facts import WORKER_ERROR, ErrorFacts
+from stagehold.spec.restart import FailureDeclaration
+
+FENCED = "fenced"  # the one failure of an attempt that says nothing about its run
+WORKER_LOST = "worker_lost"  # given to attempts that ended without a word; no error shows it
+LEDGER_UNAVAILABLE = "ledger_unavailable"
+ANYTHING = "anything_else"
+
+
+@dataclass(frozen=True)
+class FailureRule:
+    """Fits an error that is of one of ``errors``, or has a Spark condition or SQLSTATE that begins with one of
+    ``conditions`` or ``states`` (where all three are empty, any error), and in whose text all of ``texts`` are found,
+    in either case.
+
+    :param errors: classes as ``module:Class``; their subclasses count.
+    """
+
+    name: str
+    kind: FailureClass
+    errors: tuple[str, ...] = ()
+    conditions: tuple[str, ...] = ()
+    states: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+
+    def fits(self, error: ErrorFacts) -> bool:
+        return self._fits_kind(error) and all(
+            re.search(text, error.text, re.IGNORECASE | re.MULTILINE) for text in self.texts
+        )
+
+    def _fits_kind(self, error: ErrorFacts) -> bool:
+        if not (self.errors or self.conditions or self.states):
+            return True
+        if not error.classes.isdisjoint(self.errors):
+            return True
+        return any(one.startswith(self.conditions) for one in error.conditions) or any(
+            one.startswith(self.states) for one in error.states
+        )
+
+
+_TERMINAL, _MISSING, _ENVIRONMENT = (
+    FailureClass.NON_RECOVERABLE,
+    FailureClass.PARTITION_DATA_MISSING,
+    FailureClass.ENVIRONMENT,
+)
+_DISK_FULL = r"no space left on device|disk quota exceeded|file too large"
+
+RULES: tuple[FailureRule, ...] = (
+    FailureRule(FENCED, _TERMINAL, errors=("stagehold.errors:Fenced",)),
+    FailureRule("gate", _TERMINAL, errors=("stagehold.errors:GateBlocked", "stagehold.errors:GateErrored")),
+    FailureRule("lease_wait", _TERMINAL, errors=("stagehold.errors:LeaseNotFreed",)),
+    FailureRule("terminal", _TERMINAL, errors=("stagehold.errors:Terminal",)),
+    FailureRule("partition_data_missing", _MISSING, errors=("stagehold.errors:PartitionDataMissing",)),
+    FailureRule("stalled", _ENVIRONMENT, errors=("stagehold.errors:CallStalled",)),
+    FailureRule("out_of_memory", _ENVIRONMENT, errors=("builtins:MemoryError",)),
+    FailureRule("disk_full", _ENVIRONMENT, errors=("builtins:OSError",), texts=(_DISK_FULL,)),
+    FailureRule("connection", _ENVIRONMENT, errors=("builtins:ConnectionError", "builtins:TimeoutError")),
+    FailureRule(
+        "user_data",
+        _TERMINAL,
+        conditions=("MALFORMED_CSV_RECORD", "FAILED_READ_FILE.PARQUET_COLUMN_DATA_TYPE_MISMATCH"),
+        states=("21", "22", "23", "P0"),  # cardinality, data, constraint, raised by the query itself
+    ),
+    # Files come and go, and storage has its moods; the next attempt lists what there is then.
+    FailureRule(
+        "file_unreadable", FailureClass.RECOVERABLE, conditions=("PATH_NOT_FOUND", "FAILED_READ_FILE.FILE_NOT_EXIST")
+    ),
+    # parameters, features, names and types, limits
+    FailureRule("user_query", _TERMINAL, states=("07", "0A", "42", "46", "54")),
+    FailureRule("disk_full", _ENVIRONMENT, texts=(_DISK_FULL,)),
+    FailureRule(
+        "out_of_memory",
+        _ENVIRONMENT,
+        texts=(
+            r"OutOfMemoryError|OUT_OF_MEMORY|UNABLE_TO_ACQUIRE_MEMORY|exceeding (physical )?memory "
+            r"limits|OOMKilled|cannot allocate memory",
+        ),
+    ),
+    FailureRule(
+        "executor_lost",
+        _ENVIRONMENT,
+        texts=(
+            r"ExecutorLostFailure|executor heartbeat timed out|remote RPC client disassociated|worker "
+            r"lost|FetchFailed",
+        ),
+    ),
+    FailureRule(
+        "storage_throttled",
+        _ENVIRONMENT,
+        texts=(
+            r"SlowDown|reduce your request rate|status code: 503|503 service "
+            r"unavailable|RequestLimitExceeded|TooManyRequests|throttl",
+        ),
+    ),
+    FailureRule(
+        "spark_gone", _ENVIRONMENT, errors=("stagehold.errors:SparkUnavailable", "stagehold.errors:SessionClosed")
+    ),
+    FailureRule(LEDGER_UNAVAILABLE, _ENVIRONMENT, errors=("stagehold.errors:LedgerUnavailable",)),
+    FailureRule("database_locked", _ENVIRONMENT, texts=(r"database (table )?is locked|could not obtain lock",)),
+    FailureRule("lease", _ENVIRONMENT, errors=("stagehold.errors:LeaseHeld", "stagehold.errors:LeaseLost")),
+    FailureRule("transient", _ENVIRONMENT, errors=("stagehold.errors:Transient",)),
+    FailureRule(
+        "connection",
+        _ENVIRONMENT,
+        texts=(
+            r"connection (was )?(refused|reset|timed out)|UnknownHostException|NoRouteToHost|StatusCode\.UNAVAILABLE",
+        ),
+    ),
+    FailureRule("system", _ENVIRONMENT, errors=("builtins:OSError",)),
+    FailureRule("file_unreadable", FailureClass.RECOVERABLE, conditions=("FAILED_READ_FILE",)),
+    FailureRule("user_query", _TERMINAL, errors=("pyspark.errors.exceptions.base:AnalysisException",)),
+    FailureRule(
+        "user_function", _TERMINAL, errors=("stagehold.errors:FunctionFailed", WORKER_ERROR), states=("38", "39")
+    ),
+    FailureRule(ANYTHING, FailureClass.RECOVERABLE),
+)
+
+
+def rules_of(declared: Sequence[FailureDeclaration]) -> tuple[FailureRule, ...]:
+    """The author's rules, then ours; but no rule of his can make an attempt that was overtaken go on."""
+    own = (
+        FailureRule(
+            f"failures[{number}]",
+            one.kind,
+            errors=(one.error,) if one.error else (),
+            texts=(one.text,) if one.text else (),
+        )
+        for number, one in enumerate(declared, 1)
+    )
+    return (RULES[0], *own, *RULES[1:])

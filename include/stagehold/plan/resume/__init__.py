@@ -1,0 +1,1 @@
+"""What runs, what is reused, and why?"""

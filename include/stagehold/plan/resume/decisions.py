@@ -1,0 +1,172 @@
+"""What the planner is told and what it answers: plain data that executor, preview and tests share."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from stagehold.model.compute_key import ComputeKey
+from stagehold.model.foreign_change import ForeignChange
+from stagehold.model.records import Acceptance, PartitionRecord
+from stagehold.model.share import Share
+from stagehold.plan.resume.reasons import Place, Reason
+from stagehold.spec.pipeline import Pipeline
+
+
+class Action(StrEnum):
+    """The five words for what happens to a partition."""
+
+    REUSE = "reuse"
+    RUN = "run"
+    HEAL = "heal"
+    BLOCKED = "blocked"
+    RELEASE = "release"
+
+    @property
+    def computes(self) -> bool:
+        return self in (Action.RUN, Action.HEAL)
+
+
+@dataclass(frozen=True)
+class StageFacts:
+    """What can be known of a stage without running it.
+
+    ``code_problem`` says why the code cannot be hashed, when it cannot. ``splits`` has one hash per partition of a
+    source stage.
+    """
+
+    code: str
+    code_problem: str | None = None
+    gate: str = ""
+    splits: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Situation:
+    """Everything the planner is told. Keys of the mappings are stage names.
+
+    ``gone`` are recorded partitions that cannot be read now: asked of the lake at planning time, never remembered.
+    ``removed`` are those that somebody else took out of a published table. Records of ``accepted`` stages count as they
+    are; of ``forced`` stages only ``renewed`` partitions count: those that were computed for the request which forces
+    them. Into how many partitions the ``undecided`` stages are cut is not known yet; one decision stands for all of
+    them. ``acceptances`` are people's words that data made by other code is as good as by the present one. ``wanted``
+    are partitions that somebody outside the accepted stages' view needs, so that they are healed if they are gone.
+    ``discarded`` are those that this run computed before a failure of its own, after which it starts anew.
+    """
+
+    pipeline: Pipeline
+    facts: Mapping[str, StageFacts]
+    recorded: Mapping[str, tuple[PartitionRecord, ...]]
+    gone: Mapping[str, frozenset[int]]
+    environment: str
+    params: str
+    accepted: frozenset[str] = frozenset()
+    forced: frozenset[str] = frozenset()
+    renewed: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    undecided: frozenset[str] = frozenset()
+    acceptances: Mapping[str, tuple[Acceptance, ...]] = field(default_factory=dict)
+    wanted: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    removed: Mapping[str, Mapping[int, ForeignChange]] = field(default_factory=dict)
+    discarded: Mapping[str, frozenset[int]] = field(default_factory=dict)
+
+    def foreign_change(self, stage: str, partition: int) -> ForeignChange | None:
+        return self.removed.get(stage, {}).get(partition)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What happens to one partition. ``key`` is None while an input still has to run.
+
+    ``hinges_on`` is a partition to heal that this one was made from, directly or not: if that comes out different, this
+    one runs after all. ``foreign`` is why it, or what it reads, is blocked if no gate is to blame. ``anew`` says that
+    its ``record`` does not count because its run starts anew.
+    """
+
+    stage: str
+    partition: int
+    action: Action
+    reason: Reason
+    key: ComputeKey | None = None
+    record: PartitionRecord | None = None
+    hinges_on: Place | None = None
+    foreign: ForeignChange | None = None
+    anew: bool = False
+
+    @property
+    def reused(self) -> PartitionRecord | None:
+        """What can be read as it is. What no reader needs is not computed either, and has no record."""
+        return self.record if self.action is Action.REUSE else None
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How many partitions a plan reuses, runs and leaves blocked;
+    those ``along`` are computed with their readers, not stored.
+    """
+
+    reuse: int
+    run: int
+    along: int
+    blocked: int
+
+    def __str__(self) -> str:
+        return f"{self.reuse} partitions reused, {self.run} run{also_computed(self.along)}, {self.blocked} blocked"
+
+
+def also_computed(along: int) -> str:
+    """Words for partitions that are in no table, to follow the number of those that are."""
+    return f" ({along} more computed along, not stored)" if along else ""
+
+
+@dataclass(frozen=True)
+class ResumePlan:
+    """Decisions by stage in topological order, partitions ascending.
+    What ``unstored`` stages make is computed along with its readers.
+    """
+
+    decisions: tuple[Decision, ...]
+    by_stage: Mapping[str, tuple[Decision, ...]] = field(repr=False)
+    unstored: frozenset[str] = frozenset()
+
+    def of(self, stage: str) -> tuple[Decision, ...]:
+        return self.by_stage[stage]
+
+    def consumable(self, stage: str) -> bool:
+        """Whether all of a stage can be read as it is."""
+        return all(decision.reused for decision in self.of(stage))
+
+    def records(self, stage: str) -> tuple[PartitionRecord, ...]:
+        """What can be read of a stage as it is."""
+        return tuple(decision.reused for decision in self.of(stage) if decision.reused)
+
+    def within(self, stages: Collection[str], share: Share | None) -> ResumePlan:
+        """The same plan with only those decisions on ``stages`` that a task of this share carries out."""
+        if share is None:
+            return self
+        by_stage = {
+            stage: tuple(one for one in decisions if stage not in stages or one.partition in share)
+            for stage, decisions in self.by_stage.items()
+        }
+        return replace(
+            self,
+            decisions=tuple(decision for decisions in by_stage.values() for decision in decisions),
+            by_stage=by_stage,
+        )
+
+    def count(self, action: Action) -> int:
+        return sum(decision.action is action for decision in self.decisions)
+
+    @property
+    def tally(self) -> Tally:
+        stored = [decision for decision in self.decisions if decision.stage not in self.unstored]
+        computing = sum(decision.action.computes for decision in self.decisions)
+        reuses, runs = sum(one.reused is not None for one in stored), sum(one.action.computes for one in stored)
+        return Tally(reuses, runs, computing - runs, self.count(Action.BLOCKED))
+
+    def stages_that_compute(self) -> tuple[str, ...]:
+        return tuple(
+            stage
+            for stage, decisions in self.by_stage.items()
+            if any(decision.action.computes for decision in decisions)
+        )

@@ -1,0 +1,106 @@
+"""Which lost partitions of other regions an attempt has to heal before it can compute its own.
+
+Lost is also what a run has made before it started anew. The resume plan already says what is lost and needed, and
+closes over it: what a lost partition was computed from is healed too if it is lost as well. Here that is put into an
+order in which one region after the other can do it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from stagehold.model.records import PartitionState
+from stagehold.model.share import Share
+from stagehold.plan.resume.decisions import Action, Decision, ResumePlan
+from stagehold.plan.split.regions import Region
+from stagehold.spec.pipeline import Exchange, Pipeline
+
+
+@dataclass(frozen=True)
+class RegionHealing:
+    """Partitions of one region to compute again, by stage; everything they read is there or healed before."""
+
+    region: Region
+    partitions: Mapping[str, frozenset[int]]
+
+
+def healings(plan: ResumePlan, regions: Sequence[Region], region: Region) -> tuple[RegionHealing, ...]:
+    """What to heal in regions that ``region`` follows from, in an order in which each finds its own inputs healed.
+
+    Lost data of other regions is left to those who read it.
+
+    :param regions: all regions of the pipeline in topological order.
+    """
+    upstream = _followed_by(region, regions)
+    found = ((other, _lost_in(other, plan)) for other in regions if other.name in upstream)
+    return tuple(RegionHealing(other, partitions) for other, partitions in found if partitions)
+
+
+def missing_inputs(
+    plan: ResumePlan, pipeline: Pipeline, region: Region, share: Share | None = None
+) -> Mapping[str, tuple[int, ...]]:
+    """Partitions that a share of ``region`` has to read, by stage, which were never consumable,
+    so that nothing can be healed.
+    """
+    if not any(decision.action.computes for stage in region.stages for decision in plan.of(stage)):
+        return {}
+    read = partitions_read(plan, pipeline, region, share)
+    missing = {
+        stage: _partitions(decision for decision in decisions if decision.action.computes)
+        for stage, decisions in read.items()
+    }
+    return {stage: partitions for stage, partitions in missing.items() if partitions}
+
+
+def partitions_read(
+    plan: ResumePlan, pipeline: Pipeline, region: Region, share: Share | None
+) -> Mapping[str, tuple[Decision, ...]]:
+    """What a share of ``region`` reads of other regions, by stage:
+    all of it, or by forward inputs its own partitions only.
+    """
+    edges = [
+        edge for stage in region.stages for edge in pipeline.stage(stage).inputs if edge.stage not in region.stages
+    ]
+    whole = {edge.stage for edge in edges if share is None or edge.exchange is not Exchange.FORWARD}
+    return {
+        stage: tuple(one for one in plan.of(stage) if share is None or stage in whole or one.partition in share)
+        for stage in dict.fromkeys(edge.stage for edge in edges)
+    }
+
+
+def lost_data(plan: ResumePlan) -> tuple[Decision, ...]:
+    """Partitions that were consumable, are needed, and cannot be read now."""
+    return tuple(decision for decision in plan.decisions if _is_lost(decision))
+
+
+def _followed_by(region: Region, regions: Sequence[Region]) -> frozenset[str]:
+    by_name = {other.name: other for other in regions}
+    found: set[str] = set()
+    rest = list(region.upstream)
+    while rest:
+        name = rest.pop()
+        if name not in found:
+            found.add(name)
+            rest.extend(by_name[name].upstream)
+    return frozenset(found)
+
+
+def _lost_in(region: Region, plan: ResumePlan) -> Mapping[str, frozenset[int]]:
+    lost = {
+        stage: frozenset(_partitions(one for one in plan.of(stage) if one.anew or _is_lost(one)))
+        for stage in region.stages
+    }
+    return {stage: partitions for stage, partitions in lost.items() if partitions}
+
+
+def _is_lost(decision: Decision) -> bool:
+    unreadable = decision.record is not None and decision.record.state in (
+        PartitionState.RELEASED,
+        PartitionState.DAMAGED,
+    )
+    return decision.action is Action.HEAL or (decision.action is Action.RUN and unreadable)
+
+
+def _partitions(decisions: Iterable[Decision]) -> tuple[int, ...]:
+    return tuple(decision.partition for decision in decisions)

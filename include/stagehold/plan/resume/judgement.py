@@ -1,0 +1,153 @@
+"""Compares one recorded partition with the key it would get now, and says what that means in the user's words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stagehold.model.compute_key import ComputeKey, digest
+from stagehold.model.foreign_change import ForeignChange
+from stagehold.model.key_groups import HASH_NAME
+from stagehold.model.records import PartitionRecord, PartitionState
+from stagehold.plan.resume.acceptance import acceptance_of
+from stagehold.plan.resume.decisions import Action, Situation
+from stagehold.plan.resume.reasons import Detail, Reason, because, joined
+from stagehold.plan.resume.upstream import Upstream
+from stagehold.spec.pipeline import Exchange, OnCodeChange, OnForeignChange, Stage
+
+Opinion = tuple[Action, Reason]
+
+
+def constant_parts(stage: Stage, situation: Situation) -> tuple[str, str, str, str]:
+    """The parts of the key that all partitions of a stage share."""
+    facts = situation.facts[stage.name]
+    inputs = ";".join(f"{edge.stage}:{edge.exchange}:{','.join(edge.key)}" for edge in stage.inputs)
+    hashed = HASH_NAME if any(edge.exchange is Exchange.KEYED for edge in stage.inputs) else ""
+    shape = (
+        stage.job,
+        inputs,
+        str(stage.partitions),
+        str(stage.max_parallelism),
+        ",".join(stage.key),
+        hashed,
+        str(stage.per_wave),
+    )
+    settings = digest((*shape, stage.output.type, stage.output.table or "", facts.gate))
+    params = digest((situation.params, repr(sorted(stage.params.items()))))
+    return (facts.code, settings, situation.environment, params)
+
+
+def judge(
+    stage: Stage, record: PartitionRecord | None, key: ComputeKey, situation: Situation, upstreams: Sequence[Upstream]
+) -> Opinion:
+    """Compare one partition's record with its wanted key."""
+    if not stage.output.stored:
+        return _judge_unstored(stage, situation)
+    if record is None:
+        return Action.RUN, _why_first(stage)
+    if record.state is PartitionState.DAMAGED:
+        return Action.HEAL, because(Detail(record.reason or "its content is damaged"))
+    if record.state is PartitionState.RELEASED:
+        return Action.RUN, because("its data was released")
+    if stage.name in situation.forced and record.partition not in situation.renewed.get(stage.name, ()):
+        return Action.RUN, because("asked for: restore starts at or before this stage")
+    changes = _changes(stage, record, key, situation)
+    why_it_counts = _why_old_code_counts(stage, record, key, situation) if "code" in changes else None
+    counting = [change for change in changes if change != "code" or why_it_counts is None]
+    if counting:
+        return Action.RUN, joined([_in_words(change, stage, record, situation, upstreams) for change in counting])
+    if record.state is PartitionState.BLOCKED:
+        return Action.BLOCKED, because(Detail(record.reason or "the gate said no"))
+    change = situation.foreign_change(stage.name, record.partition)
+    if change and stage.output.on_foreign_change is OnForeignChange.KEEP:
+        return Action.REUSE, because(f"{change}, which is kept as its output says")
+    return Action.REUSE, because(
+        f"consumable; {why_it_counts}" if why_it_counts else "consumable, and nothing it follows from changed"
+    )
+
+
+def ask_about(change: ForeignChange) -> Reason:
+    """Why a partition is blocked that somebody else removed."""
+    return because(f"{change}; on_foreign_change of its output says whether to heal or to keep that")
+
+
+def take(record: PartitionRecord, key: ComputeKey | None, upstreams: Sequence[Upstream]) -> Opinion:
+    """A consumable partition that is taken as it is recorded,
+    unless it was made from data that came out different since.
+    """
+    unexplained_change = _unexplained_change(record.partition, upstreams)
+    if unexplained_change and key is not None and "inputs" in key.changes_since(record.compute_key):
+        return Action.HEAL, unexplained_change
+    return Action.REUSE, because("consumable, and taken as it is recorded")
+
+
+def _judge_unstored(stage: Stage, situation: Situation) -> Opinion:
+    problem = situation.facts[stage.name].code_problem
+    if problem:
+        return Action.RUN, because(f"its code cannot be compared: {problem}")
+    return Action.RUN, because("computed together with its reader; its output is not stored")
+
+
+def _why_first(stage: Stage) -> Reason:
+    fallback = stage.output.fallback
+    return because(
+        f"stored before its reader runs, since an attempt that computed both at once failed ({fallback.rule})"
+        if fallback
+        else "never computed for this interval"
+    )
+
+
+def _changes(stage: Stage, record: PartitionRecord, key: ComputeKey, situation: Situation) -> tuple[str, ...]:
+    """Parts of the key in which the record does not fit; none when the stage's records are taken as they are."""
+    if stage.name in situation.accepted:
+        return ()
+    changes = key.changes_since(record.compute_key)
+    return (
+        ("code", *changes)
+        if situation.facts[stage.name].code_problem and not {"code", "record format"} & set(changes)
+        else changes
+    )
+
+
+def _why_old_code_counts(stage: Stage, record: PartitionRecord, key: ComputeKey, situation: Situation) -> str | None:
+    """Why data that other code made still counts. What a gate refused is always tried again with the new code."""
+    if record.state is not PartitionState.CONSUMABLE:
+        return None
+    if stage.on_code_change is OnCodeChange.KEEP:
+        return "made by other code, and kept since the stage says on_code_change: keep"
+    made_by = ComputeKey.parse(record.compute_key)
+    word = made_by and acceptance_of(made_by.code, key.code, situation.acceptances.get(stage.name, ()))
+    return f"made by other code, which {word.accepted_by} accepted: {word.reason}" if word else None
+
+
+def _in_words(
+    change: str, stage: Stage, record: PartitionRecord, situation: Situation, upstreams: Sequence[Upstream]
+) -> Reason:
+    problem = situation.facts[stage.name].code_problem
+    match change:
+        case "code":
+            return because(f"its code cannot be compared: {problem}" if problem else f"the code of {stage.job} changed")
+        case "settings":
+            return because("the settings of the stage changed")
+        case "environment":
+            return because("the Spark or Python environment changed")
+        case "params":
+            return because("parameters changed")
+        case "inputs" if stage.source:
+            return because("its source changed")
+        case "inputs":
+            return _unexplained_change(record.partition, upstreams) or _changed_input(upstreams)
+    return because("it was recorded in a format this version cannot read")
+
+
+def _changed_input(upstreams: Sequence[Upstream]) -> Reason:
+    """Code and inputs of what is computed along, or might be, are a part of what its reader reads."""
+    along = [upstream.along for upstream in upstreams if upstream.along]
+    return because(
+        f"an input was computed anew, or the code or inputs of {' and '.join(along)} changed"
+        if along
+        else "an input was computed anew"
+    )
+
+
+def _unexplained_change(partition: int, upstreams: Sequence[Upstream]) -> Reason | None:
+    return next((told for upstream in upstreams if (told := upstream.unexplained_change(partition))), None)

@@ -1,0 +1,203 @@
+"""Which partitions are reused and which run again, each with its reason.
+
+Retry, clear, backfill, restore, preview and the executor all read the list made here. The rules are Flink's region
+failover asked as a question about data: a partition runs if what it follows from changed, and what read it runs after
+it. One whose data is gone while somebody needs it is healed; what read it runs again only if it comes out different.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from stagehold.model.compute_key import ComputeKey, digest
+from stagehold.model.foreign_change import ForeignChange
+from stagehold.model.records import PartitionRecord, PartitionState
+from stagehold.plan.resume.decisions import Action, Decision, ResumePlan, Situation, StageFacts
+from stagehold.plan.resume.judgement import ask_about, constant_parts, judge, take
+from stagehold.plan.resume.reasons import because
+from stagehold.plan.resume.upstream import Upstream
+from stagehold.spec.pipeline import Exchange, OnForeignChange, Pipeline, Stage
+
+__all__ = ["Action", "Decision", "ResumePlan", "Situation", "StageFacts", "descendants", "resume_plan"]
+
+
+def descendants(pipeline: Pipeline, stage: str) -> frozenset[str]:
+    """``stage`` and every stage that reads it, directly or not."""
+    found = {stage}
+    for candidate in pipeline.stages:
+        if any(edge.stage in found for edge in candidate.inputs):
+            found.add(candidate.name)
+    return frozenset(found)
+
+
+def resume_plan(situation: Situation) -> ResumePlan:
+    """Decide for every partition of the pipeline."""
+    drafts: dict[str, list[Decision]] = {}
+    held_back: dict[str, list[Decision]] = {}
+    for stage in situation.pipeline.stages:
+        drafts[stage.name] = list(_draft(stage, situation, drafts))
+        if not stage.output.type.stored:
+            held_back[stage.name] = drafts[stage.name]
+            drafts[stage.name] = [_unless_needed(one, situation) for one in drafts[stage.name]]
+    _release_what_is_needed(situation.pipeline, drafts, held_back)
+    while _heal(situation, drafts):
+        _release_what_is_needed(situation.pipeline, drafts, held_back)
+    _mark_what_hinges_on_heals(situation.pipeline, drafts)
+    by_stage = {stage: tuple(decisions) for stage, decisions in drafts.items()}
+    unstored = frozenset(stage.name for stage in situation.pipeline.stages if not stage.output.stored)
+    return ResumePlan(tuple(decision for decisions in by_stage.values() for decision in decisions), by_stage, unstored)
+
+
+def _draft(stage: Stage, situation: Situation, drafts: Mapping[str, list[Decision]]) -> Iterator[Decision]:
+    """First opinion on a stage: compares keys, and takes data that is gone for good until a reader needs it."""
+    if stage.name in situation.undecided:
+        yield Decision(
+            stage.name, 0, Action.RUN, because("its number of partitions is decided when its inputs are there")
+        )
+        return
+    recorded = situation.recorded.get(stage.name, ()) if stage.output.stored else ()
+    records = {record.partition: record for record in recorded}
+    upstreams = [Upstream(edge, drafts[edge.stage], situation.pipeline) for edge in stage.inputs]
+    constant = constant_parts(stage, situation)
+    for partition in range(stage.partitions):
+        obstacle = next((found for upstream in upstreams if (found := upstream.obstacle(partition))), None)
+        key = None if obstacle else ComputeKey(*constant, digest(_identities(stage, situation, upstreams, partition)))
+        record = records.get(partition)
+        foreign = _undecided_change(stage, record, situation)
+        if foreign is not None:
+            yield Decision(stage.name, partition, Action.BLOCKED, ask_about(foreign), None, record, foreign=foreign)
+        elif _starts_anew(stage, partition, situation, obstacle):
+            reason = because("this run starts anew after a failure (failover: full)")
+            yield Decision(stage.name, partition, Action.RUN, reason, key, record, anew=True)
+        elif _is_accepted(stage, situation) and record is not None and record.state is PartitionState.CONSUMABLE:
+            yield Decision(stage.name, partition, *take(record, key, upstreams), key, record)
+        elif obstacle is not None:
+            yield Decision(
+                stage.name, partition, obstacle.action, obstacle.reason, None, record, foreign=obstacle.foreign
+            )
+        elif key is not None:
+            yield Decision(stage.name, partition, *judge(stage, record, key, situation, upstreams), key, record)
+
+
+def _is_accepted(stage: Stage, situation: Situation) -> bool:
+    """Of a type that is not stored no record counts as it is: what its readers were made from is in their keys."""
+    return stage.name in situation.accepted and stage.output.type.stored
+
+
+def _unless_needed(decision: Decision, situation: Situation) -> Decision:
+    """What is made of an output of a type that is not stored while no reader runs: nothing, in either form of it.
+
+    A reader runs after an input that does, and whenever code that it is made by cannot be compared.
+    """
+    waits, unknown = decision.key is None, situation.facts[decision.stage].code_problem
+    if waits or unknown or not decision.action.computes:
+        return decision
+    reason = because("not stored, and no reader runs")
+    return Decision(decision.stage, decision.partition, Action.REUSE, reason, decision.key)
+
+
+def _starts_anew(stage: Stage, partition: int, situation: Situation, obstacle: Decision | None) -> bool:
+    """Whether its record is of what this run had done before it failed; it waits for a gate all the same."""
+    discarded = partition in situation.discarded.get(stage.name, ())
+    return discarded and (obstacle is None or obstacle.action is not Action.BLOCKED)
+
+
+def _undecided_change(stage: Stage, record: PartitionRecord | None, situation: Situation) -> ForeignChange | None:
+    """What somebody else did to the partition and nobody has decided about; a restore is a decision.
+
+    Nothing is computed over it, whatever changed: that would bring back rows that were removed on purpose.
+    """
+    if (
+        record is None
+        or record.state is not PartitionState.CONSUMABLE
+        or stage.output.on_foreign_change is not OnForeignChange.FAIL
+    ):
+        return None
+    asked_for = stage.name in situation.forced and record.partition not in situation.renewed.get(stage.name, ())
+    return None if asked_for else situation.foreign_change(stage.name, record.partition)
+
+
+def _identities(stage: Stage, situation: Situation, upstreams: Sequence[Upstream], partition: int) -> Iterator[str]:
+    """Everything one partition is made from."""
+    if stage.source:
+        yield situation.facts[stage.name].splits[partition]
+    yield from (upstream.identity(partition) for upstream in upstreams)
+
+
+def _release_what_is_needed(
+    pipeline: Pipeline, drafts: Mapping[str, list[Decision]], held_back: Mapping[str, Sequence[Decision]]
+) -> None:
+    """What was held back is done exactly when a reader runs; in its stored form, if it is not there by then."""
+    for stage in reversed(pipeline.stages):
+        needed = _needed_by_readers(pipeline, stage, drafts) if stage.name in held_back else ()
+        for partition, decision in enumerate(held_back.get(stage.name, ())):
+            if decision.action.computes and partition in needed:
+                drafts[stage.name][partition] = decision
+
+
+def _heal(situation: Situation, drafts: dict[str, list[Decision]]) -> bool:
+    """Recompute what is gone and needed: read by something that runs, or wanted for itself.
+    True if anything changed.
+    """
+    changed = False
+    for stage in reversed(situation.pipeline.stages):
+        lost = _lost(stage, situation)
+        needed = lost and _needed(situation.pipeline, stage, drafts)
+        wanted = situation.wanted.get(stage.name, frozenset())
+        for partition in sorted(lost & set(range(len(drafts[stage.name])))):
+            decision = drafts[stage.name][partition]
+            if decision.action is Action.REUSE and (partition in needed or partition in wanted):
+                change = situation.foreign_change(stage.name, partition)
+                reason = because(
+                    f"{change}, and healed as its output says"
+                    if change
+                    else "its data is gone from the lake and is needed"
+                )
+                drafts[stage.name][partition] = Decision(
+                    stage.name, partition, Action.HEAL, reason, decision.key, decision.record
+                )
+                changed = True
+    return changed
+
+
+def _lost(stage: Stage, situation: Situation) -> frozenset[int]:
+    gone = situation.gone.get(stage.name, frozenset())
+    heals = stage.output.on_foreign_change is OnForeignChange.HEAL
+    return gone | frozenset(situation.removed.get(stage.name, {})) if heals else gone
+
+
+def _needed(pipeline: Pipeline, stage: Stage, drafts: Mapping[str, list[Decision]]) -> frozenset[int] | range:
+    """Results are needed for themselves, all else only by readers."""
+    if stage.output.table is not None or not pipeline.readers(stage.name):
+        return range(stage.partitions)
+    return _needed_by_readers(pipeline, stage, drafts)
+
+
+def _needed_by_readers(
+    pipeline: Pipeline, stage: Stage, drafts: Mapping[str, list[Decision]]
+) -> frozenset[int] | range:
+    pointwise: set[int] = set()
+    for reader in pipeline.readers(stage.name):
+        running = [decision.partition for decision in drafts[reader.name] if decision.action.computes]
+        if running and reader.input(stage.name).exchange is not Exchange.FORWARD:
+            return range(stage.partitions)
+        pointwise.update(running)
+    return frozenset(pointwise)
+
+
+def _mark_what_hinges_on_heals(pipeline: Pipeline, drafts: dict[str, list[Decision]]) -> None:
+    """Mark what is reused although something it was made from is healed:
+    equal data leaves it as it is, other data does not.
+    """
+    for stage in pipeline.stages:
+        upstreams = [Upstream(edge, drafts[edge.stage], pipeline) for edge in stage.inputs]
+        for partition, decision in enumerate(drafts[stage.name]):
+            healed = next((place for upstream in upstreams if (place := upstream.healed(partition))), None)
+            if healed is not None and decision.action is Action.REUSE:
+                reason = decision.reason.and_then(
+                    "; runs again only if ", healed, ", which is healed, comes out different"
+                )
+                drafts[stage.name][partition] = replace(decision, reason=reason, hinges_on=healed)
+            elif healed is not None and not stage.output.type.stored:
+                drafts[stage.name][partition] = replace(decision, hinges_on=healed)

@@ -1,0 +1,102 @@
+"""Why something happens to a partition, as data:
+what reasons of one kind have in common, and what is each partition's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+Place = tuple[str, int]  # stage and partition
+MOST_RANGES = 12  # in one line
+
+
+@dataclass(frozen=True)
+class Detail:
+    """A text that only this partition has, such as the value that a gate saw."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class Unexplained(Detail):
+    """What was remarked on data that came out different though nothing explains it."""
+
+
+Part = str | Place | Detail
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Words, the partitions they name, and details.
+    Its text is made from these, and nothing is decided by that text.
+    """
+
+    parts: tuple[Part, ...]
+
+    def __str__(self) -> str:
+        return "".join(_text(part) for part in self.parts)
+
+    @property
+    def kind(self) -> tuple[str | tuple[str], ...]:
+        """Equal for reasons that differ only in their details and in which partitions of a stage they name."""
+        return tuple(
+            part if isinstance(part, str) else (part[0],) if isinstance(part, tuple) else ("",) for part in self.parts
+        )
+
+    @property
+    def is_unexplained(self) -> bool:
+        """Whether it goes back to data that came out different though nothing explains it."""
+        return any(isinstance(part, Unexplained) for part in self.parts)
+
+    def and_then(self, *parts: Part) -> Reason:
+        """The same reason with more to say."""
+        return Reason((*self.parts, *parts))
+
+
+def because(*parts: Part) -> Reason:
+    return Reason(parts)
+
+
+def joined(reasons: Sequence[Reason]) -> Reason:
+    """Several reasons as one."""
+    (first, *others) = reasons
+    return Reason((*first.parts, *(part for other in others for part in ("; ", *other.parts))))
+
+
+def in_one_line(reasons: Sequence[Reason]) -> str:
+    """One text for reasons of one kind: places become ranges, and of differing details the first is shown."""
+    return "".join(_common_text(parts) for parts in zip(*(reason.parts for reason in reasons), strict=True))
+
+
+def partition_ranges(partitions: Sequence[int]) -> str:
+    """Ascending numbers with neighbours joined: 0-3, 7. Of very many ranges only the first and the last are told."""
+    runs = [list(run) for _, run in groupby(enumerate(partitions), key=lambda pair: pair[1] - pair[0])]
+    bounds = ((run[0][1], run[-1][1]) for run in runs)
+    ranges = [str(first) if first == last else f"{first}-{last}" for first, last in bounds]
+    return ", ".join(ranges if len(ranges) <= MOST_RANGES else (*ranges[: MOST_RANGES - 1], "...", ranges[-1]))
+
+
+def _text(part: Part) -> str:
+    return f"{part[0]}[{part[1]}]" if isinstance(part, tuple) else str(part)
+
+
+def _common_text(parts: Sequence[Part]) -> str:
+    places = {part for part in parts if isinstance(part, tuple)}
+    if places:
+        stage = next(stage for stage, _ in places)
+        return f"{stage}[{partition_ranges(sorted(partition for _, partition in places))}]"
+    texts = list(dict.fromkeys(_text(part) for part in parts))
+    return texts[0] if len(texts) == 1 else f"{texts[0]} (and {len(texts) - 1} more like this)"
+
+
+def grouped(reasons: Iterable[Reason]) -> tuple[str, ...]:
+    """One text for each kind of reason, in the order in which the kinds come."""
+    kinds: dict[tuple[str | tuple[str], ...], list[Reason]] = {}
+    for reason in reasons:
+        kinds.setdefault(reason.kind, []).append(reason)
+    return tuple(map(in_one_line, kinds.values()))

@@ -1,0 +1,95 @@
+"""One input of a stage as the partitions of that stage see it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+from stagehold.model.compute_key import digest
+from stagehold.plan.resume.decisions import Action, Decision
+from stagehold.plan.resume.reasons import Place, Reason, Unexplained, because
+from stagehold.spec.pipeline import Exchange, Input, Pipeline
+
+
+class Upstream:
+    """Answers about what one partition reads of the producer.
+    Those of all-to-all inputs are found once, not per partition.
+    """
+
+    def __init__(self, edge: Input, decisions: Sequence[Decision], pipeline: Pipeline) -> None:
+        self._decisions, self._cutoff = decisions, pipeline.early_cutoff
+        self._pointwise = edge.exchange is Exchange.FORWARD
+        # whose content is in no reader's key, though it may be stored
+        self.along = None if pipeline.stage(edge.stage).output.type.stored else edge.stage
+
+    def obstacle(self, partition: int) -> Decision | None:
+        """The decision a reader inherits when it cannot be compared yet: it runs, or is blocked, after this input."""
+        return self._first_obstacle([self._decisions[partition]]) if self._pointwise else self._whole_obstacle
+
+    def identity(self, partition: int) -> str:
+        """What the reader's key says of this input."""
+        return self._identity(self._decisions[partition]) if self._pointwise else self._whole_identity
+
+    def healed(self, partition: int) -> Place | None:
+        """A partition to heal that the reader was made from, directly or not."""
+        return self._healed([self._decisions[partition]]) if self._pointwise else self._whole_healed
+
+    def unexplained_change(self, partition: int) -> Reason | None:
+        """That this input was computed anew and came out different for no good reason."""
+        return self._unexplained([self._decisions[partition]]) if self._pointwise else self._whole_unexplained
+
+    @cached_property
+    def _whole_obstacle(self) -> Decision | None:
+        return self._first_obstacle(self._decisions)
+
+    @cached_property
+    def _whole_identity(self) -> str:
+        return digest(self._identity(decision) for decision in self._decisions)
+
+    @cached_property
+    def _whole_healed(self) -> Place | None:
+        return self._healed(self._decisions)
+
+    @cached_property
+    def _whole_unexplained(self) -> Reason | None:
+        return self._unexplained(self._decisions)
+
+    def _first_obstacle(self, decisions: Iterable[Decision]) -> Decision | None:
+        computing: Decision | None = None
+        for decision in decisions:
+            if decision.action is Action.BLOCKED:
+                why = f"was {decision.foreign}" if decision.foreign else "its gate blocked"
+                reason = because("waits for ", (decision.stage, decision.partition), f", which {why}")
+                return Decision(decision.stage, decision.partition, Action.BLOCKED, reason, foreign=decision.foreign)
+            if decision.action.computes and computing is None:
+                computing = decision
+        if computing is None:
+            return None
+        hope = ", unless that gives equal data" if self._cutoff else ""
+        reason = because("reads ", (computing.stage, computing.partition), f", which runs again{hope}")
+        return Decision(computing.stage, computing.partition, Action.RUN, reason)
+
+    def _identity(self, decision: Decision) -> str:
+        """Content, and how it was made unless that does not matter:
+        a partition computed again to equal data is the same one.
+        """
+        record = decision.record
+        if record is None or self.along:
+            return str(decision.key)
+        return record.fingerprint if self._cutoff else digest((record.compute_key, record.fingerprint))
+
+    def _healed(self, decisions: Iterable[Decision]) -> Place | None:
+        heals = (
+            (one.stage, one.partition) if one.action is Action.HEAL and not self.along else one.hinges_on
+            for one in decisions
+        )
+        return next(filter(None, heals), None)
+
+    def _unexplained(self, decisions: Iterable[Decision]) -> Reason | None:
+        records = (one.record for one in decisions if one.record is not None and not self.along)
+        odd = (
+            because((one.cell.stage, one.partition), " ", Unexplained(one.reason or ""))
+            for one in records
+            if one.unexplained
+        )
+        return next(odd, None)

@@ -1,0 +1,1 @@
+"""What does an interval take of a source, and in which splits?"""

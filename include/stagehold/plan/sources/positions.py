@@ -1,0 +1,77 @@
+"""What an interval takes of an incremental source.
+
+The rule: when an interval is first computed it takes everything there is that no interval has taken, and keeps it for
+good. Taking is one transaction of the ledger, so whichever intervals run at once, and in whichever order they do,
+
+* nothing is taken by two intervals: not by concurrent ones, nor by an older one that is backfilled later;
+* nothing is left out: what one interval did not take is there for the next that comes;
+* every retry, resume, heal and new run of an interval reads what it took, whatever has arrived since.
+
+What an interval took stays with it also while its run has failed: part of it may be published already, so handing it on
+would repeat rows. Resuming that interval reads it. As long as nothing of it is published it may be taken anew, by
+command (`run/retake.py`). An interval that found nothing new is empty, and stays so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from stagehold.model.source_position import FilesRead, Position, SourceFile, VersionsRead
+
+
+def new_files(listed: Sequence[SourceFile], taken: Iterable[Position]) -> FilesRead:
+    """The files that nobody has taken. A path counts once, whatever became of its content."""
+    known = {file.path for file in _files(taken)}
+    return FilesRead(tuple(file for file in listed if file.path not in known))
+
+
+def new_versions(newest: int, taken: Iterable[Position]) -> VersionsRead:
+    """What the table's commits added since the last one that was taken; to begin with, all that it holds."""
+    after = last_version(taken)
+    return VersionsRead(after, newest if after is None else max(after, newest))
+
+
+def last_version(taken: Iterable[Position]) -> int | None:
+    return max((position.version for position in taken if isinstance(position, VersionsRead)), default=None)
+
+
+@dataclass(frozen=True)
+class FileChange:
+    """One file that an interval takes anew; ``change`` is what became of it."""
+
+    path: str
+    change: str
+
+
+def file_changes(before: FilesRead, after: FilesRead) -> tuple[FileChange, ...]:
+    """What is different about the files of an interval, by path."""
+    old, new = {file.path: file for file in before.files}, {file.path: file for file in after.files}
+    changes = {path: "no longer there" for path in old if path not in new}
+    changes |= {path: "new" for path in new if path not in old}
+    changes |= {path: _difference(old[path], new[path]) for path in new if path in old and old[path] != new[path]}
+    return tuple(FileChange(path, changes[path]) for path in sorted(changes))
+
+
+def changes_since(listed: Sequence[SourceFile], taken: Iterable[Position]) -> tuple[str, ...]:
+    """Files that are no longer what was taken, in words.
+    One that is gone was cleared away, and that is nobody's loss.
+    """
+    known = {file.path: file for file in _files(taken)}
+    return tuple(_change(known[file.path], file) for file in listed if file.path in known and file != known[file.path])
+
+
+def _files(taken: Iterable[Position]) -> Iterable[SourceFile]:
+    return (file for position in taken if isinstance(position, FilesRead) for file in position.files)
+
+
+def _change(before: SourceFile, now: SourceFile) -> str:
+    return f"{now.path} was read before: {_difference(before, now)}"
+
+
+def _difference(before: SourceFile, now: SourceFile) -> str:
+    return (
+        f"{before.bytes} bytes, now {now.bytes}"
+        if before.bytes != now.bytes
+        else f"still {now.bytes} bytes, but written again"
+    )

@@ -1,0 +1,1 @@
+"""Into which regions, shares and partitions is a pipeline cut?"""

@@ -1,0 +1,98 @@
+"""Regions: what starts, fails and restarts together, and what is computed along with a stage.
+
+An output that must be consumed while it is produced glues producer and reader into one region, and a co-location its
+stages; a blocking output inside a region changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from stagehold.errors import RegionCycle
+from stagehold.model.graph import fused, topological_order
+from stagehold.spec.outputs import properties_of
+from stagehold.spec.pipeline import Exchange, Pipeline, Stage
+
+
+@dataclass(frozen=True)
+class Region:
+    """Stages fused by pipelined outputs or co-location, in the pipeline's order;
+    ``upstream`` names the regions it reads from.
+    """
+
+    name: str
+    stages: tuple[str, ...]
+    upstream: tuple[str, ...]
+
+
+def stage_regions(pipeline: Pipeline) -> tuple[Region, ...]:
+    """The regions of a pipeline in topological order, their first stages' order deciding between equals.
+
+    Regions that wait for each other are refused and not merged: one task cannot start before another that needs it.
+    """
+    exchanges = _exchanges(pipeline)
+    glued = (
+        (producer, reader)
+        for producer, reader in exchanges
+        if properties_of(pipeline.stages[producer].output.type).consumed_while_produced
+    )
+    components = fused(glued, [stage.co_location for stage in pipeline.stages])
+    return _ordered(pipeline, components, _region_edges(components, exchanges))
+
+
+def sources_within(stage: Stage, pipeline: Pipeline) -> tuple[Stage, ...]:
+    """The source stages whose rows go into a stage's output without being stored before:
+    itself, or those that are fused into it, in whatever form they are computed.
+    """
+    if stage.source is not None:
+        return (stage,)
+    along = (pipeline.stage(edge.stage) for edge in stage.inputs if not pipeline.stage(edge.stage).output.type.stored)
+    found = {source.name: source for producer in along for source in sources_within(producer, pipeline)}
+    return tuple(found.values())
+
+
+def stored_with(source: Stage, pipeline: Pipeline) -> tuple[Stage, ...]:
+    """The stages whose commits hold what was read of a source stage first."""
+    return tuple(
+        stage for stage in pipeline.stages if stage.output.type.stored and source in sources_within(stage, pipeline)
+    )
+
+
+def is_divisible(stage: Stage, pipeline: Pipeline) -> bool:
+    """Whether some partitions of a stage cost just their share: all that is computed along with it is read forward."""
+    along = [
+        (pipeline.stage(edge.stage), edge.exchange)
+        for edge in stage.inputs
+        if not pipeline.stage(edge.stage).output.stored
+    ]
+    return all(exchange is Exchange.FORWARD and is_divisible(producer, pipeline) for producer, exchange in along)
+
+
+def _exchanges(pipeline: Pipeline) -> tuple[tuple[int, int], ...]:
+    position = {stage.name: index for index, stage in enumerate(pipeline.stages)}
+    return tuple((position[edge.stage], position[stage.name]) for stage in pipeline.stages for edge in stage.inputs)
+
+
+def _region_edges(
+    components: Sequence[Sequence[int]], exchanges: Sequence[tuple[int, int]]
+) -> tuple[tuple[int, int], ...]:
+    region_of = {stage: region for region, stages in enumerate(components) for stage in stages}
+    edges = ((region_of[producer], region_of[reader]) for producer, reader in exchanges)
+    return tuple(dict.fromkeys(edge for edge in edges if edge[0] != edge[1]))
+
+
+def _ordered(
+    pipeline: Pipeline, components: Sequence[Sequence[int]], edges: Sequence[tuple[int, int]]
+) -> tuple[Region, ...]:
+    stages = [tuple(pipeline.stages[index].name for index in component) for component in components]
+    names = ["__".join(members) for members in stages]
+    order = topological_order(
+        [[reader for producer, reader in edges if producer == region] for region in range(len(components))]
+    )
+    if len(order) < len(components):
+        raise RegionCycle(pipeline.name, [names[region] for region in range(len(components)) if region not in order])
+    return tuple(
+        Region(names[region], stages[region], tuple(names[producer] for producer, reader in edges if reader == region))
+        for region in order
+    )

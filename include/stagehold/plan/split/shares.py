@@ -1,0 +1,74 @@
+"""How the partitions of a region are split over parallel tasks, and which attempts had a partition last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from itertools import pairwise
+
+from stagehold.model.records import Attempt, AttemptState
+from stagehold.model.share import Share
+from stagehold.plan.split.regions import Region
+from stagehold.spec.pipeline import Pipeline
+
+
+def shares(partitions: int, tasks: int) -> tuple[Share, ...]:
+    """Cut ``partitions`` into contiguous shares, one per task, whose sizes differ by at most one; no share is empty."""
+    count = min(partitions, tasks)
+    starts = [index * partitions // count for index in range(count + 1)]
+    return tuple(Share(first, following - 1) for first, following in pairwise(starts))
+
+
+def region_shares(pipeline: Pipeline, region: Region) -> tuple[Share | None, ...]:
+    """The share of each task of a region; a region that is not split has one task for everything."""
+    stages = [pipeline.stage(name) for name in region.stages]
+    tasks = max(stage.max_parallel_tasks for stage in stages)
+    return shares(stages[0].partitions, tasks) if tasks > 1 else (None,)
+
+
+def newest_covering(attempts: Iterable[Attempt], share: Share | None) -> tuple[Attempt, ...]:
+    """Of a region's attempts, the newest for each partition of ``share``: each attempt once, newest first.
+
+    Partitions are followed one by one, since older attempts may have been cut differently.
+    """
+    newest: list[Attempt] = []
+    left = None if share is None else set(share.partitions)
+    seen: set[int] = set()
+    for attempt in _newest_first(attempts):
+        part = share_of(attempt)
+        fresh = set(part.partitions) - seen if part else None
+        if left is not None:
+            fresh = left if fresh is None else fresh & left
+            left = left - fresh
+        if fresh is None or fresh:
+            newest.append(attempt)
+        if fresh is None or left == set():
+            break
+        seen |= fresh
+    return tuple(newest)
+
+
+def _newest_first(attempts: Iterable[Attempt]) -> list[Attempt]:
+    """By epoch, which tells the order best; one without an epoch stands behind those that began before it did."""
+    known = list(attempts)
+
+    def order(attempt: Attempt) -> tuple[int, bool, datetime]:
+        earlier = (one.epoch for one in known if one.started_at <= attempt.started_at)
+        return (attempt.epoch if attempt.began else max(earlier)), not attempt.began, attempt.started_at
+
+    return sorted(known, key=order, reverse=True)
+
+
+def all_finished(attempts: Iterable[Attempt], share: Share | None) -> bool:
+    """Whether the newest attempt of every partition of ``share`` has finished."""
+    newest = newest_covering(attempts, share)
+    if any(attempt.state is not AttemptState.FINISHED for attempt in newest):
+        return False
+    parts = [share_of(attempt) for attempt in newest]
+    return None in parts or (
+        share is not None and set(share.partitions) <= {one for part in parts if part for one in part.partitions}
+    )
+
+
+def share_of(attempt: Attempt) -> Share | None:
+    return Share.parse(attempt.share) if attempt.share else None

@@ -1,0 +1,1 @@
+"""How does one attempt of a region go from lease to result?"""

@@ -1,0 +1,70 @@
+"""Takes over commits whose attempt died before it could record them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from stagehold.lake.commit.committed import RECENT, committed
+from stagehold.lake.commit.wave_commit import CommittedPartition, WaveCommit
+from stagehold.lake.location import TableLocation
+from stagehold.ledger.ledger import Ledger
+from stagehold.model.records import Cell, Lease, PartitionRecord, PartitionState
+from stagehold.model.share import Share
+from stagehold.plan.determinism.reproduction import remark
+
+
+def adopt(
+    cell: Cell, location: TableLocation, share: Share | None, ledger: Ledger, lease: Lease, limit: int | None = RECENT
+) -> tuple[PartitionRecord, ...]:
+    """Record what the table's log says is live but the ledger does not know. The commit proves that its gate passed.
+
+    Only commits newer than the ledger's record of a partition count: an older one was replaced on purpose. Commits
+    count whatever share they were made for, their partitions only where they are in ``share``: others may be at work on
+    the rest.
+
+    :param limit: how many of the table's newest commits are looked through; None for all, as when the ledger was lost.
+    """
+    known = {record.partition: record for record in ledger.partitions.newest(cell)}
+    found = [
+        _record(cell, location, version, wave, partition, known.get(partition.partition))
+        for version, wave in committed(location, limit)
+        for partition in wave.partitions
+        if (share is None or partition.partition in share) and _is_newer(wave, known.get(partition.partition))
+    ]
+    if found:
+        ledger.partitions.record(found, lease)
+    return tuple(found)
+
+
+def _is_newer(wave: WaveCommit, known: PartitionRecord | None) -> bool:
+    return known is None or (wave.epoch, wave.wave) > (known.epoch, known.wave)
+
+
+def _record(
+    cell: Cell,
+    location: TableLocation,
+    version: int,
+    wave: WaveCommit,
+    partition: CommittedPartition,
+    before: PartitionRecord | None,
+) -> PartitionRecord:
+    odd = remark(before, compute_key=partition.compute_key, fingerprint=partition.fingerprint, healed=False)
+    adopted = "adopted: committed by an attempt that died before it could record it"
+    return PartitionRecord(
+        cell=cell,
+        partition=partition.partition,
+        state=PartitionState.CONSUMABLE,
+        run_id=wave.run_id,
+        attempt_id=wave.attempt_id,
+        epoch=wave.epoch,
+        wave=wave.wave,
+        table=location.uri,
+        version=version,
+        files=partition.files,
+        rows=partition.rows,
+        fingerprint=partition.fingerprint,
+        compute_key=partition.compute_key,
+        recorded_at=datetime.now(UTC),
+        reason=f"{odd}; {adopted}" if odd else adopted,
+        unexplained=odd is not None,
+    )

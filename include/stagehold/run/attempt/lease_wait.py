@@ -1,0 +1,65 @@
+"""How a newcomer waits while somebody else works on the same region and interval."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from stagehold.errors import LeaseHeld, LeaseNotFreed
+from stagehold.model.states import ATTEMPT
+from stagehold.run.attempt import journal
+from stagehold.run.attempt.ownership import LeaseHolder
+from stagehold.run.attempt.task import RegionTask
+from stagehold.run.workplace import Workplace
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0
+NEXT_WORD = 30.0  # seconds until it is said again who is waited for; then twice as many each time
+
+
+@dataclass
+class LeaseWait:
+    """One wait for the lease of ``task``. It goes on until the lease is free:
+    what its holder left is planned with then.
+    """
+
+    task: RegionTask
+    workplace: Workplace
+    _begun: float = field(default_factory=time.monotonic)
+    _pause: float = FIRST_PAUSE
+    _next_word: float = 0.0
+
+    def pause(self, held: LeaseHeld) -> None:
+        """Wait a moment, longer each time.
+
+        :raises LeaseNotFreed: the time to wait is over.
+        """
+        waited = time.monotonic() - self._begun
+        if waited >= self.workplace.settings.lease_wait_seconds:
+            raise LeaseNotFreed(self.task.subject, _described(held.holder), self._since(), waited)
+        if waited >= self._next_word:
+            self._tell(held, waited)
+            self._next_word = max(NEXT_WORD, 2 * waited)
+        self.workplace.sleep(min(self._pause, self.workplace.settings.lease_wait_seconds - waited))
+        self._pause = min(2 * self._pause, LONGEST_PAUSE)
+
+    def _tell(self, held: LeaseHeld, waited: float) -> None:
+        since = self._since()
+        begun = f", since {since:%H:%M:%S} UTC" if since else ""
+        text = f"waits for {_described(held.holder)}, who works on {self.task.subject}{begun}"
+        most = self.workplace.settings.lease_wait_seconds
+        self.workplace.progress(f"{self.task.subject} {text}; for {waited:.0f} s now, for {most} s at most")
+        if waited < NEXT_WORD:
+            journal.tell(self.task, self.workplace.ledger, "waiting", text)
+
+    def _since(self) -> datetime | None:
+        task = self.task
+        newest = self.workplace.ledger.attempts.newest(
+            task.pipeline.name, task.request.interval, task.region.name, task.share
+        )
+        return next((attempt.started_at for attempt in newest if not ATTEMPT.is_terminal(attempt.state)), None)
+
+
+def _described(holder: str) -> str:
+    known = LeaseHolder.parse(holder)
+    return known.described if known else holder

@@ -1,0 +1,36 @@
+"""The engine of every run: one Spark Connect session for each attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from stagehold.gates.judge import preload
+from stagehold.model.records import Attempt
+from stagehold.run.attempt.session import session_of
+from stagehold.run.attempt.task import RegionTask
+from stagehold.run.stage.session import SparkStageSession
+from stagehold.run.workplace import Progress
+from stagehold.settings import Settings
+from stagehold.spark.session.project_modules import send_project
+from stagehold.spark.session.sessions import release_session, session_id
+
+
+class SparkEngine:
+    """What `run.engine.Engine` asks for."""
+
+    def __init__(self, settings: Settings, progress: Progress) -> None:
+        self._settings, self._progress = settings, progress
+
+    @contextmanager
+    def open(self, task: RegionTask, attempt: Attempt, died: Sequence[Attempt]) -> Iterator[SparkStageSession]:
+        stages = [task.pipeline.stage(name) for name in task.region.stages]
+        if any(stage.gate for stage in stages):
+            preload()
+        with session_of(attempt, died, self._settings, self._progress, task.pipeline.stall_timeout) as spark:
+            send_project(spark, (stage.job for stage in stages), Path(self._settings.project))
+            yield SparkStageSession(spark, self._settings)
+
+    def release(self, attempt: Attempt) -> None:
+        release_session(self._settings, session_id(self._settings, attempt.attempt_id))

@@ -1,0 +1,104 @@
+"""What an attempt of a region is asked for, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from stagehold.ledger.engine import Redact
+from stagehold.ledger.leases import lease_name
+from stagehold.model.records import Attempt
+from stagehold.model.share import Share
+from stagehold.plan.resume.decisions import also_computed
+from stagehold.plan.split.regions import Region
+from stagehold.plan.split.shares import share_of
+from stagehold.run.planning.planning import RunRequest
+from stagehold.spec.pipeline import Exchange, Pipeline
+
+SPECULATION = "speculation"  # how an owner's name ends when it helps with somebody else's share
+
+
+@dataclass(frozen=True)
+class RegionTask:
+    """What one attempt is for: a region, or a ``share`` of its partitions.
+
+    ``owner`` names who may run it: two tries of one owner never run on purpose at once. ``only`` are partitions to heal
+    for another region, by stage; None for whatever the region needs. ``again`` says that the launcher tries again by
+    itself, and nobody asked for it. ``redact`` takes secrets out of what the attempt has to say before the ledger keeps
+    it.
+    """
+
+    request: RunRequest
+    region: Region
+    owner: str
+    launcher: str
+    logical_date: datetime | None = None
+    share: Share | None = None
+    only: Mapping[str, frozenset[int]] | None = None
+    again: bool = False
+    redact: Redact = str
+
+    @property
+    def pipeline(self) -> Pipeline:
+        return self.request.pipeline
+
+    @property
+    def subject(self) -> str:
+        """What the task works on, for people."""
+        return self.region.name if self.share is None else f"{self.region.name}[{self.share}]"
+
+    def takes(self, stage: str, partition: int) -> bool:
+        """Whether this attempt computes the partition if it has to be computed."""
+        asked_for = self.only is None or partition in self.only.get(stage, frozenset())
+        return asked_for or (self.pipeline.stage(stage).output.fallback is not None and self._is_read(stage, partition))
+
+    def _is_read(self, stage: str, partition: int | None) -> bool:
+        """Whether what is asked for is made from the partition, or from any for None, with nothing between that is of a
+        stored type.
+        """
+        for reader in self.pipeline.readers(stage):
+            read = partition if reader.input(stage).exchange is Exchange.FORWARD else None
+            asked_for = (self.only or {}).get(reader.name, frozenset())
+            if read in asked_for or (read is None and asked_for):
+                return True
+            if not reader.output.type.stored and self._is_read(reader.name, read):
+                return True
+        return False
+
+    @property
+    def lease_name(self) -> str:
+        """Of the whole region, by interval and not by run:
+        epochs then grow along with the tables, which runs of an interval share.
+        """
+        return region_lease(self.pipeline.name, self.request.interval, self.region.name)
+
+
+def region_lease(pipeline: str, interval: str, region: str) -> str:
+    """Name of the lease without which nobody works on a region."""
+    return f"{pipeline}/{interval}/{region}"
+
+
+def lease_of(attempt: Attempt) -> str:
+    """Name of the lease that an attempt has while it works."""
+    return lease_name(region_lease(attempt.pipeline, attempt.interval, attempt.region), share_of(attempt))
+
+
+@dataclass(frozen=True)
+class RegionOutcome:
+    """What an attempt did; ``computed`` is 0 when everything was reused and no Spark session was opened.
+
+    Partitions computed ``along`` with others are in no table, and not among the ``computed``.
+    """
+
+    reused: int
+    computed: int
+    waves: int
+    seconds: float
+    along: int = 0
+
+    def __str__(self) -> str:
+        return (
+            f"reused {self.reused} partitions, computed {self.computed}{also_computed(self.along)} in "
+            f"{self.waves} waves"
+        )

@@ -1,0 +1,64 @@
+"""Compares reused partitions with their fingerprints before anything is made from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from itertools import groupby
+
+from stagehold.errors import PartitionDataMissing
+from stagehold.model.records import AttemptState, Lease, PartitionRecord
+from stagehold.plan.determinism.verification import NO_MATCH, as_damaged, same_content, to_verify
+from stagehold.plan.resume.decisions import ResumePlan
+from stagehold.run.attempt.task import RegionTask
+from stagehold.run.engine import Session
+from stagehold.run.workplace import Workplace
+from stagehold.spark.session.sessions import translate
+
+UNHAPPY = (AttemptState.FAILED, AttemptState.CANCELED)
+
+
+def verify_reused(
+    stages: Sequence[str],
+    plan: ResumePlan,
+    task: RegionTask,
+    lease: Lease,
+    session: Session,
+    workplace: Workplace,
+) -> None:
+    """Read partitions of ``stages`` that the plan reuses, as many as the pipeline's policy says.
+
+    What is not as it was recorded is put on record as damaged, so that it is healed whoever plans next. Data that
+    changes after it was compared is not noticed.
+
+    :raises PartitionDataMissing: for the first stage with such a partition; the plan has to be made anew.
+    """
+    interrupted = any(attempt.state in UNHAPPY for attempt in workplace.ledger.attempts.of_run(task.request.run_id))
+    for stage in stages:
+        seed = f"{lease.name}/{lease.epoch}/{stage}"
+        chosen = to_verify(
+            task.pipeline.verify, plan.records(stage), run_id=task.request.run_id, interrupted=interrupted, seed=seed
+        )
+        damaged = _damaged(chosen, session)
+        if damaged:
+            workplace.ledger.partitions.record([as_damaged(record, datetime.now(UTC)) for record in damaged], lease)
+            workplace.progress(f"{stage}[{', '.join(str(record.partition) for record in damaged)}]: {NO_MATCH}")
+            raise PartitionDataMissing(stage, [record.partition for record in damaged])
+        if chosen:
+            workplace.progress(f"{stage}: {len(chosen)} reused partitions compared with their fingerprints")
+
+
+def _damaged(records: Sequence[PartitionRecord], session: Session) -> list[PartitionRecord]:
+    by_attempt = groupby(sorted(records, key=lambda record: record.attempt_id), key=lambda record: record.attempt_id)
+    return [record for _, written in by_attempt for record in _differing(list(written), session)]
+
+
+def _differing(records: list[PartitionRecord], session: Session) -> list[PartitionRecord]:
+    """Those of one attempt. What cannot even be read is found by reading one after the other."""
+    try:
+        measured = session.fingerprints(records)
+    except Exception as error:
+        if translate(error) is not None:
+            raise
+        return records if len(records) == 1 else [bad for record in records for bad in _differing([record], session)]
+    return [record for record in records if not same_content(record.fingerprint, measured[record.partition])]

@@ -1,0 +1,284 @@
+"""What an attempt of a region does: settle its sources, plan, have healed what it reads, compute, stage by stage."""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from pathlib import Path
+
+from stagehold.errors import (
+    GateBlocked,
+    InputsNotReady,
+    PartitionDataMissing,
+    StageFailed,
+    StageholdError,
+    TableChanged,
+)
+from stagehold.gates.suite import load_suite
+from stagehold.ledger.heartbeat import Heartbeat
+from stagehold.model.context import StageContext
+from stagehold.model.records import Attempt
+from stagehold.model.states import AttemptEvent
+from stagehold.plan.resume.decisions import Action, Decision, ResumePlan
+from stagehold.plan.resume.explanation import explain
+from stagehold.plan.resume.healing import healings, lost_data, missing_inputs
+from stagehold.plan.split.regions import sources_within, stage_regions
+from stagehold.run.attempt import journal
+from stagehold.run.attempt.tables import RegionTables
+from stagehold.run.attempt.task import RegionOutcome, RegionTask
+from stagehold.run.attempt.verification import verify_reused
+from stagehold.run.engine import Session
+from stagehold.run.faults import Point
+from stagehold.run.planning.planning import RunRequest, counted, decide_counts, plan_region, sources_of
+from stagehold.run.stage.inputs import Reading
+from stagehold.run.stage.publisher import Publisher
+from stagehold.run.stage.runner import StageRunner
+from stagehold.run.stage.wave import StageTask
+from stagehold.run.stage.wave_limits import wave_sizer
+from stagehold.run.workplace import Workplace
+from stagehold.sources.sources import Listing, Sources, is_incremental
+from stagehold.spec.pipeline import Stage
+from stagehold.spec.run_settings import VerifyPolicy
+
+Heal = Callable[[RegionTask], None]
+
+
+@dataclass(frozen=True)
+class RegionWork:
+    """The work of one attempt. ``died`` are attempts before it that may have left a session behind.
+
+    ``report`` is told how far the attempt has come.
+    ``heal`` runs an attempt of another region, or waits a moment if somebody else runs one.
+    """
+
+    task: RegionTask
+    attempt: Attempt
+    died: tuple[Attempt, ...]
+    heartbeat: Heartbeat
+    publisher: Publisher
+    report: Callable[[AttemptEvent], object]
+    workplace: Workplace
+    heal: Heal
+
+    @cached_property
+    def tables(self) -> RegionTables:
+        return RegionTables(self.task, self.workplace)
+
+    def do(self) -> RegionOutcome:
+        """Bring every partition of the region, or of the task's share of it, to consumable.
+
+        :raises GateBlocked: what was computed did not pass, or had not before; all others are consumable.
+        """
+        started = time.monotonic()
+        self.report(AttemptEvent.REPORTED_INITIALIZING)
+        self._settle_sources()
+        plan = self._plan_with_inputs()
+        for line in explain(plan, self.task.region.stages):
+            self.workplace.progress(str(line))
+        computing = [name for name in self.tables.stages if self._to_compute(name, plan)]
+        if computing:
+            self._tell_form()
+        waves = self._compute(computing, plan) if computing or self._verifies_all else 0
+        self.refuse_blocked(self.plan() if computing and self._changes_others else plan)
+        self.workplace.faults.reach(Point.BEFORE_FINISH, self.task.region.name)
+        return self._outcome(plan, waves, time.monotonic() - started)
+
+    def _tell_form(self) -> None:
+        """That outputs are stored which were to be computed along, and why."""
+        outputs = {name: self.task.pipeline.stage(name).output for name in self.task.region.stages}
+        stored = {name: output.fallback for name, output in outputs.items() if output.fallback}
+        if not stored:
+            return
+        (first,) = set(stored.values())
+        why = f"epoch {first.epoch}, which computed all of {self.task.region.name} at once, failed ({first.rule})"
+        text = f"stores {' and '.join(stored)} before what reads them runs, since {why}"
+        self.workplace.progress(f"{self.task.subject} {text}")
+        journal.tell(self.task, self.workplace.ledger, "fallback", text)
+
+    def _outcome(self, plan: ResumePlan, waves: int, seconds: float) -> RegionOutcome:
+        stored, takes = self.tables.stages, self.task.takes
+        reused = sum(takes(name, record.partition) for name in stored for record in plan.records(name))
+        counts = {name: len(self._to_compute(name, plan)) for name in self.task.region.stages}
+        computed = sum(counts[name] for name in stored)
+        return RegionOutcome(reused, computed, waves, seconds, along=sum(counts.values()) - computed)
+
+    def plan(self, done: Sequence[str] = ()) -> ResumePlan:
+        """What is to be done now, by what ledger and lake say now.
+
+        :param done: stages that this attempt has computed, which count as they are: also if nobody can compare their
+            code.
+        """
+        task, place = self.task, self.workplace
+        stages = tuple(name for name in task.region.stages if name not in done)
+        planned = plan_region(self._request, stages, place.ledger, place.settings, self._sources, task.only)
+        return planned.within(task.region.stages, task.share)
+
+    @property
+    def _request(self) -> RunRequest:
+        return replace(self.task.request, as_of=self.attempt.started_at)
+
+    def finished_plan(self) -> ResumePlan | None:
+        """The plan, if it leaves this attempt nothing to compute."""
+        plan = self.plan()
+        return None if self._computes(plan) else plan
+
+    def _computes(self, plan: ResumePlan) -> bool:
+        return any(self._to_compute(name, plan) for name in self.tables.stages)
+
+    def refuse_blocked(self, plan: ResumePlan) -> None:
+        """:raises GateBlocked: or TableChanged, whatever keeps partitions of the task from being consumable."""
+        for name in self.task.region.stages:
+            decisions = (decision for decision in plan.of(name) if self.task.takes(name, decision.partition))
+            blocked = [decision for decision in decisions if decision.action is Action.BLOCKED]
+            by_gate = {decision.partition: str(decision.reason) for decision in blocked if decision.foreign is None}
+            if by_gate:
+                raise GateBlocked(name, by_gate)
+            if blocked:
+                raise TableChanged(name, {decision.partition: str(decision.reason) for decision in blocked})
+
+    @property
+    def _changes_others(self) -> bool:
+        """Whether partitions that this attempt does not compute may be blocked by its end:
+        by a stage before them, or by a helper.
+        """
+        return len(self.tables.stages) > 1 or self.task.pipeline.speculation is not None
+
+    @cached_property
+    def _sources(self) -> Sources:
+        return sources_of(self.task.request, self.workplace.ledger, self.workplace.settings)
+
+    def _settle_sources(self) -> None:
+        """What the region's sources give is settled before anything is planned,
+        so that all its partitions are cut from the same.
+        """
+        listing = (
+            Listing.OF_INTERVAL if self.task.only is not None else Listing.OF_RUN if self.task.share else Listing.ANEW
+        )
+        for stage in map(self.task.pipeline.stage, self.task.region.stages):
+            for interval in self._sources.take_back(stage) if is_incremental(stage) else ():
+                self.workplace.progress(
+                    f"{stage.name}: the ledger did not know what {interval} has read; took that from the table's log"
+                )
+            position = self._sources.settle(stage, listing) if stage.source else None
+            if position is not None:
+                self.workplace.progress(f"{stage.name}: {self.task.request.interval} reads {position}")
+
+    def _decide_counts(self) -> None:
+        """Numbers of partitions that follow from inputs which are consumable by now."""
+        task, place = self.task, self.workplace
+        for count in decide_counts(self._request, task.region.stages, place.ledger, place.settings, self._sources):
+            text = f"{count.partitions} partitions for {count.bytes} bytes of input, from now on for this interval"
+            place.progress(f"{count.cell.stage}: {text}")
+
+    def _plan_with_inputs(self) -> ResumePlan:
+        """The plan once everything that the region reads can be read;
+        heals what other regions made and what is lost.
+        """
+        regions = stage_regions(self.task.pipeline)
+        while True:
+            self._decide_counts()
+            plan = self.plan()
+            lost = healings(plan, regions, self.task.region) if self._computes(plan) else ()
+            if not lost:
+                break
+            self.heartbeat.check()
+            first = lost[0]
+            text = f"{_named(first.partitions)}, which {self.task.region.name} reads and whose data is gone"
+            self.workplace.progress(f"healing {text}")
+            self.heal(replace(self.task, region=first.region, share=None, only=first.partitions))
+        missing = missing_inputs(plan, self.task.pipeline, self.task.region, self.task.share)
+        if missing:
+            raise InputsNotReady(self.task.region.name, missing)
+        return plan
+
+    def _to_compute(self, stage: str, plan: ResumePlan) -> list[Decision]:
+        decided = (decision for decision in plan.of(stage) if decision.action.computes)
+        return [decision for decision in decided if self.task.takes(stage, decision.partition)]
+
+    def _compute(self, names: Sequence[str], plan: ResumePlan) -> int:
+        """Run the stages that need it, one after the other; a later one may read an earlier one's new records, so it is
+        planned anew.
+
+        :raises PartitionDataMissing: when it failed and recorded data that is needed disappeared meanwhile.
+        """
+        try:
+            with self.workplace.engine.open(self.task, self.attempt, self.died) as session:
+                self._verify(names, plan, session)
+                self.report(AttemptEvent.REPORTED_RUNNING)
+                waves = 0
+                for place, name in enumerate(names):
+                    if place:
+                        self._decide_counts()
+                    waves += self._run_stage(name, self.plan(names[:place]) if place else plan, session)
+                return waves
+        except Exception as error:
+            known = isinstance(error, StageholdError) and not isinstance(error, StageFailed)
+            lost = () if known else lost_data(self.plan())
+            if not lost:
+                raise
+            partitions = [each.partition for each in lost if each.stage == lost[0].stage]
+            raise PartitionDataMissing(lost[0].stage, partitions) from error
+
+    @property
+    def _verifies_all(self) -> bool:
+        return self.task.pipeline.verify is VerifyPolicy.ALWAYS
+
+    def _verify(self, computing: Sequence[str], plan: ResumePlan, session: Session) -> None:
+        """What is about to be read; if all is to be compared, what this region reuses as well."""
+        pipeline = self.task.pipeline
+        edges = (edge.stage for name in self.task.region.stages for edge in pipeline.stage(name).inputs)
+        read = [name for name in dict.fromkeys(edges) if computing and pipeline.stage(name).output.stored]
+        stages = dict.fromkeys((*read, *(self.tables.stages if self._verifies_all else ())))
+        verify_reused(list(stages), plan, self.task, self.heartbeat.lease, session, self.workplace)
+
+    def _run_stage(self, name: str, plan: ResumePlan, session: Session) -> int:
+        decisions = self._to_compute(name, plan)
+        if not decisions:
+            return 0
+        waves = self._runner(name, plan, session).run(decisions)
+        self.tables.sweep(name, self.attempt)
+        return waves
+
+    def _runner(self, name: str, plan: ResumePlan, session: Session) -> StageRunner:
+        ledger, settings = self.workplace.ledger, self.workplace.settings
+        pipeline = counted(self.task.request, ledger).pipeline
+        stage = pipeline.stage(name)
+        return StageRunner(
+            self._stage_task(stage, [one for one in sources_within(stage, pipeline) if is_incremental(one)]),
+            Reading(pipeline, plan.by_stage, self._sources, self._context, settings.project),
+            session=session,
+            publisher=self.publisher,
+            rivals=partial(self.tables.rivals, name),
+            sizer=wave_sizer(stage, pipeline, ledger, settings),
+            workplace=self.workplace,
+        )
+
+    def _stage_task(self, stage: Stage, incremental: Sequence[Stage]) -> StageTask:
+        suites = Path(self.workplace.settings.suites)
+        return StageTask(
+            stage=stage,
+            cell=self.tables.cell(stage.name),
+            attempt=self.attempt,
+            location=self.tables.location(stage.name),
+            positions=tuple(self._sources.taken_of(source) for source in incremental),
+            suite=load_suite(suites / f"{stage.gate}.yaml") if stage.gate else None,
+        )
+
+    def _context(self, stage: Stage, partitions: tuple[int, ...]) -> StageContext:
+        task = self.task
+        return StageContext(
+            pipeline=task.pipeline.name,
+            stage=stage.name,
+            interval=task.request.interval,
+            logical_date=task.logical_date,
+            partitions=partitions,
+            seed=zlib.crc32(f"{task.pipeline.name}/{stage.id}/{task.request.interval}".encode()),
+            params={**task.pipeline.params, **task.request.params, **stage.params},
+        )
+
+
+def _named(partitions: Mapping[str, frozenset[int]]) -> str:
+    return ", ".join(f"{stage}[{partition}]" for stage, some in partitions.items() for partition in sorted(some))

@@ -1,0 +1,61 @@
+"""What an attempt computes with, as far as the attempt knows it. It is handed in: tests give an attempt an engine that
+needs neither Spark nor Great Expectations, and everything else of the attempt is what it always is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Protocol
+
+from stagehold.gates.judge import GateVerdict
+from stagehold.gates.suite import Suite
+from stagehold.lake.commit.committer import Committer
+from stagehold.lake.commit.staging import StagedWave, WaveFiles
+from stagehold.lake.location import TableLocation
+from stagehold.lake.measure import PartitionMetrics
+from stagehold.model.records import Attempt, PartitionRecord
+from stagehold.plan.isolation.verdict import Isolation
+from stagehold.spec.pipeline import Stage
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+    from stagehold.run.attempt.task import RegionTask
+    from stagehold.run.stage.call import StageCall
+    from stagehold.run.stage.inputs import Reading
+
+
+class Frames(Protocol):
+    """Makes the frames of one plan's stages. `run.stage.frames.FrameBuilder` says what each method promises."""
+
+    @property
+    def isolations(self) -> Mapping[str, Isolation]: ...
+    def check(self, stage: Stage, partition: int) -> StructType: ...
+    def call_again(self, stage: Stage, partition: int) -> Mapping[str, Sequence[StageCall]]: ...
+    def output(self, stage: Stage, partitions: tuple[int, ...]) -> Any: ...
+    def group_columns(self, stage: Stage) -> tuple[str, ...]: ...
+    def is_arranged(self, stage: Stage) -> bool: ...
+
+
+class Session(Protocol):
+    """Of one attempt, from when it has something to compute until it ends. A frame is whatever `Frames` makes."""
+
+    def frames(self, reading: Reading) -> Frames: ...
+    def committer(self, stage: Stage, location: TableLocation) -> Committer: ...
+    def write(self, frame: Any, files: WaveFiles) -> StagedWave: ...
+    def measure(
+        self, staged: StagedWave, schema: StructType, partitions: Sequence[int], judged: Collection[str]
+    ) -> tuple[PartitionMetrics, ...]: ...
+    def judge(self, metrics: Sequence[PartitionMetrics], suite: Suite) -> tuple[GateVerdict, ...]: ...
+    def fingerprints(self, records: Sequence[PartitionRecord]) -> Mapping[int, str]: ...
+
+
+class Engine(Protocol):
+    """Opens sessions, and ends those of attempts that cannot do it themselves."""
+
+    def open(self, task: RegionTask, attempt: Attempt, died: Sequence[Attempt]) -> AbstractContextManager[Session]:
+        """A session of ``attempt``'s own; those of attempts that ``died`` are released first."""
+
+    def release(self, attempt: Attempt) -> None:
+        """Stop what the attempt computes, wherever it runs."""

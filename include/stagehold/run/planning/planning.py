@@ -1,0 +1,225 @@
+"""Gathers what the planner must know: code, sources, records, and whether recorded data can still be read."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from stagehold.code.stage_code import code_fingerprint
+from stagehold.errors import UnknownName
+from stagehold.gates.suite import suite_fingerprint
+from stagehold.lake.available import missing_data, missing_files
+from stagehold.lake.published import Absences, absences
+from stagehold.ledger.ledger import Ledger
+from stagehold.model.compute_key import digest
+from stagehold.model.records import Acceptance, Cell, PartitionCount, PartitionRecord, Restore
+from stagehold.plan.restart.fallback import CAUSES, in_stored_form, may_fall_back
+from stagehold.plan.restart.full import discarded
+from stagehold.plan.resume.decisions import ResumePlan, Situation, StageFacts
+from stagehold.plan.resume.planner import descendants, resume_plan
+from stagehold.plan.split.partition_counts import (
+    CountedPipeline,
+    divided_inputs,
+    partitions_for,
+    splits_for,
+    with_counts,
+)
+from stagehold.plan.split.regions import stored_with
+from stagehold.settings import Settings
+from stagehold.sources.sources import Sources, is_incremental
+from stagehold.spec.pipeline import Pipeline, Stage
+from stagehold.spec.run_settings import Failover
+from stagehold.spec.source import SplitSize
+
+# Versions and session settings that can change a result. Cores, memory and ports cannot.
+RESULT_PACKAGES = ("pyspark", "delta-spark")
+SESSION_FACTS = ("time zone UTC", "ANSI on")
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """One run as its caller wants it; ``restore`` is the request for which stages are computed anew.
+
+    ``as_of`` is when the attempt that plans began: a failure of the run that comes later changes nothing for it.
+    """
+
+    pipeline: Pipeline
+    run_id: str
+    interval: str
+    params: Mapping[str, Any]
+    restore: Restore | None = None
+    as_of: datetime | None = None
+
+
+def plan_run(request: RunRequest, ledger: Ledger, settings: Settings) -> ResumePlan:
+    """The plan for the whole run, as resume, preview and dry run show it: in the form of attempts that begin now."""
+    request = in_its_form(request, ledger)
+    forced = forced_stages(request)
+    accepted = frozenset(stage.name for stage in request.pipeline.stages) - forced if forced else frozenset[str]()
+    sources = sources_of(request, ledger, settings)
+    return resume_plan(situation(request, ledger, settings, sources, accepted=accepted, forced=forced))
+
+
+def in_its_form(request: RunRequest, ledger: Ledger) -> RunRequest:
+    """The request with its pipeline as an attempt computes it that begins now: see `plan.restart.fallback`."""
+    if not may_fall_back(request.pipeline):
+        return request
+    failed = ledger.attempts.failed(request.pipeline.name, request.interval, CAUSES)
+    return replace(request, pipeline=in_stored_form(request.pipeline, failed))
+
+
+def plan_region(
+    request: RunRequest,
+    stages: tuple[str, ...],
+    ledger: Ledger,
+    settings: Settings,
+    sources: Sources,
+    wanted: Mapping[str, frozenset[int]] | None = None,
+) -> ResumePlan:
+    """The plan an attempt of one region follows: what earlier regions of the run left is taken as it is.
+
+    ``wanted`` are partitions that another region asked this one for; taking others as they are hides who needs them.
+    """
+    accepted = frozenset(stage.name for stage in request.pipeline.stages) - frozenset(stages)
+    known = situation(request, ledger, settings, sources, accepted=accepted, forced=forced_stages(request))
+    return resume_plan(replace(known, wanted=wanted or {}))
+
+
+def sources_of(request: RunRequest, ledger: Ledger, settings: Settings) -> Sources:
+    """The run's sources, not looked at yet."""
+    stored = {
+        stage.name: stored_with(stage, request.pipeline) for stage in request.pipeline.stages if is_incremental(stage)
+    }
+    return Sources(request.pipeline.name, request.interval, request.run_id, settings.lake_uri, ledger, stored)
+
+
+def counted(request: RunRequest, ledger: Ledger) -> CountedPipeline:
+    """The pipeline with the numbers of partitions that were decided for the interval."""
+    adaptive = any(stage.auto_partitions for stage in request.pipeline.stages)
+    decided = ledger.partition_counts.decided(request.pipeline.name, request.interval) if adaptive else {}
+    return with_counts(request.pipeline, {stage: count.partitions for stage, count in decided.items()})
+
+
+def decide_counts(
+    request: RunRequest, stages: tuple[str, ...], ledger: Ledger, settings: Settings, sources: Sources
+) -> tuple[PartitionCount, ...]:
+    """Decide, once for the interval, the numbers of partitions of those of ``stages`` whose inputs are all consumable.
+
+    Whoever plans after this plans with them. Returns the ones that were missing; another's stands if it came first.
+    """
+    known = counted(request, ledger)
+    missing = [
+        stage for stage in map(known.pipeline.stage, stages) if stage.auto_partitions and stage.name in known.undecided
+    ]
+    plan = plan_region(request, stages, ledger, settings, sources) if missing else None
+    return tuple(
+        ledger.partition_counts.decide(_count(stage, known.pipeline, plan, sources, request.interval))
+        for stage in missing
+        if plan is not None and all(plan.consumable(edge.stage) for edge in stage.inputs)
+    )
+
+
+def _count(stage: Stage, pipeline: Pipeline, plan: ResumePlan, sources: Sources, interval: str) -> PartitionCount:
+    cell, now = Cell(pipeline.name, stage.id, interval), datetime.now(UTC)
+    if stage.source is not None and isinstance(stage.source.splits, SplitSize):
+        sizes_of_files = [file.bytes for split in sources.of(stage).splits for file in split.files]
+        total = sum(sizes_of_files)
+        return PartitionCount(
+            cell, splits_for(stage, stage.source.splits.bytes, total, len(sizes_of_files)), total, now
+        )
+    sizes = {name: sum(record.bytes for record in plan.records(name)) for name in divided_inputs(stage)}
+    partitions = partitions_for(stage, pipeline, sizes)
+    return PartitionCount(cell, partitions, sum(sizes.values()), now)
+
+
+def situation(
+    request: RunRequest,
+    ledger: Ledger,
+    settings: Settings,
+    sources: Sources,
+    *,
+    accepted: frozenset[str],
+    forced: frozenset[str],
+) -> Situation:
+    """Ask code, ledger and lake; nothing but ``sources`` is cached between calls."""
+    known = counted(request, ledger)
+    pipeline = known.pipeline
+    by_id = ledger.partitions.newest_of(pipeline.name, request.interval)
+    recorded = {stage.name: by_id[stage.id] for stage in pipeline.stages if stage.id in by_id}
+    published = {
+        stage.name: absences([one for one in consumable(recorded[stage.name]) if one.partition < stage.partitions])
+        for stage in pipeline.stages
+        if stage.output.table is not None and stage.name in recorded
+    }
+    return Situation(
+        pipeline=pipeline,
+        facts={stage.name: _facts(stage, settings, sources) for stage in pipeline.stages},
+        recorded=recorded,
+        gone={name: _gone(consumable(records), published.get(name)) for name, records in recorded.items()},
+        removed={name: found.removed for name, found in published.items()},
+        environment=environment(),
+        params=digest((repr(sorted(request.params.items())),)),
+        accepted=accepted,
+        forced=forced,
+        renewed=_renewed(request, ledger),
+        undecided=known.undecided,
+        acceptances=_acceptances(request, ledger),
+        discarded=_discarded(request, recorded, ledger),
+    )
+
+
+def _gone(records: tuple[PartitionRecord, ...], published: Absences | None) -> frozenset[int]:
+    """Of a published table it counts what its snapshot holds; of a stage's own, whether its version is there."""
+    return missing_data(records) if published is None else missing_files(records) | published.lost
+
+
+def _acceptances(request: RunRequest, ledger: Ledger) -> Mapping[str, tuple[Acceptance, ...]]:
+    by_id = ledger.acceptances.holding(request.pipeline.name, request.interval)
+    return {stage.name: by_id[stage.id] for stage in request.pipeline.stages if stage.id in by_id}
+
+
+def _discarded(
+    request: RunRequest, recorded: Mapping[str, tuple[PartitionRecord, ...]], ledger: Ledger
+) -> Mapping[str, frozenset[int]]:
+    if request.pipeline.failover is not Failover.FULL:
+        return {}
+    return discarded(recorded, request.run_id, ledger.attempts.of_run(request.run_id), as_of=request.as_of)
+
+
+def _renewed(request: RunRequest, ledger: Ledger) -> Mapping[str, frozenset[int]]:
+    by_id = ledger.restores.computed(request.restore) if request.restore else {}
+    return {stage.name: by_id[stage.id] for stage in request.pipeline.stages if stage.id in by_id}
+
+
+def consumable(records: tuple[PartitionRecord, ...]) -> tuple[PartitionRecord, ...]:
+    return tuple(record for record in records if record.version is not None)
+
+
+def environment() -> str:
+    """Hash of everything around the code that can change a result."""
+    packages = (f"{name}=={importlib.metadata.version(name)}" for name in RESULT_PACKAGES)
+    python = ".".join(platform.python_version_tuple()[:2])
+    return digest((*packages, f"python {python}", *SESSION_FACTS))
+
+
+def _facts(stage: Stage, settings: Settings, sources: Sources) -> StageFacts:
+    code = code_fingerprint(stage.job, Path(settings.project))
+    gate = suite_fingerprint(Path(settings.suites) / f"{stage.gate}.yaml") if stage.gate else ""
+    splits = tuple(split.fingerprint for split in sources.of(stage).splits) if stage.source else ()
+    return StageFacts(code.value or "", code.reason, gate, splits)
+
+
+def forced_stages(request: RunRequest) -> frozenset[str]:
+    """The stages that a restore computes anew; none without one."""
+    if request.restore is None:
+        return frozenset()
+    stage = request.restore.stage
+    known = [candidate.name for candidate in request.pipeline.stages]
+    if stage not in known:
+        raise UnknownName("stage", stage, known)
+    return descendants(request.pipeline, stage)

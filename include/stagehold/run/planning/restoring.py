@@ -1,0 +1,59 @@
+"""Restores: which request a run works for, whether it can be carried out, and when it is fulfilled."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from stagehold.errors import NothingToRestore
+from stagehold.ledger.ledger import Ledger
+from stagehold.model.records import Restore
+from stagehold.run.planning.planning import RunRequest, counted, forced_stages
+
+SHOWN = 5  # intervals that a refusal names
+
+
+def new_restore(run_id: str, stage: str) -> Restore:
+    """A request that is like no other, for somebody who asks for it now."""
+    now = datetime.now(UTC)
+    return Restore(run_id, f"asked {now.isoformat()}", stage, now)
+
+
+def restore_of_life(run_id: str, stage: str, life: datetime, ledger: Ledger) -> Restore:
+    """The request for which Airflow started a run at this moment: all tasks of the run, and their retries, find the
+    same one.
+
+    Airflow's scheduler notes it when it starts the run, and knows whether a backfill asks anew or a clear goes on. If
+    it could not reach the ledger then, every start counts as a request of its own: more may be computed than was asked
+    for, never less.
+    """
+    found = ledger.restores.of_life(run_id, life)
+    return found or ledger.restores.ask(Restore(run_id, f"started {life.isoformat()}", stage, life, life))
+
+
+def check_restore(request: RunRequest, ledger: Ledger) -> None:
+    """A restore takes what is before its stage from the interval's records, so there have to be some.
+
+    :raises NothingToRestore: the interval has no records, which is most likely a slip.
+    :raises UnknownName: the pipeline has no stage of that name.
+    """
+    forced_stages(request)
+    if request.restore and not ledger.partitions.newest_of(request.pipeline.name, request.interval):
+        known = ledger.partitions.intervals(request.pipeline.name, SHOWN)
+        raise NothingToRestore(request.pipeline.name, request.interval, request.restore.stage, known)
+
+
+def fulfil_restore(request: RunRequest, ledger: Ledger) -> Restore | None:
+    """Note it when the last partition that was asked for is computed; gives the request to the one who notes it."""
+    if request.restore is None or request.restore.fulfilled_at is not None:
+        return None
+    known, computed, forced = (
+        counted(request, ledger),
+        ledger.restores.computed(request.restore),
+        forced_stages(request),
+    )
+    wanted = [stage for stage in known.pipeline.stages if stage.name in forced and stage.output.type.stored]
+    done = all(
+        stage.name not in known.undecided and computed.get(stage.id, frozenset()) >= {*range(stage.partitions)}
+        for stage in wanted
+    )
+    return request.restore if done and ledger.restores.fulfil(request.restore) else None

@@ -1,0 +1,1 @@
+"""How are the partitions of one stage computed, wave by wave?"""

@@ -1,0 +1,155 @@
+"""Has a wave judged by its gate, and publishes and records what may be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from stagehold.errors import CameOutDifferent
+from stagehold.gates.judge import GateVerdict
+from stagehold.gates.suite import Severity
+from stagehold.lake.commit.committed import Landed
+from stagehold.lake.commit.committer import Committer
+from stagehold.lake.commit.wave_commit import CommittedPartition, WaveCommit
+from stagehold.model.records import GateResult, PartitionRecord, PartitionState
+from stagehold.run.engine import Session
+from stagehold.run.faults import Point
+from stagehold.run.stage.publisher import PublishRight
+from stagehold.run.stage.wave import StageTask, Wave
+from stagehold.run.workplace import Workplace
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """Takes the waves of one stage from staged to consumable.
+
+    ``may_differ`` says that data may come out different though its key is the same.
+    """
+
+    task: StageTask
+    may_differ: bool
+    workplace: Workplace
+    session: Session
+    committer: Committer
+
+    def deliver(self, wave: Wave, right: PublishRight) -> Mapping[int, str]:
+        """Publish and record the partitions that pass their gate; gives those that do not, and why.
+
+        :raises CameOutDifferent: before anything is published.
+        """
+        if not wave.metrics:
+            return {}
+        self._refuse_other_data(wave)
+        suite = self.task.suite
+        verdicts = self.session.judge(wave.metrics, suite) if suite else ()
+        refused = refusals(verdicts)
+        landed = self._publish(wave, right, refused)
+        self._reach(Point.AFTER_PUBLISH, wave)
+        self._record(wave, right, landed, verdicts)
+        self._reach(Point.AFTER_RECORD, wave)
+        self._tell(wave, right, landed, refused)
+        return refused
+
+    def _refuse_other_data(self, wave: Wave) -> None:
+        """Readers rely on it that a partition with the same key is the same one, unless the author says that it need
+        not be.
+        """
+        if not self.may_differ and wave.other_data:
+            raise CameOutDifferent(self.task.stage.name, dict(wave.other_data))
+
+    def _publish(self, wave: Wave, right: PublishRight, refused: Mapping[int, str]) -> Landed | None:
+        passing = [one for one in wave.metrics if one.partition not in refused]
+        if not passing:
+            return None
+        self._reach(Point.BEFORE_PUBLISH, wave)
+        right.heartbeat.check()
+        committed = tuple(
+            CommittedPartition(
+                one.partition,
+                one.rows,
+                one.fingerprint,
+                wave.keys[one.partition],
+                wave.staged.files.get(one.partition, ()),
+            )
+            for one in passing
+        )
+        commit = WaveCommit(
+            run_id=self.task.attempt.run_id,
+            stage=self.task.stage.id,
+            attempt_id=self.task.attempt.attempt_id,
+            epoch=right.attempt.epoch,
+            wave=wave.number,
+            partitions=committed,
+            cut_into=self.task.stage.partitions,
+            positions=self.task.positions,
+        )
+        return self.committer.publish(self.task.location, commit)
+
+    def _record(self, wave: Wave, right: PublishRight, landed: Landed | None, verdicts: Sequence[GateVerdict]) -> None:
+        """Partitions and what their gate said of them, in one transaction."""
+        now, ledger = datetime.now(UTC), self.workplace.ledger
+        records = self._records(wave, right, landed, refusals(verdicts), now)
+        with ledger.together():
+            ledger.partitions.record(records, right.heartbeat.lease)
+            ledger.gates.record(self._results(verdicts, now))
+        for partition, text in wave.remarks.items():
+            text = f"{self.task.stage.name}[{partition}] {text}"
+            self.workplace.warn(self.task.attempt.run_id, "not deterministic", self.task.stage.name, text)
+
+    def _records(
+        self, wave: Wave, right: PublishRight, landed: Landed | None, refused: Mapping[int, str], now: datetime
+    ) -> list[PartitionRecord]:
+        files = {**wave.staged.files, **(landed.files if landed else {})}
+        seconds = wave.seconds / len(wave.decisions)
+        return [
+            PartitionRecord(
+                cell=self.task.cell,
+                partition=one.partition,
+                state=PartitionState.BLOCKED if one.partition in refused else PartitionState.CONSUMABLE,
+                run_id=self.task.attempt.run_id,
+                attempt_id=self.task.attempt.attempt_id,
+                epoch=right.attempt.epoch,
+                wave=wave.number,
+                table=self.task.location.uri,
+                version=landed.version if landed and one.partition not in refused else None,
+                files=files.get(one.partition, ()),
+                rows=one.rows,
+                fingerprint=one.fingerprint,
+                compute_key=wave.keys[one.partition],
+                recorded_at=now,
+                reason=refused.get(one.partition) or wave.remarks.get(one.partition),
+                seconds=seconds,
+                unexplained=one.partition in wave.remarks,
+            )
+            for one in wave.metrics
+        ]
+
+    def _results(self, verdicts: Sequence[GateVerdict], now: datetime) -> list[GateResult]:
+        suite, attempt_id = self.task.suite.name if self.task.suite else "", self.task.attempt.attempt_id
+        return [
+            GateResult(self.task.cell, one.partition, attempt_id, suite, one.expectation, one.passed, one.observed, now)
+            for one in verdicts
+        ]
+
+    def _tell(self, wave: Wave, right: PublishRight, landed: Landed | None, refused: Mapping[int, str]) -> None:
+        stage, progress = self.task.stage.name, self.workplace.progress
+        for one in wave.metrics:
+            passed = landed is not None and one.partition not in refused
+            state = f"consumable, version {landed.version}" if landed and passed else "blocked by its gate"
+            progress(
+                f"{stage}[{one.partition}] {state}: {one.rows} rows (epoch {right.attempt.epoch}, wave {wave.number})"
+            )
+        progress(f"{stage}: wave {wave.number}, {len(wave.metrics)} partitions, took {wave.seconds:.1f} s")
+
+    def _reach(self, point: Point, wave: Wave) -> None:
+        self.workplace.faults.reach(point, self.task.stage.name, wave.number)
+
+
+def refusals(verdicts: Sequence[GateVerdict]) -> dict[int, str]:
+    """Why each partition is blocked that its gate refuses, all its failed expectations in one text."""
+    texts: dict[int, list[str]] = {}
+    for verdict in verdicts:
+        if not verdict.passed and verdict.severity is Severity.CRITICAL:
+            texts.setdefault(verdict.partition, []).append(f"{verdict.expectation}: got {verdict.observed}")
+    return {partition: "; ".join(lines) for partition, lines in texts.items()}

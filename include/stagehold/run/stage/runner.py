@@ -1,0 +1,169 @@
+"""Computes the partitions of one stage, wave by wave: write, measure, gate, publish, record.
+
+After every wave its passing partitions are consumable, whatever happens next. A crash before the publish leaves files
+nobody reads; a crash between publish and record leaves a commit that the next attempt adopts.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stagehold.errors import GateBlocked, NotDeterministic
+from stagehold.gates.judge import judged_columns
+from stagehold.lake.columns import data_fields
+from stagehold.lake.commit.staging import WaveFiles
+from stagehold.lake.commit.wave_commit import Claim
+from stagehold.lake.file_sizing import FileSizer
+from stagehold.lake.location import TableLocation
+from stagehold.lake.tables import ensure_table
+from stagehold.model.records import DataFile
+from stagehold.plan.isolation.verdict import separate_calls_text
+from stagehold.plan.resume.decisions import Decision
+from stagehold.plan.waves.sizing import MeasuredWave, WaveSizer
+from stagehold.plan.waves.skew import skew_text, skewed
+from stagehold.run.engine import Session
+from stagehold.run.faults import Point
+from stagehold.run.stage.delivery import Delivery
+from stagehold.run.stage.determinism import inspect
+from stagehold.run.stage.failure import reporting_queries
+from stagehold.run.stage.inputs import Reading
+from stagehold.run.stage.publisher import Publisher
+from stagehold.run.stage.wave import StageTask, Wave
+from stagehold.run.workplace import Workplace
+from stagehold.spec.run_settings import DeterminismPolicy
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+
+class StageRunner:
+    """Runs the waves of one stage within one attempt. ``rivals`` are its table as attempts of other cuts know it."""
+
+    def __init__(
+        self,
+        task: StageTask,
+        reading: Reading,
+        *,
+        session: Session,
+        publisher: Publisher,
+        rivals: Callable[[], Sequence[TableLocation]],
+        sizer: WaveSizer,
+        workplace: Workplace,
+    ) -> None:
+        self._task, self._reading, self._session, self._workplace = task, reading, session, workplace
+        self._publisher, self._rivals, self._sizer = publisher, rivals, sizer
+        self._frames = session.frames(reading)
+        self._committer = session.committer(task.stage, task.location)
+        may_differ = reading.pipeline.determinism_of(task.stage) is DeterminismPolicy.WARN
+        self._delivery = Delivery(task, may_differ, workplace, session, self._committer)
+
+    def run(self, decisions: Sequence[Decision]) -> int:
+        """Compute the decided partitions; returns the number of waves.
+
+        The table is created first, so that the fence has a log to go to before anything is written.
+
+        :raises StageContractBroken: before anything is written, when the function's frame cannot be stored.
+        :raises NotDeterministic: likewise, when it may come out different next time and the spec forbids that.
+        :raises GateBlocked: after the last wave, when the gate refused some partitions; all others are consumable.
+        """
+        with self._reporting(decisions[:1]):
+            schema = self._frames.check(self._task.stage, decisions[0].partition)
+            self._inspect_plans(decisions[0].partition, schema)
+        self._publisher.begin_stage(self._task.stage.name, partial(self._prepare, schema))
+        waves, refused = self._run_waves(tuple(decisions), schema)
+        self._warn_of_skew(decisions)
+        if refused:
+            raise GateBlocked(self._task.stage.name, refused)
+        return waves
+
+    def _inspect_plans(self, partition: int, schema: StructType) -> None:
+        """Say, once per attempt, what may come out different next time, and why a wave is not computed by one call."""
+        found = inspect(self._frames, self._task.stage, self._reading, partition, schema)
+        for one in found:
+            self._warn("not deterministic", str(one))
+        for name, isolation in self._frames.isolations.items():
+            if not isolation.together:
+                self._warn("called apart", separate_calls_text(name, isolation))
+        refused = [str(one) for one in found if one.refused]
+        if refused:
+            raise NotDeterministic(self._task.stage.name, refused)
+
+    def _prepare(self, schema: StructType, epoch: int) -> None:
+        claim = Claim(epoch, self._task.attempt.attempt_id)
+        ensure_table(self._task.location, schema, claim)
+        self._reach(Point.BEFORE_FENCE)
+        self._committer.fence(self._task.location, claim, self._rivals())
+        self._reach(Point.AFTER_FENCE)
+
+    def _run_waves(self, remaining: tuple[Decision, ...], schema: StructType) -> tuple[int, dict[int, str]]:
+        """The number of waves, and the partitions that the gate refused."""
+        files = FileSizer.guess(self._task.stage.output.file_bytes, schema).corrected_by(_recorded_files(remaining))
+        size, number, refused = self._sizer.first(len(remaining)), 0, dict[int, str]()
+        while remaining:
+            number += 1
+            share = f"takes {size.partitions} of {len(remaining)} partitions: {size.reason}"
+            self._workplace.progress(f"{self._task.stage.name}: wave {number} {share}")
+            current, remaining = remaining[: size.partitions], remaining[size.partitions :]
+            wave, computing = self._compute(number, current, schema, files.rows_per_file)
+            right = self._publisher.right_to(self._task.stage.name, current)
+            refused |= self._delivery.deliver(wave.of(right.partitions), right)
+            files = files.corrected_by([file for some in wave.staged.files.values() for file in some])
+            seconds = wave.seconds
+            size = self._sizer.following(MeasuredWave(len(current), seconds, seconds - computing), len(remaining))
+        return number, refused
+
+    def _compute(
+        self, number: int, decisions: tuple[Decision, ...], schema: StructType, rows_per_file: int
+    ) -> tuple[Wave, float]:
+        """The wave, staged and measured, and the seconds that it took to stage it."""
+        started = time.monotonic()
+        self._reach(Point.BEFORE_WRITE, number)
+        files = self._files(number, decisions, rows_per_file)
+        name, faults = self._task.stage.name, self._workplace.faults
+        with self._reporting(decisions), faults.reach_within(Point.MID_WRITE, name, number, lambda: files.begun):
+            staged = self._session.write(self._frames.output(self._task.stage, files.partitions), files)
+        written = time.monotonic()
+        self._reach(Point.AFTER_WRITE, number)
+        metrics = self._session.measure(staged, schema, files.partitions, self._judged(schema))
+        self._reach(Point.AFTER_MEASURE, number)
+        return Wave(number, decisions, staged, metrics, started), written - started
+
+    def _files(self, number: int, decisions: Sequence[Decision], rows_per_file: int) -> WaveFiles:
+        return WaveFiles(
+            location=self._task.location,
+            attempt_id=self._task.attempt.attempt_id,
+            wave=number,
+            partitions=tuple(decision.partition for decision in decisions),
+            sort_by=self._frames.group_columns(self._task.stage),
+            arranged=self._frames.is_arranged(self._task.stage),
+            rows_per_file=rows_per_file,
+        )
+
+    def _reporting(self, decisions: Sequence[Decision]) -> AbstractContextManager[None]:
+        partitions = [decision.partition for decision in decisions]
+        return reporting_queries(self._task.stage, partitions, Path(self._reading.project))
+
+    def _judged(self, schema: StructType) -> frozenset[str]:
+        suite = self._task.suite
+        return judged_columns(suite, [field.name for field in data_fields(schema)]) if suite else frozenset()
+
+    def _warn_of_skew(self, decisions: Sequence[Decision]) -> None:
+        """Of the partitions computed just now, name those that are much larger than the stage's others."""
+        found = skewed(self._workplace.ledger.partitions.newest(self._task.cell))
+        for partition in sorted(found.keys() & {decision.partition for decision in decisions}):
+            self._warn("skewed", f"{self._task.stage.name}[{partition}] is skewed: {skew_text(found[partition])}")
+
+    def _warn(self, kind: str, text: str) -> None:
+        self._workplace.warn(self._task.attempt.run_id, kind, self._task.stage.name, text)
+
+    def _reach(self, point: Point, wave: int = 0) -> None:
+        self._workplace.faults.reach(point, self._task.stage.name, wave)
+
+
+def _recorded_files(decisions: Sequence[Decision]) -> list[DataFile]:
+    return [file for decision in decisions if decision.record for file in decision.record.files]

@@ -1,0 +1,52 @@
+"""The session in which an attempt computes the waves of its stages, with a Spark Connect server."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from stagehold.gates.judge import GateVerdict, judge
+from stagehold.gates.suite import Suite
+from stagehold.lake.commit.committer import Committer, committer_for
+from stagehold.lake.commit.staging import StagedWave, WaveFiles, stage_frame
+from stagehold.lake.location import TableLocation
+from stagehold.lake.measure import PartitionMetrics, fingerprints, measure
+from stagehold.model.records import PartitionRecord
+from stagehold.run.stage.frames import FrameBuilder
+from stagehold.run.stage.inputs import Reading
+from stagehold.run.stage.intermediates import Intermediates
+from stagehold.settings import Settings
+from stagehold.spark.session.sessions import measuring_session
+from stagehold.spec.pipeline import Stage
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+
+class SparkStageSession:
+    """What `run.engine.Session` asks for."""
+
+    def __init__(self, spark: SparkSession, settings: Settings) -> None:
+        self._spark, self._settings, self._intermediates = spark, settings, Intermediates()
+
+    def frames(self, reading: Reading) -> FrameBuilder:
+        return FrameBuilder(self._spark, reading, self._intermediates)
+
+    def committer(self, stage: Stage, location: TableLocation) -> Committer:
+        only_writer = self._settings.only_spark_writer
+        return committer_for(stage.output.committer, self._spark, location, only_writer=only_writer)
+
+    def write(self, frame: DataFrame, files: WaveFiles) -> StagedWave:
+        return stage_frame(frame, files)
+
+    def measure(
+        self, staged: StagedWave, schema: StructType, partitions: Sequence[int], judged: Collection[str]
+    ) -> tuple[PartitionMetrics, ...]:
+        return measure(measuring_session(self._spark), staged, schema, partitions, judged)
+
+    def judge(self, metrics: Sequence[PartitionMetrics], suite: Suite) -> tuple[GateVerdict, ...]:
+        return judge(metrics, suite)
+
+    def fingerprints(self, records: Sequence[PartitionRecord]) -> Mapping[int, str]:
+        return fingerprints(measuring_session(self._spark), records)

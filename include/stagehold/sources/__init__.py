@@ -1,0 +1,1 @@
+"""What is there to read outside the lake, and how is it read?"""

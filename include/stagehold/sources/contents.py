@@ -1,0 +1,189 @@
+"""Sources that are dealt into splits: what there is, what an interval takes of it, and how that is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from stagehold.errors import SourceChanged, SourceMissing, SourceUnusable
+from stagehold.model.source_position import FilesRead, FolderColumn, Position, SourceFile, VersionsRead
+from stagehold.plan.sources.folders import MixedFolders, folder_columns
+from stagehold.plan.sources.positions import changes_since, last_version, new_files, new_versions
+from stagehold.plan.sources.splits import deal
+from stagehold.sources.delta import TableFiles, files_added, files_of_version, newest_version
+from stagehold.sources.files import find_files, in_lake
+from stagehold.sources.reading import SourceReading, split_files
+from stagehold.spec.source import Source, SourceKind
+
+Taken = Mapping[str, Position]  # by interval
+
+
+class SourceContents(Protocol):
+    """A source as it is now. Only an incremental one minds what other intervals have ``taken``."""
+
+    def check(self, taken: Taken) -> None:
+        """Refuse to take anything of what cannot be read as it is declared.
+
+        :raises SourceMissing: there is nothing: an empty input is almost always a path gone wrong
+        :raises SourceChanged: what was taken is not what it was, so that rows would be lost or read twice
+        """
+
+    def choose(self, taken: Taken) -> Position:
+        """What an interval that has taken nothing takes."""
+
+    def reading(self, position: Position, count: int) -> SourceReading:
+        """What an interval took, in ``count`` splits."""
+
+
+@dataclass(frozen=True)
+class ReadingInterval:
+    """The interval that reads a source, and its pipeline."""
+
+    pipeline: str
+    interval: str
+
+
+def contents_of(reader: ReadingInterval, stage: str, source: Source, lake_uri: str) -> SourceContents:
+    place = source.path or ""
+    if source.kind is SourceKind.DELTA:
+        uri = in_lake(place, lake_uri)
+        return TableContents(stage, source, uri, newest_version(stage, uri))
+    return FileContents(reader, stage, source, find_files(place, lake_uri), lake_uri)
+
+
+@dataclass(frozen=True)
+class FileContents:
+    reader: ReadingInterval
+    stage: str
+    source: Source
+    listed: tuple[SourceFile, ...]
+    lake_uri: str
+
+    def check(self, taken: Taken) -> None:
+        if not self.listed and not (taken and self.source.incremental):
+            raise SourceMissing(self.stage, str(self.source.path))
+        if self.source.incremental:
+            _check_kind(self.stage, taken, FilesRead)
+            changes = [
+                change
+                for interval, position in taken.items()
+                for change in self._changes(self.listed, interval, position)
+            ]
+            if changes:
+                raise SourceChanged(self.stage, changes)
+        self._columns(taken)
+
+    def choose(self, taken: Taken) -> Position:
+        chosen = new_files(self.listed, taken.values()) if self.source.incremental else FilesRead(self.listed)
+        return replace(chosen, columns=self._columns(taken))
+
+    def _gone(self, files: Iterable[SourceFile], now: Mapping[str, SourceFile]) -> list[str]:
+        return [file.path for file in files if file.path not in now]
+
+    def _changes(self, listed: Sequence[SourceFile], interval: str, position: Position) -> list[str]:
+        """What an interval took and is no longer as it was, with the way out; nothing where changes do not matter."""
+        found = () if self.source.skips_changes else changes_since(listed, [position])
+        return [f"{change}{self._how_to_retake(interval)}" for change in found]
+
+    def _how_to_retake(self, interval: str) -> str:
+        if not self.source.incremental:
+            return ""
+        command = f"stagehold source retake {self.stage} --pipeline {self.reader.pipeline} --interval '{interval}'"
+        return f"; interval {interval} took it. If nothing of that is published, `{command}` takes it as it is now"
+
+    def _columns(self, taken: Taken) -> tuple[FolderColumn, ...]:
+        """What the folders say of all files, also of those that other intervals took and that are gone since."""
+        before = (file for position in taken.values() if isinstance(position, FilesRead) for file in position.files)
+        files = dict.fromkeys(file.path for file in (*self.listed, *(before if self.source.incremental else ())))
+        return columns_of_folders(self.stage, files, self.lake_uri)
+
+    def reading(self, position: Position, count: int) -> SourceReading:
+        """What was taken is dealt as it was then.
+
+        A file that changed since is read as it is now, which changes its split; if the source is incremental, it spoils
+        its split.
+        """
+        if not isinstance(position, FilesRead):
+            raise _of_another_kind(self.stage)
+        now = {file.path: file for file in self.listed}
+        kept = self.source.incremental
+        files = position.files if kept else tuple(now.get(file.path, file) for file in position.files)
+        sample = next((file.path for file in (*position.files, *self.listed) if file.path in now), None)
+        interval = self.reader.interval
+        spoiled = {
+            path: f"{path} was taken to be read, and is gone{self._how_to_retake(interval)}"
+            for path in self._gone(files, now)
+        }
+        if kept:
+            changed = [now[file.path] for file in files if file.path in now and now[file.path] != file]
+            spoiled |= dict(
+                zip((file.path for file in changed), self._changes(changed, interval, position), strict=False)
+            )
+        splits = split_files(self.source, deal(files, count), columns=position.columns)
+        return SourceReading(self.source, splits, sample, columns=position.columns, spoiled=spoiled)
+
+
+@dataclass(frozen=True)
+class TableContents:
+    stage: str
+    source: Source
+    uri: str
+    newest: int
+
+    def check(self, taken: Taken) -> None:
+        if self.source.incremental:
+            _check_kind(self.stage, taken, VersionsRead)
+            last = last_version(taken.values())
+            if last is not None and self.newest < last and not self.source.skips_changes:
+                raise SourceChanged(
+                    self.stage,
+                    [f"{self.uri} was read up to version {last}, and now has {self.newest}: it was made anew"],
+                )
+        self._files(self._choose(taken))
+
+    def choose(self, taken: Taken) -> Position:
+        return self._choose(taken)
+
+    def reading(self, position: Position, count: int) -> SourceReading:
+        if not isinstance(position, VersionsRead):
+            raise _of_another_kind(self.stage)
+        table = self._files(position)
+        return SourceReading(
+            self.source, split_files(self.source, deal(table.files, count), table.schema), schema=table.schema
+        )
+
+    def _choose(self, taken: Taken) -> VersionsRead:
+        source = self.source
+        if source.incremental:
+            return new_versions(self.newest, taken.values())
+        if source.from_version is None:
+            return VersionsRead(None, self.newest if source.version is None else source.version)
+        return VersionsRead(source.from_version - 1, self.newest if source.to_version is None else source.to_version)
+
+    def _files(self, position: VersionsRead) -> TableFiles:
+        if position.after is None:
+            return files_of_version(self.stage, self.uri, position.version)
+        skip = self.source.skips_changes
+        return files_added(self.stage, self.uri, position.after + 1, position.version, skip_changes=skip)
+
+
+def columns_of_folders(stage: str, paths: Iterable[str], lake_uri: str) -> tuple[FolderColumn, ...]:
+    """:raises SourceUnusable: the folders of some give other columns than those of others"""
+    try:
+        return folder_columns(paths, lake_uri)
+    except MixedFolders as mixed:
+        remedy = (
+            "Let `path` match only files whose folders have the same names, and read the others in a stage of their own"
+        )
+        raise SourceUnusable(stage, str(mixed), remedy) from mixed
+
+
+def _check_kind(stage: str, taken: Taken, kind: type[Position]) -> None:
+    if not all(isinstance(position, kind) for position in taken.values()):
+        raise _of_another_kind(stage)
+
+
+def _of_another_kind(stage: str) -> SourceUnusable:
+    reason = "its earlier intervals read files where there is a table now, or the other way round"
+    return SourceUnusable(stage, reason, "Give the stage a uid that it did not have before")

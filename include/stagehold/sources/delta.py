@@ -1,0 +1,117 @@
+"""Which files of a Delta table a source reads: those of one version, or those that commits added."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from stagehold.errors import SourceChanged, SourceMissing, SourceUnusable
+from stagehold.lake.commit.delta_log import commit_versions, open_table, read_commits, table_exists
+from stagehold.model.source_position import SourceFile
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+# those that leave data files as plain Parquet
+READABLE_FEATURES = {"timestampNtz", "vacuumProtocolCheck", "v2Checkpoint"}
+
+
+@dataclass(frozen=True)
+class TableFiles:
+    """Files of a table; ``schema`` are its columns as JSON of Spark's, with the partition columns."""
+
+    version: int
+    schema: str
+    files: tuple[SourceFile, ...]
+
+
+def newest_version(stage: str, uri: str) -> int:
+    return _open(stage, uri, None).version()
+
+
+def files_of_version(stage: str, uri: str, version: int | None) -> TableFiles:
+    """The table as it was at ``version``, or is now.
+
+    Data files never change, so their paths pin what is read. The files of an old version may have been vacuumed; that
+    is found when they are read.
+    """
+    import pyarrow as pa  # type: ignore[import-untyped]
+
+    table = _open(stage, uri, version)
+    adds: list[dict[str, Any]] = pa.table(table.get_add_actions(flatten=True)).to_pylist()
+    columns = table.metadata().partition_columns
+    files = (
+        _file(uri, unquote(add["path"]), add["size_bytes"], {name: _text(add[f"partition.{name}"]) for name in columns})
+        for add in adds
+    )
+    return TableFiles(table.version(), table.schema().to_json(), tuple(sorted(files, key=_place)))
+
+
+def files_added(stage: str, uri: str, first: int, last: int, *, skip_changes: bool) -> TableFiles:
+    """What the commits from ``first`` to ``last`` added. Files that were only rewritten, as by OPTIMIZE, do not count.
+
+    :param skip_changes: leave out commits that removed or replaced rows, instead of refusing them.
+    :raises SourceChanged: such a commit is among them
+    :raises SourceUnusable: a commit is no longer in the log
+    """
+    table, versions = _open(stage, uri, last), range(first, last + 1)
+    _refuse_forgotten(stage, uri, versions)
+    files: list[SourceFile] = []
+    for commit in read_commits(uri, versions):
+        if not any(file.data_change for file in commit.removed):
+            added = (file for file in commit.added if file.data_change)
+            files.extend(_file(uri, one.file.path, one.file.bytes, one.partition) for one in added)
+        elif not skip_changes:
+            gone = f"version {commit.version} of {uri} removed or replaced rows that were there before"
+            raise SourceChanged(stage, [gone])
+    return TableFiles(last, table.schema().to_json(), tuple(sorted(files, key=_place)))
+
+
+def _open(stage: str, uri: str, version: int | None) -> DeltaTable:
+    """:raises SourceMissing: there is no table
+    :raises SourceUnusable: it has not this version, or its data files alone do not tell its rows
+    """
+    from deltalake.exceptions import DeltaError
+
+    if not table_exists(uri):
+        raise SourceMissing(stage, f"{uri}, as a Delta table")
+    try:
+        table = open_table(uri, version)
+    except DeltaError as error:
+        raise SourceUnusable(
+            stage, f"{uri} cannot be read at version {version}: {error}", "Name a version that it has"
+        ) from error
+    protocol, configuration = table.protocol(), table.metadata().configuration
+    features = set(protocol.reader_features or ()) - READABLE_FEATURES
+    if configuration.get("delta.columnMapping.mode", "none") != "none":
+        features.add("columnMapping")
+    if features:
+        reason = (
+            f"{uri} has the features {', '.join(sorted(features))}, with which its files alone do not tell its rows"
+        )
+        raise SourceUnusable(stage, reason, "Copy it to a table without them and read that")
+    return table
+
+
+def _refuse_forgotten(stage: str, uri: str, versions: Sequence[int]) -> None:
+    """:raises SourceUnusable: a commit is no longer in the log"""
+    known = commit_versions(uri)
+    forgotten = sorted({*versions} - {*known})
+    if forgotten:
+        reason = f"version {forgotten[0]} is not in the log of {uri}, which begins with {known[0]}"
+        raise SourceUnusable(stage, reason, "Start from a later version")
+
+
+def _file(uri: str, path: str, size: int, values: Mapping[str, str | None]) -> SourceFile:
+    """A path with a scheme is a file that a shallow clone has elsewhere."""
+    return SourceFile(path if "://" in path else f"{uri}/{path}", size, "", tuple(sorted(values.items())))
+
+
+def _place(file: SourceFile) -> str:
+    return file.path
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)

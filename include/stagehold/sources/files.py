@@ -1,0 +1,68 @@
+"""Finds the files of a source, in a folder of this machine or in an object store."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from stagehold.lake.files import files_at
+from stagehold.lake.location import OBJECT_STORE
+from stagehold.model.source_position import SourceFile
+
+LAKE = "${lake}"
+WILDCARD = re.compile(r"[*?\[]")
+
+
+def find_files(pattern: str, lake_uri: str) -> tuple[SourceFile, ...]:
+    """The files that ``pattern`` means, by path: a file, all files of a folder, or all that a glob matches.
+
+    A glob has ``*``, ``?`` and ``[...]`` within a name and ``**`` for any folders. A folder stands for all files in it,
+    at any depth. What begins with ``_`` or ``.`` is hidden, as it is for Spark; a file still being written is not, so
+    move finished ones into place.
+    """
+    root, names = _cut(pattern, lake_uri)
+    parent, name = _parent(root)
+    found = []
+    for path, facts in files_at(parent).facts(name).items():
+        below = tuple(part for part in path.removeprefix(name).split("/") if part)
+        if not any(map(_is_hidden, below)) and _matches(below, names):
+            found.append(SourceFile(f"{parent.rstrip('/')}/{path}", facts.bytes, facts.version))
+    return tuple(sorted(found))
+
+
+def in_lake(path: str, lake_uri: str) -> str:
+    """``path`` as an address that does not depend on the current folder."""
+    text = path.replace(LAKE, lake_uri.rstrip("/"))
+    return text.rstrip("/") if text.startswith(OBJECT_STORE) else str(Path(text).absolute())
+
+
+def _cut(pattern: str, lake_uri: str) -> tuple[str, tuple[str, ...]]:
+    """The folder up to the first wildcard, and the names to match below it. The lake's own name is never a pattern."""
+    names = pattern.split("/")
+    literal = next((place for place, name in enumerate(names) if WILDCARD.search(name)), len(names))
+    return in_lake("/".join(names[:literal]) or ("/" if pattern.startswith("/") else "."), lake_uri), tuple(
+        filter(None, names[literal:])
+    )
+
+
+def _parent(root: str) -> tuple[str, str]:
+    """Where to look, and for what: a bucket has no parent to look in."""
+    if root.startswith(OBJECT_STORE) and "/" not in root.removeprefix(OBJECT_STORE):
+        return root, ""
+    parent, _, name = root.rpartition("/")
+    return parent or "/", name
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
+
+
+def _matches(names: Sequence[str], patterns: Sequence[str]) -> bool:
+    """Whether ``names`` lead to or through what ``patterns`` match."""
+    if not patterns:
+        return True
+    if patterns[0] == "**":
+        return _matches(names, patterns[1:]) or (bool(names) and _matches(names[1:], patterns))
+    return bool(names) and fnmatchcase(names[0], patterns[0]) and _matches(names[1:], patterns[1:])

@@ -1,0 +1,218 @@
+"""Reads splits of a source into frames."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from stagehold.errors import SourceChanged, SourceUnusable
+from stagehold.lake.columns import is_reserved, quoted
+from stagehold.lake.location import spark_uri
+from stagehold.model.source_position import SourceFile
+from stagehold.plan.sources.folders import root_of
+from stagehold.sources.reading import SourceReading, Split
+from stagehold.spec.source import INFER, Source, SourceKind
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
+    from pyspark.sql.types import StructField, StructType
+
+PLAIN_NAME = re.compile(r"[\w.-]+", re.ASCII)  # the same in a path and in a URI
+SPECIAL = re.compile(r"([\\\[\]{}*?])")  # Spark takes every path for a glob
+
+
+@dataclass(frozen=True)
+class SourceFrames:
+    """Frames of one source.
+
+    Its columns are found once, from one file or the declaration, and all splits have them.
+    """
+
+    spark: SparkSession
+    stage: str
+    reading: SourceReading
+
+    def frame(self, partition: int) -> DataFrame:
+        """The rows of one split.
+
+        :raises SourceChanged: a file of it is no longer what was taken
+        """
+        split = self.reading.splits[partition]
+        self._refuse_spoiled(split.files)
+        if split.condition is not None:
+            return self._database(split)
+        if not split.files:
+            return self.spark.createDataFrame([], self._schema)
+        return self._files(split.files)
+
+    def _files(self, files: Sequence[SourceFile]) -> DataFrame:
+        if self._source.kind is SourceKind.DELTA:
+            return self._table(files)
+        if not self.reading.columns:
+            return self._reader.schema(self._schema).load(_paths(files))
+        return _united(
+            [self._below(root, list(group)) for root, group in groupby(sorted(files, key=self._root), key=self._root)]
+        )
+
+    def _below(self, root: str, files: Sequence[SourceFile]) -> DataFrame:
+        """Files below ``root``: Spark reads the columns of folders from their paths, and skips files by them."""
+        return self._reader.option("basePath", f"{spark_uri(root)}/").schema(self._schema).load(_paths(files))
+
+    def _root(self, file: SourceFile) -> str:
+        return root_of(file.path, len(self.reading.columns))
+
+    def together(self, partitions: Sequence[int]) -> tuple[DataFrame, Column] | None:
+        """The rows of many splits in one scan, and the column that tells a row's split by its file.
+
+        None unless each split is one plain file.
+
+        :raises SourceChanged: as `frame` does
+        """
+        from pyspark.sql import functions as F
+
+        taken = [(partition, file) for partition in partitions for file in self.reading.splits[partition].files]
+        names = [file.path.rpartition("/")[2] for _, file in taken]
+        of_files = (
+            bool(taken)
+            and not any(file.partition for _, file in taken)
+            and len({self._root(file) for _, file in taken}) == 1
+        )
+        if not of_files or not len(taken) == len({*names}) == len({partition for partition, _ in taken}):
+            return None
+        if not all(map(PLAIN_NAME.fullmatch, names)) or any(map(is_reserved, self._schema.fieldNames())):
+            return None
+        files = [file for _, file in taken]
+        self._refuse_spoiled(files)
+        place = F.array_position(F.array(*map(F.lit, names)), F.col("_metadata.file_name"))
+        partition = F.element_at(F.array(*(F.lit(partition) for partition, _ in taken)), place.cast("int"))
+        return self._files(files), partition
+
+    def _refuse_spoiled(self, files: Sequence[SourceFile]) -> None:
+        spoiled = [self.reading.spoiled[file.path] for file in files if file.path in self.reading.spoiled]
+        if spoiled:
+            raise SourceChanged(self.stage, spoiled)
+
+    @property
+    def _source(self) -> Source:
+        return self.reading.source
+
+    @property
+    def _reader(self) -> DataFrameReader:
+        return self.spark.read.format(self._source.kind.value).options(**_options(self._source))
+
+    @cached_property
+    def _schema(self) -> StructType:
+        """The columns of the files without those that folders give, and then these, which count where both have one."""
+        from pyspark.sql.types import StructType
+
+        given = {field.name.lower() for field in self._folder_fields}
+        own = [field for field in self._file_schema.fields if field.name.lower() not in given]
+        return StructType([*own, *self._folder_fields])
+
+    @cached_property
+    def _folder_fields(self) -> list[StructField]:
+        """The columns that folders give, of the declared type, else of one that fits the values of all files."""
+        if not self.reading.columns:
+            return []
+        ddl = ", ".join(f"{quoted(column.name)} {column.type}" for column in self.reading.columns)
+        inferred = self.spark.createDataFrame([], ddl).schema.fields
+        twice = (
+            {field.name.lower(): field for field in self._file_schema.fields} if self._source.ddl is not None else {}
+        )
+        both = [field.name for field in inferred if field.name.lower() in twice]
+        if both and self._source.ddl == INFER and self._source.kind is SourceKind.CSV:
+            reason = f"its files have columns that their folders give as well: {', '.join(both)}"
+            raise SourceUnusable(
+                self.stage, reason, "Declare its `schema` without them if the files have none, or rename the folders"
+            )
+        return inferred if self._source.ddl == INFER else [twice.get(field.name.lower(), field) for field in inferred]
+
+    @cached_property
+    def _file_schema(self) -> StructType:
+        """Inferred from one file at most: inferring it per split would cost a Spark job each, and could differ."""
+        from pyspark.sql.types import StructType
+
+        if self.reading.schema is not None:
+            fields = StructType.fromJson(json.loads(self.reading.schema)).fields
+            return StructType([field for field in fields if not is_reserved(field.name)])
+        if self._source.ddl is not None and self._source.ddl != INFER:
+            return self.spark.createDataFrame([], self._source.ddl).schema
+        if self.reading.sample is None:
+            raise SourceUnusable(
+                self.stage, "no file is left that shows its columns", "Put one of those it has read back"
+            )
+        reader = self._reader.option("inferSchema", "true") if self._source.ddl == INFER else self._reader
+        return reader.load(_paths([SourceFile(self.reading.sample, 0, "")])).schema
+
+    def _table(self, files: Sequence[SourceFile]) -> DataFrame:
+        """Files of a Delta table; those of one table partition are read together and given its values."""
+        parts = groupby(sorted(files, key=_partition_key), key=lambda file: file.partition)
+        frames = [self._table_part(dict(values), list(group)) for values, group in parts]
+        return _united(frames)
+
+    def _table_part(self, values: Mapping[str, str | None], files: Sequence[SourceFile]) -> DataFrame:
+        from pyspark.sql import functions as F
+        from pyspark.sql.types import StructType
+
+        stored = StructType([field for field in self._schema.fields if field.name not in values])
+        frame = self.spark.read.schema(stored).parquet(*_paths(files))
+        columns = {
+            field.name: F.lit(values[field.name]).cast(field.dataType)
+            for field in self._schema.fields
+            if field.name in values
+        }
+        return frame.withColumns(columns).select(*self._quoted_names) if columns else frame
+
+    @property
+    def _quoted_names(self) -> list[str]:
+        return list(map(quoted, self._schema.fieldNames()))
+
+    def _database(self, split: Split) -> DataFrame:
+        source = self._source
+        table = source.table or f"({source.query}) stagehold_query"
+        properties: dict[str, Any] = {**source.options, **self._credentials()}
+        if source.driver:
+            properties["driver"] = source.driver
+        return self.spark.read.jdbc(str(source.url), table, predicates=[str(split.condition)], properties=properties)
+
+    def _credentials(self) -> dict[str, str]:
+        variables = {"user": self._source.user_variable, "password": self._source.password_variable}
+        return {name: self._variable(variable) for name, variable in variables.items() if variable is not None}
+
+    def _variable(self, name: str) -> str:
+        if name not in os.environ:
+            raise SourceUnusable(
+                self.stage, f"the environment variable {name} is not set", "Set it for the process that runs the stage"
+            )
+        return os.environ[name]
+
+
+def _options(source: Source) -> dict[str, str]:
+    """A record that does not fit the schema is an error unless the user says otherwise.
+
+    Spark looks at a whole record for the number of its columns, but only at those that are used for their types.
+    """
+    options = {"mode": "FAILFAST", **source.options}
+    if source.kind is SourceKind.CSV:
+        # With a header, names are compared with the schema's; without this, columns would be taken by their place.
+        header = {"header": str(source.header).lower(), "enforceSchema": str(not source.header).lower()}
+        return {**options, **header, "sep": source.delimiter, "columnPruning": "false"}
+    return options if source.kind is SourceKind.JSON else {}
+
+
+def _paths(files: Sequence[SourceFile]) -> list[str]:
+    return [SPECIAL.sub(r"\\\1", spark_uri(file.path)) for file in files]
+
+
+def _united(frames: Sequence[DataFrame]) -> DataFrame:
+    return reduce(lambda left, right: left.unionByName(right), frames)
+
+
+def _partition_key(file: SourceFile) -> str:
+    return repr(file.partition)

@@ -1,0 +1,60 @@
+"""A source as one attempt reads it: which split reads what, and when a split counts as changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from stagehold.model.compute_key import digest
+from stagehold.model.source_position import FolderColumn, SourceFile
+from stagehold.spec.source import Source
+
+
+@dataclass(frozen=True)
+class Split:
+    """What one partition of a source stage reads: files, or the rows of a database that meet ``condition``.
+
+    ``reading`` stands for everything else that decides about its rows.
+    """
+
+    files: tuple[SourceFile, ...]
+    reading: str
+    condition: str | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes when what the split would read does, so it decides whether its partition is computed again."""
+        files = (f"{file.path}|{file.bytes}|{file.version}|{file.partition}" for file in self.files)
+        return digest((self.reading, self.condition or "", *files))
+
+
+@dataclass(frozen=True)
+class SourceReading:
+    """All splits of a source. ``sample`` is a file with the columns of all; ``schema`` a table's columns as JSON.
+
+    ``columns`` are those that the names of folders give to all files. ``spoiled`` says of files, by path, why they must
+    not be read: they are no longer what was taken.
+    """
+
+    source: Source
+    splits: tuple[Split, ...]
+    sample: str | None = None
+    schema: str | None = None
+    columns: tuple[FolderColumn, ...] = ()
+    spoiled: Mapping[str, str] = field(default_factory=dict)
+
+
+def split_files(
+    source: Source,
+    groups: Iterable[tuple[SourceFile, ...]],
+    schema: str | None = None,
+    columns: Sequence[FolderColumn] = (),
+) -> tuple[Split, ...]:
+    """One split for each group of files. A column of another type changes them all, so that they stay alike."""
+    reading = digest((how_rows_are_read(source), schema or "", *map(repr, columns)))
+    return tuple(Split(files, reading) for files in groups)
+
+
+def how_rows_are_read(source: Source) -> str:
+    """What is declared about reading rows, whichever they are."""
+    return repr((source.kind, source.ddl, source.header, source.delimiter, sorted(source.options.items())))

@@ -1,0 +1,187 @@
+"""The sources of one attempt: what there is to read, and which split each part of it is in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from stagehold.errors import SourceMissing, SourceUnusable
+from stagehold.ledger.ledger import Ledger
+from stagehold.model.compute_key import digest
+from stagehold.model.records import Cell
+from stagehold.model.source_position import Position, SourceFile, SourcePosition
+from stagehold.plan.sources.ranges import range_conditions
+from stagehold.sources.contents import ReadingInterval, SourceContents, columns_of_folders, contents_of
+from stagehold.sources.files import find_files
+from stagehold.sources.log_positions import PublishedPosition, unknown_positions
+from stagehold.sources.reading import SourceReading, Split, how_rows_are_read, split_files
+from stagehold.spec.pipeline import Stage
+from stagehold.spec.source import Reread, Source, SourceKind
+
+
+class Listing(Enum):
+    """Whose listing of a source an attempt follows."""
+
+    ANEW = "anew"  # its own: all partitions are compared with it
+    OF_RUN = "of the run"  # the first one of the run, since other attempts of it compute other partitions
+    OF_INTERVAL = "of the interval"  # the last one, since the partitions that are there were made from it
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The sources of a pipeline for one interval, each listed once: what was planned is what is read.
+
+    What an attempt deals into splits is kept in the ledger. So partitions of one source that are computed by several
+    attempts, because they are shared out or healed later, are cut from the same files, and no file is in two of them or
+    in none. ``stored_with`` are the stages whose commits say once more what intervals took of an incremental source.
+
+    No data is opened. A file that is replaced between the listing and its reading is read as it is then; the next plan
+    finds it changed: its split is computed again, or, if the source is incremental, refused.
+    """
+
+    pipeline: str
+    interval: str
+    run_id: str
+    lake_uri: str
+    ledger: Ledger
+    stored_with: Mapping[str, tuple[Stage, ...]] = field(default_factory=dict)
+    _settled: dict[str, tuple[SourceContents, Position]] = field(default_factory=dict)
+    _readings: dict[tuple[str, int], SourceReading] = field(default_factory=dict)
+
+    def settle(self, stage: Stage, listing: Listing) -> Position | None:
+        """Decide what the interval reads for ``stage`` before any of it is planned; None when it was decided before.
+
+        Of an incremental source an interval takes something once, and for good, whatever ``listing`` says.
+
+        :raises SourceMissing: there is nothing
+        :raises SourceChanged: an incremental source is not what it was
+        """
+        source = _declared(stage)
+        if not source.dealt:
+            return None
+        taken = self._taken(stage, source)
+        kept = self.interval in taken and (source.incremental or listing is Listing.OF_INTERVAL)
+        contents = contents_of(ReadingInterval(self.pipeline, self.interval), stage.name, source, self.lake_uri)
+        if not kept:
+            contents.check(taken)
+        position = taken[self.interval] if kept else self._take(stage, contents, listing)
+        self._settled[stage.name] = (contents, position)
+        return None if position == taken.get(self.interval) else position
+
+    def take_back(self, stage: Stage) -> tuple[str, ...]:
+        """Have the ledger know what intervals took of the stage, by its tables' logs; returns those it did not know.
+
+        :raises LedgerBehind: the logs do not go back far enough to tell
+        """
+        unrecorded = self._unrecorded(stage, self.ledger.positions.taken(self.pipeline, stage.id))
+        for interval, published in unrecorded.items():
+            self.ledger.positions.take_back(
+                Cell(self.pipeline, stage.id, interval), published.run_id, published.position
+            )
+        return tuple(unrecorded)
+
+    def taken_of(self, stage: Stage) -> SourcePosition:
+        """What the interval took of an incremental source; it was settled before."""
+        position = self.ledger.positions.taken_by(Cell(self.pipeline, stage.id, self.interval))
+        assert position is not None, f"{stage.name} was not settled"
+        return SourcePosition(stage.id, position)
+
+    def of(self, stage: Stage) -> SourceReading:
+        """What there is to read for ``stage``, which has a source: what was settled, or would be.
+
+        :raises SourceMissing: there is nothing
+        :raises SourceUnusable: it cannot be read as it is declared
+        """
+        key = (stage.name, stage.partitions)
+        if key not in self._readings:
+            self._readings[key] = self._read(stage, _declared(stage))
+        return self._readings[key]
+
+    def _take(self, stage: Stage, contents: SourceContents, listing: Listing) -> Position:
+        cell, positions = Cell(self.pipeline, stage.id, self.interval), self.ledger.positions
+        if _declared(stage).incremental or listing is Listing.OF_INTERVAL:
+            return positions.take(cell, self.run_id, contents.choose)
+        if listing is Listing.OF_RUN:
+            return positions.take_for_run(cell, self.run_id, contents.choose({}))
+        return positions.take_anew(cell, self.run_id, contents.choose({}))
+
+    def _taken(self, stage: Stage, source: Source) -> Mapping[str, Position]:
+        """What intervals took before; of a source that is not incremental nobody minds the others'."""
+        if source.incremental:
+            return self.ledger.positions.taken(self.pipeline, stage.id)
+        position = self.ledger.positions.taken_by(Cell(self.pipeline, stage.id, self.interval))
+        return {self.interval: position} if position else {}
+
+    def _read(self, stage: Stage, source: Source) -> SourceReading:
+        if source.kind is SourceKind.JDBC:
+            return _database(source, stage.partitions, self.run_id)
+        if source.listed:
+            groups = _listed(stage, source, self.lake_uri)
+            paths = sorted(file.path for files in groups for file in files)
+            columns = columns_of_folders(stage.name, paths, self.lake_uri)
+            return SourceReading(source, split_files(source, groups, columns=columns), sample=paths[0], columns=columns)
+        contents, position = self._settled.get(stage.name) or self._found(stage, source)
+        self._settled[stage.name] = (contents, position)
+        return contents.reading(position, stage.partitions)
+
+    def _found(self, stage: Stage, source: Source) -> tuple[SourceContents, Position]:
+        """What settling would give, without keeping it."""
+        contents = contents_of(ReadingInterval(self.pipeline, self.interval), stage.name, source, self.lake_uri)
+        taken = self.ledger.positions.taken(self.pipeline, stage.id) if source.incremental else {}
+        taken = {**{interval: one.position for interval, one in self._unrecorded(stage, taken).items()}, **taken}
+        if self.interval not in taken:
+            contents.check(taken)
+        return contents, taken.get(self.interval) or contents.choose(taken)
+
+    def _unrecorded(self, stage: Stage, taken: Mapping[str, Position]) -> Mapping[str, PublishedPosition]:
+        stages = self.stored_with.get(stage.name, ())
+        found: dict[str, PublishedPosition] = {}
+        for one in stages:
+            found |= unknown_positions(self.lake_uri, self.pipeline, one, stage, taken.keys())
+        return found
+
+
+def is_incremental(stage: Stage) -> bool:
+    return stage.source is not None and stage.source.incremental
+
+
+def _declared(stage: Stage) -> Source:
+    assert stage.source is not None, f"{stage.name} has no source"
+    return stage.source
+
+
+def _matching_files(stage: Stage, pattern: str, lake_uri: str) -> tuple[SourceFile, ...]:
+    files = find_files(pattern, lake_uri)
+    if not files:
+        raise SourceMissing(stage.name, pattern)
+    return files
+
+
+def _listed(stage: Stage, source: Source, lake_uri: str) -> tuple[tuple[SourceFile, ...], ...]:
+    """The files that each split names; none may be named by two."""
+    groups = tuple(
+        tuple(file for pattern in split for file in _matching_files(stage, pattern, lake_uri))
+        for split in source.listed
+    )
+    owner: dict[str, int] = {}
+    for number, files in enumerate(groups):
+        for file in files:
+            if owner.setdefault(file.path, number) != number or files.count(file) > 1:
+                reason = f"{file.path} is named twice, by split {owner[file.path]} and by split {number}"
+                raise SourceUnusable(stage.name, reason, "Name each file once")
+    return groups
+
+
+def _database(source: Source, count: int, run_id: str) -> SourceReading:
+    """A database has no file whose change could be seen, so what was read counts for the interval, or for the run."""
+    reading = digest((how_rows_are_read(source), source.place, run_id if source.reread is Reread.RUN else ""))
+    return SourceReading(source, tuple(Split((), reading, condition) for condition in _conditions(source, count)))
+
+
+def _conditions(source: Source, count: int) -> Iterable[str]:
+    if source.listed:
+        return (" and ".join(f"({text})" for text in split) for split in source.listed)
+    if source.column is None or source.lower is None or source.upper is None:
+        return ("1 = 1",)
+    return range_conditions(source.column, source.lower, source.upper, count)

@@ -1,0 +1,1 @@
+"""How do we reach Spark?"""

@@ -1,0 +1,140 @@
+"""What Stagehold uses of pyspark's private parts, and no other module does: a new pyspark is met here.
+
+tests/spark/test_connect.py checks each part against the installed pyspark, and says which function has to change.
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+if TYPE_CHECKING:
+    from google.protobuf.message import Message  # type: ignore[import-untyped]
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.connect.client import SparkConnectClient
+    from pyspark.sql.connect.dataframe import DataFrame as ConnectFrame
+    from pyspark.sql.types import DataType
+
+# Kinds of relations that make their rows out of one input's, one by one and in their order.
+ROW_BY_ROW = (
+    "project",
+    "filter",
+    "with_columns",
+    "with_columns_renamed",
+    "drop",
+    "subquery_alias",
+    "to_df",
+    "to_schema",
+    "hint",
+)
+# They log the error that is raised, with the same text.
+CHATTY_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+
+
+class RequestWatcher(Protocol):
+    """Sees each execution before it is sent, and hands it on."""
+
+    def on_execute_plan(self, request: Any) -> Any: ...
+
+
+def plan_message(frame: DataFrame) -> Any:
+    """The relation that would be sent for a frame. Relations in it have the ids of their frames' plans."""
+    built = cast("ConnectFrame", frame)
+    return built._plan.plan(built._session.client)
+
+
+def plan_ids(frames: Collection[DataFrame]) -> frozenset[int]:
+    """The ids by which the plans of ``frames`` are known in the message of a frame that is made of them."""
+    return frozenset(cast("ConnectFrame", frame)._plan._plan_id for frame in frames)
+
+
+def parts_of(message: Any) -> Iterator[Any]:
+    """The messages right inside another one, in the order of its fields."""
+    for descriptor, value in message.ListFields():
+        if descriptor.message_type is None:
+            continue
+        if not descriptor.is_repeated:
+            yield value
+        elif descriptor.message_type.GetOptions().map_entry:
+            yield from (one for one in value.values() if hasattr(one, "DESCRIPTOR"))
+        else:
+            yield from value
+
+
+def is_expression(message: Any) -> bool:
+    return bool(message.DESCRIPTOR.full_name == "spark.connect.Expression")
+
+
+def explained(frame: DataFrame) -> str:
+    """The parsed, analysed, optimised and physical plans of a frame, as Spark prints them."""
+    return cast("ConnectFrame", frame)._explain_string(mode="extended")
+
+
+def expression_type(spark: SparkSession, relation: Message, expression: Message) -> DataType:
+    """The type that Spark gives an expression over the columns of a relation; a call to the server."""
+    from pyspark.sql.connect.proto import Plan, Project, Relation
+
+    plan = Plan(root=Relation(project=Project(input=relation, expressions=[expression])))
+    (column,) = _client(spark).schema(plan).fields
+    return column.dataType
+
+
+def kept_by_spark(frame: DataFrame) -> DataFrame:
+    """The frame's rows in Spark's own storage, for as long as the session lives.
+
+    pyspark (4.2) takes what it keeps for the active session's, which is another one's when a process has several. Its
+    holder has Spark drop it when Python does; so it is taken from the wrong holder and given to the right one.
+    """
+    from pyspark.sql.connect.dataframe import DataFrame as ConnectFrame
+    from pyspark.sql.connect.plan import CachedRemoteRelation
+
+    session: Any = frame.sparkSession
+    held: Any = frame.localCheckpoint(eager=False)
+    relation, held._plan._relation_id = held._plan._relation_id, None
+    return ConnectFrame(CachedRemoteRelation(relation, session), session)
+
+
+@contextmanager
+def executions_shown_to(watcher: RequestWatcher, spark: SparkSession) -> Iterator[None]:
+    """In the block, ``watcher`` sees each execution that the session asks for; analyses are not shown."""
+    hooks = cast("Any", _client(spark)._session_hooks)
+    hooks.append(watcher)
+    try:
+        yield
+    finally:
+        hooks.remove(watcher)
+
+
+def intercept_calls(client: SparkConnectClient, interceptor: Any) -> None:
+    """Have a gRPC interceptor see every call of the client.
+
+    pyspark takes interceptors only for sessions made without its ordinary builder, which does more than connect.
+    """
+    from grpc import intercept_channel  # type: ignore[import-untyped]
+    from pyspark.sql.connect.proto import SparkConnectServiceStub
+
+    client._channel = intercept_channel(client._channel, interceptor)
+    client._stub = SparkConnectServiceStub(client._channel)  # type: ignore[no-untyped-call]
+    client._artifact_manager._stub = client._stub
+
+
+def end_calls(client: SparkConnectClient) -> None:
+    """End what still waits for an answer, with an error; `close` waits for it."""
+    client._channel.close()
+
+
+def limit_retries(client: SparkConnectClient) -> None:
+    """By default the client tries for ten minutes and more to reach a lost server, and says so in several voices."""
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+
+    client.set_retry_policies([DefaultPolicy(max_retries=4, max_backoff=2000)])
+    warnings.filterwarnings("ignore", message=r"\[RETRIES_EXCEEDED\]")
+    for name in CHATTY_LOGGERS:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
+def _client(spark: SparkSession) -> SparkConnectClient:
+    return cast("SparkConnectClient", cast("Any", spark).client)

@@ -1,0 +1,160 @@
+"""Processes: who they are, and that children do not outlive whoever started them. Rests on Linux's prctl and /proc."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+PR_SET_PDEATHSIG = 1
+POLL_SECONDS = 0.05
+DEAD = ("Z", "X")  # ended, but not yet reaped by its parent
+CAUGHT_SIGNALS = re.compile(r"^SigCgt:\s+([0-9a-f]+)$", re.MULTILINE)
+
+# Loaded here because a forked child must not load libraries: another thread may have held a lock at the fork.
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+@dataclass(frozen=True)
+class ProcessIdentity:
+    """A process, told apart from a later one that was given the same pid by its start time in clock ticks."""
+
+    pid: int
+    started: int
+
+    @property
+    def alive(self) -> bool:
+        """A process that has ended but was not yet reaped by its parent is not alive."""
+        return identify(self.pid) == self
+
+
+def identify(pid: int) -> ProcessIdentity | None:
+    """Who has this pid now; None when nobody living has."""
+    fields = _stat(pid)
+    return ProcessIdentity(pid, int(fields[19])) if fields and fields[0] not in DEAD else None
+
+
+def own_process() -> ProcessIdentity:
+    return identify(os.getpid()) or ProcessIdentity(os.getpid(), 0)
+
+
+def is_java(pid: int) -> bool:
+    return _read(pid, "comm").strip() == "java"
+
+
+def catches(pid: int, number: signal.Signals) -> bool:
+    """Whether the process has a handler for the signal, which would end it otherwise."""
+    caught = CAUGHT_SIGNALS.search(_read(pid, "status"))
+    return caught is not None and bool(int(caught[1], 16) >> (number - 1) & 1)
+
+
+def die_with_parent() -> None:
+    """Have the kernel kill this process, and only this one, when the thread that forked it ends.
+
+    A parent that ended before this call is not noticed. Does nothing where the system is not Linux.
+    """
+    if sys.platform == "linux":
+        _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def _die_with(parent: int) -> None:
+    """The same for a child whose parent's pid is known; if that is gone already, this process ends here."""
+    die_with_parent()
+    if os.getppid() != parent:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def start_process(
+    command: Sequence[str], *, environment: Mapping[str, str], folder: Path, log: Path
+) -> subprocess.Popen[bytes]:
+    """Start a command in a session and process group of its own; it is killed when the calling thread ends.
+
+    What it prints goes to ``log``; the log of the start before is kept beside it with the suffix ``.1``.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    if log.exists():
+        log.replace(log.with_name(f"{log.name}.1"))
+    with log.open("wb") as output:
+        return subprocess.Popen(
+            command,
+            env=dict(environment),
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=partial(_die_with, os.getpid()),
+        )
+
+
+def signal_group(pid: int, number: signal.Signals) -> None:
+    """Signal the process group that ``pid`` leads; says nothing when it is gone."""
+    try:
+        os.killpg(pid, number)
+    except ProcessLookupError:
+        return
+
+
+def stop_session(leader: ProcessIdentity, *, first: signal.Signals = signal.SIGTERM, seconds: float) -> None:
+    """Signal the leader's group, give it ``seconds`` to end, then kill what is left of its session."""
+    if leader.alive:
+        signal_group(leader.pid, first)
+        wait_until(lambda: not leader.alive, seconds)
+    kill_session(leader)
+
+
+def kill_session(leader: ProcessIdentity) -> None:
+    """Kill whoever is in the leader's session, the leader alive or not.
+
+    Only a process that made a session of its own escapes.
+    """
+    if identify(leader.pid) not in (leader, None):
+        return  # the pid has a new owner, which it can have only when the old session is empty
+    while members := session_members(leader.pid):
+        for member in members:
+            _kill(member)
+        time.sleep(POLL_SECONDS)
+
+
+def session_members(session: int) -> tuple[int, ...]:
+    """Pids of the living processes of a session."""
+    pids = (int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdigit())
+    return tuple(pid for pid in pids if (fields := _stat(pid)) and fields[0] not in DEAD and int(fields[3]) == session)
+
+
+def wait_until(condition: Callable[[], bool], seconds: float, poll_seconds: float = POLL_SECONDS) -> bool:
+    """Poll until the condition holds; False when it does not within ``seconds``."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(poll_seconds)
+    return True
+
+
+def _stat(pid: int) -> list[str]:
+    """The fields of /proc/<pid>/stat from the state on; empty when there is no such process."""
+    # The command's name may hold spaces and brackets; what follows the last bracket never does.
+    return _read(pid, "stat").rpartition(")")[2].split()
+
+
+def _read(pid: int, name: str) -> str:
+    try:
+        return Path(f"/proc/{pid}/{name}").read_text()
+    except OSError:
+        return ""
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return

@@ -1,0 +1,1 @@
+"""Where does the Spark server of a home run, and who uses it?"""

@@ -1,0 +1,171 @@
+"""What the local Spark Connect server reads and leaves under STAGEHOLD_HOME: its configuration and its record."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from stagehold.lake.object_store import s3a_options
+from stagehold.settings import Settings
+from stagehold.spark.private_files import write_private
+from stagehold.spark.processes import ProcessIdentity
+from stagehold.spark.server.jars import jar_paths, pinned_jars
+
+ADDRESS = "127.0.0.1"  # never another: whoever has the token can run any code
+
+LOOPBACK = {"spark.driver.host": ADDRESS, "spark.driver.bindAddress": ADDRESS}
+
+# After two failures on it an executor, and after two such executors a host, gets no more work of that stage, or for a
+# while of any. Not longer: a host whose disk was cleared, or the only one, has to come back by itself.
+EXCLUDE_BAD_HOSTS = {
+    "spark.excludeOnFailure.enabled": "true",
+    "spark.excludeOnFailure.timeout": "5min",
+    "spark.excludeOnFailure.task.maxTaskAttemptsPerExecutor": "2",
+    "spark.excludeOnFailure.task.maxTaskAttemptsPerNode": "3",
+    "spark.excludeOnFailure.application.fetchFailure.enabled": "true",
+    "spark.task.maxFailures": "6",
+}
+
+# A server that ran out of heap answers, but nothing it says can be trusted: end it, so that it is started anew.
+# Each query brings code of its own. In the 48 MB that Java has with one compiler, a server of some hours spends half of
+# its time throwing code out and making it again.
+JAVA_OPTIONS = "-XX:+ExitOnOutOfMemoryError -XX:ReservedCodeCacheSize=512m -Duser.timezone=UTC"
+
+LOGGING = """\
+rootLogger.level = warn
+rootLogger.appenderRef.console.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{yyyy-MM-dd HH:mm:ss.SSS} %p %c{1}: %m%n%ex
+"""
+
+
+@dataclass(frozen=True)
+class ServerState:
+    """A server that was started; ``started``, in clock ticks, tells it from a later owner of its pid.
+
+    It lives as long as its keeper: the process that waits for its last user to leave, or, if it is ``kept_up``, the
+    supervisor.
+    """
+
+    pid: int
+    started: int
+    port: int
+    token: str
+    fingerprint: str
+    started_at: str
+    keeper_pid: int
+    keeper_started: int
+    kept_up: bool
+
+    @property
+    def keeper(self) -> ProcessIdentity:
+        return ProcessIdentity(self.keeper_pid, self.keeper_started)
+
+    @property
+    def process(self) -> ProcessIdentity:
+        return ProcessIdentity(self.pid, self.started)
+
+
+def server_folder(settings: Settings) -> Path:
+    """The server's working directory, so that nothing it writes by default lands elsewhere."""
+    return settings.home_path / "spark"
+
+
+def server_log(settings: Settings) -> Path:
+    return settings.home_path / "logs" / "spark.log"
+
+
+def python_stacks(settings: Settings) -> Path:
+    """Where Python workers write what they are doing."""
+    return server_folder(settings) / "python-stacks.txt"
+
+
+def read_state(settings: Settings) -> ServerState | None:
+    try:
+        return ServerState(**json.loads(_state_file(settings).read_text()))
+    except (FileNotFoundError, ValueError, TypeError):  # none, torn, or written by another version: as good as none
+        return None
+
+
+def write_state(settings: Settings, state: ServerState) -> None:
+    """Whole or not at all, and readable by its owner only: the token is in it."""
+    write_private(_state_file(settings), json.dumps(asdict(state), indent=2))
+
+
+def remove_state(settings: Settings) -> None:
+    _state_file(settings).unlink(missing_ok=True)
+
+
+def write_configuration(settings: Settings) -> Path:
+    """Write the folder for SPARK_CONF_DIR; with it, no configuration of the machine's own Spark has a say."""
+    folder = server_folder(settings) / "conf"
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = (f"{name} {value}\n" for name, value in server_configuration(settings).items())
+    (folder / "spark-defaults.conf").write_text("".join(lines))
+    (folder / "log4j2.properties").write_text(LOGGING)
+    return folder
+
+
+def server_fingerprint(settings: Settings) -> str:
+    """Changes when a running server would have to be started anew to be what these settings ask for."""
+    facts = {**server_configuration(settings), **pinned_jars()}
+    return sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def server_configuration(settings: Settings) -> Mapping[str, str]:
+    folder = server_folder(settings)
+    return {
+        "spark.master": _master(settings),
+        "spark.app.name": "stagehold",
+        "spark.driver.memory": settings.spark_memory,
+        "spark.driver.extraJavaOptions": f"{JAVA_OPTIONS} {settings.spark_java_options}".strip(),
+        "spark.connect.grpc.binding.address": ADDRESS,
+        "spark.connect.grpc.binding.port": str(settings.spark_port),
+        # A released id is refused for as long as it is remembered, so remember more attempts than a server ever sees.
+        "spark.connect.session.manager.closedSessionsTombstonesSize": "100000",
+        "spark.jars": ",".join([*map(str, jar_paths(settings)), *filter(None, settings.spark_jars.split(","))]),
+        # Executors elsewhere need not have our code.
+        **({} if on_cluster(settings) else {"spark.python.daemon.module": "stagehold.spark.server.python_daemon"}),
+        "spark.local.dir": str(folder / "local"),
+        "spark.ui.enabled": "false",
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.sql.shuffle.partitions": str(settings.spark_cores * 2),
+        # The next two default to sizes for thousands of files, and cost seconds per commit and per VACUUM on small
+        # tables.
+        "spark.databricks.delta.snapshotPartitions": "1",
+        "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
+        "spark.databricks.delta.commit.idempotencyCheck.enabled": "true",
+        **{f"spark.hadoop.{name}": text for name, text in s3a_options(os.environ).items()},
+        **(LOOPBACK if on_this_machine(settings) else {}),
+        **(EXCLUDE_BAD_HOSTS if on_cluster(settings) else {}),
+    }
+
+
+def on_cluster(settings: Settings) -> bool:
+    """Whether work runs in executors that can be lost one by one, and not in the server itself."""
+    return not re.match(r"local($|\[)", _master(settings))
+
+
+def on_this_machine(settings: Settings) -> bool:
+    """Whether nothing but this machine has to reach the server; executors elsewhere have to."""
+    return re.match(r"local|spark://(127\.|localhost)", _master(settings)) is not None
+
+
+def _master(settings: Settings) -> str:
+    return settings.spark_master or f"local[{settings.spark_cores}]"
+
+
+def _state_file(settings: Settings) -> Path:
+    return server_folder(settings) / "server.json"

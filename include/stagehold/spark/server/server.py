@@ -1,0 +1,298 @@
+"""One local Spark Connect server per STAGEHOLD_HOME: started, found again and stopped by us, never by hand."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import logging
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.util import find_spec
+from pathlib import Path
+
+from stagehold.errors import SparkUnavailable
+from stagehold.settings import Settings
+from stagehold.spark.environment import foreign_environment, python_environment
+from stagehold.spark.processes import identify, own_process, start_process, stop_session, wait_until
+from stagehold.spark.server.files import (
+    ADDRESS,
+    ServerState,
+    on_this_machine,
+    python_stacks,
+    read_state,
+    remove_state,
+    server_fingerprint,
+    server_folder,
+    server_log,
+    write_configuration,
+    write_state,
+)
+from stagehold.spark.server.java import java_home
+from stagehold.spark.server.python_daemon import STACKS
+from stagehold.spark.server.users import begin_use, server_users, using
+
+START_SECONDS = 180.0  # a start that fails is noticed at once; this is for machines that are busy with other work
+STOP_SECONDS = 10.0
+LOG_LINES = 8
+SERVER_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
+
+log = logging.getLogger(__name__)
+
+READY = "ready"  # what a keeper says when all is well
+
+# Keepers that this process started: their parent has to reap them.
+_keepers: list[subprocess.Popen[bytes]] = []
+
+
+@dataclass(frozen=True)
+class LaunchedServer:
+    """A server's process and the one that sends it the first queries; whoever launched them has to reap them."""
+
+    child: subprocess.Popen[bytes]
+    warm_up: subprocess.Popen[bytes]
+    state: ServerState
+
+    def ready(self) -> bool:
+        """Whether the first queries were answered; a server that fails them is killed. Does not wait."""
+        if self.warm_up.poll():
+            self.child.kill()
+        return self.warm_up.returncode == 0 and self.child.poll() is None
+
+    def stop_warm_up(self) -> None:
+        self.warm_up.kill()
+        self.warm_up.wait()
+
+
+def running_server(settings: Settings) -> ServerState | None:
+    """The server of this home, if its process lives and its port answers; it may still be warming up."""
+    state = read_state(settings)
+    return state if state and state.process.alive and port_answers(state.port) else None
+
+
+def start_server(settings: Settings, purpose: str = "a program of yours") -> ServerState:
+    """Find or start the server of this home; returns when a query has been answered.
+
+    From now on this process is one of its users, and it stays for as long as one of them lives; `spark_server` ends the
+    use sooner. Of two processes that start one at once, the second finds the first's. One with another configuration is
+    replaced if nobody else uses it.
+
+    :raises SparkUnavailable: it did not start, or others use one with another configuration.
+    """
+    begin_use(settings, purpose)
+    with _start_lock(settings):
+        return _usable_server(settings) or _start_by_keeper(settings)
+
+
+def _start_by_keeper(settings: Settings) -> ServerState:
+    """Have a keeper start it, which is nobody's child for long, so that no user's end is the server's."""
+    _require_startable(settings)
+    log_file = server_log(settings).with_name("spark-keeper.log")
+    log_file.parent.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-m", "stagehold.spark.server.keeper"]
+    with log_file.open("wb") as errors:
+        keeper = subprocess.Popen(
+            command,
+            env=dict(python_environment(settings)),
+            cwd=server_folder(settings),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            start_new_session=True,
+        )
+    _keepers.append(keeper)
+    assert keeper.stdout is not None
+    with keeper.stdout as answer:
+        word, *log_lines = json.loads(answer.readline() or "[]") or (
+            "its keeper ended; the end of its log:",
+            *_last_lines(log_file),
+        )
+    state = read_state(settings)
+    if word != READY or state is None:
+        keeper.wait()
+        raise SparkUnavailable(word, log_lines)
+    return state
+
+
+def launch_server(settings: Settings, *, kept_up: bool) -> LaunchedServer:
+    """Start the server's process and return at once; it can be used when it is `ready`, some seconds later.
+
+    It dies with the calling thread. ``kept_up`` says that it stays though nobody uses it.
+    """
+    _require_startable(settings)
+    folder = server_folder(settings)
+    shutil.rmtree(folder / "local", ignore_errors=True)  # a killed server leaves its shuffle files behind
+    token = secrets.token_hex(32)
+    child = start_process(
+        _command(), environment=_environment(settings, token), folder=folder, log=server_log(settings)
+    )
+    process = identify(child.pid)
+    state = ServerState(
+        pid=child.pid,
+        started=process.started if process else 0,
+        port=settings.spark_port,
+        token=token,
+        fingerprint=server_fingerprint(settings),
+        started_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        keeper_pid=os.getpid(),
+        keeper_started=own_process().started,
+        kept_up=kept_up,
+    )
+    write_state(settings, state)
+    log.info("spark server started: pid=%d port=%d fingerprint=%s", state.pid, state.port, state.fingerprint)
+    return LaunchedServer(child, _start_warm_up(settings), state)
+
+
+def stop_server(settings: Settings) -> bool:
+    """End the server of this home and everything it started, whoever uses it. False when there is none."""
+    state = read_state(settings)
+    if state is None:
+        return False
+    lived = state.process.alive
+    stop_session(state.process, seconds=STOP_SECONDS)
+    if state.keeper_pid != os.getpid():
+        wait_until(lambda: not state.keeper.alive, STOP_SECONDS)
+    remove_state(settings)
+    _keepers[:] = [keeper for keeper in _keepers if keeper.poll() is None]
+    return lived
+
+
+def stop_if_unused(settings: Settings) -> None:
+    """End a server that its users have left.
+
+    Not the one that `stagehold up` keeps, nor one that somebody starts or stops just now.
+    """
+    state = read_state(settings)
+    if state is None or state.kept_up or server_users(settings):
+        return
+    with suppress(BlockingIOError), _start_lock(settings, fcntl.LOCK_NB):
+        if not server_users(settings):
+            stop_server(settings)
+
+
+@contextmanager
+def spark_server(settings: Settings, purpose: str = "a program of yours") -> Iterator[None]:
+    """A server for the length of the block: the remote or running one, else one that ends with its last user."""
+    if settings.spark_remote:
+        yield
+        return
+    try:
+        with using(settings, purpose):
+            start_server(settings)
+            yield
+    finally:
+        stop_if_unused(settings)
+
+
+def port_answers(port: int) -> bool:
+    try:
+        with socket.create_connection((ADDRESS, port), timeout=1):
+            return True
+    except OSError:
+        return False
+
+
+def _require_startable(settings: Settings) -> None:
+    """Refuse what can be seen before anything is started.
+
+    :raises JavaMissing, JarsUnusable: as they say.
+    """
+    server_fingerprint(settings)
+    java_home(settings)
+    if port_answers(settings.spark_port):
+        raise SparkUnavailable(
+            f"port {settings.spark_port} is taken by another program; STAGEHOLD_SPARK_PORT chooses another."
+        )
+
+
+def await_ready(settings: Settings, server: LaunchedServer) -> None:
+    """:raises SparkUnavailable: with the end of the log that tells why it never was."""
+    if (
+        wait_until(lambda: server.ready() or server.child.poll() is not None, START_SECONDS)
+        and server.child.poll() is None
+    ):
+        return
+    if server.warm_up.returncode:
+        raise SparkUnavailable("the first query failed:", _last_lines(_warm_up_log(settings)))
+    raise SparkUnavailable("the server did not start; the end of its log:", _last_lines(server_log(settings)))
+
+
+def _start_warm_up(settings: Settings) -> subprocess.Popen[bytes]:
+    """It loads its libraries while the server starts.
+
+    It is a process of its own because the caller may fork later, and must not hold gRPC's threads when it does.
+    """
+    command, folder = [sys.executable, "-m", "stagehold.spark.server.warm_up"], server_folder(settings)
+    return start_process(command, environment=python_environment(settings), folder=folder, log=_warm_up_log(settings))
+
+
+def _warm_up_log(settings: Settings) -> Path:
+    return server_log(settings).with_name("spark-warm-up.log")
+
+
+def _last_lines(log_file: Path) -> list[str]:
+    """The end of a log, without the frames of Java's stack traces."""
+    lines = log_file.read_text(errors="replace").splitlines()
+    return [line for line in lines if not line.lstrip().startswith("at ")][-LOG_LINES:]
+
+
+def _usable_server(settings: Settings) -> ServerState | None:
+    found = running_server(settings)
+    if found is None or found.fingerprint == server_fingerprint(settings):
+        return found
+    others = [str(user) for user in server_users(settings) if user.pid != os.getpid()]
+    if others or found.kept_up:
+        used = f" and is used by {', '.join(others)}" if others else ""
+        reason = (
+            f"the running server (pid {found.pid}) was started with other settings or JARs{used}; `stagehold "
+            "down` ends it."
+        )
+        raise SparkUnavailable(reason)
+    stop_server(settings)
+    return None
+
+
+def _command() -> list[str]:
+    return [str(_spark_home() / "bin" / "spark-submit"), "--class", SERVER_CLASS, "spark-internal"]
+
+
+def _environment(settings: Settings, token: str) -> Mapping[str, str]:
+    """Without what this process or the machine says about Spark; the token is on no command line."""
+    inherited = {
+        name: text
+        for name, text in foreign_environment(settings).items()
+        if not name.startswith(("SPARK_", "PYSPARK_"))
+    }
+    return {
+        **inherited,
+        "JAVA_HOME": str(java_home(settings)),
+        "SPARK_HOME": str(_spark_home()),
+        "SPARK_CONF_DIR": str(write_configuration(settings)),
+        "SPARK_CONNECT_AUTHENTICATE_TOKEN": token,
+        "PYSPARK_PYTHON": sys.executable,
+        STACKS: str(python_stacks(settings)),
+        **({"SPARK_LOCAL_IP": ADDRESS} if on_this_machine(settings) else {}),
+    }
+
+
+def _spark_home() -> Path:
+    pyspark = find_spec("pyspark")
+    if pyspark is None or pyspark.origin is None:
+        raise SparkUnavailable("the pyspark wheel is not installed; `make setup` installs it.")
+    return Path(pyspark.origin).parent
+
+
+@contextmanager
+def _start_lock(settings: Settings, manner: int = 0) -> Iterator[None]:
+    folder = server_folder(settings)
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "start.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | manner)
+        yield

@@ -1,0 +1,103 @@
+"""Who uses the Spark server of a home: a locked file per process, which the system unlocks when the process ends."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO
+from uuid import uuid4
+
+from stagehold.settings import Settings
+from stagehold.spark.server.files import server_folder
+
+
+@dataclass(frozen=True)
+class ServerUser:
+    """A living process that uses the server. ``purpose`` is for people."""
+
+    pid: int
+    purpose: str
+    since: str
+
+    def __str__(self) -> str:
+        return f"{self.purpose} (process {self.pid})"
+
+
+@dataclass
+class _Use:
+    """This process's file; ``blocks`` are the blocks that it is open for."""
+
+    file: IO[str]
+    path: Path
+    blocks: int = 0
+
+
+# By folder, since tests of one process have several homes.
+_uses: dict[Path, _Use] = {}
+
+
+def begin_use(settings: Settings, purpose: str) -> None:
+    """Count this process among the users until it ends; once is enough."""
+    folder = _folder(settings)
+    if folder not in _uses:
+        _uses[folder] = _locked_file(
+            folder, ServerUser(os.getpid(), purpose, datetime.now(UTC).isoformat(timespec="seconds"))
+        )
+
+
+@contextmanager
+def using(settings: Settings, purpose: str) -> Iterator[None]:
+    """Count this process among the users for the length of the outermost block."""
+    begin_use(settings, purpose)
+    folder = _folder(settings)
+    use = _uses[folder]
+    use.blocks += 1
+    try:
+        yield
+    finally:
+        use.blocks -= 1
+        if not use.blocks:
+            del _uses[folder]
+            use.path.unlink(missing_ok=True)
+            use.file.close()
+
+
+def server_users(settings: Settings) -> tuple[ServerUser, ...]:
+    """Everybody who uses the server now; files of processes that have ended are deleted on the way."""
+    found = (_user_of(path) for path in sorted(_folder(settings).glob("*.lock")))
+    return tuple(user for user in found if user)
+
+
+def _locked_file(folder: Path, user: ServerUser) -> _Use:
+    """It is locked before it has its name, so that nobody ever takes it for left behind."""
+    folder.mkdir(parents=True, exist_ok=True)
+    draft = folder / f"{user.pid}-{uuid4()}.draft"
+    file = draft.open("w")
+    fcntl.flock(file, fcntl.LOCK_EX)
+    json.dump(asdict(user), file)
+    file.flush()
+    return _Use(file, draft.rename(draft.with_suffix(".lock")))
+
+
+def _user_of(path: Path) -> ServerUser | None:
+    """A shared lock is enough to ask, so two that ask at once do not take each other for users."""
+    try:
+        with path.open() as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return ServerUser(**json.load(file))
+            path.unlink(missing_ok=True)
+    except FileNotFoundError:
+        pass
+    return None
+
+
+def _folder(settings: Settings) -> Path:
+    return server_folder(settings) / "users"

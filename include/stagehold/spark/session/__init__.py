@@ -1,0 +1,1 @@
+"""What does an attempt's session with the server do, and does it still move?"""

@@ -1,0 +1,80 @@
+"""The project's modules, in this process and in the Python workers of an attempt's session."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from stagehold.code.archive import LIBRARY, archive_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+# The version of each file of a project that this process has imported, by the module's name.
+_imported: dict[str, tuple[int, int]] = {}
+
+
+def send_project(spark: SparkSession, jobs: Iterable[str], project: Path) -> str:
+    """Give the session's workers all that ``jobs`` reach of the project, as it is now; the archive's name.
+
+    Artifacts belong to a session, so it is sent once for each; workers serve one session, so none of them has older
+    code. This process imports anew what was edited since it did.
+    """
+    _unload_if_changed()
+    archive = archive_of(jobs, project)
+    before = list(sys.path)
+    with TemporaryDirectory(prefix="stagehold-") as folder:
+        file = Path(folder) / archive.name
+        file.write_bytes(archive.content())
+        try:
+            spark.addArtifacts(str(file), pyfile=True)
+        finally:
+            sys.path[:] = before  # pyspark puts the archive there, too
+    return archive.name
+
+
+def load_function(job: str, project: Path) -> Callable[..., DataFrame]:
+    """What ``module:function`` names, as its file was when the session's code was sent, or later."""
+    if str(project) not in sys.path:
+        sys.path.insert(0, str(project))
+    module, _, name = job.partition(":")
+    function = getattr(importlib.import_module(module), name)
+    _note_imported(project)
+    return function  # type: ignore[no-any-return]
+
+
+def _unload_if_changed() -> None:
+    """A process may outlive an edit. Modules hold on to each other, so all go when one was changed."""
+    if all(_version(name) == version for name, version in _imported.items()):
+        return
+    for name in _imported:
+        sys.modules.pop(name, None)
+    _imported.clear()
+    importlib.invalidate_caches()
+
+
+def _note_imported(project: Path) -> None:
+    """It is asked for every call of a function, of some thousand modules, so paths are compared as texts first."""
+    folder = f"{project}/"
+    for name, module in sys.modules.copy().items():  # in one step, since other threads import meanwhile
+        file = None if name in _imported else getattr(module, "__file__", None)
+        if file and file.startswith(folder) and _is_of_project(Path(file)) and (version := _version(name)):
+            _imported[name] = version
+
+
+def _is_of_project(file: Path) -> bool:
+    return "site-packages" not in file.parts and not file.is_relative_to(LIBRARY)
+
+
+def _version(name: str) -> tuple[int, int] | None:
+    """None for what is gone."""
+    file = getattr(sys.modules.get(name), "__file__", None)
+    try:
+        status = Path(file).stat() if file else None
+    except OSError:
+        return None
+    return (status.st_mtime_ns, status.st_size) if status else None

@@ -1,0 +1,73 @@
+"""Lets a clock see every call that a Spark Connect client makes, and what the server says of its progress."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from grpc import (  # type: ignore[import-untyped]
+    StreamUnaryClientInterceptor,
+    UnaryStreamClientInterceptor,
+    UnaryUnaryClientInterceptor,
+)
+
+from stagehold.spark.session.call_clock import Call, CallClock
+
+
+class CallWatcher(UnaryUnaryClientInterceptor, UnaryStreamClientInterceptor, StreamUnaryClientInterceptor):  # type: ignore[misc]
+    """Executions tell their progress. Calls that plan (schema, explain) say nothing until they end."""
+
+    def __init__(self, clock: CallClock) -> None:
+        self._clock = clock
+
+    def intercept_unary_unary(self, continuation: Any, details: Any, request: Any) -> Any:
+        with self._clock.waiting(_name(details)):
+            return continuation(details, request)
+
+    intercept_stream_unary = intercept_unary_unary
+
+    def intercept_unary_stream(self, continuation: Any, details: Any, request: Any) -> Any:
+        return WatchedAnswers(continuation(details, request), self._clock, _name(details), request.operation_id)
+
+
+class Deadline(UnaryUnaryClientInterceptor):  # type: ignore[misc]
+    """For making and releasing sessions: a server that does not do it soon is as good as gone."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    def intercept_unary_unary(self, continuation: Any, details: Any, request: Any) -> Any:
+        return continuation(details._replace(timeout=self._seconds), request)
+
+
+class WatchedAnswers:
+    """The answers to an execution; each but a report of progress that says nothing new is progress."""
+
+    def __init__(self, answers: Any, clock: CallClock, name: str, operation: str) -> None:
+        self._answers, self._clock, self._name, self._operation = answers, clock, name, operation
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        with self._clock.waiting(self._name, self._operation) as call:
+            answer = next(self._answers)
+            if _is_progress(answer, call):
+                self._clock.progressed(call)
+            return answer
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._answers, name)
+
+
+def _is_progress(answer: Any, call: Call) -> bool:
+    if not answer.HasField("execution_progress"):
+        return True
+    said, before = answer.execution_progress.SerializeToString(deterministic=True), call.seen
+    call.seen = said
+    return bool(said != before)
+
+
+def _name(details: Any) -> str:
+    """As in `ExecutePlan`, of gRPC's `/spark.connect.SparkConnectService/ExecutePlan`."""
+    return str(details.method).rpartition("/")[2]

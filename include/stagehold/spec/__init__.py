@@ -1,0 +1,1 @@
+"""What does a pipeline's author declare, and how is it read?"""

@@ -1,0 +1,1 @@
+"""What is wrong with what the author declared?"""

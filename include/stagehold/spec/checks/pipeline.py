@@ -1,0 +1,215 @@
+"""What must hold across the fields of a pipeline and of each of its stages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from keyword import iskeyword
+
+import yaml
+from croniter import croniter
+
+from stagehold.model.interval_key import ONCE, PRESETS
+from stagehold.model.units import write_duration
+from stagehold.spec.checks.edges import check_edges
+from stagehold.spec.checks.failures import check_failures
+from stagehold.spec.checks.job import job_problem
+from stagehold.spec.checks.sources import check_source
+from stagehold.spec.draft import Draft
+from stagehold.spec.form import show, suggest
+from stagehold.spec.pipeline import OnCodeChange, OutputType
+from stagehold.spec.restart import RestartSettings, RestartStrategy
+from stagehold.spec.yaml import Problem
+
+NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")  # single underscores: two join the stage names of a region
+NAME_ALLOWED = "lower-case letters, digits and single underscores, a letter first, at most 63"
+RESERVED = ("ctx", "source")  # parameters that every stage function may have
+TABLE = re.compile(r"([a-z][a-z0-9_]*\.)?[a-z][a-z0-9_]*")
+STORED_ONLY = {"committer", "file_bytes"}  # options of an output
+SCHEDULES = (ONCE, *PRESETS)  # besides cron
+
+
+def check(draft: Draft) -> Iterator[Problem]:
+    """Every problem that a single field does not show."""
+    yield from _check_pipeline(draft)
+    yield from _check_restart(draft)
+    yield from check_failures(draft)
+    yield from _check_uids(draft)
+    yield from _check_tables(draft)
+    yield from _check_stored_only(draft)
+    yield from _check_published_only(draft)
+    for name in draft.declared:
+        yield from _check_name(name)
+    for name in draft.stages:
+        yield from _check_work(draft, name)
+        yield from check_source(draft, name)
+        yield from _check_job(draft, name)
+        yield from _check_gate(draft, name)
+        yield from _check_keeping(draft, name)
+    yield from check_edges(draft)
+
+
+def _check_pipeline(draft: Draft) -> Iterator[Problem]:
+    form = draft.form
+    if not draft.is_broken("pipeline") and not _is_name(form.pipeline or ""):
+        yield Problem(("pipeline",), show(form.pipeline), NAME_ALLOWED)
+    if not draft.declared and not draft.is_broken("stages"):
+        yield Problem(("stages",), show(draft.data.get("stages")), "one stage or more")
+    if form.schedule is not None and form.schedule not in SCHEDULES and not _is_cron(form.schedule):
+        yield Problem(
+            ("schedule",),
+            show(form.schedule),
+            f"a cron expression or {', '.join(SCHEDULES)}; leave it out to run by hand",
+        )
+
+
+def _check_restart(draft: Draft) -> Iterator[Problem]:
+    restart = draft.form.restart
+    if draft.is_broken("restart", "strategy"):
+        return
+    parameters = restart.parameters
+    for name in sorted(restart.model_fields_set - {"strategy", *parameters}):
+        yield Problem(("restart", name), show(name), f"with {restart.strategy}: {suggest(name, tuple(parameters))}")
+    if restart.strategy is RestartStrategy.EXPONENTIAL_DELAY:
+        yield from _check_growing_delay(restart)
+
+
+def _check_growing_delay(restart: RestartSettings) -> Iterator[Problem]:
+    if restart.attempts == 0:
+        yield Problem(("restart", "attempts"), "0", "1 or more; `strategy: none` does not restart")
+    initial, most = restart.parameters["initial"], restart.parameters["max"]
+    if initial <= most:
+        return
+    if restart.initial is not None:
+        yield Problem(("restart", "initial"), write_duration(initial), f"at most max, {write_duration(most)}")
+    else:
+        yield Problem(("restart", "max"), write_duration(most), f"at least initial, {write_duration(initial)}")
+
+
+def _check_uids(draft: Draft) -> Iterator[Problem]:
+    taken = {name: f"the stage {name}" for name in draft.declared}
+    for name, stage in draft.stages.items():
+        path = ("stages", name, "uid")
+        if stage.uid is None or stage.uid == name:
+            continue
+        if not _is_name(stage.uid):
+            yield Problem(path, show(stage.uid), NAME_ALLOWED)
+        elif stage.uid in taken:
+            yield Problem(path, show(stage.uid), f"a uid of its own; this one is that of {taken[stage.uid]}")
+        taken.setdefault(stage.uid, f"the stage {name}")
+
+
+def _check_tables(draft: Draft) -> Iterator[Problem]:
+    publisher: dict[str, str] = {}
+    for name, stage in draft.stages.items():
+        output, path = stage.output, ("stages", name, "output", "table")
+        if draft.is_broken("stages", name, "output", "type") or draft.is_broken(*path):
+            continue
+        persistent = output.type is OutputType.BLOCKING_PERSISTENT
+        if persistent == (output.table is None):
+            yield Problem(
+                path, show(output.table), "schema.table for an output of type blocking_persistent, and only there"
+            )
+        elif output.table is not None and not TABLE.fullmatch(output.table):
+            yield Problem(path, show(output.table), "schema.table or table, in lower case")
+        elif output.table in publisher:
+            yield Problem(path, show(output.table), f"a table of its own; {publisher[output.table]} publishes this one")
+        elif output.table is not None:
+            publisher[output.table] = name
+
+
+def _check_stored_only(draft: Draft) -> Iterator[Problem]:
+    """Options of how an output is stored mean nothing for one that is not."""
+    for name, stage in draft.stages.items():
+        path = ("stages", name, "output")
+        if draft.types[name].stored or draft.is_broken(*path, "type"):
+            continue
+        for field in sorted(STORED_ONLY & stage.output.model_fields_set):
+            yield Problem(
+                (*path, field),
+                str(getattr(stage.output, field)),
+                "only where the type is blocking or blocking_persistent",
+            )
+
+
+def _check_published_only(draft: Draft) -> Iterator[Problem]:
+    """Nobody else has a reason to write to a table that a stage keeps for itself."""
+    for name, stage in draft.stages.items():
+        path = ("stages", name, "output")
+        given = "on_foreign_change" in stage.output.model_fields_set
+        if given and draft.types[name] is not OutputType.BLOCKING_PERSISTENT and not draft.is_broken(*path, "type"):
+            yield Problem(
+                (*path, "on_foreign_change"),
+                stage.output.on_foreign_change,
+                "only where the type is blocking_persistent",
+            )
+
+
+def _check_name(name: str) -> Iterator[Problem]:
+    if name in RESERVED or iskeyword(name):
+        yield Problem(
+            ("stages", name), show(name), f"a name that can be a parameter, other than {' and '.join(RESERVED)}"
+        )
+    elif not _is_name(name):
+        yield Problem(("stages", name), show(name), NAME_ALLOWED)
+
+
+def _check_work(draft: Draft, name: str) -> Iterator[Problem]:
+    stage, path = draft.stages[name], ("stages", name)
+    if draft.is_broken(*path, "source") or draft.is_doubtful(*path, "inputs"):
+        return
+    if (stage.source is None) == (not stage.inputs):
+        given = "neither source nor inputs" if stage.source is None else "both source and inputs"
+        yield Problem(path, given, "either a source or inputs")
+
+
+def _check_job(draft: Draft, name: str) -> Iterator[Problem]:
+    stage, path = draft.stages[name], ("stages", name)
+    if draft.is_broken(*path, "job"):
+        return
+    frames = ("source",) if stage.source else tuple(stage.inputs)
+    certain = (
+        not draft.is_broken(*path, "source")
+        and not draft.is_doubtful(*path, "inputs")
+        and set(stage.inputs) <= set(draft.declared)
+    )
+    problem = job_problem(stage.job or "", frames if frames and certain else None, draft.project)
+    if problem is not None:
+        yield Problem((*path, "job"), *problem)
+
+
+def _check_gate(draft: Draft, name: str) -> Iterator[Problem]:
+    gate, path = draft.stages[name].gate, ("stages", name, "gate")
+    if gate is None:
+        return
+    if not _is_name(gate):
+        yield Problem(path, show(gate), NAME_ALLOWED)
+        return
+    suites = tuple(sorted(file.stem for file in draft.suites.glob("*.yaml")))
+    if gate not in suites:
+        yield Problem(path, show(gate), f"a file {gate}.yaml in {draft.suites}; there are {suggest(gate, suites)}")
+        return
+    try:
+        suite = yaml.safe_load((draft.suites / f"{gate}.yaml").read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        yield Problem(path, f"{gate}.yaml, which cannot be read ({str(error).splitlines()[0]})", "a suite in YAML")
+        return
+    if not isinstance(suite, dict) or not isinstance(suite.get("expectations"), list):
+        yield Problem(path, f"{gate}.yaml without expectations", "a suite with a list of expectations")
+
+
+def _check_keeping(draft: Draft, name: str) -> Iterator[Problem]:
+    if draft.stages[name].on_code_change is OnCodeChange.KEEP and not draft.types[name].stored:
+        yield Problem(
+            ("stages", name, "on_code_change"),
+            "'keep'",
+            "recompute, for an output that is not stored; keep needs a stored one",
+        )
+
+
+def _is_name(text: str) -> bool:
+    return len(text) <= 63 and NAME.fullmatch(text) is not None
+
+
+def _is_cron(text: str) -> bool:
+    return len(text.split()) == 5 and croniter.is_valid(text)

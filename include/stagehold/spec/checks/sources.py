@@ -1,0 +1,222 @@
+"""What must hold across the fields of a source: which of them its kind has, which it needs, and which go together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from stagehold.spec.draft import Draft
+from stagehold.spec.form import show, suggest
+from stagehold.spec.source import INFER, SPLITS_ALLOWED, SourceForm, SourceKind, SplitSize
+from stagehold.spec.yaml import FieldPath, Problem
+
+VARIABLE = re.compile(r"\$\{([^}]*)\}?")
+ENVIRONMENT_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+QUOTED_NAME = re.compile(r"`(?:[^`]|``)+`")
+DDL_COLUMN = re.compile(r"\s*\w+\s*[\s:]\s*\w.*", re.DOTALL)
+FILES = ("path", "splits", "incremental", "on_change")
+FIELDS = {
+    SourceKind.PARQUET: FILES,
+    SourceKind.CSV: (*FILES, "schema", "header", "delimiter", "options"),
+    SourceKind.JSON: (*FILES, "schema", "options"),
+    SourceKind.DELTA: (*FILES, "version", "from_version", "to_version"),
+    SourceKind.JDBC: (
+        *("url", "driver", "table", "query", "column", "lower", "upper", "splits"),
+        *("user_variable", "password_variable", "options", "reread"),
+    ),
+}
+# Options of Spark's readers that a field of ours stands for, or that would change which rows are read.
+TAKEN_OPTIONS = {
+    SourceKind.CSV: (
+        "path",
+        "schema",
+        "header",
+        "sep",
+        "delimiter",
+        "inferschema",
+        "enforceschema",
+        "columnpruning",
+        "pathglobfilter",
+    ),
+    SourceKind.JSON: ("path", "schema", "inferschema", "samplingratio", "pathglobfilter"),
+    SourceKind.JDBC: (
+        *(
+            "url",
+            "driver",
+            "dbtable",
+            "query",
+            "partitioncolumn",
+            "lowerbound",
+            "upperbound",
+            "numpartitions",
+            "predicates",
+        ),
+        *("user", "password"),
+    ),
+}
+PASSWORD_IN_URL = re.compile(r"password\s*=|//[^/?;]*:[^/?;]*@", re.IGNORECASE)
+
+
+def check_source(draft: Draft, name: str) -> Iterator[Problem]:
+    source, path = draft.stages[name].source, ("stages", name, "source")
+    if source is None:
+        return
+    yield from _check_variables(source, path)
+    if source.kind is None:
+        if not draft.is_broken(*path, "kind"):
+            yield Problem((*path, "kind"), "nothing", ", ".join(SourceKind))
+        return
+    yield from _check_fields(source, source.kind, path)
+    for problem in (*_missing(source, source.kind, path), *_at_odds(source, source.kind, path)):
+        # A field that is there but cannot be read is neither missing nor at odds with another.
+        if not draft.is_broken(*problem.path) and not any(
+            draft.is_broken(*path, other) for other in FIELDS[source.kind]
+        ):
+            yield problem
+
+
+def _check_variables(source: SourceForm, path: FieldPath) -> Iterator[Problem]:
+    listed = [text for split in source.splits for text in split] if isinstance(source.splits, tuple) else []
+    for field, text in [
+        ("path", source.path or ""),
+        *(("splits", text) for text in listed if source.kind is not SourceKind.JDBC),
+    ]:
+        for variable in VARIABLE.findall(text):
+            if variable != "lake":
+                yield Problem((*path, field), f"${{{variable}}}", "${lake} is the only variable")
+
+
+def _check_fields(source: SourceForm, kind: SourceKind, path: FieldPath) -> Iterator[Problem]:
+    for field in sorted(set(source.given) - {"kind", *FIELDS[kind]}):
+        yield Problem((*path, field), show(field), f"with {kind}: {suggest(field, FIELDS[kind])}")
+    for option in source.options:
+        if option.lower() in TAKEN_OPTIONS.get(kind, ()):
+            own = f"; {option.lower()} is a field of the source" if option.lower() in FIELDS[kind] else ""
+            yield Problem(
+                (*path, "options"),
+                show(option),
+                f"options of Spark's reader that no field of the source stands for{own}",
+            )
+
+
+def _missing(source: SourceForm, kind: SourceKind, path: FieldPath) -> Iterator[Problem]:
+    listed = isinstance(source.splits, tuple)
+    if source.splits is None:
+        yield Problem((*path, "splits"), "nothing", SPLITS_ALLOWED)
+    if kind is SourceKind.JDBC:
+        yield from _missing_of_jdbc(source, path)
+    elif not source.path and not listed:
+        yield Problem(
+            (*path, "path"),
+            show(source.path),
+            "a file, a folder or a glob" if kind is not SourceKind.DELTA else "a Delta table",
+        )
+    if kind in (SourceKind.CSV, SourceKind.JSON) and (source.ddl is None or not _is_ddl(source.ddl)):
+        allowed = (
+            f"columns with their types, as in 'id bigint, name string', or {INFER} to guess them from the first file"
+        )
+        yield Problem((*path, "schema"), show(source.ddl), allowed)
+
+
+def _missing_of_jdbc(source: SourceForm, path: FieldPath) -> Iterator[Problem]:
+    if source.url is None or not source.url.startswith("jdbc:"):
+        yield Problem((*path, "url"), show(source.url), "an address that begins with jdbc:")
+    elif PASSWORD_IN_URL.search(source.url):
+        yield Problem(
+            (*path, "url"), "a password", "no password; password_variable names the environment variable that has it"
+        )
+    if bool(source.table) == bool(source.query):
+        yield Problem(
+            (*path, "table"), "both table and query" if source.table else "nothing", "either a table or a query"
+        )
+    for field in ("user_variable", "password_variable"):
+        given = source.given.get(field)
+        if given is not None and not ENVIRONMENT_VARIABLE.fullmatch(given):
+            yield Problem((*path, field), show(given), "the name of an environment variable")
+    yield from _check_range(source, path)
+
+
+def _check_range(source: SourceForm, path: FieldPath) -> Iterator[Problem]:
+    """Several splits need a column and its bounds, unless each has a condition of its own."""
+    bounds = {field: source.given.get(field) for field in ("column", "lower", "upper")}
+    if isinstance(source.splits, SplitSize):
+        yield Problem(
+            (*path, "splits"),
+            "a size",
+            "a whole number, 1 or more, or a list of conditions; nobody knows the size of a table",
+        )
+        return
+    if isinstance(source.splits, tuple):
+        for field in (field for field, value in bounds.items() if value is not None):
+            yield Problem((*path, field), show(bounds[field]), "no range beside a list of conditions in splits")
+        return
+    if any(value is not None for value in bounds.values()) or (source.splits or 1) > 1:
+        for field in (field for field, value in bounds.items() if value is None):
+            yield Problem(
+                (*path, field), "nothing", "column, lower and upper, by which rows are dealt; or a list of conditions"
+            )
+    if source.lower is None or source.upper is None:
+        return
+    if type(source.lower) is not type(source.upper):
+        yield Problem((*path, "upper"), show(source.upper), f"a bound of the same type as lower, {source.lower}")
+    elif source.lower >= source.upper:  # type: ignore[operator]
+        yield Problem((*path, "lower"), show(source.lower), f"less than upper, {source.upper}")
+
+
+def _at_odds(source: SourceForm, kind: SourceKind, path: FieldPath) -> Iterator[Problem]:
+    if kind is SourceKind.JDBC:
+        return
+    if isinstance(source.splits, tuple):
+        if kind is SourceKind.DELTA:
+            yield Problem((*path, "splits"), show(source.splits), "a whole number, 1 or more, or {bytes: 128mb}")
+        for field in {"path", "incremental"} & set(source.given):
+            yield Problem(
+                (*path, field),
+                show(source.given[field]),
+                "nothing beside a list in splits, which names the files itself",
+            )
+    if not source.delimiter:
+        yield Problem((*path, "delimiter"), show(source.delimiter), "one character or more")
+    yield from _check_versions(source, path)
+    if "on_change" in source.given and not source.incremental and source.from_version is None:
+        yield Problem(
+            (*path, "on_change"),
+            show(source.on_change.value),
+            "only for what was read before: with incremental or from_version",
+        )
+
+
+def _check_versions(source: SourceForm, path: FieldPath) -> Iterator[Problem]:
+    ranged = source.from_version is not None
+    if source.incremental:
+        for field in sorted({"version", "from_version", "to_version"} & set(source.given)):
+            yield Problem(
+                (*path, field),
+                show(source.given[field]),
+                "no version beside incremental, which follows the table by itself",
+            )
+        return
+    if source.version is not None and (ranged or source.to_version is not None):
+        yield Problem((*path, "version"), show(source.version), "either a version or from_version and to_version")
+    elif source.to_version is not None and (source.from_version is None or source.from_version > source.to_version):
+        yield Problem(
+            (*path, "to_version"),
+            show(source.to_version),
+            "with from_version, and not before it; version reads the whole table",
+        )
+
+
+def _is_ddl(text: str) -> bool:
+    """Whether ``text`` has the shape of a schema; whether Spark knows the types is found when it is used."""
+    return text == INFER or all(DDL_COLUMN.fullmatch(column) for column in _columns(QUOTED_NAME.sub("quoted", text)))
+
+
+def _columns(ddl: str) -> Iterator[str]:
+    """The parts between commas that stand in no brackets: a type may have commas of its own."""
+    start = depth = 0
+    for place, character in enumerate(ddl):
+        depth += (character in "(<") - (character in ")>")
+        if character == "," and depth == 0:
+            yield ddl[start:place]
+            start = place + 1
+    yield ddl[start:]

@@ -1,0 +1,52 @@
+"""What the fields of a pipeline file are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from inspect import get_annotations
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, PlainValidator
+from pydantic_core import PydanticCustomError
+
+from stagehold.model.units import AUTO
+
+
+class SpecPart(BaseModel):
+    """Base of every part of a spec: immutable, and no field is silently ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def field_names(part: type[SpecPart]) -> tuple[str, ...]:
+    """The fields of a part in the order in which people read them: its own before those that it shares."""
+    own = get_annotations(part)
+    return tuple(sorted(part.model_fields, key=lambda name: name not in own))
+
+
+def written_name(part: type[SpecPart], field: str) -> str:
+    """What a field of ``part`` is called in a file."""
+    return part.model_fields[field].alias or field
+
+
+def _count_or_auto(given: object) -> int | str:
+    if given == AUTO or (type(given) is int and given >= 1):
+        return given
+    raise PydanticCustomError("partitions", "a whole number, 1 or more, or auto")
+
+
+def _option_texts(given: Any) -> Any:
+    """Options as Spark takes them; ``true`` and ``3`` are texts there."""
+    if not isinstance(given, Mapping):
+        return given
+    return {
+        name: str(value).lower() if isinstance(value, bool | int | float) else value for name, value in given.items()
+    }
+
+
+Count = Annotated[int, Field(strict=True, ge=1)]
+CountOrAuto = Annotated[int | Literal["auto"], PlainValidator(_count_or_auto)]
+Switch = Annotated[bool, Field(strict=True)]
+Columns = Annotated[tuple[str, ...], BeforeValidator(lambda given: (given,) if isinstance(given, str) else given)]
+Params = Annotated[Mapping[str, JsonValue], BeforeValidator(lambda given: {} if given is None else given)]
+Options = Annotated[Mapping[str, str], BeforeValidator(_option_texts)]

@@ -1,0 +1,187 @@
+"""A pipeline as written: every field optional, because what is missing or wrong is listed, not raised one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from pydantic import Field, ValidationError
+from pydantic_core import ErrorDetails
+
+from stagehold.model.key_groups import HIGHEST
+from stagehold.spec.fields import CountOrAuto, SpecPart, field_names, written_name
+from stagehold.spec.pipeline import InputForm, OutputForm, StageSettings
+from stagehold.spec.restart import RestartSettings
+from stagehold.spec.run_settings import CheckpointSettings, RunSettings, Speculation
+from stagehold.spec.source import SourceForm
+from stagehold.spec.yaml import MAPPING, Document, FieldPath, Problem
+
+
+class StageForm(StageSettings):
+    job: str | None = None
+    """The stage function, as `module:function` below the project. Needed. Example: `job: jobs.sales:totals`"""
+
+    source: SourceForm | None = None
+    """What a stage without inputs reads; see the fields of `source`.
+    Example: `source: {kind: parquet, path: "${lake}/orders/*.parquet", splits: 16}`"""
+
+    inputs: Mapping[str, InputForm] = Field(default_factory=dict)
+    """The stages that it reads, by name; see the fields of an input. Either a source or inputs.
+    Example: `inputs: {orders: {exchange: keyed, key: customer}}`"""
+
+    partitions: CountOrAuto | None = None
+    """How many partitions the output has. Without it: as many as the source has splits or a `forward` input has
+    partitions, and one where everything is read. Needed for a `keyed` input; `auto` counts by the size of the
+    input, once per interval.
+    Example: `partitions: auto`"""
+
+    max_parallelism: int | None = Field(default=None, strict=True, ge=1, le=HIGHEST)
+    """How many key groups there are, so also the most partitions there can ever be. Keep it for life: another number
+    deals all keys anew. Without it: the next power of two above one and a half times the partitions, at least 128.
+    Example: `max_parallelism: 512`"""
+
+
+class PipelineForm(RunSettings):
+    pipeline: str | None = None
+    """The pipeline's name, also of its DAG: lower-case letters, digits and single underscores. Needed.
+    Example: `pipeline: sales`"""
+
+    stages: Mapping[str, StageForm] = Field(default_factory=dict)
+    """The stages by name; see the fields of a stage. One or more.
+    Example: `stages: {orders: {job: "jobs.sales:orders", source: {kind: parquet, path: "${lake}/orders", splits:
+    4}}}`"""
+
+    failures: Any = ()
+    """Your own rules for the class of a failure; the first that fits counts, before those that are built in. See the
+    fields of a rule.
+    Example: `failures: [{error: "builtins:KeyError", class: recoverable}]`"""
+
+
+def read_form(document: Document) -> tuple[PipelineForm, tuple[Problem, ...]]:
+    """Read what can be read. A field with a problem is left out of the form, so that the rest is still checked."""
+    data = _with_long_inputs(document.data)
+    problems: list[Problem] = []
+    while True:
+        try:
+            return PipelineForm.model_validate(data), tuple(problems)
+        except ValidationError as error:
+            for details in error.errors():
+                path = _written_path(data, details["loc"])
+                problems.append(Problem(path, show(details["input"]), _allowed(details, path)))
+            for problem in problems:
+                _remove(data, problem.path)
+
+
+def suggest(given: str, known: tuple[str, ...]) -> str:
+    """The known names as a text, with the one that was probably meant."""
+    near = get_close_matches(given, known, n=1)
+    return f"{', '.join(known) or 'none'}{f' (did you mean {near[0]}?)' if near else ''}"
+
+
+def show(given: object) -> str:
+    """A value as one short text for a message."""
+    if given is None:
+        return "nothing"
+    if isinstance(given, Mapping):
+        return "a mapping"
+    text = repr(list(given) if isinstance(given, tuple) else given)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _with_long_inputs(data: Any) -> Any:
+    """A private copy in which ``inputs: {orders: forward}`` is ``inputs: {orders: {exchange: forward}}``."""
+    copy = _copy(data)
+    for inputs in _inputs(copy):
+        inputs.update({name: {"exchange": edge} for name, edge in inputs.items() if not isinstance(edge, dict | list)})
+    return copy
+
+
+def _inputs(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    stages = data.get("stages")
+    for stage in stages.values() if isinstance(stages, dict) else ():
+        inputs = stage.get("inputs") if isinstance(stage, dict) else None
+        if isinstance(inputs, dict):
+            yield inputs
+
+
+def _copy(data: Any) -> Any:
+    if isinstance(data, Mapping):
+        return {str(key): _copy(item) for key, item in data.items()}
+    return [_copy(item) for item in data] if isinstance(data, list | tuple) else data
+
+
+def _written_path(data: Any, location: tuple[int | str, ...]) -> FieldPath:
+    """The part of pydantic's location that leads through mappings of ``data``: what can be left out as a whole."""
+    path: list[str] = []
+    for part in location:
+        if not isinstance(data, dict) or part not in data:
+            break
+        path.append(str(part))
+        data = data[part]
+    return tuple(path)
+
+
+def _remove(data: dict[str, Any], path: FieldPath) -> None:
+    for part in path[:-1]:
+        data = data.get(part, {})
+    data.pop(path[-1], None)
+
+
+def _fields_at(path: FieldPath) -> tuple[str, ...]:
+    match path:
+        case ():
+            form: type[SpecPart] = PipelineForm
+        case ("stages", _):
+            form = StageForm
+        case ("stages", _, "inputs", _):
+            form = InputForm
+        case ("stages", _, "source"):
+            form = SourceForm
+        case ("stages", _, "output"):
+            form = OutputForm
+        case ("checkpoint",):
+            form = CheckpointSettings
+        case ("speculation",):
+            form = Speculation
+        case _:
+            form = RestartSettings
+    return tuple(written_name(form, name) for name in field_names(form))
+
+
+TEXTS = {
+    "model_type": MAPPING,
+    "dict_type": MAPPING,
+    "string_type": "text",
+    "bool_type": "true or false",
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "tuple_type": "a name or a list of names",
+    "invalid-json-value": "text, number, true, false, list or mapping; a date goes in quotes",
+}
+
+
+# Refused by name, so that nobody relies on what no code obeys.
+NOT_BUILT: frozenset[FieldPath] = frozenset(
+    ("checkpoint", field) for field in ("retained", "min_pause", "timeout", "tolerable_failures")
+)
+
+
+def _allowed(details: ErrorDetails, path: FieldPath) -> str:
+    facts = details.get("ctx", {})
+    match details["type"]:
+        case "extra_forbidden" if path in NOT_BUILT:
+            return "nothing: this field is not built yet, so leave it out"
+        case "extra_forbidden":
+            return suggest(path[-1], _fields_at(path[:-1]))
+        case "enum":
+            known = tuple(word.strip("' ") for word in facts["expected"].replace(" or ", ", ").split(","))
+            return suggest(str(details["input"]), known)
+        case "greater_than":
+            return f"more than {facts['gt']:g}"
+        case "greater_than_equal":
+            return f"{facts['ge']:g} or more"
+        case "less_than_equal":
+            return f"{facts['le']:g} or less"
+        case kind:
+            return TEXTS.get(kind, details["msg"])

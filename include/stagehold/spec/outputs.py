@@ -1,0 +1,217 @@
+"""What each type of output promises, and which type an output has that names none.
+
+type                 consumed              re-consumable  bounded  persistent  released by
+blocking             after it is finished  yes            no       no          scheduler
+blocking_persistent  after it is finished  yes            no       yes         scheduler
+pipelined            while it is produced  no             no       no          producer
+pipelined_bounded    while it is produced  no             yes      no          producer
+
+The type of an output that names none follows from the execution mode:
+
+    mode                           forward    shuffle    of a branch that is joined again
+    pipelined                      pipelined  pipelined  blocking
+    pipelined_with_batch_fallback  pipelined  pipelined  blocking
+    pipelined_forced               pipelined  pipelined  pipelined
+    batch                          pipelined  blocking   blocking
+    batch_forced                   blocking   blocking   blocking
+
+What `pipelined_with_batch_fallback` lets flow has a stored form, too; the type stays what it is in that (see
+`plan.restart.fallback`).
+
+A branch that is joined again deadlocks when all of it flows: the join waits for one input before it reads the other, so
+the producer of both cannot go on, and the awaited input never ends. One blocking exchange in the branch cures it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from stagehold.model.graph import UnionFind, strong_components
+from stagehold.spec.pipeline import Exchange, OutputType
+from stagehold.spec.run_settings import ExecutionMode
+
+
+class ReleasedBy(StrEnum):
+    """Who deletes an output: the scheduler once no reader needs it, or its producer once it was read."""
+
+    SCHEDULER = "scheduler"
+    PRODUCER = "producer"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputProperties:
+    """The promises of one output type.
+
+    :param consumed_while_produced: the reader must run together with the producer, so both are in one region.
+    :param reconsumable: a restarted reader can read it again.
+    :param bounded: only a bounded part of it exists at any time.
+    :param persistent: it belongs to the user when the run has finished, and is never released early.
+    """
+
+    consumed_while_produced: bool
+    reconsumable: bool
+    bounded: bool
+    persistent: bool
+    released_by: ReleasedBy
+
+
+def _stored(*, persistent: bool) -> OutputProperties:
+    return OutputProperties(
+        consumed_while_produced=False,
+        reconsumable=True,
+        bounded=False,
+        persistent=persistent,
+        released_by=ReleasedBy.SCHEDULER,
+    )
+
+
+def _streamed(*, bounded: bool) -> OutputProperties:
+    return OutputProperties(
+        consumed_while_produced=True,
+        reconsumable=False,
+        bounded=bounded,
+        persistent=False,
+        released_by=ReleasedBy.PRODUCER,
+    )
+
+
+OUTPUT_PROPERTIES: Mapping[OutputType, OutputProperties] = {
+    OutputType.BLOCKING: _stored(persistent=False),
+    OutputType.BLOCKING_PERSISTENT: _stored(persistent=True),
+    OutputType.PIPELINED: _streamed(bounded=False),
+    OutputType.PIPELINED_BOUNDED: _streamed(bounded=True),
+}
+
+
+def properties_of(output_type: OutputType) -> OutputProperties:
+    return OUTPUT_PROPERTIES[output_type]
+
+
+@dataclass(frozen=True)
+class StageExchange:
+    """One stage's read of another's output."""
+
+    producer: str
+    reader: str
+    exchange: Exchange
+
+
+@dataclass(frozen=True)
+class _Choice:
+    forward: OutputType
+    shuffle: OutputType
+    joined_again: OutputType
+
+
+_FLOWS, _STAYS = OutputType.PIPELINED, OutputType.BLOCKING
+_CHOICES: Mapping[ExecutionMode, _Choice] = {
+    ExecutionMode.PIPELINED: _Choice(_FLOWS, _FLOWS, _STAYS),
+    ExecutionMode.PIPELINED_WITH_BATCH_FALLBACK: _Choice(_FLOWS, _FLOWS, _STAYS),
+    ExecutionMode.PIPELINED_FORCED: _Choice(_FLOWS, _FLOWS, _FLOWS),
+    ExecutionMode.BATCH: _Choice(_FLOWS, _STAYS, _STAYS),
+    ExecutionMode.BATCH_FORCED: _Choice(_STAYS, _STAYS, _STAYS),
+}
+
+
+def exchange_types(exchanges: Sequence[StageExchange], mode: ExecutionMode) -> Mapping[StageExchange, OutputType]:
+    """The type of every exchange, each looked at for itself. ``exchanges`` have no cycle."""
+    choice, joined_again = _CHOICES[mode], _joined_again(exchanges)
+    by_exchange = {
+        exchange: choice.forward if exchange.exchange is Exchange.FORWARD else choice.shuffle for exchange in exchanges
+    }
+    return {
+        exchange: choice.joined_again if exchange in joined_again else kind for exchange, kind in by_exchange.items()
+    }
+
+
+def output_types(
+    exchanges: Sequence[StageExchange], mode: ExecutionMode, *, given: Mapping[str, OutputType], stored: Collection[str]
+) -> Mapping[str, OutputType]:
+    """The type of every output: a stage that nobody reads is in no exchange, so not named here unless it is ``given``.
+
+    An output has one type for all its readers, so it flows only if each of its exchanges may. A shuffle is stored
+    whatever its mode: one attempt computes index i of all fused stages, and nobody holds the rest of the input at that
+    moment.
+
+    :param given: types that the pipeline names; they stay as they are.
+    :param stored: outputs that must be stored, because a gate judges them.
+    """
+    chosen = {exchange.producer: _FLOWS for exchange in exchanges}
+    for exchange, kind in exchange_types(exchanges, mode).items():
+        if kind is _STAYS or exchange.exchange is not Exchange.FORWARD or exchange.producer in stored:
+            chosen[exchange.producer] = _STAYS
+    types = {**chosen, **given}
+    if mode is not ExecutionMode.PIPELINED_FORCED:
+        types |= dict.fromkeys(_deadlocks(exchanges, types, given), _STAYS)
+    return types
+
+
+def _joined_again(exchanges: Sequence[StageExchange]) -> set[StageExchange]:
+    """Exchanges of one producer from which the same stage is reached."""
+    reached = {exchange: _reached(exchange.reader, exchanges) for exchange in exchanges}
+    return {
+        exchange
+        for exchange in exchanges
+        for other in exchanges
+        if exchange.producer == other.producer
+        and exchange.reader != other.reader
+        and reached[exchange] & reached[other]
+    }
+
+
+def _reached(stage: str, exchanges: Sequence[StageExchange]) -> set[str]:
+    found, rest = {stage}, [stage]
+    while rest:
+        producer = rest.pop()
+        readers = {exchange.reader for exchange in exchanges if exchange.producer == producer} - found
+        found |= readers
+        rest.extend(readers)
+    return found
+
+
+def _deadlocks(
+    exchanges: Sequence[StageExchange], types: Mapping[str, OutputType], given: Collection[str]
+) -> Iterator[str]:
+    """Outputs to store so that no region waits for another that waits for it, or for a stored output of its own.
+
+    Branches of several producers that cross can bring that about. Such a region always has a stage with several
+    readers: without one it would be a tree that flows into its last stage, and all that it stores would come after it.
+    """
+    types = dict(types)
+    while (stage := _branching_where_waiting(exchanges, types, given)) is not None:
+        types[stage] = _STAYS
+        yield stage
+
+
+def _branching_where_waiting(
+    exchanges: Sequence[StageExchange], types: Mapping[str, OutputType], given: Collection[str]
+) -> str | None:
+    waiting = _stages_that_wait_for_themselves(exchanges, types)
+    branching = (
+        exchange.producer
+        for exchange in exchanges
+        if exchange.producer in waiting and not types[exchange.producer].stored and exchange.producer not in given
+    )
+    return next((stage for stage in branching if sum(exchange.producer == stage for exchange in exchanges) > 1), None)
+
+
+def _stages_that_wait_for_themselves(exchanges: Sequence[StageExchange], types: Mapping[str, OutputType]) -> set[str]:
+    """Stages of regions from which a stored output leads back into the same region."""
+    names = list(dict.fromkeys(name for exchange in exchanges for name in (exchange.producer, exchange.reader)))
+    position = {name: index for index, name in enumerate(names)}
+    regions = UnionFind(len(names))
+    stored = [exchange for exchange in exchanges if types[exchange.producer].stored]
+    for exchange in exchanges:
+        if not types[exchange.producer].stored:
+            regions.join((position[exchange.producer], position[exchange.reader]))
+    between = [
+        (regions.find(position[exchange.producer]), regions.find(position[exchange.reader])) for exchange in stored
+    ]
+    successors: list[list[int]] = [[] for _ in names]
+    for producer, reader in between:
+        successors[producer].append(reader)
+    waiting = {region for cycle in strong_components(successors) if len(cycle) > 1 for region in cycle}
+    waiting |= {producer for producer, reader in between if producer == reader}
+    return {name for name in names if regions.find(position[name]) in waiting}

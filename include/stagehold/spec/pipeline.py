@@ -1,0 +1,234 @@
+"""A pipeline as its author declares it. The loader reads it from YAML and names file and line of what is wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field
+
+from stagehold.model.key_groups import HIGHEST
+from stagehold.model.units import KILOBYTE, MEGABYTE, Size
+from stagehold.spec.fields import Columns, Count, Params, SpecPart, Switch
+from stagehold.spec.restart import FailureDeclaration
+from stagehold.spec.run_settings import Determinism, DeterminismPolicy, RunSettings
+from stagehold.spec.source import Source
+
+
+class Exchange(StrEnum):
+    """How a stage reads one input: its own partition, its key groups, or everything."""
+
+    FORWARD = "forward"
+    KEYED = "keyed"
+    BROADCAST = "broadcast"
+    GATHER = "gather"
+
+
+class OutputType(StrEnum):
+    """How long an output lives, and whether it is stored at all."""
+
+    BLOCKING = "blocking"
+    BLOCKING_PERSISTENT = "blocking_persistent"
+    PIPELINED = "pipelined"
+    PIPELINED_BOUNDED = "pipelined_bounded"
+
+    @property
+    def stored(self) -> bool:
+        return self in (OutputType.BLOCKING, OutputType.BLOCKING_PERSISTENT)
+
+
+class CommitterKind(StrEnum):
+    """Who makes an output's commits: delta-rs, of files that Spark staged, or delta-spark,
+    which writes the rows once more.
+    """
+
+    STAGED = "staged"
+    DELTA_SPARK = "delta_spark"
+
+
+class OnCodeChange(StrEnum):
+    """What becomes of recorded partitions that other code made than the stage has now."""
+
+    RECOMPUTE = "recompute"
+    KEEP = "keep"
+
+
+class OnForeignChange(StrEnum):
+    """What becomes of a published partition whose rows somebody else removed from its table."""
+
+    FAIL = "fail"  # it is blocked until somebody decides
+    HEAL = "heal"  # it is computed again and published
+    KEEP = "keep"  # it stays as it is, and counts as done
+
+
+class OutputForm(SpecPart):
+    """How an output is kept, as the file says it."""
+
+    type: OutputType = OutputType.BLOCKING
+    """`blocking`: stored, and kept while something needs it. `blocking_persistent`: a table of yours. `pipelined`: not
+    stored but computed along with its readers. `pipelined_bounded`: likewise, and kept by Spark for a second
+    reader. Without it: what `execution_mode` chooses, so a `forward` stage is fused with its reader.
+    Example: `type: blocking`"""
+
+    table: str | None = None
+    """Name of the published table, as `schema.table`; for `blocking_persistent` only.
+    Example: `type: blocking_persistent, table: marts.totals`"""
+
+    committer: CommitterKind = CommitterKind.STAGED
+    """Who makes the commits: `staged`, delta-rs of files that Spark wrote; `delta_spark`, Spark, which writes the rows
+    once more.
+    Example: `committer: delta_spark`"""
+
+    on_foreign_change: OnForeignChange = OnForeignChange.FAIL
+    """What becomes of partitions of a published table whose rows somebody else removed or changed: `fail` stops there
+    and names the commit, `heal` computes them again, `keep` leaves them as they are. For `blocking_persistent` only.
+    Example: `type: blocking_persistent, table: marts.totals, on_foreign_change: heal`"""
+
+    file_bytes: Annotated[Size, Field(ge=KILOBYTE)] = 128 * MEGABYTE
+    """About how large a partition's file grows before another is begun. Example: `file_bytes: 64mb`"""
+
+
+@dataclass(frozen=True)
+class Fallback:
+    """The failure of an attempt, by its rule, after which an output is stored that was computed along until then."""
+
+    rule: str
+    epoch: int
+
+
+class Output(OutputForm):
+    """``falls_back`` says that its type was chosen by a mode which has it stored after certain failures, ``fallback``
+    that there was one in the interval. It is then in its stored form, and still of its type: see
+    `plan.restart.fallback`.
+    """
+
+    falls_back: bool = False
+    fallback: Fallback | None = None
+
+    @property
+    def stored(self) -> bool:
+        """Whether its readers read it from a table now."""
+        return self.type.stored or self.fallback is not None
+
+    @property
+    def may_have_table(self) -> bool:
+        return self.type.stored or self.falls_back
+
+
+class InputForm(SpecPart):
+    """How a stage reads one other; the file names that one before it."""
+
+    exchange: Exchange = Exchange.FORWARD
+    """How the stage reads this input: `forward`, partition i reads partition i; `keyed`, each partition its own key
+    groups; `broadcast`, all of it in each partition; `gather`, all of it in the only partition. A bare word stands
+    for the mapping: `inputs: {orders: gather}`.
+    Example: `exchange: keyed, key: customer`"""
+
+    key: Columns = ()
+    """Columns of the input that a keyed exchange groups by, one name or a list. Rows with equal keys meet in one
+    partition.
+    Example: `exchange: keyed, key: [country, customer]`"""
+
+
+class Input(InputForm):
+    """One edge into a stage; ``key`` names the columns of the producer that a keyed exchange groups by."""
+
+    stage: str
+
+
+class StageSettings(SpecPart):
+    """What a stage says of itself, in the file as in the checked pipeline."""
+
+    uid: str | None = None
+    """What the stage is called in the ledger and in checkpoints. Give a renamed stage its old name, and it keeps its
+    data. Without it: its name.
+    Example: `uid: sums`"""
+
+    key: Columns = ()
+    """Columns of the output that tell a row's partition, where an input is keyed. Without it: the key of the first
+    keyed input. Of a full outer join it has to be a column that is never NULL on one side only: `coalesce` the keys
+    of both; see design.md.
+    Example: `key: customer`"""
+
+    gate: str | None = None
+    """The suite of expectations that each partition has to pass before it can be read: `include/suites/NAME.yaml`.
+    Example: `gate: totals`"""
+
+    output: OutputForm = OutputForm()
+    """How the output is kept; see the fields of `output`.
+    Example: `output: {type: blocking_persistent, table: marts.totals}`"""
+
+    per_wave: Switch = False
+    """Whether the function is given the rows of a whole wave at once, with the column `_partition`, which it must
+    keep. For functions that make rows one by one from a source or `forward` inputs.
+    Example: `source: {kind: parquet, path: "${lake}/orders/*.parquet", splits: 16}, per_wave: true`"""
+
+    on_code_change: OnCodeChange = OnCodeChange.RECOMPUTE
+    """What becomes of recorded partitions when the code of the stage changes: they run again, or count as they are.
+    Example: `on_code_change: keep`"""
+
+    determinism: Determinism | None = None
+    """What to do about code that may give other data next time, for this stage. Without it: the pipeline's.
+    Example: `determinism: error`"""
+
+    max_parallel_tasks: Count = 1
+    """Over how many Airflow tasks the partitions of its region are dealt. Example: `max_parallel_tasks: 4`"""
+
+    co_location: str | None = None
+    """Stages with this name in common, and equal partitions, are computed in one task and Spark session.
+    Example: `co_location: by_customer`"""
+
+    params: Params = Field(default_factory=dict)
+    """Values for `ctx.params` of this stage's function; they count in its key. Example: `params: {limit: 10}`"""
+
+
+class Stage(StageSettings):
+    """One node of the pipeline.
+
+    ``key`` are the output columns that tell which partition a row is in; it defaults to the key of the first keyed
+    input. ``partitions`` is the resolved number of output partitions, whatever it came from; with ``auto_partitions``
+    it is a placeholder until the number is decided for an interval, as it is for all that inherit it by forward inputs.
+    ``max_parallelism_declared`` says that the author chose it: a default gives way to that of restored state.
+    ``max_parallel_tasks`` is the most tasks that its region's partitions are split over. Stages of one ``co_location``
+    are computed by the same task: partition i of all of them in one process and session.
+    """
+
+    name: str
+    job: str
+    output: Output = Output()
+    source: Source | None = None
+    inputs: tuple[Input, ...] = ()
+    partitions: Count
+    auto_partitions: bool = False
+    max_parallelism: int = Field(ge=1, le=HIGHEST)
+    max_parallelism_declared: bool = False
+
+    @property
+    def id(self) -> str:
+        """Stable id under which the stage's records are kept."""
+        return self.uid or self.name
+
+    def input(self, stage: str) -> Input:
+        return next(edge for edge in self.inputs if edge.stage == stage)
+
+
+class Pipeline(RunSettings):
+    """A validated pipeline; stages are in topological order and every reference resolves."""
+
+    name: str
+    file: str
+    failures: tuple[FailureDeclaration, ...] = ()
+    stages: tuple[Stage, ...]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def stage(self, name: str) -> Stage:
+        return next(stage for stage in self.stages if stage.name == name)
+
+    def determinism_of(self, stage: Stage) -> DeterminismPolicy | None:
+        return stage.determinism or self.determinism
+
+    def readers(self, name: str) -> tuple[Stage, ...]:
+        return tuple(stage for stage in self.stages if any(edge.stage == name for edge in stage.inputs))

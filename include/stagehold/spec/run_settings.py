@@ -1,0 +1,154 @@
+"""How the runs of a pipeline go: when they start and end, in which waves, and what is checked meanwhile."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field
+
+from stagehold.model.units import DurationOrAuto, PositiveDuration
+from stagehold.spec.fields import Params, SpecPart, Switch
+from stagehold.spec.restart import RestartSettings
+
+
+class ScheduleMode(StrEnum):
+    EAGER = "eager"
+    LAZY_FROM_SOURCES = "lazy_from_sources"
+    LAZY_FROM_SOURCES_WITH_BATCH_SLOT_REQUEST = "lazy_from_sources_with_batch_slot_request"
+
+
+class ExecutionMode(StrEnum):
+    """Chooses the type of every output that does not name one."""
+
+    PIPELINED = "pipelined"
+    PIPELINED_WITH_BATCH_FALLBACK = "pipelined_with_batch_fallback"
+    PIPELINED_FORCED = "pipelined_forced"
+    BATCH = "batch"
+    BATCH_FORCED = "batch_forced"
+
+
+class VerifyPolicy(StrEnum):
+    """Which reused partitions are read and compared with their fingerprints before anything is made from them."""
+
+    NEVER = "never"
+    SAMPLE = "sample"
+    ALWAYS = "always"
+
+
+class Failover(StrEnum):
+    REGION = "region"
+    FULL = "full"
+
+
+class DeterminismPolicy(StrEnum):
+    """What is done about operations that may give other data in the next run, and about data that came out different.
+
+    Unset, the first are told and the second is an error.
+    """
+
+    WARN = "warn"  # both are told
+    ERROR = "error"  # both are errors
+    OFF = "off"  # the first are not looked for, the second is an error
+
+
+# YAML reads an unquoted off as false.
+Determinism = Annotated[
+    DeterminismPolicy, BeforeValidator(lambda given: DeterminismPolicy.OFF if given is False else given)
+]
+
+
+class CheckpointSettings(SpecPart):
+    """``interval`` is also the wanted length of a wave: work lost by a kill is at most about that.
+
+    With `auto` it follows from what a commit costs and how often attempts failed.
+    """
+
+    interval: DurationOrAuto = timedelta(seconds=30)
+    """How long a wave should last, which is about how much work a kill may cost. `auto` weighs what a commit costs
+    against how often attempts failed.
+    Example: `interval: auto`"""
+
+
+class Speculation(SpecPart):
+    """When a task that is done with its own share computes a slow one's as well; the words are Flink's, times are in
+    seconds.
+
+    Slow is who takes ``multiplier`` times the median of the quickest ``finished_share`` of the tasks, which must have
+    finished, and at least ``least_seconds``. ``attempts_at_a_time`` counts the slow one, too.
+    """
+
+    finished_share: float = Field(default=0.75, ge=0, le=1, strict=True)
+    """How large a share of the tasks must have finished before any counts as slow. Example: `finished_share: 0.5`"""
+
+    multiplier: float = Field(default=1.5, ge=1, strict=True)
+    """Slow is what takes so many times the median of those. Example: `multiplier: 2.0`"""
+
+    least_seconds: float = Field(default=60, ge=0, strict=True)
+    """Nothing counts as slow before so many seconds. Example: `least_seconds: 120`"""
+
+    attempts_at_a_time: int = Field(default=2, ge=2, strict=True)
+    """How many attempts may work on one share at a time, with the slow one. Example: `attempts_at_a_time: 3`"""
+
+
+class RunSettings(SpecPart):
+    """What a pipeline says of its runs, in its file as in the checked pipeline."""
+
+    schedule: str | None = None
+    """A cron expression with five fields, or `@daily` and its like. Without it: run by hand.
+    Example: `schedule: "0 2 * * *"`"""
+
+    run_timeout: PositiveDuration | None = None
+    """A run that takes longer is cancelled; what it made is kept. Example: `run_timeout: 4h`"""
+
+    stall_timeout: PositiveDuration = timedelta(minutes=10)
+    """A call to Spark that makes no progress for so long is interrupted, and stacks of all processes are kept. A task
+    that works on one partition reports none meanwhile. Example: `stall_timeout: 30min`"""
+
+    schedule_mode: ScheduleMode = ScheduleMode.LAZY_FROM_SOURCES
+    """When tasks start: those of a region when what it reads is there; `eager`: all at once, and each waits for its
+    partitions.
+    Example: `schedule_mode: eager`"""
+
+    execution_mode: ExecutionMode = ExecutionMode.BATCH
+    """Chooses the type of every output that names none. `batch` stores what is read by key or whole, and where
+    branches part that are joined again, and fuses all other `forward` stages; so does `pipelined`, since only
+    `forward` stages can be fused. `pipelined_with_batch_fallback` fuses likewise; once an attempt that computed several
+    stages at once fails for want of memory, disk or time, or with Spark, the next ones for that interval store each.
+    `pipelined_forced` fuses such branches, too; `batch_forced` stores everything.
+    Example: `execution_mode: batch_forced`"""
+
+    checkpoint: CheckpointSettings = CheckpointSettings()
+    """How long a wave is; see the fields of `checkpoint`.
+    Example: `checkpoint: {interval: 30s}`"""
+
+    restart: RestartSettings = RestartSettings()
+    """What happens after a failure; see the fields of `restart`.
+    Example: `restart: {strategy: fixed-delay, attempts: 3, delay: 10s}`"""
+
+    failover: Failover = Failover.REGION
+    """What runs again after a failure: the region with all that follows from it, or the whole run.
+    Example: `failover: full`"""
+
+    early_cutoff: Switch = False
+    """Whether a reader stays as it is when its input was computed again to equal content, though by other code.
+    Example: `early_cutoff: true`"""
+
+    determinism: Determinism | None = None
+    """What to do about code that may give other data next time: `error` refuses it, `off` does not look, else it is
+    said. Data that did come out different is an error, except with `warn`: then it is published and its readers run
+    again. Example: `determinism: error`"""
+
+    verify: VerifyPolicy = VerifyPolicy.SAMPLE
+    """Which reused partitions are compared with their fingerprints before anything is made from them: two of each
+    input, all, or none.
+    Example: `verify: always`"""
+
+    speculation: Speculation | None = None
+    """Whether a task that is done helps with the share of a slow one; see the fields of `speculation`.
+    Example: `speculation: {least_seconds: 30}`"""
+
+    params: Params = Field(default_factory=dict)
+    """Parameters with their defaults. A run may be given other values; functions find them in `ctx.params`.
+    Example: `params: {country: de, limit: 10}`"""

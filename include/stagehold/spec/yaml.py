@@ -1,0 +1,137 @@
+"""YAML as plain data that still knows on which line each field stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+FieldPath = tuple[str, ...]
+MAPPING = "a mapping of fields"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing wrong at one field; its line is looked up when all are known."""
+
+    path: FieldPath
+    given: str
+    allowed: str
+
+
+@dataclass(frozen=True)
+class Document:
+    """What a file says, before anything of it is believed.
+    A second value for the same key is a problem and is left out.
+    """
+
+    file: str
+    data: Mapping[str, Any]
+    lines: Mapping[FieldPath, int]
+    problems: tuple[Problem, ...] = ()
+
+    def line(self, path: FieldPath) -> int:
+        """Line of ``path``, or of the nearest field around it that was written down."""
+        while path not in self.lines:
+            path = path[:-1]
+        return self.lines[path]
+
+
+def read_document(path: Path) -> Document:
+    """Read a file; never raises for its content or its absence."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        return _unreadable(str(path), 1, _reason(error), "a readable UTF-8 file")
+    return parse_document(text, str(path))
+
+
+def parse_document(text: str, file: str) -> Document:
+    try:
+        loader = yaml.SafeLoader(text)
+        root = loader.get_single_node()
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        return _unreadable(file, mark.line + 1 if mark else 1, _reason(error), "YAML")
+    except RecursionError:
+        return _unreadable(file, 1, "nested too deeply", "YAML")
+    if not isinstance(root, yaml.MappingNode):
+        return _unreadable(file, 1, "nothing" if root is None else root.tag.rpartition(":")[2], MAPPING)
+    reader = _Reader(loader)
+    data = reader.value(root, ())
+    return Document(file, data, reader.lines, tuple(reader.problems))
+
+
+def plain_document(data: Mapping[str, Any], file: str) -> Document:
+    """A document made in Python; it has no lines, so all are 0."""
+    return Document(file, data, {path: 0 for path in _paths(data, ())})
+
+
+class _Reader:
+    """Turns composed nodes into plain data, keys always as text (``on`` and ``1`` are names too)."""
+
+    def __init__(self, loader: yaml.SafeLoader) -> None:
+        self.loader = loader
+        self.lines: dict[FieldPath, int] = {}
+        self.problems: list[Problem] = []
+        self.around: list[yaml.Node] = []
+
+    def value(self, node: yaml.Node, path: FieldPath) -> Any:
+        self.lines.setdefault(path, node.start_mark.line + 1)
+        if isinstance(node, yaml.ScalarNode):
+            return self.scalar(node, path)
+        if any(node is outer for outer in self.around):
+            return self.refuse(path, "an alias of what it stands in", "a value that does not contain itself")
+        self.around.append(node)
+        try:
+            return self.mapping(node, path) if isinstance(node, yaml.MappingNode) else self.sequence(node, path)
+        finally:
+            self.around.pop()
+
+    def scalar(self, node: yaml.ScalarNode, path: FieldPath) -> Any:
+        try:
+            return self.loader.construct_object(node)
+        except (yaml.YAMLError, ValueError, OverflowError) as error:
+            return self.refuse(path, _reason(error), "a plain value, in quotes if it is text")
+        except (LookupError, AttributeError):  # what the loader makes of a tag whose text is none of its kind
+            return self.refuse(path, f"{node.value!r} as {node.tag}", "a plain value, in quotes if it is text")
+
+    def sequence(self, node: yaml.Node, path: FieldPath) -> list[Any]:
+        return [self.value(item, (*path, str(index))) for index, item in enumerate(node.value)]
+
+    def mapping(self, node: yaml.MappingNode, path: FieldPath) -> dict[str, Any]:
+        data: dict[str, Any] = {}
+        for key, item in node.value:
+            place = (*path, str(key.value)) if isinstance(key, yaml.ScalarNode) else path
+            line = key.start_mark.line + 1
+            if place == path:
+                self.refuse(path, f"a key on line {line} that is no text", "text as key")
+            elif place[-1] in data:
+                self.refuse(place, f"{place[-1]!r} again on line {line}", "each name once")
+            else:
+                self.lines[place] = line
+                data[place[-1]] = self.value(item, place)
+        return data
+
+    def refuse(self, path: FieldPath, given: str, allowed: str) -> None:
+        self.problems.append(Problem(path, given, allowed))
+
+
+def _unreadable(file: str, line: int, given: str, allowed: str) -> Document:
+    return Document(file, {}, {(): line}, (Problem((), given, allowed),))
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, yaml.MarkedYAMLError):
+        return ", ".join(part for part in (error.context, error.problem) if part)
+    return getattr(error, "strerror", None) or str(error).splitlines()[0]
+
+
+def _paths(data: object, path: FieldPath) -> Iterator[FieldPath]:
+    yield path
+    items = data.items() if isinstance(data, Mapping) else enumerate(data) if isinstance(data, list | tuple) else ()
+    for key, item in items:
+        yield from _paths(item, (*path, str(key)))

@@ -1,0 +1,1 @@
+"""Which partitions hang together: what starts, fails, restarts and is released with what?"""

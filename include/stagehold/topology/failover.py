@@ -1,0 +1,172 @@
+"""Which vertices restart after a failure.
+
+Breadth first from the failed region, for every region taken: climb to the producers of inputs that are not available
+now, and go down to all consumers of its outputs, also to finished ones, since a producer that runs again may produce
+other data. Vertices that were never started are left alone.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from stagehold.model.records import AttemptState
+from stagehold.spec.outputs import properties_of
+from stagehold.topology.partition_regions import PartitionRegions
+
+
+class Availability(Protocol):
+    """Asked at failure time and never remembered: can this partition be read now?"""
+
+    def __call__(self, partition: str, /) -> bool: ...
+
+
+class RestartCause(StrEnum):
+    """Why a vertex restarts."""
+
+    FAILED = "failed"
+    INPUT_LOST = "input_lost"  # its output is needed and not available
+    UPSTREAM_RESTARTS = "upstream_restarts"  # it reads what will be produced again
+
+
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """One vertex to restart. ``through`` is the partition that led to its region, None for the failed."""
+
+    vertex: str
+    cause: RestartCause
+    through: str | None = None
+
+    @property
+    def reason(self) -> str:
+        texts = {
+            RestartCause.FAILED: "it failed, or runs together with what failed",
+            RestartCause.INPUT_LOST: f"{self.through} is needed and is not available",
+            RestartCause.UPSTREAM_RESTARTS: f"{self.through}, which its region reads, will be produced again",
+        }
+        return texts[self.cause]
+
+
+@dataclass(frozen=True)
+class VertexFailure:
+    """What failed. ``missing`` are the partitions that the cause names as unreadable;
+    they count for this failure only.
+    """
+
+    vertices: tuple[str, ...]
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class FailoverPlan:
+    """Vertices to restart, in topology order."""
+
+    restarts: tuple[Restart, ...]
+
+
+@dataclass(frozen=True)
+class FailureSituation:
+    """What is known at the moment of a failure. A vertex that ``states`` does not name was never started."""
+
+    regions: PartitionRegions
+    states: Mapping[str, AttemptState]
+    available: Availability
+
+    def state(self, vertex: str) -> AttemptState:
+        return self.states.get(vertex, AttemptState.CREATED)
+
+
+def region_failover(situation: FailureSituation, failure: VertexFailure) -> FailoverPlan:
+    """What a failure of single vertices restarts.
+
+    ``available`` is asked at most once for every partition, and only for inputs of regions that restart.
+    """
+    topology = situation.regions.topology
+    missing = frozenset(topology.partition_number(name) for name in failure.missing)
+    first = [situation.regions.region_with(vertex) for vertex in failure.vertices]
+    return spread(situation, {region: Reached(RestartCause.FAILED) for region in first}, missing=missing)
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """Why a region restarts."""
+
+    cause: RestartCause
+    through: str | None = None
+
+
+def spread(situation: FailureSituation, first: Mapping[int, Reached], *, missing: Collection[int] = ()) -> FailoverPlan:
+    """All that has to restart because the regions ``first`` do.
+
+    :param missing: numbers of partitions that are not available whatever ``situation.available`` says
+    """
+    search = _Search(situation, missing)
+    for region, reached in first.items():
+        search.take(region, reached)
+    search.spread()
+    restarts = []
+    for vertex, region in zip(situation.regions.topology.vertices, situation.regions.region_of, strict=True):
+        reached_by = search.taken.get(region)
+        if reached_by is not None and situation.state(vertex.id) is not AttemptState.CREATED:
+            restarts.append(Restart(vertex.id, reached_by.cause, reached_by.through))
+    return FailoverPlan(tuple(restarts))
+
+
+class _Search:
+    """Every region is taken once and every exchange group looked at once in each direction, so the cost is linear."""
+
+    def __init__(self, situation: FailureSituation, missing: Collection[int]) -> None:
+        self._situation, self._missing = situation, missing
+        self._regions, self._topology = situation.regions, situation.regions.topology
+        self._queue: deque[int] = deque()
+        self._climbed: set[int] = set()
+        self._descended: set[int] = set()
+        self.taken: dict[int, Reached] = {}
+
+    def take(self, region: int, reached: Reached) -> None:
+        if region not in self.taken:
+            self.taken[region] = reached
+            self._queue.append(region)
+
+    def spread(self) -> None:
+        while self._queue:
+            region = self._queue.popleft()
+            for group in _unseen(self._regions.groups_read[region], self._climbed):
+                self._climb(group)
+            for group in _unseen(self._regions.groups_produced[region], self._descended):
+                self._descend(region, group)
+
+    def _climb(self, group: int) -> None:
+        for partition in self._topology.group_partitions[group]:
+            if not self._readable(partition):
+                self.take(
+                    self._regions.producer(partition),
+                    Reached(RestartCause.INPUT_LOST, self._topology.partitions[partition].id),
+                )
+
+    def _readable(self, number: int) -> bool:
+        """Whether a partition can be read again: asked anew, for a type that allows it, and not named as missing."""
+        partition = self._topology.partitions[number]
+        return (
+            number not in self._missing
+            and properties_of(partition.type).reconsumable
+            and self._situation.available(partition.id)
+        )
+
+    def _descend(self, region: int, group: int) -> None:
+        own = next(
+            number for number in self._topology.group_partitions[group] if self._regions.producer(number) == region
+        )
+        reached = Reached(RestartCause.UPSTREAM_RESTARTS, self._topology.partitions[own].id)
+        for consumer in self._regions.reading[group]:
+            self.take(consumer, reached)
+
+
+def _unseen(groups: Iterable[int], seen: set[int]) -> Iterator[int]:
+    for group in groups:
+        if group not in seen:
+            seen.add(group)
+            yield group

@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+import pytest
+from pyspark.errors import AnalysisException
+from tests.plan.restart.test_strategy import made
+
+from stagehold import errors
+from stagehold.errors import Fenced, GateBlocked, LeaseHeld, PartitionDataMissing, Terminal
+from stagehold.model.records import FailureClass
+from stagehold.plan.restart.failure import causes, diagnose
+from stagehold.plan.restart.handling import FailureEntry, RestartHistory, RootCause, handle_failure
+
+FENCED = Fenced("a", 1, 2)
+MISSING = PartitionDataMissing("orders", [3, 4])
+HELD = LeaseHeld("a", "somebody", 3)
+
+
+def caused(*chain):
+    """The first error, caused by the second, caused by the third."""
+    for error, cause in pairwise(chain):
+        error.__cause__ = cause
+    return chain[0]
+
+
+def while_handling(error, handled):
+    error.__context__ = handled
+    return error
+
+
+# error -> class
+TABLE = [
+    ("anything", ValueError("x"), FailureClass.RECOVERABLE),
+    ("a file that does not open", FileNotFoundError("x"), FailureClass.ENVIRONMENT),
+    ("a network that does not answer", TimeoutError("x"), FailureClass.ENVIRONMENT),
+    ("too little memory", MemoryError(), FailureClass.ENVIRONMENT),
+    ("another attempt", HELD, FailureClass.ENVIRONMENT),
+    ("data that is gone", MISSING, FailureClass.PARTITION_DATA_MISSING),
+    ("an error that trying again cannot help", FENCED, FailureClass.NON_RECOVERABLE),
+    (
+        "the same deep in the chain",
+        caused(ValueError("x"), OSError("y"), Fenced("a", 1, 2)),
+        FailureClass.NON_RECOVERABLE,
+    ),
+    ("the same in a context", while_handling(OSError("x"), Fenced("a", 1, 2)), FailureClass.NON_RECOVERABLE),
+    ("the same in a group", ExceptionGroup("x", [ValueError("y"), Fenced("a", 1, 2)]), FailureClass.NON_RECOVERABLE),
+    (
+        "missing data behind something",
+        caused(RuntimeError("x"), PartitionDataMissing("a", [1])),
+        FailureClass.PARTITION_DATA_MISSING,
+    ),
+    (
+        "missing data behind a query",
+        caused(PartitionDataMissing("a", [1]), AnalysisException("x")),
+        FailureClass.PARTITION_DATA_MISSING,
+    ),
+    (
+        "missing data before the network",
+        caused(OSError("x"), PartitionDataMissing("a", [1])),
+        FailureClass.PARTITION_DATA_MISSING,
+    ),
+]
+
+
+@pytest.mark.parametrize(("error", "kind"), [row[1:] for row in TABLE], ids=[row[0] for row in TABLE])
+def test_the_weightiest_class_in_the_chain_counts(error, kind):
+    found = diagnose(error)
+    assert found.kind is kind
+    assert found.kind.may_restart is (kind is not FailureClass.NON_RECOVERABLE)
+
+
+def test_a_suppressed_context_is_no_cause():
+    error = while_handling(ValueError("x"), Fenced("a", 1, 2))
+    error.__suppress_context__ = True
+    assert diagnose(error).kind is FailureClass.RECOVERABLE
+
+
+def test_a_chain_that_bites_its_tail_ends():
+    first, second = ValueError("x"), ValueError("y")
+    first.__cause__, second.__cause__ = second, first
+    assert list(causes(first)) == [first, second]
+
+
+def test_the_first_missing_data_of_the_chain_is_named():
+    found = diagnose(caused(RuntimeError("x"), PartitionDataMissing("orders", [3]), PartitionDataMissing("a", [1])))
+    assert (found.missing.stage, found.missing.partitions) == ("orders", (3,))
+    assert diagnose(ValueError("x")).missing is None
+
+
+def test_every_terminal_error_ends_the_run():
+    terminal = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Terminal)]
+    assert GateBlocked in terminal
+    assert all(diagnose(Exception.__new__(kind)).kind is FailureClass.NON_RECOVERABLE for kind in terminal)
+
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def failed(second, kind=FailureClass.RECOVERABLE, subject=None):
+    return FailureEntry(subject or f"v{second}", kind, "x", START + timedelta(seconds=second))
+
+
+def story(strategy, *failures):
+    """The handlings of failures, and the history they leave."""
+    history, handlings = RestartHistory(strategy), []
+    for failure in failures:
+        handlings.append(handle_failure(failure, history=history))
+        history = handlings[-1].history
+    return handlings, history
+
+
+def test_a_failure_before_the_planned_restart_is_filed_under_the_last_root_cause():
+    strategy = made("exponential-delay", jitter=0.0, initial=timedelta(seconds=5))
+    handlings, history = story(strategy, failed(0), failed(3), failed(9))
+    assert [handling.root_cause for handling in handlings] == [True, False, True]
+    assert [handling.delay.total_seconds() for handling in handlings] == [5, 2, 7.5]
+    assert [(root.failure.subject, [entry.subject for entry in root.follow_ups]) for root in history.root_causes] == [
+        ("v0", ["v3"]),
+        ("v9", []),
+    ]
+    assert history.restarts == 2
+
+
+def test_a_merged_failure_of_which_no_history_tells_is_a_root_cause():
+    strategy = made("exponential-delay", jitter=0.0, initial=timedelta(seconds=5)).after_failure(failed(0).at).strategy
+    (handling,), history = story(strategy, failed(3))
+    assert (handling.restart, handling.root_cause, handling.delay.total_seconds()) == (True, True, 2)
+    assert [root.failure.subject for root in history.root_causes] == ["v3"]
+
+
+def test_a_failure_that_cannot_be_recovered_from_is_a_root_cause_and_not_told_to_the_strategy():
+    strategy = made("exponential-delay", jitter=0.0, initial=timedelta(seconds=5))
+    handlings, history = story(strategy, failed(0), failed(3, FailureClass.NON_RECOVERABLE))
+    assert [(handling.restart, handling.root_cause) for handling in handlings] == [(True, True), (False, True)]
+    assert history.strategy == handlings[0].history.strategy
+    assert history.restarts == 1
+    assert history.root_causes[1] == RootCause(history.root_causes[1].failure)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "restarts"),
+    [(made("none"), 0), (made("fixed-delay", attempts=1), 1), (made("fixed-delay", attempts=2), 2)],
+)
+def test_what_the_strategy_refuses_is_filed_but_no_restart(strategy, restarts):
+    handlings, history = story(strategy, failed(0), failed(5, FailureClass.ENVIRONMENT))
+    assert [handling.restart for handling in handlings] == [restarts > 0, restarts > 1]
+    assert len(history.root_causes) == 2
+    assert history.restarts == restarts
+
+
+def test_missing_data_is_computed_again_at_once_and_costs_no_restart():
+    missing = [failed(second, FailureClass.PARTITION_DATA_MISSING, "a") for second in range(3)]
+    handlings, history = story(made("fixed-delay", attempts=1), *missing, failed(4), failed(5))
+    assert [(handling.restart, handling.delay) for handling in handlings[:3]] == [(True, timedelta(0))] * 3
+    assert [handling.restart for handling in handlings[3:]] == [True, False]
+    assert history.restarts == 1
+
+
+def test_data_that_goes_missing_again_and_again_is_counted_in_the_end():
+    missing = [failed(second, FailureClass.PARTITION_DATA_MISSING, "a") for second in range(5)]
+    handlings, _ = story(made("fixed-delay", attempts=1), *missing)
+    assert [handling.delay.total_seconds() for handling in handlings] == [0, 0, 0, 1, 0]
+    assert handlings[3].history.restarts == 1
+
+
+def test_a_strategy_that_never_restarts_does_not_restart_for_missing_data():
+    handlings, _ = story(made("none"), failed(0, FailureClass.PARTITION_DATA_MISSING))
+    assert not handlings[0].restart

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import pytest
+from tests.ledger.samples import record
+
+from stagehold.plan.resume.decisions import Action, Decision, ResumePlan
+from stagehold.plan.resume.explanation import explain
+from stagehold.plan.resume.reasons import Detail, because, partition_ranges
+
+
+@pytest.mark.parametrize(
+    ("partitions", "expected"),
+    [
+        ((), ""),
+        ((3,), "3"),
+        ((0, 1, 2), "0-2"),
+        ((0, 2), "0, 2"),
+        ((0, 1, 4, 6, 7, 8), "0-1, 4, 6-8"),
+        (range(0, 2000, 2), "0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, ..., 1998"),
+    ],
+)
+def test_neighbouring_partitions_are_joined(partitions, expected):
+    assert partition_ranges(partitions) == expected
+
+
+def test_decisions_of_one_kind_become_one_line():
+    run, reuse = because("never computed"), because("consumable")
+    decisions = (
+        Decision("a", 0, Action.REUSE, reuse),
+        Decision("a", 1, Action.RUN, run),
+        Decision("a", 2, Action.RUN, run),
+    )
+    other = (Decision("b", 0, Action.RUN, run),)
+    plan = ResumePlan(decisions + other, {"a": decisions, "b": other})
+    assert [str(line) for line in explain(plan)] == [
+        "a: reuse 1 of 3 partitions (0): consumable",
+        "a: run 2 of 3 partitions (1-2): never computed",
+        "b: run 1 of 1 partitions: never computed",
+    ]
+    assert [line.stage for line in explain(plan, ["b"])] == ["b"]
+
+
+def plan_of(*reasons):
+    decisions = tuple(Decision("b", index, Action.RUN, reason) for index, reason in enumerate(reasons))
+    return ResumePlan(decisions, {"b": decisions})
+
+
+@pytest.mark.parametrize(
+    ("reasons", "lines"),
+    [
+        pytest.param(
+            [because("reads ", ("a", index), ", which runs again") for index in range(1000)],
+            ["b: run 1000 of 1000 partitions: reads a[0-999], which runs again"],
+            id="each names its own input",
+        ),
+        pytest.param(
+            [because("reads ", ("a", 0), ", which runs again")] * 2
+            + [because("reads ", ("c", 0), ", which runs again")],
+            [
+                "b: run 2 of 3 partitions (0-1): reads a[0], which runs again",
+                "b: run 1 of 3 partitions (2): reads c[0], which runs again",
+            ],
+            id="inputs of other stages stay apart",
+        ),
+        pytest.param(
+            [because("the code changed; ", ("a", index), " ", Detail(f"came out as {index}")) for index in (0, 1, 5)],
+            ["b: run 3 of 3 partitions: the code changed; a[0-1, 5] came out as 0 (and 2 more like this)"],
+            id="details differ",
+        ),
+    ],
+)
+def test_reasons_of_one_kind_become_one_line(reasons, lines):
+    assert [str(line) for line in explain(plan_of(*reasons))] == lines
+
+
+def test_what_is_not_stored_is_counted_apart():
+    actions = {"flow": (Action.RUN, Action.REUSE), "kept": (Action.HEAL, Action.REUSE, Action.BLOCKED)}
+    by_stage = {
+        name: tuple(Decision(name, index, one, because("x"), None, record(index)) for index, one in enumerate(given))
+        for name, given in actions.items()
+    }
+    plan = ResumePlan((*by_stage["flow"], *by_stage["kept"]), by_stage, frozenset({"flow"}))
+    assert str(plan.tally) == "1 partitions reused, 1 run (1 more computed along, not stored), 1 blocked"
+    assert (
+        str(ResumePlan(by_stage["kept"], {"kept": by_stage["kept"]}).tally) == "1 partitions reused, 1 run, 1 blocked"
+    )

@@ -1,0 +1,213 @@
+"""The resume plan as a table: what is recorded, what changed and what is decided."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.plan.resume.situations import (
+    CHAIN,
+    DONE,
+    FORK,
+    FUSED,
+    altered,
+    changed,
+    discarding,
+    finished,
+    forward,
+    fresh,
+    rerun,
+    source,
+    stage,
+    without,
+    words,
+)
+
+from stagehold.model.records import PartitionState
+from stagehold.plan.resume.decisions import Action
+from stagehold.plan.resume.explanation import explain
+from stagehold.plan.resume.planner import descendants, resume_plan
+from stagehold.spec.pipeline import Pipeline
+
+RESTORED = replace(
+    DONE, accepted=frozenset({"raw"}), forced=frozenset({"clean", "total"}), renewed={"clean": frozenset({0})}
+)  # half of it was computed for the request
+TABLE = [
+    ("nothing recorded: everything runs", fresh(CHAIN), "RR RR R"),
+    ("everything recorded and unchanged: everything is reused", DONE, "rr rr r"),
+    ("one partition missing half-way: it runs and what gathers it", without(DONE, "clean", 1), "rr rR R"),
+    ("the last stage missing: only it runs", without(DONE, "total", 0), "rr rr R"),
+    ("a source partition missing: its forward reader and the gather run", without(DONE, "raw", 0), "Rr Rr R"),
+    ("one source file changed: its split only", changed(DONE, "raw", splits=("other", "split 1")), "Rr Rr R"),
+    ("code of a middle stage changed", changed(DONE, "clean", code="new"), "rr RR R"),
+    ("gate of a stage changed: its data is judged anew", changed(DONE, "clean", gate="new"), "rr RR R"),
+    (
+        "code that cannot be compared is never reused",
+        changed(DONE, "clean", code="", code_problem="exec at line 3"),
+        "rr RR R",
+    ),
+    ("the environment changed", replace(DONE, environment="spark 5"), "RR RR R"),
+    ("parameters changed", replace(DONE, params="other"), "RR RR R"),
+    ("data gone that nobody needs is left alone", replace(DONE, gone={"raw": frozenset({0})}), "rr rr r"),
+    (
+        "data gone that a running reader needs is healed",
+        replace(without(DONE, "clean", 0), gone={"raw": frozenset({0, 1})}),
+        "Hr Rr R",
+    ),
+    ("a published result that is gone is healed for itself", replace(DONE, gone={"total": frozenset({0})}), "rr rr H"),
+    (
+        "healing climbs as far as data is gone",
+        replace(DONE, gone={"raw": frozenset({1}), "clean": frozenset({1}), "total": frozenset({0})}),
+        "rH rH H",
+    ),
+    (
+        "a finished sibling of who needs healed data is left alone",
+        replace(without(finished(FORK), "left", 1), gone={"raw": frozenset({1})}),
+        "rH rR rr",
+    ),
+    (
+        "a partition that was healed to equal data is the same one",
+        altered(DONE, "raw", 0, attempt_id="a2", epoch=2, wave=7),
+        "rr rr r",
+    ),
+    (
+        "a partition that was healed to other data is followed",
+        altered(DONE, "raw", 0, fingerprint="other data"),
+        "rr Rr R",
+    ),
+    (
+        "an unchanged partition its gate refused stays blocked, and so do its readers",
+        altered(DONE, "clean", 1, state=PartitionState.BLOCKED, reason="no"),
+        "rr rB B",
+    ),
+    (
+        "a partition its gate refused stays blocked in a stage that is taken as recorded, too",
+        altered(replace(DONE, accepted=frozenset({"clean"})), "clean", 1, state=PartitionState.BLOCKED, reason="no"),
+        "rr rB B",
+    ),
+    ("a released partition runs", altered(DONE, "clean", 1, state=PartitionState.RELEASED), "rr rR R"),
+    ("a record in an unknown format does not count", altered(DONE, "clean", 1, compute_key="?"), "rr rR R"),
+    ("an input made anew by other code, even to equal data, is followed", rerun(DONE, "raw"), "rr RR R"),
+    (
+        "restore from a stage: it and its readers run, earlier ones are taken as they are",
+        changed(replace(DONE, accepted=frozenset({"raw"}), forced=frozenset({"clean", "total"})), "raw", code="new"),
+        "rr RR R",
+    ),
+    (
+        "restore goes on from what was computed for the request, whoever computed it anew since",
+        altered(RESTORED, "clean", 0, run_id="another run", attempt_id="of another request"),
+        "rr rR R",
+    ),
+    (
+        "restore is over when all of it was computed",
+        replace(RESTORED, renewed={"clean": frozenset({0, 1}), "total": frozenset({0})}),
+        "rr rr r",
+    ),
+    (
+        "what a restore computed and was changed since runs again like anything else",
+        changed(replace(RESTORED, renewed={"clean": frozenset({0, 1}), "total": frozenset({0})}), "total", code="new"),
+        "rr rr R",
+    ),
+    (
+        "a stage that is taken as recorded still runs where nothing is recorded",
+        replace(without(DONE, "raw", 1), accepted=frozenset({"raw"})),
+        "rR rR R",
+    ),
+]
+
+
+ANEW = [
+    ("all of the run", discarding(DONE, raw={0, 1}, clean={0, 1}, total={0}), "RR RR R", "ra0 ra1 cl0 cl1 to0"),
+    ("a part is of an earlier run", discarding(DONE, clean={1}, total={0}), "rr rR R", "cl1 to0"),
+    ("what reads it follows", discarding(DONE, raw={1}), "rR rR R", "ra1"),
+    ("what is not there yet", discarding(without(DONE, "total", 0), raw={0, 1}, clean={0}), "RR RR R", "ra0 ra1 cl0"),
+    (
+        "taken as recorded by another region, it is still to be made",
+        replace(discarding(DONE, raw={0}), accepted=frozenset({"raw", "total"})),
+        "Rr Rr r",
+        "ra0",
+    ),
+    (
+        "a gate refused it, and judges it again",
+        altered(discarding(DONE, clean={1}), "clean", 1, state=PartitionState.BLOCKED),
+        "rr rR R",
+        "cl1",
+    ),
+    (
+        "its input is blocked by a gate since an earlier run",
+        altered(discarding(DONE, clean={1}), "raw", 1, state=PartitionState.BLOCKED),
+        "rB rB B",
+        "",
+    ),
+    (
+        "its data is gone as well",
+        replace(discarding(DONE, clean={0, 1}, total={0}), gone={"raw": frozenset({0}), "clean": frozenset({1})}),
+        "Hr RR R",
+        "cl0 cl1 to0",
+    ),
+]
+
+
+@pytest.mark.parametrize(("situation", "expected", "anew"), [row[1:] for row in ANEW], ids=[row[0] for row in ANEW])
+def test_what_a_run_made_before_it_starts_anew_runs_again_and_says_why(situation, expected, anew):
+    plan = resume_plan(situation)
+    assert " ".join(words(plan).values()) == expected
+    marked = [one for one in plan.decisions if one.anew]
+    assert " ".join(f"{one.stage[:2]}{one.partition}" for one in marked) == anew
+    assert {str(one.reason) for one in marked} <= {"this run starts anew after a failure (failover: full)"}
+
+
+@pytest.mark.parametrize(("name", "situation", "expected"), TABLE, ids=[row[0] for row in TABLE])
+def test_decisions(name, situation, expected):
+    assert " ".join(words(resume_plan(situation)).values()) == expected
+
+
+FUSED_TABLE = [
+    ("nothing recorded", fresh(FUSED), "RR RR RR"),
+    ("all recorded: the output that is not stored needs nothing", finished(FUSED), "rr rr rr"),
+    ("one kept partition missing: its producer runs with it", without(finished(FUSED), "kept", 1), "rr rR rR"),
+    (
+        "code of the stage in between changed: its reader runs",
+        changed(finished(FUSED), "mapped", code="new"),
+        "rr RR RR",
+    ),
+    ("code in between cannot be compared", changed(finished(FUSED), "mapped", code_problem="exec"), "rr RR RR"),
+    (
+        "stored input gone: healed only where a reader runs",
+        replace(without(finished(FUSED), "kept", 1), gone={"raw": frozenset({0, 1})}),
+        "rH rR rR",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "situation", "expected"), FUSED_TABLE, ids=[row[0] for row in FUSED_TABLE])
+def test_decisions_around_an_output_that_is_not_stored(name, situation, expected):
+    assert " ".join(words(resume_plan(situation)).values()) == expected
+
+
+def test_a_plan_counts_and_names_what_computes():
+    plan = resume_plan(without(DONE, "clean", 1))
+    assert (plan.count(Action.REUSE), plan.count(Action.RUN)) == (3, 2)
+    assert plan.stages_that_compute() == ("clean", "total")
+
+
+def test_descendants_follow_every_path():
+    assert descendants(CHAIN, "raw") == {"raw", "clean", "total"}
+    assert descendants(CHAIN, "total") == {"total"}
+
+
+def test_ten_stages_of_a_thousand_partitions_are_ten_lines():
+    stages = [source("s0", partitions=1000)]
+    stages += [stage(f"s{index}", forward(f"s{index - 1}"), partitions=1000) for index in range(1, 10)]
+    lines = explain(resume_plan(fresh(Pipeline(name="wide", file="wide.yaml", stages=tuple(stages)))))
+    assert [line.reason for line in lines] == [
+        "never computed for this interval",
+        *(f"reads s{index}[0-999], which runs again" for index in range(9)),
+    ]
+
+
+def test_what_is_computed_along_is_counted_apart():
+    assert (
+        str(resume_plan(fresh(FUSED)).tally) == "0 partitions reused, 4 run (2 more computed along, not stored), "
+        "0 blocked"
+    )

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stagehold.plan.waves.interval import AdaptiveInterval, DeclaredInterval
+from stagehold.plan.waves.sizing import GROWTH, MeasuredWave, WaveSizer
+
+SIZER = WaveSizer(DeclaredInterval(10), slots=4)
+
+
+@pytest.mark.parametrize(
+    ("known", "remaining", "expected"),
+    [
+        (None, 100, 4),  # nothing is known: as small as is not wasteful
+        (None, 3, 3),
+        (None, 0, 0),
+        (0.1, 100, 100),  # shorter than the interval: one wave
+        (0.124, 100, 100),  # a little longer than the interval is no reason for a second commit
+        (0.2, 100, 50),  # two waves of the interval's length
+        (0.21, 100, 50),
+        (0.3, 100, 34),  # three equal waves rather than two long ones and a short one
+        (100.0, 100, 4),  # never below the slots
+        (0.1, 0, 0),
+    ],
+)
+def test_the_first_wave_is_small_unless_the_stage_was_timed_before(known, remaining, expected):
+    assert replace(SIZER, known=known).first(remaining).partitions == expected
+
+
+@pytest.mark.parametrize(
+    ("size", "seconds", "known", "remaining", "expected"),
+    [
+        (4, 10.0, None, 100, 4),  # just right
+        (4, 5.0, None, 100, 8),  # half as long as wanted: twice as many
+        (4, 1.0, None, 100, 8),  # grows slowly
+        (4, 1.0, None, 20, 20),  # all that remains fits, even if it should take twice as long
+        (4, 1.0, None, 21, 8),
+        (4, 1.0, 0.25, 60, 30),  # as earlier runs were as quick, two waves do
+        (4, 1.0, 5.0, 60, 8),  # earlier runs were slower: careful
+        (16, 20.0, None, 100, 8),  # too long: shrinks at once
+        (16, 20.0, 0.1, 100, 8),  # whatever earlier runs took
+        (16, 1000.0, None, 100, 4),  # never below the slots
+        (16, 10.0, None, 5, 5),  # never more than there are
+        (4, 0.0, None, 100, 100),
+        (4, 1.0, None, 0, 0),
+    ],
+)
+def test_the_next_wave_aims_at_the_interval(size, seconds, known, remaining, expected):
+    assert replace(SIZER, known=known).following(MeasuredWave(size, seconds, 0.1), remaining).partitions == expected
+
+
+def test_what_cannot_be_divided_is_one_wave():
+    assert replace(SIZER, known=100.0, undivided=True).first(1000).partitions == 1000
+
+
+def test_the_reason_says_what_was_known():
+    assert "not been timed" in SIZER.first(100).reason
+    assert replace(SIZER, known=0.2).first(100).reason == "about 10.0 s of wanted 10.0 s (as declared)"
+
+
+def test_an_adaptive_interval_follows_the_measured_commit():
+    sizer = WaveSizer(AdaptiveInterval(0, 0.0), slots=4, known=1.0)
+    assert sizer.first(10_000).partitions == 417  # sqrt(2 * 1 s * 24 h) is 416 s, which 24 equal waves come close to
+    assert sizer.following(MeasuredWave(100, 100, 0.01), 10_000).partitions < 100
+
+
+SECONDS = st.floats(0, 1e6)
+SIZERS = st.builds(
+    WaveSizer,
+    interval=st.one_of(
+        st.builds(DeclaredInterval, st.floats(0.001, 1e6)),
+        st.builds(AdaptiveInterval, st.integers(0, 100), SECONDS),
+    ),
+    slots=st.integers(1, 100),
+    known=st.one_of(st.none(), st.floats(1e-6, 1e6)),
+)
+
+
+@given(sizer=SIZERS, remaining=st.integers(1, 100_000), size=st.integers(1, 100_000), seconds=SECONDS, commit=SECONDS)
+def test_a_wave_is_never_empty_and_never_more_than_remain(sizer, remaining, size, seconds, commit):
+    assert 1 <= sizer.first(remaining).partitions <= remaining
+    assert 1 <= sizer.following(MeasuredWave(size, seconds, commit), remaining).partitions <= remaining
+
+
+@given(sizer=SIZERS, remaining=st.integers(1, 100_000), size=st.integers(1, 100_000), seconds=SECONDS)
+def test_without_history_waves_grow_slowly_unless_the_rest_fits_with_ease(sizer, remaining, size, seconds):
+    following = replace(sizer, known=None).following(MeasuredWave(size, seconds, 0.1), remaining).partitions
+    fits = max(seconds, 0.001) / size * remaining * GROWTH <= sizer.interval.seconds(0.1)
+    assert fits or following <= max(GROWTH * size, sizer.slots)
+
+
+@given(sizer=SIZERS, total=st.integers(1, 2000), each=st.floats(0, 100))
+def test_waves_come_to_an_end(sizer, total, each):
+    size, waves = sizer.first(total).partitions, 1
+    while total := total - size:
+        size, waves = sizer.following(MeasuredWave(size, size * each, 0.1), total).partitions, waves + 1
+    assert waves <= 2000

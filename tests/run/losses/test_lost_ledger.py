@@ -1,0 +1,127 @@
+"""The ledger is deleted, or an older copy of it put back:
+what the lake knows is taken over, and what is published stays right.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+from tests.run.workbench import FINISHED, TOY, Ended, Workbench, ended, killed
+
+from stagehold.ledger.ledger import Ledger
+from stagehold.run.faults import FaultAction, Point
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def bench(tmp_path, spark_remote):
+    return Workbench.make(tmp_path, spark_remote)
+
+
+def lose_ledger(bench: Workbench) -> None:
+    for file in bench.settings.home_path.glob("ledger.db*"):
+        file.unlink()
+
+
+def events(bench: Workbench, run_id: str) -> list[str]:
+    with Ledger.open(bench.settings.ledger_url) as ledger:
+        return [event.kind for event in ledger.events.of_run(run_id)]
+
+
+def test_a_run_that_had_ended_is_taken_over_as_a_whole_without_spark(finished):
+    lose_ledger(finished)
+    again = finished.run("--run-id", FINISHED, settings=finished.without_spark())
+    assert again.counts == (13, 0)
+    assert "adopted 4 partitions" in again.err
+    assert finished.published() == finished.expected()
+    assert finished.epochs("numbers") == [1, 1, 1, 1]
+
+
+def test_a_run_that_failed_goes_on_from_what_it_had_committed(bench):
+    bench.inject(Point.BEFORE_PUBLISH, "by_colour", 2, FaultAction.KILL)
+    assert killed(bench.run("--run-id", "r"))
+    lose_ledger(bench)
+    resumed = bench.run("--run-id", "r")
+    assert resumed.counts == (10, 3), resumed.err
+    assert bench.published() == bench.expected()
+    assert "fenced" not in events(bench, "r")
+
+
+def test_with_an_older_copy_of_the_ledger_only_what_changed_since_the_last_commit_is_computed(finished):
+    shutil.copy(finished.settings.home_path / "ledger.db", finished.settings.home_path / "copy")
+    finished.write_source(1, first=500)
+    assert finished.run("--run-id", "s").result["computed"] > 0
+    lose_ledger(finished)
+    shutil.copy(finished.settings.home_path / "copy", finished.settings.home_path / "ledger.db")
+    assert finished.run("--run-id", "s", settings=finished.without_spark()).counts == (13, 0)
+    finished.write_source(1, first=700)
+    finished.run("--run-id", "t")
+    assert finished.published() == finished.expected()
+
+
+# Incremental sources
+
+FUSED = """
+pipeline: events
+checkpoint: {interval: 100ms}
+stages:
+  events:
+    job: toy_jobs:events
+    source: {kind: csv, path: "${lake}/raw/events", splits: 4, incremental: true, schema: "id int"}
+    output: {type: pipelined}
+  kept:
+    job: toy_jobs:kept
+    inputs: {events: forward}
+    output: {type: blocking_persistent, table: marts.events, committer: delta_spark}
+"""
+
+
+@pytest.fixture(params=["stored", "fused into its reader"])
+def incremental(request, bench):
+    shutil.copy(TOY / "events.yaml", bench.settings.pipelines)
+    if request.param != "stored":
+        (Path(bench.settings.pipelines) / "events.yaml").write_text(FUSED)
+    return bench
+
+
+def run(bench: Workbench, interval: str) -> Ended:
+    return ended(bench.command("run", "events", "--interval", interval, "--json"))
+
+
+def read(bench: Workbench) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for row in DeltaTable(f"{bench.settings.lake_uri}/marts/events").to_pyarrow_table().sort_by("id").to_pylist():
+        found.setdefault(row["_interval"], []).append(row["id"])
+    return found
+
+
+def test_what_was_published_is_not_read_again(incremental):
+    incremental.arrive("events", 1, 2)
+    run(incremental, "monday")
+    incremental.arrive("events", 3)
+    run(incremental, "tuesday")
+    lose_ledger(incremental)
+    incremental.arrive("events", 4)
+    wednesday = run(incremental, "wednesday")
+    assert "events: the ledger did not know what monday has read" in wednesday.err
+    assert "events: wednesday reads 1 files" in wednesday.err
+    assert read(incremental) == {"monday": [1, 2], "tuesday": [3], "wednesday": [4]}
+    assert run(incremental, "monday").counts[1] == 0
+
+
+def test_an_interval_that_was_published_in_part_reads_on_what_it_had_taken(incremental):
+    incremental.arrive("events", 1, 2, 3, 4)
+    stage = (
+        "events" if "splits: {bytes" in (Path(incremental.settings.pipelines) / "events.yaml").read_text() else "kept"
+    )
+    incremental.inject(Point.BEFORE_PUBLISH, stage, 2, FaultAction.KILL)
+    assert killed(run(incremental, "monday"))
+    lose_ledger(incremental)
+    incremental.arrive("events", 5)
+    run(incremental, "tuesday")
+    assert run(incremental, "monday").code == 0
+    assert read(incremental) == {"monday": [1, 2, 3, 4], "tuesday": [5]}

@@ -1,0 +1,157 @@
+"""What a stage's author did wrong, or the data he was given: said once, in three lines, with his own file and line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from tests.run.small_project import NUMBERS, SmallProject
+
+from stagehold.errors import FunctionFailed, StageFailed
+from stagehold.ledger import Ledger
+from stagehold.model.records import Attempt, FailureClass
+from stagehold.run.local_run import run_locally
+from stagehold.run.planning.planning import RunRequest
+
+pytestmark = pytest.mark.spark
+
+JOBS = """
+from pyspark.sql import functions as F
+from pyspark.sql.types import LongType
+
+from stagehold import stage
+
+
+class BadInput(Exception):
+    pass
+
+
+def refuse(number):
+    raise BadInput(f"no such number: {number}")
+
+
+def call_away(number):
+    raise ConnectionRefusedError(111, "Connection refused")
+
+
+@stage
+def in_worker(ctx, source):
+    return source.select(F.udf(lambda number: refuse(number), LongType())("number").alias("number"))
+
+
+@stage
+def in_groups(ctx, source):
+    return source.groupBy("number").applyInPandas(lambda pdf: refuse(int(pdf.number[0])), "number long")
+
+
+@stage
+def on_the_way(ctx, source):
+    return refuse(7)
+
+
+@stage
+def unknown_column(ctx, source):
+    return source.select(
+        F.col("nobody"),
+    )
+
+
+@stage
+def no_number(ctx, source):
+    text = F.concat(F.lit("x"), F.col("number"))
+    return source.select(text.cast("int").alias("number"))
+
+
+@stage
+def told(ctx, source):
+    return source.select(F.raise_error(F.lit("this must not be")).cast("long").alias("number"))
+
+
+@stage
+def table(ctx, source):
+    return source
+
+
+@stage
+def remote(ctx, source):
+    return source.select(F.udf(call_away, LongType())("number").alias("number"))
+"""
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A run that failed: what it raised, its attempts, and what was kept of the first one's failure."""
+
+    error: BaseException
+    attempts: tuple[Attempt, ...]
+    trace: str
+
+
+def fail(project: SmallProject, stage: str, source=NUMBERS, **facts) -> Failed:
+    pipeline = project.pipeline(stage, {stage: {"source": source}}, **facts)
+    with pytest.raises(StageFailed) as raised:
+        run_locally(RunRequest(pipeline, stage, "i", {}), project.settings, print)
+    with Ledger.open(project.settings.ledger_url) as ledger:
+        attempts, traces = ledger.attempts.of_run(stage), ledger.events.traces(stage)
+    return Failed(raised.value, attempts, traces[attempts[0].attempt_id])
+
+
+def line_of(text: str) -> int:
+    """The only line of the jobs that has ``text``."""
+    (number,) = (number for number, line in enumerate(JOBS.splitlines(), 1) if text in line)
+    return number
+
+
+@pytest.fixture
+def project(tmp_path, spark_remote):
+    folder = tmp_path / f"errors_{tmp_path.name.replace('-', '_')}"
+    folder.mkdir()
+    return SmallProject.make(folder, spark_remote, JOBS)
+
+
+# stage, rule, how the first line begins, the line that is to blame, what only the trace has
+TABLE = [
+    ("in_worker", "user_function", "BadInput: no such number: ", "raise BadInput", "lambda"),
+    ("in_groups", "user_function", "BadInput: no such number: ", "raise BadInput", "lambda"),
+    ("on_the_way", "user_function", "BadInput: no such number: 7", "raise BadInput", "on_the_way"),
+    ("unknown_column", "user_query", "[UNRESOLVED_COLUMN.WITH_SUGGESTION] ", 'F.col("nobody")', "CheckAnalysis.scala"),
+    ("no_number", "user_data", "[CAST_INVALID_INPUT] The value 'x", 'text.cast("int")', "JVM stacktrace"),
+    ("told", "user_data", "[USER_RAISED_EXCEPTION] this must not be", "def told", "JVM stacktrace"),
+]
+
+
+@pytest.mark.parametrize(("stage", "rule", "problem", "blamed", "traced"), TABLE, ids=[row[0] for row in TABLE])
+def test_an_error_of_the_authors_is_told_in_three_lines_and_not_tried_again(
+    project, stage, rule, problem, blamed, traced
+):
+    failed = fail(project, stage)
+    first, second, third = str(failed.error).splitlines()
+    module = Path(project.settings.project).name
+    assert problem in first
+    assert second.strip().split(", in ")[0] == f"at {module}.py:{line_of(blamed)}"
+    assert third.startswith(f"Stage {stage}, partition(s) 0")
+    (attempt,) = failed.attempts
+    assert (attempt.failure_class, attempt.failure_rule) == (FailureClass.NON_RECOVERABLE, rule)
+    assert attempt.failure == str(failed.error)
+    assert traced in failed.trace
+
+
+def test_a_malformed_value_of_a_csv_file_is_told_with_the_file(project):
+    path = Path(project.settings.lake_uri) / "csv" / "bad.csv"
+    path.parent.mkdir(parents=True)
+    path.write_text("1\ntwo\n")
+    failed = fail(project, "table", {"kind": "csv", "path": "${lake}/csv/*.csv", "schema": "number long", "splits": 1})
+    first, _, _ = str(failed.error).splitlines()
+    assert "bad.csv" in first
+    assert "MALFORMED_RECORD" in first
+    assert [attempt.failure_rule for attempt in failed.attempts] == ["user_data"]
+
+
+def test_a_service_that_does_not_answer_a_function_is_tried_again(project):
+    failed = fail(project, "remote", restart={"strategy": "fixed-delay", "attempts": 1, "delay": "0s"})
+    assert isinstance(failed.error, FunctionFailed)
+    assert str(failed.error).startswith("ConnectionRefusedError: [Errno 111] Connection refused\n  at ")
+    assert [(one.failure_class, one.failure_rule) for one in failed.attempts] == [
+        (FailureClass.ENVIRONMENT, "connection")
+    ] * 2

@@ -1,0 +1,91 @@
+"""Planning against a real ledger and a real folder lake, without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.lake.paper_table import INTERVAL, PaperTable
+from tests.plan.resume.situations import forward
+from tests.plan.split.test_partition_counts import keyed, stage
+
+from stagehold.lake.location import TableLocation
+from stagehold.ledger import Ledger
+from stagehold.plan.resume.decisions import Action
+from stagehold.run.planning.planning import RunRequest, decide_counts, plan_run, sources_of
+from stagehold.settings import Settings
+from stagehold.spec.pipeline import Pipeline, Stage
+from stagehold.spec.source import Source
+
+RAW = Stage(
+    name="raw",
+    job="jobs.x:raw",
+    source=Source(kind="parquet", path="${lake}/raw/*.parquet", splits=2),
+    partitions=2,
+    max_parallelism=128,
+)
+PIPELINE = Pipeline(
+    name="p", file="p.yaml", stages=(RAW, stage("joined", keyed("raw"), auto=True), stage("checked", forward("joined")))
+)
+REQUEST = RunRequest(PIPELINE, "run", INTERVAL, {})
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    raw = tmp_path / "lake" / "raw"
+    raw.mkdir(parents=True)
+    (raw / "a.parquet").write_bytes(b"")
+    return Settings(home=str(tmp_path), project=str(tmp_path), suites=str(tmp_path))
+
+
+@pytest.fixture
+def ledger(settings: Settings) -> Iterator[Ledger]:
+    with Ledger.open(settings.ledger_url) as opened:
+        yield opened
+
+
+def compute_raw(ledger: Ledger, settings: Settings, *partitions: int, megabytes: int = 40) -> None:
+    """Publish and record partitions of the source; their recorded size is what is decided from."""
+    table = PaperTable(
+        TableLocation("raw", f"{settings.lake_uri}/tables/{partitions[0]}-{megabytes}", "raw", None)
+    ).create()
+    recorded = table.publish({partition: [("a", partition)] for partition in partitions})
+    for record in recorded:
+        path = Path(table.location.uri, record.files[0].path)
+        with path.open("ab") as file:
+            file.truncate(megabytes * 1024 * 1024)
+    large = [
+        replace(one, files=tuple(replace(file, bytes=megabytes * 1024 * 1024) for file in one.files))
+        for one in recorded
+    ]
+    ledger.partitions.record(large, ledger.leases.acquire("raw", "me", 60))
+
+
+def decide(ledger: Ledger, settings: Settings) -> list[tuple[int, int]]:
+    return [
+        (count.partitions, count.bytes)
+        for count in decide_counts(REQUEST, ("joined",), ledger, settings, sources_of(REQUEST, ledger, settings))
+    ]
+
+
+def actions(ledger: Ledger, settings: Settings, name: str) -> list[Action]:
+    return [decision.action for decision in plan_run(REQUEST, ledger, settings).of(name)]
+
+
+def test_a_number_is_decided_once_all_inputs_are_there_and_then_kept(settings: Settings, ledger: Ledger) -> None:
+    compute_raw(ledger, settings, 0)
+    assert decide(ledger, settings) == []
+    assert len(actions(ledger, settings, "checked")) == 1
+    compute_raw(ledger, settings, 1)
+    assert decide(ledger, settings) == [(6, 80 * 1024 * 1024)]
+    compute_raw(ledger, settings, 1, megabytes=400)
+    assert decide(ledger, settings) == []
+    assert actions(ledger, settings, "joined") == actions(ledger, settings, "checked") == [Action.RUN] * 6
+
+
+def test_nothing_is_decided_by_looking(settings: Settings, ledger: Ledger) -> None:
+    compute_raw(ledger, settings, 0, 1)
+    assert len(plan_run(REQUEST, ledger, settings).of("joined")) == 1
+    assert ledger.partition_counts.decided("p", INTERVAL) == {}

@@ -1,0 +1,205 @@
+"""Real files, tables and a real database (Derby, which comes with Spark), read by Spark split by split."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from deltalake import write_deltalake
+from pyspark.errors import PySparkException
+from pyspark.sql import functions as F
+
+from stagehold.errors import SourceUnusable
+from stagehold.ledger import Ledger
+from stagehold.ledger.engine import Database
+from stagehold.sources.frames import SourceFrames
+from stagehold.sources.sources import Sources
+from stagehold.spec.pipeline import Stage
+from stagehold.spec.source import Source
+
+pytestmark = pytest.mark.spark
+NO_LEDGER = Ledger(Database("sqlite:///unused"))
+
+
+@pytest.fixture
+def frames(spark, tmp_path):
+    def open_source(**fields) -> SourceFrames:
+        source = Source(**{"splits": 2, "path": "${lake}", **fields})
+        stage = Stage(
+            name="orders",
+            job="jobs:orders",
+            source=source,
+            partitions=len(source.listed) or source.splits,
+            max_parallelism=128,
+        )
+        return SourceFrames(spark, "orders", Sources("p", "2024-01-01", "r1", str(tmp_path), NO_LEDGER).of(stage))
+
+    return open_source
+
+
+def rows(source: SourceFrames, partition: int) -> list[tuple]:
+    return sorted(map(tuple, source.frame(partition).collect()), key=repr)
+
+
+def test_parquet_files_may_have_any_name(frames, tmp_path):
+    for number, name in enumerate(["a b[1]{x}*.parquet", "b%20?.parquet", "c/day/d.parquet"]):
+        Path(tmp_path, name).parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table({"n": [number]}), tmp_path / name)
+    source = frames(kind="parquet", splits=4)
+    assert [rows(source, partition) for partition in range(4)] == [[(0,)], [], [(1,)], [(2,)]]
+    assert source.frame(1).schema == source.frame(0).schema
+
+
+def test_splits_of_one_plain_file_each_can_be_read_together(frames, tmp_path):
+    for name in "abc":
+        pq.write_table(pa.table({"n": [name]}), tmp_path / f"{name}-1.parquet")
+    source = frames(kind="parquet", splits=3)
+    frame, partition = source.together((0, 2))
+    found = frame.withColumn("partition", partition).collect()
+    assert sorted(map(tuple, found)) == [(row.n, split) for split in (0, 2) for row in source.frame(split).collect()]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [["a", "b", "c"], ["a b", "c"], ["a/d", "b/d"], ["ä", "b"]],
+    ids=["several", "spaces", "same name", "no ASCII"],
+)
+def test_other_splits_cannot_be_read_together(frames, tmp_path, names):
+    for name in names:
+        Path(tmp_path, name).parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table({"n": [name]}), tmp_path / f"{name}.parquet")
+    assert frames(kind="parquet", path="${lake}").together((0, 1)) is None
+
+
+def test_a_source_with_a_column_that_hides_the_file_is_not_read_together(frames, tmp_path):
+    for name in "ab":
+        pq.write_table(pa.table({"n": [name], "_metadata": [name]}), tmp_path / f"{name}.parquet")
+    assert frames(kind="parquet").together((0, 1)) is None
+
+
+CSV = "id int, name string, price decimal(10,2)"
+
+
+def test_csv_files_have_the_declared_columns_in_every_split(frames, tmp_path):
+    (tmp_path / "a.csv").write_text("id;name;price\n1;'x;y';2.50\n")
+    (tmp_path / "b.csv.gz").write_bytes(gzip.compress(b"id;name;price\n2;;\n"))
+    source = frames(kind="csv", ddl=CSV, header=True, delimiter=";", options={"quote": "'"})
+    assert [
+        [(row.id, row.name, str(row.price)) for row in source.frame(partition).collect()] for partition in (0, 1)
+    ] == [
+        [(1, "x;y", "2.50")],
+        [(2, None, "None")],
+    ]
+    assert source.frame(0).schema == source.frame(1).schema
+
+
+@pytest.mark.parametrize(
+    ("content", "used", "fields"),
+    [
+        ("1,x,2.50\n2,y\n", "name", {}),
+        ("1,x,2.50\nlots,y,1\n", "id", {}),
+        ("name,id,price\nx,1,2.50\n", "price", {"header": True}),
+    ],
+    ids=["a column too few", "text for a number", "columns in another order"],
+)
+def test_csv_that_does_not_fit_the_schema_fails(frames, tmp_path, content, used, fields):
+    (tmp_path / "a.csv").write_text(content)
+    with pytest.raises(PySparkException):
+        frames(kind="csv", ddl=CSV, splits=1, **fields).frame(0).select(used).collect()
+
+
+def test_corrupt_records_pass_only_when_asked_to(frames, tmp_path):
+    (tmp_path / "a.json").write_text('{"id": 1}\n{"id": \n')
+    with pytest.raises(PySparkException):
+        frames(kind="json", ddl="id int", splits=1).frame(0).collect()
+    assert rows(frames(kind="json", ddl="id int", splits=1, options={"mode": "DROPMALFORMED"}), 0) == [(1,)]
+
+
+def test_json_columns_are_declared_or_inferred_from_the_first_file(frames, tmp_path):
+    (tmp_path / "a.json").write_text(json.dumps({"id": 1, "tags": ["x"]}))
+    (tmp_path / "b.json").write_text(json.dumps({"id": 2}))
+    assert [rows(frames(kind="json", ddl="infer"), partition) for partition in (0, 1)] == [[(1, ["x"])], [(2, None)]]
+    assert rows(frames(kind="json", ddl="id bigint, other date"), 0) == [(1, None)]
+
+
+def test_a_delta_table_is_read_with_the_columns_its_files_do_not_hold(frames, tmp_path):
+    uri = str(tmp_path / "table")
+    for number, place in enumerate(["a b:c%d/é", "x", None]):
+        content = {
+            "_interval": ["i"],
+            "place": pa.array([place], pa.string()),
+            "day": pa.array([number], pa.date32()),
+            "odd `name": [number],
+        }
+        write_deltalake(uri, pa.table(content), partition_by=["place", "day"], mode="append")
+    source = frames(kind="delta", path="${lake}/table", splits=1)
+    assert [(place, day.day, number) for place, day, number in rows(source, 0)] == [
+        ("a b:c%d/é", 1, 0),
+        ("x", 2, 1),
+        (None, 3, 2),
+    ]
+    assert source.frame(0).columns == ["place", "day", "odd `name"]  # a column of ours is no content
+    empty = frames(kind="delta", path="${lake}/table", splits=9)
+    assert [len(rows(empty, partition)) for partition in range(9)].count(0) == 6
+    assert empty.frame(0).schema == empty.frame(1).schema
+
+
+@pytest.fixture(scope="module")
+def database(spark, tmp_path_factory) -> str:
+    url = f"jdbc:derby:{tmp_path_factory.mktemp('derby')}/db"
+    frame = spark.range(-5, 15).select(
+        F.when(F.col("id") != 3, F.col("id")).alias("ID"),
+        F.date_add(F.lit("2024-01-01").cast("date"), F.col("id").cast("int")).alias("DAY"),
+    )
+    frame.coalesce(1).write.jdbc(f"{url};create=true", "orders")
+    return url
+
+
+def ids(source: SourceFrames, count: int) -> list[list[int | None]]:
+    return [
+        sorted((row[0] for row in source.frame(partition).collect()), key=lambda id: -99 if id is None else id)
+        for partition in range(count)
+    ]
+
+
+def test_a_database_table_is_read_by_ranges_and_each_row_once(frames, database):
+    source = frames(kind="jdbc", url=database, path=None, table="orders", column="ID", lower=0, upper=10, splits=3)
+    assert ids(source, 3) == [[None, -5, -4, -3, -2, -1, 0, 1, 2], [4, 5], [6, 7, 8, 9, 10, 11, 12, 13, 14]]
+    days = frames(
+        kind="jdbc",
+        url=database,
+        path=None,
+        table="orders",
+        column="DAY",
+        lower="2024-01-01",
+        upper="2024-01-11",
+        splits=2,
+    )
+    assert ids(days, 2) == [[None, -5, -4, -3, -2, -1, 0, 1, 2, 4], [5, 6, 7, 8, 9, 10, 11, 12, 13, 14]]
+
+
+def test_a_query_is_read_by_conditions(frames, database, monkeypatch):
+    monkeypatch.setenv("DATABASE_USER", "app")
+    source = frames(
+        kind="jdbc",
+        url=database,
+        path=None,
+        driver="org.apache.derby.iapi.jdbc.AutoloadedDriver",
+        query="select ID from orders where ID > 0",
+        splits=["ID < 5", "ID >= 5"],
+        user_variable="DATABASE_USER",
+        options={"fetchsize": "10"},
+    )
+    assert ids(source, 2) == [[1, 2, 4], [5, 6, 7, 8, 9, 10, 11, 12, 13, 14]]
+
+
+def test_a_password_that_is_not_there_is_an_error_that_names_its_variable(frames, database):
+    source = frames(
+        kind="jdbc", url=database, path=None, table="orders", splits=1, password_variable="NO_SUCH_PASSWORD"
+    )
+    with pytest.raises(SourceUnusable, match="NO_SUCH_PASSWORD is not set"):
+        source.frame(0)

@@ -1,0 +1,211 @@
+"""What there is to read of a source, and when a split counts as changed. Delta tables are made by delta-rs."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from stagehold.errors import SourceChanged, SourceMissing, SourceUnusable
+from stagehold.ledger import Ledger
+from stagehold.ledger.engine import Database
+from stagehold.sources.reading import SourceReading
+from stagehold.sources.sources import Sources
+from stagehold.spec.pipeline import Stage
+from stagehold.spec.source import Source
+
+NO_LEDGER = Ledger(Database("sqlite:///unused"))
+WEIRD = "a b:c%d/é"
+
+
+def read(lake, run_id="r1", **fields) -> SourceReading:
+    source = Source(**{"kind": "parquet", "splits": 4, **fields})
+    stage = Stage(
+        name="orders",
+        job="jobs:orders",
+        source=source,
+        partitions=len(source.listed) or source.splits,
+        max_parallelism=128,
+    )
+    return Sources("p", "2024-01-01", run_id, str(lake), NO_LEDGER).of(stage)
+
+
+def fingerprints(*arguments, **fields):
+    return [split.fingerprint for split in read(*arguments, **fields).splits]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for number in range(4):
+        (tmp_path / f"part-{number:02}.parquet").write_text(str(number))
+    return tmp_path
+
+
+def test_files_are_dealt_evenly_and_each_once(folder):
+    found = read(folder, path="${lake}/*.parquet", splits=2)
+    assert [[Path(file.path).stem[5:] for file in split.files] for split in found.splits] == [
+        ["00", "01"],
+        ["02", "03"],
+    ]
+    assert found.sample == str(folder / "part-00.parquet")
+
+
+def test_a_changed_file_changes_its_split_only(folder):
+    before = fingerprints(folder, path="${lake}/*.parquet")
+    path = folder / "part-02.parquet"
+    os.utime(path, ns=(1, path.stat().st_mtime_ns + 1))
+    after = fingerprints(folder, path="${lake}/*.parquet")
+    assert [left == right for left, right in zip(before, after, strict=True)] == [True, True, False, True]
+
+
+@pytest.mark.parametrize(
+    "change", [{"ddl": "b int"}, {"header": True}, {"delimiter": ";"}, {"options": {"quote": "'"}}]
+)
+def test_how_rows_are_read_changes_every_split(folder, change):
+    fields = {"kind": "csv", "path": "${lake}/*", "ddl": "a int"}
+    assert not set(fingerprints(folder, **fields)) & set(fingerprints(folder, **(fields | change)))
+
+
+def test_a_path_that_matches_nothing_is_an_error_that_names_it(tmp_path):
+    with pytest.raises(SourceMissing, match="raw/x"):
+        read(tmp_path, path="${lake}/raw/x*.parquet")
+
+
+def test_a_list_says_which_split_reads_what(folder):
+    found = read(folder, splits=[["${lake}/part-03.parquet", "${lake}/part-00.parquet"], "${lake}/part-0[12].parquet"])
+    assert [[Path(file.path).stem[5:] for file in split.files] for split in found.splits] == [
+        ["03", "00"],
+        ["01", "02"],
+    ]
+
+
+@pytest.mark.parametrize(
+    "splits", [["${lake}/part-00.parquet", "${lake}/*"], [["${lake}/part-00.parquet", "${lake}/part-0[0].parquet"]]]
+)
+def test_a_file_that_two_splits_name_would_be_read_twice(folder, splits):
+    with pytest.raises(SourceUnusable, match=r"part-00.parquet is named twice"):
+        read(folder, splits=splits)
+
+
+def test_sources_are_listed_once_so_that_what_was_planned_is_read(folder):
+    source = Source(kind="parquet", path="${lake}/*.parquet", splits=1)
+    stage = Stage(name="orders", job="jobs:orders", source=source, partitions=1, max_parallelism=1)
+    sources = Sources("p", "2024-01-01", "r1", str(folder), NO_LEDGER)
+    before = sources.of(stage)
+    (folder / "part-99.parquet").write_text("late")
+    assert sources.of(stage) is before
+
+
+@pytest.fixture
+def table(tmp_path):
+    """A table whose versions 0, 1 and 2 each added a file or two."""
+    uri = str(tmp_path / "table")
+    for number, place in enumerate([WEIRD, "x", None]):
+        write_deltalake(
+            uri,
+            pa.table({"place": pa.array([place], pa.string()), "n": [number]}),
+            partition_by=["place"],
+            mode="append",
+        )
+    return uri
+
+
+def placed(reading):
+    return sorted(
+        (str(dict(file.partition)["place"]), Path(file.path).exists())
+        for split in reading.splits
+        for file in split.files
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "places"),
+    [
+        ({}, ["None", WEIRD, "x"]),
+        ({"version": 1}, [WEIRD, "x"]),
+        ({"from_version": 1}, ["None", "x"]),
+        ({"from_version": 1, "to_version": 1}, ["x"]),
+    ],
+)
+def test_a_table_is_read_at_a_version_or_by_what_versions_added(table, tmp_path, fields, places):
+    assert placed(read(tmp_path, kind="delta", path=table, **fields)) == [(place, True) for place in places]
+
+
+def test_files_that_were_only_rewritten_are_not_read_again(table, tmp_path):
+    write_deltalake(table, pa.table({"place": ["x"], "n": [4]}), mode="append")
+    DeltaTable(table).optimize.compact()
+    assert placed(read(tmp_path, kind="delta", path=table, from_version=1)) == [
+        ("None", True),
+        ("x", True),
+        ("x", True),
+    ]
+
+
+def test_removed_rows_are_refused_where_only_added_ones_are_read(table, tmp_path):
+    DeltaTable(table).delete("n = 1")
+    with pytest.raises(SourceChanged, match=r"version 3 of .* removed or replaced rows"):
+        read(tmp_path, kind="delta", path=table, from_version=1)
+    ignoring = read(tmp_path, kind="delta", path=table, from_version=1, on_change="ignore")
+    assert placed(ignoring) == [("None", True), ("x", True)]
+    assert placed(read(tmp_path, kind="delta", path=table)) == [("None", True), (WEIRD, True)]
+
+
+def test_a_new_version_changes_only_the_splits_whose_files_changed(table, tmp_path):
+    before = fingerprints(tmp_path, kind="delta", path=table, splits=1)
+    assert fingerprints(tmp_path, kind="delta", path=table, splits=1, version=2) == before
+    write_deltalake(table, pa.table({"place": ["x"], "n": [4]}), mode="append")
+    assert fingerprints(tmp_path, kind="delta", path=table, splits=1) != before
+    assert fingerprints(tmp_path, kind="delta", path=table, splits=1, version=2) == before
+
+
+@pytest.mark.parametrize(
+    ("fields", "error", "text"),
+    [
+        ({"path": "${lake}/none"}, SourceMissing, "none, as a Delta table"),
+        ({"version": 9}, SourceUnusable, "at version 9"),
+        ({"from_version": 0, "to_version": 9}, SourceUnusable, "at version 9"),
+    ],
+)
+def test_a_table_or_version_that_is_not_there_is_an_error(table, tmp_path, fields, error, text):
+    with pytest.raises(error, match=text):
+        read(tmp_path, **({"kind": "delta", "path": table} | fields))
+
+
+def test_a_version_that_the_log_has_lost_is_an_error(table, tmp_path):
+    DeltaTable(table).create_checkpoint()
+    Path(table, "_delta_log/00000000000000000000.json").unlink()
+    assert len(placed(read(tmp_path, kind="delta", path=table))) == 3
+    with pytest.raises(SourceUnusable, match=r"version 0 is not in the log of .*, which begins with 1"):
+        read(tmp_path, kind="delta", path=table, from_version=0)
+
+
+def test_a_table_whose_files_do_not_tell_its_rows_is_refused(tmp_path):
+    uri = str(tmp_path / "table")
+    write_deltalake(uri, pa.table({"n": [1]}), configuration={"delta.enableDeletionVectors": "true"})
+    log = Path(uri, "_delta_log/00000000000000000000.json")
+    assert "deletionVectors" in log.read_text()
+    with pytest.raises(SourceUnusable, match="deletionVectors"):
+        read(tmp_path, kind="delta", path=uri)
+
+
+DATABASE = {"kind": "jdbc", "url": "jdbc:derby:/x", "table": "t"}
+
+
+def test_a_database_is_cut_by_the_range_of_a_column_or_by_conditions(tmp_path):
+    ranged = read(tmp_path, **DATABASE, column="id", lower=0, upper=100, splits=2)
+    assert [split.condition for split in ranged.splits] == ["id < 50 or id is null", "id >= 50"]
+    listed = read(tmp_path, **DATABASE, splits=["a = 1", ["a = 2", "b = 3"]])
+    assert [split.condition for split in listed.splits] == ["(a = 1)", "(a = 2) and (b = 3)"]
+    assert [split.condition for split in read(tmp_path, **DATABASE, splits=1).splits] == ["1 = 1"]
+
+
+def test_a_database_is_read_again_by_a_new_run_only_when_asked_to(tmp_path):
+    once = {**DATABASE, "column": "id", "lower": 0, "upper": 100, "splits": 2}
+    assert fingerprints(tmp_path, "r1", **once) == fingerprints(tmp_path, "r2", **once)
+    assert fingerprints(tmp_path, "r1", **once) != fingerprints(tmp_path, "r1", **(once | {"table": "other"}))
+    always = once | {"reread": "run"}
+    assert fingerprints(tmp_path, "r1", **always) == fingerprints(tmp_path, "r1", **always)
+    assert not set(fingerprints(tmp_path, "r1", **always)) & set(fingerprints(tmp_path, "r2", **always))

@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from stagehold.settings import Settings
+from stagehold.spark.server import files as server_files
+from stagehold.spark.server.files import read_state, server_configuration, server_fingerprint, write_configuration
+
+
+@pytest.fixture
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    monkeypatch.setattr(
+        server_files, "jar_paths", lambda settings: (Path("/jars/delta.jar"), Path("/jars/storage.jar"))
+    )
+    return Settings(home=str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("spark.connect.grpc.binding.address", "127.0.0.1"),
+        ("spark.driver.bindAddress", "127.0.0.1"),
+        ("spark.jars", "/jars/delta.jar,/jars/storage.jar"),
+        ("spark.sql.session.timeZone", "UTC"),
+        ("spark.databricks.delta.snapshotPartitions", "1"),
+        ("spark.ui.enabled", "false"),
+    ],
+)
+def test_the_server_is_given(settings: Settings, name: str, value: str) -> None:
+    assert server_configuration(settings)[name] == value
+
+
+def test_the_server_is_given_the_users_jars_too(settings: Settings) -> None:
+    given = replace(settings, spark_jars="/drivers/a.jar,/drivers/b.jar")
+    assert (
+        server_configuration(given)["spark.jars"] == "/jars/delta.jar,/jars/storage.jar,/drivers/a.jar,/drivers/b.jar"
+    )
+
+
+def test_the_users_options_of_java_come_last_so_they_win(settings: Settings) -> None:
+    """Of two values of one option Java takes the second."""
+    given = replace(settings, spark_java_options="-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=64m")
+    ours, cache, users = server_configuration(given)["spark.driver.extraJavaOptions"].partition(
+        "ReservedCodeCacheSize="
+    )
+    assert "ExitOnOutOfMemoryError" in ours
+    assert cache
+    assert users.startswith("512m")
+    assert users.endswith(given.spark_java_options)
+
+
+def test_everything_the_server_writes_is_under_home(settings: Settings) -> None:
+    configuration = server_configuration(settings)
+    for name in ("spark.local.dir", "spark.sql.warehouse.dir"):
+        assert configuration[name].startswith(settings.home)
+
+
+def test_no_secret_is_in_the_configuration(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+        monkeypatch.setenv(name, "hush-hush")
+    folder = write_configuration(settings)
+    written = "".join(file.read_text() for file in folder.iterdir())
+    assert "token" not in written
+    assert "hush" not in written
+
+
+def test_spark_is_told_of_the_object_store_that_everybody_else_finds_by_the_environment(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_ENDPOINT_URL", "AWS_REGION", "AWS_DEFAULT_REGION"):
+        monkeypatch.delenv(name, raising=False)
+    before = server_fingerprint(settings)
+    assert "s3a" not in "".join(server_configuration(settings))
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9000")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
+    found = {name: text for name, text in server_configuration(settings).items() if "s3a" in name}
+    assert found == {
+        "spark.hadoop.fs.s3a.endpoint": "http://127.0.0.1:9000",
+        "spark.hadoop.fs.s3a.endpoint.region": "eu-central-1",
+        "spark.hadoop.fs.s3a.path.style.access": "true",
+        "spark.hadoop.fs.s3a.connection.ssl.enabled": "false",
+    }
+    assert server_fingerprint(settings) != before
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "https://store.example")
+    assert "spark.hadoop.fs.s3a.connection.ssl.enabled" not in server_configuration(settings)
+
+
+@pytest.mark.parametrize(
+    ("change", "same"),
+    [
+        ({}, True),
+        ({"airflow_port": 1}, True),
+        ({"spark_memory": "3g"}, False),
+        ({"spark_cores": 7}, False),
+        ({"spark_port": 1}, False),
+    ],
+)
+def test_the_fingerprint_changes_with_what_a_running_server_cannot_take_over(
+    settings: Settings, change: dict[str, object], same: bool
+) -> None:
+    assert (server_fingerprint(replace(settings, **change)) == server_fingerprint(settings)) is same  # type: ignore[arg-type]
+
+
+def test_the_fingerprint_changes_with_the_jars(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = server_fingerprint(settings)
+    monkeypatch.setattr(server_files, "pinned_jars", lambda: {"delta.jar": "another hash"})
+    assert server_fingerprint(settings) != before
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"pid": 1}', "[]"])
+def test_a_record_that_cannot_be_read_is_as_good_as_none(settings: Settings, text: str) -> None:
+    folder = settings.home_path / "spark"
+    folder.mkdir()
+    (folder / "server.json").write_text(text)
+    assert read_state(settings) is None
+
+
+@pytest.mark.parametrize(
+    ("master", "cluster", "here"),
+    [
+        ("", False, True),
+        ("local[4]", False, True),
+        ("local", False, True),
+        ("local-cluster[2,1,1024]", True, True),
+        ("spark://127.0.0.1:7077", True, True),
+        ("spark://spark-master:7077", True, False),
+        ("yarn", True, False),
+    ],
+)
+def test_on_a_cluster_bad_hosts_are_left_out_and_executors_can_reach_the_server(
+    settings: Settings, master: str, cluster: bool, here: bool
+) -> None:
+    configuration = server_configuration(replace(settings, spark_master=master))
+    assert configuration["spark.master"] == (master or "local[2]")
+    assert configuration.get("spark.excludeOnFailure.enabled") == ("true" if cluster else None)
+    assert configuration.get("spark.driver.bindAddress") == ("127.0.0.1" if here else None)
+    assert configuration["spark.connect.grpc.binding.address"] == "127.0.0.1"
+    if cluster:
+        assert int(configuration["spark.excludeOnFailure.task.maxTaskAttemptsPerNode"]) < int(
+            configuration["spark.task.maxFailures"]
+        )

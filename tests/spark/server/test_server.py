@@ -1,0 +1,321 @@
+"""The local Spark Connect server and the sessions on it: who gets in, what ends, and what is left behind."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from stagehold.errors import SessionClosed, SparkUnavailable
+from stagehold.settings import Settings
+from stagehold.spark.environment import python_environment
+from stagehold.spark.processes import identify, wait_until
+from stagehold.spark.server.files import server_folder, write_state
+from stagehold.spark.server.server import port_answers, running_server, spark_server, start_server
+from stagehold.spark.server.users import server_users
+from stagehold.spark.session.sessions import measuring_session, open_session, release_session, translate
+
+pytestmark = pytest.mark.spark
+
+ENDLESS = "sum(id % 7)"  # over a range too long to finish
+
+
+def processes_of(settings: Settings) -> list[int]:
+    """Every living process that was started for this home, wherever it is in the process tree."""
+    mark = f"STAGEHOLD_HOME={settings.home_path}".encode()
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            variables = (folder / "environ").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if mark in variables and identify(int(folder.name)):
+            found.append(int(folder.name))
+    return found
+
+
+def start_lock_is_free(settings: Settings) -> bool:
+    with (server_folder(settings) / "start.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
+
+
+@pytest.mark.parametrize("token", ["", ";token=wrong"])
+def test_a_client_without_the_token_is_refused(spark_settings: Settings, token: str) -> None:
+    remote = f"sc://localhost:{spark_settings.spark_port}/;user_id=stranger{token}"
+    with pytest.raises(SparkUnavailable, match="token"):
+        open_session(replace(spark_settings, spark_remote=remote), str(uuid4()), wait_seconds=0)
+
+
+def test_a_block_leaves_a_server_running_that_was_there_before(spark_settings: Settings) -> None:
+    before = running_server(spark_settings)
+    assert before is not None
+    with spark_server(spark_settings):
+        pass
+    assert running_server(spark_settings) == before
+
+
+def test_the_token_is_readable_by_its_owner_only_and_on_no_command_line(spark_settings: Settings) -> None:
+    file = server_folder(spark_settings) / "server.json"
+    state = json.loads(file.read_text())
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert state["token"] not in Path(f"/proc/{state['pid']}/cmdline").read_text()
+
+
+def test_the_server_listens_on_the_loopback_address_only(spark_settings: Settings) -> None:
+    state = running_server(spark_settings)
+    assert state is not None
+    inodes = {str(link.readlink()) for link in Path(f"/proc/{state.pid}/fd").iterdir() if link.is_symlink()}
+    rows = [
+        line.split() for table in ("tcp", "tcp6") for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]
+    ]
+    listening = {row[1].rpartition(":")[0] for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in inodes}
+    assert listening == {"0000000000000000FFFF00000100007F"}
+
+
+def test_starting_finds_the_server_that_runs(spark_settings: Settings) -> None:
+    assert start_server(spark_settings) == running_server(spark_settings)
+
+
+def test_sessions_do_not_see_each_others_views_and_settings(spark_settings: Settings) -> None:
+    names = [str(uuid4()), str(uuid4())]
+    one, other = (open_session(spark_settings, name) for name in names)
+    one.range(3).createOrReplaceTempView("mine")
+    one.conf.set("spark.sql.shuffle.partitions", "77")
+    assert not other.catalog.tableExists("mine")
+    assert other.conf.get("spark.sql.shuffle.partitions") != "77"
+    for name in names:
+        release_session(spark_settings, name)
+
+
+def test_the_session_for_measuring_knows_nothing_of_the_users_and_ends_with_it(spark_settings: Settings) -> None:
+    name = str(uuid4())
+    spark = open_session(spark_settings, name)
+    spark.range(3).createOrReplaceTempView("mine")
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    beside = measuring_session(spark)
+    assert (beside.range(3).count(), beside.catalog.tableExists("mine")) == (3, False)
+    assert beside.conf.get("spark.sql.session.timeZone") == "UTC"
+    assert type(spark).getActiveSession() is not beside
+    release_session(spark_settings, name)
+    with pytest.raises(Exception, match="SESSION") as raised:
+        beside.range(3).count()
+    assert isinstance(translate(raised.value), SessionClosed)
+
+
+def test_a_server_that_goes_while_a_session_is_made_is_unavailable(
+    spark_settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import grpc
+    from pyspark.sql.connect.client import SparkConnectClient
+
+    class Unavailable(grpc.RpcError):
+        def code(self) -> grpc.StatusCode:
+            return grpc.StatusCode.UNAVAILABLE
+
+    def gone(client: SparkConnectClient, session_id: str) -> None:
+        raise Unavailable
+
+    monkeypatch.setattr(SparkConnectClient, "clone", gone)
+    with pytest.raises(SparkUnavailable):
+        open_session(spark_settings, str(uuid4()), wait_seconds=0)
+
+
+def test_python_workers_of_a_session_serve_no_other(spark_settings: Settings) -> None:
+    """They keep what they have imported: the next session would run the code of the one before."""
+    from pyspark.sql.functions import udf
+
+    served = []
+    for name in (str(uuid4()), str(uuid4())):
+        spark = open_session(spark_settings, name)
+        served.append(
+            {row[0] for row in spark.range(0, 8, 1, 2).select(udf(lambda _: os.getpid(), "int")("id")).collect()}
+        )
+        release_session(spark_settings, name)
+    assert served[0].isdisjoint(served[1])
+
+
+def test_releasing_cancels_a_running_write_and_the_old_id_is_refused(spark_settings: Settings, tmp_path: Path) -> None:
+    name, failures = str(uuid4()), []
+    zombie = open_session(spark_settings, name)
+
+    def write() -> None:
+        try:
+            zombie.range(0, 10**12, 1, 4).write.parquet(str(tmp_path / "output"))
+        except Exception as error:  # noqa: BLE001 - which one it is, is what is tested
+            failures.append(error)
+
+    writer = threading.Thread(target=write, daemon=True)
+    writer.start()
+    while not any(tmp_path.rglob("part-*")):
+        time.sleep(0.1)
+    assert released_elsewhere(spark_settings, name) == "True"
+    writer.join(timeout=10)
+    assert not writer.is_alive()
+    assert [type(translate(failure)) for failure in failures] == [SessionClosed]
+    assert not (tmp_path / "output" / "_SUCCESS").exists()
+    with pytest.raises(SessionClosed):
+        open_session(spark_settings, name)
+    release_session(spark_settings, name)
+
+
+def released_elsewhere(settings: Settings, name: str) -> str:
+    """Release a session from another process, as the next attempt does,
+    and say whether that process then ended by itself.
+    """
+    code = (
+        "import sys; from stagehold.spark.session.sessions import release_session; from stagehold.settings import "
+        "load_settings; print(release_session(load_settings(), sys.argv[1]))"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code, name],
+        env=python_environment(settings),
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
+    )
+    assert run.stderr == ""
+    return run.stdout.strip()
+
+
+def test_an_id_that_was_released_before_it_was_used_is_refused(spark_settings: Settings) -> None:
+    name = str(uuid4())
+    assert release_session(spark_settings, name)
+    assert release_session(spark_settings, name)
+    with pytest.raises(SessionClosed):
+        open_session(spark_settings, name)
+
+
+def test_an_error_in_a_query_says_nothing_about_the_server(spark_settings: Settings) -> None:
+    from pyspark.errors import AnalysisException
+
+    name = str(uuid4())
+    with pytest.raises(AnalysisException) as raised:
+        open_session(spark_settings, name).sql("select nothing_like_it").collect()
+    assert translate(raised.value) is None
+    release_session(spark_settings, name)
+
+
+def test_a_server_is_waited_for_replaced_started_again_after_a_kill_and_ends_with_its_last_user(
+    own_settings: Settings,
+) -> None:
+    """The life of a server in one test, since each start takes seconds."""
+    ended = threading.Event()
+    # a server dies with the thread that started it
+    starter = threading.Thread(target=lambda: (start_server(own_settings, "a test"), ended.wait()))
+    starter.start()
+    assert answers(own_settings, wait_seconds=180)
+    assert wait_until(lambda: start_lock_is_free(own_settings), 180)
+    first = running_server(own_settings)
+    assert first is not None
+    changed = replace(own_settings, spark_memory="900m")
+    with spark_server(changed):
+        assert [user.purpose for user in server_users(changed)] == ["a test"]
+        second = running_server(changed)
+        assert second is not None
+        assert second.pid != first.pid
+        kill_under_a_query(changed, second.pid)
+        assert start_server(changed).pid != second.pid
+        assert answers(changed)
+    assert processes_of(changed) == []
+    assert running_server(changed) is None
+    assert not port_answers(changed.spark_port)
+    ended.set()
+    starter.join()
+
+
+def answers(settings: Settings, wait_seconds: float = 0) -> bool:
+    name = str(uuid4())
+    counted = open_session(settings, name, wait_seconds=wait_seconds).range(5).count()
+    release_session(settings, name)
+    return counted == 5
+
+
+def kill_under_a_query(settings: Settings, pid: int) -> None:
+    name = str(uuid4())
+    spark = open_session(settings, name)
+    threading.Timer(2, os.kill, (pid, signal.SIGKILL)).start()
+    begun = time.monotonic()
+    with pytest.raises(Exception, match="UNAVAILABLE") as raised:
+        spark.range(0, 10**12).selectExpr(ENDLESS).collect()
+    assert time.monotonic() - begun < 15
+    assert isinstance(translate(raised.value), SparkUnavailable)
+    assert not release_session(settings, name)
+
+
+def start_user(settings: Settings) -> subprocess.Popen[str]:
+    code = (
+        "import time; from stagehold.spark.server.server import start_server; from stagehold.settings import "
+        "load_settings; print(start_server(load_settings()).pid, flush=True); time.sleep(600)"
+    )
+    return subprocess.Popen(
+        [sys.executable, "-c", code], env=python_environment(settings), stdout=subprocess.PIPE, text=True
+    )
+
+
+def test_two_processes_that_start_one_at_once_share_it_and_it_ends_with_the_last_of_them(
+    own_settings: Settings,
+) -> None:
+    users = [start_user(own_settings) for _ in range(2)]
+    pids = {user.stdout.readline().strip() for user in users if user.stdout}
+    assert len(pids) == 1
+    assert {user.pid for user in users} == {user.pid for user in server_users(own_settings)}
+    for user in users:
+        assert running_server(own_settings)
+        name = str(uuid4())
+        assert open_session(own_settings, name, wait_seconds=0).range(5).count() == 5
+        release_session(own_settings, name)
+        user.kill()
+        user.communicate()
+        time.sleep(1.5)  # its keeper looks twice a second
+    assert wait_until(lambda: processes_of(own_settings) == [] and running_server(own_settings) is None, 15)
+
+
+def test_a_starter_that_is_killed_while_the_server_starts_leaves_nothing(own_settings: Settings) -> None:
+    user = start_user(own_settings)
+    assert wait_until(lambda: len(processes_of(own_settings)) > 2, 60)
+    user.kill()
+    user.communicate()
+    assert wait_until(lambda: processes_of(own_settings) == [], 60)
+
+
+def test_a_server_with_other_settings_of_another_process_is_left_alone(spark_settings: Settings) -> None:
+    code = (
+        "from stagehold.spark.server.server import start_server; from stagehold.settings import load_settings; "
+        "start_server(load_settings())"
+    )
+    changed = python_environment(replace(spark_settings, spark_memory="900m"))
+    run = subprocess.run(
+        [sys.executable, "-c", code], env=changed, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert "stagehold down" in run.stderr
+    assert running_server(spark_settings)
+
+
+def test_a_start_that_fails_shows_why(own_settings: Settings) -> None:
+    with pytest.raises(SparkUnavailable, match="Invalid maximum heap size"):
+        start_server(replace(own_settings, spark_memory="many"))
+    assert processes_of(own_settings) == []
+
+
+def test_a_stale_record_of_a_pid_that_now_is_another_process_is_not_believed(spark_settings: Settings) -> None:
+    state = running_server(spark_settings)
+    assert state is not None
+    write_state(spark_settings, replace(state, started=state.started - 1))
+    assert running_server(spark_settings) is None
+    write_state(spark_settings, state)

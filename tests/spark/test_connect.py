@@ -1,0 +1,253 @@
+"""What we use of pyspark's private parts is there and behaves so. A failure names the function that has to change."""
+
+from __future__ import annotations
+
+import ast
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+from grpc import UnaryUnaryClientInterceptor
+from pyspark.sql import functions as F
+from pyspark.sql.connect import plan
+from pyspark.sql.connect.client import SparkConnectClient, retries
+from pyspark.sql.connect.client import core as client_core
+from pyspark.sql.connect.dataframe import DataFrame
+from pyspark.sql.connect.proto import Plan, Relation, SparkConnectServiceStub
+from pyspark.sql.connect.session import SparkSession
+from pyspark.sql.types import DoubleType, StructField, StructType
+from tests.test_layers import FILES, PACKAGE
+
+from stagehold.run.stage.isolation import ROW_OR_GROUP
+from stagehold.spark import connect
+from stagehold.spark.session import worker
+
+
+@pytest.fixture
+def client():
+    made = SparkConnectClient("sc://127.0.0.1:9/;token=none")
+    yield made
+    made.close()
+
+
+@pytest.fixture(autouse=True)
+def uncompressed(monkeypatch):
+    """No server is there to say how it wants large plans."""
+    monkeypatch.setattr(SparkConnectClient, "_get_plan_compression_threshold_and_algorithm", lambda _: (-1, "NONE"))
+
+
+class Refuse(UnaryUnaryClientInterceptor):
+    """Answers every call itself."""
+
+    def intercept_unary_unary(self, continuation, details, request):
+        raise InterruptedError(details.method)
+
+
+# By the function that has to change: where it looks, and for what.
+PARTS = {
+    connect.plan_message: [("frame", "_plan"), ("frame", "_session"), ("frame._plan", "plan"), ("session", "client")],
+    connect.plan_ids: [("frame._plan", "_plan_id")],
+    connect.parts_of: [("message", "ListFields"), ("message", "DESCRIPTOR")],
+    connect.explained: [("frame", "_explain_string")],
+    connect.expression_type: [("client", "schema")],
+    connect.kept_by_spark: [("frame", "localCheckpoint"), ("plan", "CachedRemoteRelation")],
+    connect.executions_shown_to: [("client", "_session_hooks")],
+    connect.intercept_calls: [("client", "_channel"), ("client", "_stub"), ("client._artifact_manager", "_stub")],
+    connect.end_calls: [("client._channel", "close")],
+    connect.limit_retries: [("client", "set_retry_policies"), ("retries", "DefaultPolicy")],
+    worker.prepare: [("types", "_parse_datatype_string")],
+}
+
+
+@pytest.mark.parametrize(
+    ("function", "where", "part"),
+    [(function, *part) for function, parts in PARTS.items() for part in parts],
+    ids=lambda one: getattr(one, "__name__", one),
+)
+def test_the_part_is_there(unconnected, client, function, where, part):
+    from pyspark.sql import types
+
+    frame = unconnected.range(3)
+    places = {
+        "frame": frame,
+        "session": frame._session,
+        "client": client,
+        "message": Relation(),
+        "plan": plan,
+        "retries": retries,
+        "types": types,
+    }
+    first, _, rest = where.partition(".")
+    place = getattr(places[first], rest) if rest else places[first]
+    assert hasattr(place, part), (
+        f"pyspark {version('pyspark')} has no {part} in {where}: change {function.__module__}.{function.__name__}"
+    )
+
+
+def test_plan_message_has_the_ids_of_the_frames_that_it_is_made_of(unconnected):
+    below = unconnected.range(3)
+    message = connect.plan_message(below.where("id > 1").select("id"))
+    assert message.WhichOneof("rel_type") == "project"
+    assert message.project.input.WhichOneof("rel_type") == "filter"
+    assert {message.project.input.filter.input.common.plan_id} == connect.plan_ids([below])
+    assert message.common.plan_id not in connect.plan_ids([below])
+
+
+def test_plan_message_has_the_id_of_a_frame_that_refers_to_others(unconnected):
+    below = unconnected.range(3)
+    made = below.where(below.id.isin(unconnected.range(2)))
+    assert {connect.plan_message(made.select("id")).project.input.common.plan_id} == connect.plan_ids([made])
+
+
+ROW_BY_ROW = {
+    "project": lambda rows: rows.select("id"),
+    "filter": lambda rows: rows.where("id > 1"),
+    "with_columns": lambda rows: rows.withColumn("a", F.lit(1)),
+    "with_columns_renamed": lambda rows: rows.withColumnRenamed("id", "a"),
+    "drop": lambda rows: rows.drop("id"),
+    "subquery_alias": lambda rows: rows.alias("rows"),
+    "to_df": lambda rows: rows.toDF("a"),
+    "to_schema": lambda rows: rows.to(StructType([StructField("id", DoubleType())])),
+    "hint": lambda rows: rows.hint("broadcast"),
+}
+
+
+@pytest.mark.parametrize("kind", connect.ROW_BY_ROW)
+def test_row_by_row_are_the_kinds_of_relations_with_one_input(unconnected, kind):
+    message = connect.plan_message(ROW_BY_ROW[kind](unconnected.range(3)))
+    assert message.WhichOneof("rel_type") == kind
+    assert getattr(message, kind).input.WhichOneof("rel_type") == "range"
+
+
+def test_parts_of_gives_messages_of_single_repeated_and_mapped_fields(unconnected):
+    rows = unconnected.range(3)
+    assert [one.DESCRIPTOR.name for one in connect.parts_of(connect.plan_message(rows.select("id", F.lit(1))))] == [
+        "RelationCommon",
+        "Project",
+    ]
+    project = connect.plan_message(rows.select("id", F.lit(1))).project
+    assert [connect.is_expression(one) for one in connect.parts_of(project)] == [False, True, True]
+    renamed = Relation(with_columns_renamed={"rename_columns_map": {"a": "b"}}).with_columns_renamed
+    assert list(connect.parts_of(renamed)) == []
+    arguments = Relation(sql={"named_arguments": {"a": {"literal": {"integer": 1}}}}).sql
+    assert [connect.is_expression(one) for one in connect.parts_of(arguments)] == [True]
+
+
+def test_explained_asks_for_all_the_plans(unconnected, monkeypatch):
+    asked = []
+
+    def explain(self, plan, mode):
+        asked.append((plan.root.WhichOneof("rel_type"), mode))
+        return "plans"
+
+    monkeypatch.setattr(SparkConnectClient, "explain_string", explain)
+    assert (connect.explained(unconnected.range(3)), asked) == ("plans", [("range", "extended")])
+
+
+def test_expression_type_asks_for_the_schema_of_the_expression_over_the_relation(unconnected, monkeypatch):
+    asked = []
+
+    def schema(self, plan):
+        asked.append(plan)
+        return StructType([StructField("sum", DoubleType())])
+
+    monkeypatch.setattr(SparkConnectClient, "schema", schema)
+    project = connect.plan_message(unconnected.range(3).select(F.lit(1.5))).project
+    assert connect.expression_type(unconnected, project.input, project.expressions[0]) == DoubleType()
+    (plan,) = asked
+    assert isinstance(plan, Plan)
+    assert (plan.root.project.input, list(plan.root.project.expressions)) == (project.input, list(project.expressions))
+
+
+def test_kept_by_spark_takes_what_is_kept_from_the_session_that_pyspark_gave_it_to(unconnected, monkeypatch):
+    other = SparkSession(connection="sc://127.0.0.1:9/;token=none")
+    held = DataFrame(plan.CachedRemoteRelation("7", other), other)
+    monkeypatch.setattr(DataFrame, "localCheckpoint", lambda self, eager: held)
+    kept = connect.kept_by_spark(unconnected.range(3))
+    assert connect.plan_message(kept).cached_remote_relation.relation_id == "7"
+    assert kept.sparkSession is unconnected
+    assert held._plan._relation_id is None, "Spark drops what has an id when Python drops the plan"
+    kept._plan._relation_id = None  # no server is there to drop it
+    other.client.close()
+
+
+def test_executions_are_shown_to_the_watcher_for_the_length_of_the_block(unconnected):
+    seen = []
+
+    class Watcher:
+        def on_execute_plan(self, request):
+            seen.append(request.plan.WhichOneof("op_type"))
+            raise InterruptedError  # before it is sent
+
+    frame = unconnected.range(3)
+    with connect.executions_shown_to(Watcher(), unconnected), pytest.raises(InterruptedError):
+        frame.collect()
+    assert seen == ["root"]
+    assert unconnected.client._session_hooks == []
+
+
+def test_intercept_calls_reaches_queries_and_artifacts(client):
+    connect.intercept_calls(client, Refuse())
+    with pytest.raises(InterruptedError, match="AnalyzePlan"):
+        client.schema(Plan(root=Relation()))
+    assert isinstance(client._stub, SparkConnectServiceStub)
+    assert client._artifact_manager._stub is client._stub
+
+
+def test_end_calls_makes_every_later_call_fail(client):
+    connect.limit_retries(client)
+    connect.end_calls(client)
+    with pytest.raises(ValueError, match="closed channel"):
+        client.get_configs("spark.app.name")
+
+
+def test_limit_retries_gives_up_after_seconds(client):
+    connect.limit_retries(client)
+    (policy,) = client.get_retry_policies()
+    assert (policy.max_retries, policy.max_backoff) == (4, 2000)
+    assert "RETRIES_EXCEEDED" in Path(client_core.__file__).with_name("retries.py").read_text()
+
+
+def test_a_worker_takes_any_type_for_a_text_without_a_session(monkeypatch):
+    from pyspark.sql import types
+
+    monkeypatch.setattr(types, "_parse_datatype_string", types._parse_datatype_string)
+    worker.prepare()
+    assert types._parse_datatype_string("a: int") == types.NullType()
+
+
+def test_the_numbers_of_functions_that_see_one_row_or_group_are_pysparks():
+    from pyspark.util import PythonEvalType
+
+    names = {number: name for name, number in vars(PythonEvalType).items() if isinstance(number, int)}
+    kinds = {names[number].removeprefix("SQL_").removesuffix("_UDF") for number in ROW_OR_GROUP}
+    assert kinds == {"BATCHED", "ARROW_BATCHED", "COGROUPED_MAP_PANDAS", "COGROUPED_MAP_ARROW"} | {
+        f"{seen}_{engine}{batches}"
+        for engine in ("PANDAS", "ARROW")
+        for seen, batches in (
+            ("GROUPED_MAP", ""),
+            ("GROUPED_MAP", "_ITER"),
+            ("GROUPED_AGG", ""),
+            ("GROUPED_AGG", "_ITER"),
+            ("WINDOW_AGG", ""),
+        )
+    }
+
+
+HOME = {PACKAGE / "spark" / "connect.py", PACKAGE / "spark" / "session" / "worker.py"}
+PUBLIC = {"_replace"}  # of named tuples
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if path not in HOME], ids=lambda path: path.stem)
+def test_no_other_module_uses_private_parts_of_a_library(path):
+    tree = ast.parse(path.read_text())
+    used = {
+        node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+        and node.attr.startswith("_")
+        and not node.attr.startswith("__")
+        and not (isinstance(node.value, ast.Name) and node.value.id in ("self", "cls"))
+    }
+    own = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    assert used - own - PUBLIC == set()

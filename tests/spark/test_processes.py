@@ -1,0 +1,128 @@
+"""Child processes: told apart from later owners of their pid, and gone with all they started."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from stagehold.spark.processes import (
+    ProcessIdentity,
+    identify,
+    is_java,
+    own_process,
+    session_members,
+    start_process,
+    stop_session,
+    wait_until,
+)
+
+SLEEPER = "import time; time.sleep(60)"
+# A child in a group of its own, as Spark's Python workers and Airflow's tasks are.
+PARENT = (
+    f"import os, subprocess, sys, time; subprocess.Popen([sys.executable, '-c', {SLEEPER!r}], process_group=0); "
+    "print('started', flush=True); time.sleep(60)"
+)
+DEAF = (
+    "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('started', flush=True); time.sleep(60)"
+)
+
+
+def start(code: str, folder: Path) -> tuple[subprocess.Popen[bytes], ProcessIdentity]:
+    process = start_process([sys.executable, "-c", code], environment=os.environ, folder=folder, log=folder / "log")
+    identity = identify(process.pid)
+    assert identity is not None
+    return process, identity
+
+
+def await_start(folder: Path) -> None:
+    assert wait_until(lambda: "started" in (folder / "log").read_text(), 10)
+
+
+def test_a_process_is_alive_until_it_ends_even_if_nobody_reaps_it(tmp_path: Path) -> None:
+    process, identity = start(SLEEPER, tmp_path)
+    assert identity.alive
+    os.kill(process.pid, signal.SIGKILL)
+    assert wait_until(lambda: not identity.alive, 5)
+    process.wait()
+    assert not identity.alive
+
+
+def test_a_later_process_with_the_same_pid_is_another_one() -> None:
+    own = identify(os.getpid())
+    assert own is not None
+    assert not ProcessIdentity(own.pid, own.started - 1).alive
+
+
+def test_stopping_a_session_ends_members_in_other_groups(tmp_path: Path) -> None:
+    process, identity = start(PARENT, tmp_path)
+    await_start(tmp_path)
+    assert len(session_members(identity.pid)) == 2
+    stop_session(identity, seconds=5)
+    process.wait()
+    assert session_members(identity.pid) == ()
+
+
+def test_a_process_that_ignores_the_first_signal_is_killed(tmp_path: Path) -> None:
+    process, identity = start(DEAF, tmp_path)
+    await_start(tmp_path)
+    stop_session(identity, seconds=0.3)
+    assert process.wait() == -signal.SIGKILL
+
+
+def test_a_session_whose_pid_has_a_new_owner_is_left_alone(tmp_path: Path) -> None:
+    process, identity = start(SLEEPER, tmp_path)
+    stop_session(ProcessIdentity(identity.pid, identity.started - 1), seconds=1)
+    assert identity.alive
+    stop_session(identity, seconds=5)
+    process.wait()
+
+
+def test_a_child_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
+    code = (
+        "import os, pathlib, signal, sys; from stagehold.spark.processes import start_process; "
+        f"print(start_process([sys.executable, '-c', {SLEEPER!r}], environment=os.environ, "
+        f"folder=pathlib.Path({str(tmp_path)!r}), log=pathlib.Path({str(tmp_path / 'log')!r})).pid, flush=True); "
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    parent = run_python(["-c", code])
+    assert wait_until(lambda: identify(int(parent)) is None, 5)
+
+
+def test_a_process_that_asks_for_it_ends_with_its_parent() -> None:
+    child = (
+        "import time; from stagehold.spark.processes import die_with_parent; die_with_parent(); "
+        "print('armed', flush=True); time.sleep(60)"
+    )
+    code = (
+        "import os, signal, subprocess, sys; "
+        f"child = subprocess.Popen([sys.executable, '-c', {child!r}], stdout=subprocess.PIPE); "
+        "child.stdout.readline(); print(child.pid, flush=True); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    parent = run_python(["-c", code])
+    assert wait_until(lambda: identify(int(parent)) is None, 5)
+
+
+def test_a_process_knows_itself() -> None:
+    assert own_process() == identify(os.getpid())
+    assert not is_java(os.getpid())
+
+
+def test_the_log_of_the_start_before_is_kept(tmp_path: Path) -> None:
+    for text in ("first", "second", "third"):
+        command = [sys.executable, "-c", f"print({text!r})"]
+        start_process(command, environment=os.environ, folder=tmp_path, log=tmp_path / "log").wait()
+        time.sleep(0.01)
+    assert [(tmp_path / name).read_text() for name in ("log", "log.1")] == ["third\n", "second\n"]
+
+
+def run_python(arguments: Sequence[str]) -> str:
+    library = str(Path(__file__).parents[2] / "include")
+    environment = {**os.environ, "PYTHONPATH": library}
+    return subprocess.run(
+        [sys.executable, *arguments], env=environment, stdout=subprocess.PIPE, text=True, check=False
+    ).stdout.strip()

@@ -1,0 +1,107 @@
+"""The reference is what the code says now, and each of its examples is one that the loader takes."""
+
+from __future__ import annotations
+
+from inspect import get_annotations
+from pathlib import Path
+
+import pytest
+import yaml
+
+from stagehold.settings import PROJECT
+from stagehold.spec.form import PipelineForm, StageForm
+from stagehold.spec.loader import build_pipeline
+from stagehold.spec.pipeline import Input, InputForm, OutputForm, Pipeline, Stage
+from stagehold.spec.reference import SECTIONS, fields_of, reference
+from stagehold.spec.restart import FailureDeclaration, RestartSettings
+from stagehold.spec.run_settings import CheckpointSettings, Speculation
+from stagehold.spec.source import Source, SourceForm
+
+JOBS = """
+from stagehold import stage
+
+@stage
+def orders(ctx, source): ...
+
+@stage
+def totals(ctx, orders): ...
+"""
+# Where each form stands.
+PLACES = {
+    PipelineForm: (),
+    StageForm: ("stages", "totals"),
+    InputForm: ("stages", "totals", "inputs", "orders"),
+    SourceForm: ("stages", "orders", "source"),
+    OutputForm: ("stages", "totals", "output"),
+    CheckpointSettings: ("checkpoint",),
+    RestartSettings: ("restart",),
+    FailureDeclaration: ("failures",),
+    Speculation: ("speculation",),
+}
+EXAMPLES = [(section.form, field.name, field.example) for section in SECTIONS for field in fields_of(section.form)]
+
+
+def totals():
+    return {"job": "jobs.sales:totals", "inputs": {"orders": {"exchange": "keyed", "key": "customer"}}, "partitions": 4}
+
+
+def declaration():
+    source = {"kind": "parquet", "path": "${lake}/orders", "splits": 4}
+    stages = {"orders": {"job": "jobs.sales:orders", "source": source}, "totals": totals(), "others": totals()}
+    return {"pipeline": "sales", "stages": stages}
+
+
+def with_example(form, example):
+    """The declaration with the example in its place, and what that does not make sense without."""
+    declared, given = declaration(), yaml.safe_load(f"{{{example}}}")
+    stages = declared["stages"]
+    if form is FailureDeclaration:
+        return {**declared, "failures": [given]}
+    if form is Speculation or "speculation" in given:
+        stages["totals"]["max_parallel_tasks"] = 2
+    if form is InputForm and isinstance(given.get("key"), list):
+        stages["totals"]["key"] = given["key"]
+    if "co_location" in given:
+        stages["others"] |= given
+    if form is SourceForm and "kind" in given:
+        del stages["orders"]["source"]
+    place = declared
+    for part in ("stages", "orders") if form is StageForm and "source" in given else PLACES[form]:
+        place = place.setdefault(part, {})
+    place.update(given)
+    return declared
+
+
+@pytest.mark.parametrize(
+    ("form", "name", "example"), EXAMPLES, ids=[f"{form.__name__}.{name}" for form, name, _ in EXAMPLES]
+)
+def test_each_example_has_its_field_and_is_taken_by_the_loader(form, name, example, tmp_path):
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "jobs" / "sales.py").write_text(JOBS)
+    (tmp_path / "totals.yaml").write_text("suite: totals\nexpectations: []\n")
+    assert name in yaml.safe_load(f"{{{example}}}")
+    pipeline = build_pipeline(with_example(form, example), project=tmp_path, suites=tmp_path)
+    assert pipeline.name == "sales"
+
+
+def test_the_page_is_current():
+    written = (PROJECT / "docs" / "pipeline-reference.md").read_text(encoding="utf-8")
+    assert written == reference(), "run `make docs`"
+
+
+def test_every_form_is_in_the_reference():
+    assert set(PLACES) == {section.form for section in SECTIONS}
+    assert Path(PROJECT, "README.md").read_text(encoding="utf-8").count("docs/pipeline-reference.md") == 1
+
+
+@pytest.mark.parametrize(
+    ("form", "spec", "twice"),
+    [
+        (PipelineForm, Pipeline, {"failures", "stages"}),
+        (StageForm, Stage, {"job", "source", "inputs", "partitions", "max_parallelism"}),
+        (InputForm, Input, set()),
+        (SourceForm, Source, {"kind", "splits", "ddl"}),
+    ],
+)
+def test_a_field_is_declared_once_unless_it_is_read_otherwise_than_it_is_kept(form, spec, twice):
+    assert set(get_annotations(form)) & set(get_annotations(spec)) == twice
