@@ -84,6 +84,16 @@ def test_switching_the_dag_on_starts_nothing_before_its_next_time(synced_airflow
         assert stored.next_dagrun_create_after > datetime.now(UTC)
 
 
+@pytest.mark.parametrize("since", [timedelta(seconds=1), timedelta(minutes=4), timedelta(hours=2), timedelta(hours=23)])
+def test_a_dag_switched_on_soon_after_its_time_waits_for_the_next_one(synced_airflow, monkeypatch, since):
+    from airflow.models.serialized_dag import SerializedDagModel
+
+    two_o_clock = datetime(2026, 3, 2, 2, tzinfo=UTC)
+    monkeypatch.setattr("airflow.timetables.trigger.utcnow", lambda: two_o_clock + since)
+    stored = SerializedDagModel.get_dag("shipping_priority")
+    assert stored.next_dagrun_info(last_automated_run_info=None).run_after == two_o_clock + timedelta(days=1)
+
+
 def test_the_form_offers_every_stage_to_restore_from(bag):
     param = bag.dags["shipping_priority"].params.get_param("restore_from_stage")
     assert param.schema["enum"] == [None, *CHAIN]

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import DAG, Param
+from airflow.sdk import DAG, CronTriggerTimetable, Param
 
 from stagehold.airflow.region_operator import INTERVAL, RESTORE_FROM_STAGE, RegionOperator
 from stagehold.airflow.retry import retry_arguments
@@ -69,6 +70,7 @@ def compile_pipeline(pipeline: Pipeline, slots: int = 0) -> DAG:
         default_args=retry_arguments(pipeline),
         doc_md=_documentation(pipeline),
     )
+    _wait_for_the_next_time(dag)
     for region, options in _task_options(pipeline, slots).items():
         region_task(pipeline, region, dag, options)
     for upstream, downstream in _edges(pipeline):
@@ -85,6 +87,14 @@ def region_task(
     if not shares:
         return RegionOperator(**arguments)
     return RegionOperator.partial(**arguments, map_index_template=SHARE_NAME).expand(share=shares)
+
+
+def _wait_for_the_next_time(dag: DAG) -> None:
+    """Airflow takes ``run_immediately=False`` for a tenth of the period: a nightly DAG that is switched on within 2.4
+    hours of its time would at once run for the night before.
+    """
+    if isinstance(dag.timetable, CronTriggerTimetable):
+        dag.timetable.run_immediately = timedelta(0)
 
 
 def _task_options(pipeline: Pipeline, slots: int) -> Mapping[Region, Mapping[str, Any]]:
