@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import boto3
@@ -68,6 +70,21 @@ def test_the_tail_of_a_file_is_read(lake, length, read):
     lake.write("f", b"0123456789")
     assert lake.files.tail("f", length) == read
     assert lake.files.read("f") == b"0123456789"
+
+
+def test_a_file_is_created_once(lake):
+    assert lake.files.create("records/one", b"first")
+    assert not lake.files.create("records/one", b"second")
+    assert lake.files.read("records/one") == b"first"
+    assert list(lake.files.sizes("records")) == ["records/one"]
+
+
+def test_of_many_who_create_a_file_at_once_one_does(lake):
+    contents = [bytes([number]) * 100_000 for number in range(8)]
+    with ThreadPoolExecutor(len(contents)) as pool:
+        made = list(pool.map(partial(lake.files.create, "records/one"), contents))
+    assert sum(made) == 1
+    assert lake.files.read("records/one") == contents[made.index(True)]
 
 
 def test_more_files_than_one_request_takes_are_all_deleted(s3_lake, monkeypatch):

@@ -9,12 +9,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Protocol
+from uuid import uuid4
 
 from stagehold.lake.location import OBJECT_STORE
 
 KEYS_PER_DELETE = 1000  # S3's limit
+CREATE_TRIES = 10  # S3 refuses one of two requests for the same object at the same moment, even if the other one fails
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,12 @@ class Files(Protocol):
 
     def read(self, path: str) -> bytes:
         """A whole file."""
+
+    def create(self, path: str, content: bytes) -> bool:
+        """Make a file, whole or not at all; False if there is one, which stays as it is.
+
+        The one that is there may be of this very call: a request whose answer was lost is sent again.
+        """
 
     def delete(self, folder: str) -> None:
         """Remove every file in ``folder``."""
@@ -86,6 +95,22 @@ class FolderFiles:
 
     def read(self, path: str) -> bytes:
         return (self._root / path).read_bytes()
+
+    def create(self, path: str, content: bytes) -> bool:
+        place = self._root / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        draft = place.with_name(f".{place.name}.{uuid4().hex}")
+        try:
+            with draft.open("xb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            place.hardlink_to(draft)  # unlike a rename, it replaces nothing
+        except FileExistsError:
+            return False
+        finally:
+            draft.unlink(missing_ok=True)
+        return True
 
     def delete(self, folder: str) -> None:
         shutil.rmtree(self._root / folder, ignore_errors=True)
@@ -138,6 +163,27 @@ class ObjectFiles:
 
     def read(self, path: str) -> bytes:
         return bytes(_s3(os.getpid()).get_object(Bucket=self._bucket, Key=self._root + path)["Body"].read())
+
+    def create(self, path: str, content: bytes) -> bool:
+        for _ in range(CREATE_TRIES):
+            answer = self._created(path, content)
+            if answer != HTTPStatus.CONFLICT:
+                break
+        if answer not in (HTTPStatus.OK, HTTPStatus.PRECONDITION_FAILED):
+            raise OSError(f"{OBJECT_STORE}{self._bucket}/{self._root}{path} cannot be made: HTTP status {answer}")
+        return answer == HTTPStatus.OK
+
+    def _created(self, path: str, content: bytes) -> int:
+        from botocore.exceptions import ClientError  # type: ignore[import-untyped]
+
+        try:
+            _s3(os.getpid()).put_object(Bucket=self._bucket, Key=self._root + path, Body=content, IfNoneMatch="*")
+        except ClientError as error:
+            answer = int(error.response["ResponseMetadata"]["HTTPStatusCode"])
+            if answer not in (HTTPStatus.CONFLICT, HTTPStatus.PRECONDITION_FAILED):
+                raise
+            return answer
+        return HTTPStatus.OK
 
     def _entries(self, prefix: str) -> Iterator[Any]:
         pages = (
