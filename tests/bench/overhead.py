@@ -31,7 +31,7 @@ from unittest import mock
 import yaml
 
 from stagehold.lake.commit.staged_committer import StagedCommitter
-from stagehold.ledger.engine import Database
+from stagehold.ledger.database.engine import Database
 from stagehold.local.sample import make_sample
 from stagehold.run.local_run import run_locally
 from stagehold.run.planning.planning import RunRequest

@@ -19,8 +19,8 @@ import pytest
 from sqlalchemy import create_engine, make_url, text
 
 from stagehold.ledger import Ledger
-from stagehold.ledger.engine import Database
-from stagehold.ledger.schema import metadata
+from stagehold.ledger.database.engine import Database
+from stagehold.ledger.database.schema import metadata
 
 GIVEN_SERVER = os.environ.get("STAGEHOLD_TEST_POSTGRES_URL")
 INITDB = max(Path("/usr/lib/postgresql").glob("*/bin/initdb"), default=None)

@@ -9,7 +9,8 @@ import time
 import pytest
 
 from stagehold.errors import Fenced, LeaseHeld, LeaseLost
-from stagehold.ledger import Ledger, engine
+from stagehold.ledger import Ledger
+from stagehold.ledger.database import engine
 from stagehold.ledger.heartbeat import Heartbeat
 
 NAME = "sales/2024-01-01/joined"

@@ -8,9 +8,9 @@ from tests.ledger.samples import CELL, in_process_that_dies, in_processes, recor
 
 from stagehold.errors import Fenced, UnknownName
 from stagehold.ledger import Ledger
-from stagehold.ledger.engine import Database
-from stagehold.ledger.rows import partition_row
-from stagehold.ledger.schema import partitions
+from stagehold.ledger.database.engine import Database
+from stagehold.ledger.database.rows import partition_row
+from stagehold.ledger.database.schema import partitions
 from stagehold.model.records import Cell, PartitionState
 
 NAME = "sales/2024-01-01/joined"

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from stagehold.errors import SourceUnusable
 from stagehold.ledger import Ledger
-from stagehold.ledger.engine import Database
+from stagehold.ledger.database.engine import Database
 from stagehold.sources.frames import SourceFrames
 from stagehold.sources.sources import Sources
 from stagehold.spec.pipeline import Stage

@@ -11,7 +11,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from stagehold.errors import SourceChanged, SourceMissing, SourceUnusable
 from stagehold.ledger import Ledger
-from stagehold.ledger.engine import Database
+from stagehold.ledger.database.engine import Database
 from stagehold.sources.reading import SourceReading
 from stagehold.sources.sources import Sources
 from stagehold.spec.pipeline import Stage

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 
 from sqlalchemy import ColumnElement, insert, or_, select
 
-from stagehold.ledger.engine import Database
-from stagehold.ledger.rows import acceptance_from, acceptance_row
-from stagehold.ledger.schema import acceptances
+from stagehold.ledger.database.engine import Database
+from stagehold.ledger.database.rows import acceptance_from, acceptance_row
+from stagehold.ledger.database.schema import acceptances
 from stagehold.model.records import Acceptance
 
 

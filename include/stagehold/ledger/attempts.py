@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 
 from sqlalchemy import ColumnElement, Connection, and_, func, select, update
 
-from stagehold.ledger.columns import DatabaseTime
-from stagehold.ledger.engine import Database
-from stagehold.ledger.rows import attempt_from, attempt_row
-from stagehold.ledger.schema import attempts
+from stagehold.ledger.database.columns import DatabaseTime
+from stagehold.ledger.database.engine import Database
+from stagehold.ledger.database.rows import attempt_from, attempt_row
+from stagehold.ledger.database.schema import attempts
 from stagehold.ledger.transitions import note_beginning, note_moves
 from stagehold.model.records import UNBEGUN, Attempt, AttemptState, Failure
 from stagehold.model.share import Share, overlap

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from sqlalchemy import insert, select
 
-from stagehold.ledger.engine import Database
-from stagehold.ledger.rows import event_from, event_row
-from stagehold.ledger.schema import events
+from stagehold.ledger.database.engine import Database
+from stagehold.ledger.database.rows import event_from, event_row
+from stagehold.ledger.database.schema import events
 from stagehold.model.records import TRACE, Event
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from sqlalchemy import func, insert, select
 
-from stagehold.ledger.engine import Database
-from stagehold.ledger.rows import gate_result_from, gate_result_row
-from stagehold.ledger.schema import gate_results
+from stagehold.ledger.database.engine import Database
+from stagehold.ledger.database.rows import gate_result_from, gate_result_row
+from stagehold.ledger.database.schema import gate_results
 from stagehold.model.records import Cell, GateResult
 
 

@@ -9,10 +9,10 @@ from typing import NoReturn
 from sqlalchemy import ColumnElement, Connection, case, select, update
 
 from stagehold.errors import Fenced, LeaseHeld, UnknownName
-from stagehold.ledger.columns import DatabaseTime
-from stagehold.ledger.engine import Database
-from stagehold.ledger.rows import lease_from
-from stagehold.ledger.schema import leases
+from stagehold.ledger.database.columns import DatabaseTime
+from stagehold.ledger.database.engine import Database
+from stagehold.ledger.database.rows import lease_from
+from stagehold.ledger.database.schema import leases
 from stagehold.model.records import Lease
 from stagehold.model.share import Share, overlap
 

@@ -7,11 +7,11 @@ from types import TracebackType
 
 from stagehold.ledger.acceptances import Acceptances
 from stagehold.ledger.attempts import Attempts
-from stagehold.ledger.engine import Database, Redact
+from stagehold.ledger.database.engine import Database, Redact
+from stagehold.ledger.database.migrate import migrate
 from stagehold.ledger.events import Events
 from stagehold.ledger.gate_results import GateResults
 from stagehold.ledger.leases import Leases
-from stagehold.ledger.migrate import migrate
 from stagehold.ledger.partition_counts import PartitionCounts
 from stagehold.ledger.partitions import Partitions
 from stagehold.ledger.positions import Positions

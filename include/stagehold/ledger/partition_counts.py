@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from sqlalchemy import select
 
-from stagehold.ledger.engine import Database
-from stagehold.ledger.rows import partition_count_from, partition_count_row
-from stagehold.ledger.schema import partition_counts
+from stagehold.ledger.database.engine import Database
+from stagehold.ledger.database.rows import partition_count_from, partition_count_row
+from stagehold.ledger.database.schema import partition_counts
 from stagehold.model.records import PartitionCount
 
 

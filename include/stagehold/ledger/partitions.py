@@ -8,10 +8,10 @@ from itertools import groupby
 
 from sqlalchemy import ColumnElement, func, insert, select
 
-from stagehold.ledger.engine import Database
+from stagehold.ledger.database.engine import Database
+from stagehold.ledger.database.rows import partition_from, partition_row
+from stagehold.ledger.database.schema import partitions
 from stagehold.ledger.leases import check_epoch
-from stagehold.ledger.rows import partition_from, partition_row
-from stagehold.ledger.schema import partitions
 from stagehold.model.records import Cell, Lease, PartitionRecord
 
 

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 from sqlalchemy import ColumnElement, Connection, insert, select
 
-from stagehold.ledger.columns import DatabaseTime
-from stagehold.ledger.engine import Database
-from stagehold.ledger.schema import positions
+from stagehold.ledger.database.columns import DatabaseTime
+from stagehold.ledger.database.engine import Database
+from stagehold.ledger.database.schema import positions
 from stagehold.model.records import Cell
 from stagehold.model.source_position import Position, read_position, write_position
 

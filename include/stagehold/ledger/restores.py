@@ -8,10 +8,10 @@ from datetime import datetime
 
 from sqlalchemy import ColumnElement, func, select, update
 
-from stagehold.ledger.columns import DatabaseTime
-from stagehold.ledger.engine import Database
-from stagehold.ledger.rows import restore_from, restore_row
-from stagehold.ledger.schema import attempts, partitions, restores
+from stagehold.ledger.database.columns import DatabaseTime
+from stagehold.ledger.database.engine import Database
+from stagehold.ledger.database.rows import restore_from, restore_row
+from stagehold.ledger.database.schema import attempts, partitions, restores
 from stagehold.model.records import Restore
 
 

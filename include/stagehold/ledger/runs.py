@@ -8,10 +8,10 @@ from dataclasses import replace
 from sqlalchemy import Connection, Select, select, update
 
 from stagehold.errors import RunIdTaken, UnknownName
-from stagehold.ledger.columns import DatabaseTime
-from stagehold.ledger.engine import Database
-from stagehold.ledger.rows import run_from, run_row
-from stagehold.ledger.schema import runs
+from stagehold.ledger.database.columns import DatabaseTime
+from stagehold.ledger.database.engine import Database
+from stagehold.ledger.database.rows import run_from, run_row
+from stagehold.ledger.database.schema import runs
 from stagehold.ledger.transitions import note_beginning, note_moves
 from stagehold.model.records import Run, RunState
 from stagehold.model.states import RUN, RunEvent, moves, recorded_run_after

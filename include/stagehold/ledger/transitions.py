@@ -7,10 +7,10 @@ from enum import StrEnum
 
 from sqlalchemy import Connection, insert, select
 
-from stagehold.ledger.columns import DatabaseTime
-from stagehold.ledger.engine import Database
-from stagehold.ledger.rows import transition_from
-from stagehold.ledger.schema import transitions
+from stagehold.ledger.database.columns import DatabaseTime
+from stagehold.ledger.database.engine import Database
+from stagehold.ledger.database.rows import transition_from
+from stagehold.ledger.database.schema import transitions
 from stagehold.model.states import Happening, Move, State, Transition
 
 

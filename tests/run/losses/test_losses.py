@@ -17,7 +17,7 @@ from tests.run.busy import until
 from tests.run.workbench import INTERVAL, Workbench, ended
 from tests.run.zygote import Command
 
-from stagehold.ledger.engine import LOCK_SECONDS
+from stagehold.ledger.database.engine import LOCK_SECONDS
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import AttemptState, FailureClass
 from stagehold.run.faults import FaultAction, Point

@@ -23,10 +23,10 @@ from tests.run.protocol.paper_spark import Amounts, PaperCommitter, PaperEngine,
 from tests.run.protocol.stepper import Stepper, indivisible, pause
 
 from stagehold.lake.location import table_location
-from stagehold.ledger.engine import Database
+from stagehold.ledger.database.engine import Database
+from stagehold.ledger.database.migrate import migrate
 from stagehold.ledger.leases import Leases
 from stagehold.ledger.ledger import Ledger
-from stagehold.ledger.migrate import migrate
 from stagehold.ledger.partitions import Partitions
 from stagehold.model.records import AttemptState, Cell, Lease, PartitionRecord, PartitionState
 from stagehold.model.share import Share

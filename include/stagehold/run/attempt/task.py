@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from stagehold.ledger.engine import Redact
+from stagehold.ledger.database.engine import Redact
 from stagehold.ledger.leases import lease_name
 from stagehold.model.records import Attempt
 from stagehold.model.share import Share

@@ -12,9 +12,10 @@ from sqlalchemy import text
 from tests.ledger.samples import attempt, in_processes, record, run
 
 from stagehold.errors import LedgerTooNew
-from stagehold.ledger import Ledger, migrate
-from stagehold.ledger.engine import Database
-from stagehold.ledger.schema import SCHEMA_VERSION, VERSION_TABLE, metadata
+from stagehold.ledger import Ledger
+from stagehold.ledger.database import migrate
+from stagehold.ledger.database.engine import Database
+from stagehold.ledger.database.schema import SCHEMA_VERSION, VERSION_TABLE, metadata
 from stagehold.model.states import UNTIL_RUNNING, AttemptEvent, RunEvent
 
 VERSIONS = Path(migrate.__file__).parent / "migrations" / "versions"

@@ -11,9 +11,10 @@ from sqlalchemy.exc import IntegrityError
 from tests.ledger.samples import event, in_processes, run
 
 from stagehold.errors import InvalidSetting, LedgerUnavailable, RunIdTaken
-from stagehold.ledger import Ledger, engine
-from stagehold.ledger.engine import Database
-from stagehold.ledger.schema import runs
+from stagehold.ledger import Ledger
+from stagehold.ledger.database import engine
+from stagehold.ledger.database.engine import Database
+from stagehold.ledger.database.schema import runs
 from stagehold.model.records import Run
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from sqlalchemy import JSON, BigInteger, Boolean, Column, Float, Index, Integer, MetaData, String, Table, Text, false
 
-from stagehold.ledger.columns import DataFiles, FreeText, UtcTime, words
+from stagehold.ledger.database.columns import DataFiles, FreeText, UtcTime, words
 from stagehold.model.records import AttemptState, FailureClass, PartitionState, RunState
 
 SCHEMA_VERSION = "0005"

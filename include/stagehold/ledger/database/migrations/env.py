@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from alembic import context
 
-from stagehold.ledger.schema import VERSION_TABLE, metadata
+from stagehold.ledger.database.schema import VERSION_TABLE, metadata
 
 context.configure(
     connection=context.config.attributes["connection"], target_metadata=metadata, version_table=VERSION_TABLE

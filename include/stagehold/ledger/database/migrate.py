@@ -11,8 +11,8 @@ from pathlib import Path
 from sqlalchemy import Connection, inspect, text
 
 from stagehold.errors import LedgerTooNew, LedgerUnavailable
-from stagehold.ledger.engine import LOCK_SECONDS, Database
-from stagehold.ledger.schema import SCHEMA_VERSION, VERSION_TABLE
+from stagehold.ledger.database.engine import LOCK_SECONDS, Database
+from stagehold.ledger.database.schema import SCHEMA_VERSION, VERSION_TABLE
 
 logger = logging.getLogger(__name__)
 

@@ -1,0 +1,1 @@
+"""How is the ledger kept in a database?"""
