@@ -169,3 +169,8 @@ def test_each_part_loads_by_itself_where_spark_and_airflow_are_not_installed() -
     script = LOAD_EACH.format(given=[sorted(HEAVY), *parts])
     answer = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
     assert answer.returncode == 0, answer.stderr
+
+
+def test_who_opens_the_ledger_keeps_its_facts_in_the_lake_as_well():
+    opening = [path.relative_to(PACKAGE) for path in FILES if "Ledger.open(" in path.read_text()]
+    assert opening == [Path("lake/chronicle.py")]

@@ -37,6 +37,7 @@ from stagehold.errors import (
     StageholdError,
     UnknownName,
 )
+from stagehold.lake.chronicle import open_ledger
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, GateResult, Lease
 from stagehold.plan.resume.decisions import ResumePlan, also_computed
@@ -86,7 +87,7 @@ def run_facts(dag_id: str, run_id: str, session: SessionDep, user: GetUserDep) -
     """Everything known of a run, read anew for each request."""
     settings = load_settings()
     try:
-        ledger = _ledger(settings.ledger_url)
+        ledger = _ledger(settings)
         dag_run = read_dag_run(dag_id, run_id, session, settings, ledger)
         request = dag_run.request
         plan = plan_run(request, ledger, settings)
@@ -141,7 +142,7 @@ async def resume(
     Of several callers at once one has the run's resume lease. Airflow's record of the run is read under it, so whoever
     has it next finds the run under way. What somebody clears meanwhile in another way is not seen.
     """
-    ledger = _ledger(load_settings().ledger_url)
+    ledger = _ledger(load_settings())
     lease = await run_in_threadpool(_resume_lease, ledger, dag_id, run_id)
     try:
         facts = await run_in_threadpool(run_facts, dag_id, run_id, session, user)
@@ -221,9 +222,9 @@ def _pipeline_line(pipeline: Pipeline) -> PipelineLine:
 
 
 @cache
-def _ledger(url: str) -> Ledger:
+def _ledger(settings: Settings) -> Ledger:
     """One ledger, and so one connection pool, for the life of the api-server."""
-    return Ledger.open(url)
+    return open_ledger(settings)
 
 
 class FreshFiles(StaticFiles):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from stagehold.airflow.region_operator import RESTORE_FROM_STAGE, RegionOperator
 from stagehold.airflow.restores import asked_restore
-from stagehold.ledger.ledger import Ledger
+from stagehold.lake.chronicle import open_ledger
 from stagehold.settings import load_settings
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def note_restore(dag_run: DagRun) -> None:
     """Keep for which request the run starts now, if it is to be restored."""
     stage = _stage_to_restore(dag_run)
     if stage is not None:
-        with Ledger.open(load_settings().ledger_url) as ledger:
+        with open_ledger(load_settings()) as ledger:
             ledger.restores.ask(asked_restore(dag_run, stage))
 
 

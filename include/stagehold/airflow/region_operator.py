@@ -139,12 +139,12 @@ class RegionOperator(BaseOperator):
 
 def _restore(run_id: str, stage: str | None, life: datetime) -> Restore | None:
     """The request that all tasks of this start of the run work for, if it is restored."""
-    from stagehold.ledger.ledger import Ledger
+    from stagehold.lake.chronicle import open_ledger
     from stagehold.run.planning.restoring import restore_of_life
 
     if not stage:
         return None
-    with Ledger.open(load_settings().ledger_url) as ledger:
+    with open_ledger(load_settings()) as ledger:
         return restore_of_life(run_id, stage, life, ledger)
 
 

@@ -17,6 +17,7 @@ from stagehold.errors import InvalidArgument, NothingToAccept
 from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
+    from stagehold.lake.chronicle import open_ledger
     from stagehold.ledger.ledger import Ledger
     from stagehold.model.records import Acceptance
     from stagehold.spec.pipeline import Stage
@@ -42,13 +43,12 @@ def accept(
     as_json: AsJson = False,
 ) -> None:
     """Reuse what a stage's earlier code made, although the code changed since."""
-    from stagehold.ledger.ledger import Ledger
     from stagehold.model.records import Acceptance
     from stagehold.spec.loader import find_pipeline
 
     settings = load_settings()
     interval = recorded_interval(interval, pipeline, settings) if interval else None
-    with Ledger.open(settings.ledger_url) as ledger:
+    with open_ledger(settings) as ledger:
         if list_them:
             _show(
                 pipeline,

@@ -15,6 +15,7 @@ from stagehold.errors import UnknownName
 from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
+    from stagehold.lake.chronicle import open_ledger
     from stagehold.ledger.ledger import Ledger
     from stagehold.model.records import PartitionRecord
 
@@ -31,11 +32,10 @@ def partitions(
     pipeline: PipelineName, interval: Interval = None, stage: StageName = None, as_json: AsJson = False
 ) -> None:
     """Show every partition of an interval."""
-    from stagehold.ledger.ledger import Ledger
 
     settings = load_settings()
     asked = recorded_interval(interval, pipeline, settings) if interval else None
-    with Ledger.open(settings.ledger_url) as ledger:
+    with open_ledger(settings) as ledger:
         wanted = asked or _newest_interval(pipeline, ledger)
         recorded = ledger.partitions.newest_of(pipeline, wanted) if wanted else {}
     found = tuple(_with_skew(_chosen(pipeline, stage, recorded, settings)))

@@ -37,7 +37,7 @@ def plan(
 
 def show_plan(request: RunRequest, settings: Settings, *, as_json: bool) -> None:
     """:raises StageholdError: after the plan was shown, if a run of it would be refused"""
-    from stagehold.ledger.ledger import Ledger
+    from stagehold.lake.chronicle import open_ledger
     from stagehold.run.local_run import current_plan
     from stagehold.run.planning.refusal import refuse_broken_code, refuse_spoiled_sources
 
@@ -47,7 +47,7 @@ def show_plan(request: RunRequest, settings: Settings, *, as_json: bool) -> None
     else:
         _print_table(request, found)
     refuse_broken_code(request.pipeline, found, settings)
-    with Ledger.open(settings.ledger_url) as ledger:
+    with open_ledger(settings) as ledger:
         refuse_spoiled_sources(request, found, ledger, settings)
 
 

@@ -89,12 +89,12 @@ def restore_asked(run_id: str, stage: str | None, settings: Settings) -> Restore
     """The request that ``--restore-from-stage`` makes,
     or the same one again for a run that was named and asked for this before.
     """
-    from stagehold.ledger.ledger import Ledger
+    from stagehold.lake.chronicle import open_ledger
     from stagehold.run.planning.restoring import new_restore
 
     if stage is None:
         return None
-    with Ledger.open(settings.ledger_url) as ledger:
+    with open_ledger(settings) as ledger:
         newest = next(iter(ledger.restores.of_run(run_id)), None)
     return newest if newest and newest.stage == stage else new_restore(run_id, stage)
 

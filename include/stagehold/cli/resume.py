@@ -12,6 +12,7 @@ from stagehold.model.records import Run, RunState
 from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
+    from stagehold.lake.chronicle import open_ledger
     from stagehold.ledger.ledger import Ledger
 
 RunId = Annotated[
@@ -33,9 +34,8 @@ def resume(run_id: RunId = None, dry_run: DryRun = False, as_json: AsJson = Fals
 
 def _run(run_id: str | None, settings: Settings) -> Run:
     from stagehold.errors import UnknownName
-    from stagehold.ledger.ledger import Ledger
 
-    with Ledger.open(settings.ledger_url) as ledger:
+    with open_ledger(settings) as ledger:
         if run_id is not None:
             return ledger.runs.get(run_id)
         recent = ledger.runs.recent(limit=100)
@@ -65,11 +65,10 @@ def _has_stopped(run: Run, ledger: Ledger) -> bool:
 def _here(run: Run, settings: Settings, *, dry_run: bool, as_json: bool) -> None:
     from stagehold.cli.plan import show_plan
     from stagehold.cli.run import run_here
-    from stagehold.ledger.ledger import Ledger
     from stagehold.run.planning.planning import RunRequest
     from stagehold.spec.loader import find_pipeline
 
-    with Ledger.open(settings.ledger_url) as ledger:
+    with open_ledger(settings) as ledger:
         restore = next(iter(ledger.restores.of_run(run.run_id)), None)
     request = RunRequest(find_pipeline(run.pipeline, settings), run.run_id, run.interval, run.params, restore)
     if dry_run:

@@ -31,7 +31,7 @@ def retake(
     stage: StageName, pipeline: Pipeline, interval: Interval, dry_run: DryRun = False, as_json: AsJson = False
 ) -> None:
     """Have an interval take its files anew, as they are now, if nothing made from them is published."""
-    from stagehold.ledger.ledger import Ledger
+    from stagehold.lake.chronicle import open_ledger
     from stagehold.run.retake import Retake
     from stagehold.run.retake import retake as take_anew
     from stagehold.spec.loader import find_pipeline
@@ -40,7 +40,7 @@ def retake(
     declared = find_pipeline(pipeline, settings)
     asked = stage_asked(declared, stage)
     key = recorded_interval(interval, pipeline, settings)
-    with Ledger.open(settings.ledger_url) as ledger:
+    with open_ledger(settings) as ledger:
         changes = take_anew(Retake(declared, asked, key), ledger, settings, dry_run=dry_run)
     if as_json:
         print_document(

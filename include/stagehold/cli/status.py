@@ -23,10 +23,10 @@ def status(run: RunName = None, trace: Trace = False, as_json: AsJson = False) -
     from stagehold.cli.output import print_document
     from stagehold.cli.runs import recent_runs_document, show_recent_runs, show_run
     from stagehold.cli.services import services_document, show_services
-    from stagehold.ledger.ledger import Ledger
+    from stagehold.lake.chronicle import open_ledger
 
     settings = load_settings()
-    with Ledger.open(settings.ledger_url) as ledger:
+    with open_ledger(settings) as ledger:
         if run is not None:
             show_run(run, ledger, as_json=as_json, trace=trace)
         elif as_json:

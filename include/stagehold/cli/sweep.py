@@ -25,7 +25,7 @@ def sweep(dry_run: DryRun = False, as_json: AsJson = False) -> None:
 
     What a pipeline with a bad file left stays, and the command ends with 1 to say so.
     """
-    from stagehold.ledger.ledger import Ledger
+    from stagehold.lake.chronicle import open_ledger
     from stagehold.run.attempt.sweeping import sweep_lake
     from stagehold.spec.loader import load_each_pipeline
     from stagehold.spec.pipeline import Pipeline
@@ -33,7 +33,7 @@ def sweep(dry_run: DryRun = False, as_json: AsJson = False) -> None:
     settings = load_settings()
     results = load_each_pipeline(settings)
     unread = [result for result in results if not isinstance(result, Pipeline)]
-    with Ledger.open(settings.ledger_url) as ledger:
+    with open_ledger(settings) as ledger:
         sweeps = sweep_lake(
             [result for result in results if isinstance(result, Pipeline)], ledger, settings, dry_run=dry_run
         )

@@ -152,13 +152,13 @@ def _timed(pipeline: Pipeline, settings: Settings) -> Seconds:
 
 def _history(pipeline: str, settings: Settings) -> Sequence[PartitionRecord]:
     """What the newest runs recorded, oldest first. A ledger that is not there is not made."""
-    from stagehold.ledger.ledger import Ledger
+    from stagehold.lake.chronicle import open_ledger
 
     kind, _, path = settings.ledger_url.partition(":///")
     if kind.startswith("sqlite") and not Path(path).is_file():
         return ()
     try:
-        with Ledger.open(settings.ledger_url) as ledger:
+        with open_ledger(settings) as ledger:
             runs = reversed(ledger.runs.recent(RUNS_TIMED, pipeline))
             return [record for run in runs for record in ledger.partitions.of_run(run.run_id)]
     except StageholdError:

@@ -23,6 +23,7 @@ class Acceptances:
         """Append all or none; never taken back, since runs may have relied on them."""
         with self._database.writing() as connection:
             connection.execute(insert(acceptances), [acceptance_row(word) for word in words])
+            self._database.tell(*words)
 
     def holding(self, pipeline: str, interval: str) -> Mapping[str, tuple[Acceptance, ...]]:
         """Those that count for the interval, oldest first, by stage id."""

@@ -46,7 +46,10 @@ class Attempts:
             facts = {"epoch": epoch, "started_at": datetime.now(UTC)}
             if not self._move(connection, _get(connection, attempt_id), (AttemptEvent.DEPLOY,), **facts):
                 return None
-            return _get(connection, attempt_id)
+            begun = _get(connection, attempt_id)
+            assert begun is not None, "nobody deletes attempts"
+            self._database.tell(begun)
+            return begun
 
     def apply(self, attempt_id: str, *events: AttemptEvent, failure: Failure | None = None) -> bool:
         """Let the events happen to the attempt, one after the other; what ended it is kept. False when they change
@@ -64,12 +67,15 @@ class Attempts:
         made = moves(attempt.state, events, _state_after) if attempt else ()
         if attempt and made:
             after = made[-1].after
-            ended = {"ended_at": DatabaseTime()} if ATTEMPT.is_terminal(after) else {}
+            end = {"ended_at": DatabaseTime()} if ATTEMPT.is_terminal(after) else {}
             swap = update(attempts).where(
                 attempts.c.attempt_id == attempt.attempt_id, attempts.c.state == attempt.state
             )
-            connection.execute(swap.values(state=after, **ended, **facts))
+            connection.execute(swap.values(state=after, **end, **facts))
             note_moves(connection, attempt.run_id, attempt.attempt_id, made)
+            ended = _get(connection, attempt.attempt_id)
+            if ended and ATTEMPT.is_terminal(ended.state):
+                self._database.tell(ended)
         return bool(made)
 
     def of_run(self, run_id: str) -> tuple[Attempt, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from sqlalchemy import func, insert, select
 
@@ -27,10 +26,9 @@ class GateResults:
         if not results:
             return
         with self._database.writing() as connection:
-            connection.execute(insert(gate_results), [self._row(result) for result in results])
-
-    def _row(self, result: GateResult) -> dict[str, Any]:
-        return gate_result_row(replace(result, observed=self._database.redact(result.observed)))
+            stored = [replace(result, observed=self._database.redact(result.observed)) for result in results]
+            connection.execute(insert(gate_results), [gate_result_row(result) for result in stored])
+            self._database.tell(*stored)
 
     def failures(self, cell: Cell) -> tuple[GateResult, ...]:
         """What failed when each partition was judged last; nothing for a partition that passed then."""

@@ -7,7 +7,7 @@ from types import TracebackType
 
 from stagehold.ledger.acceptances import Acceptances
 from stagehold.ledger.attempts import Attempts
-from stagehold.ledger.database.engine import Database, Redact
+from stagehold.ledger.database.engine import Chronicle, Database, Redact, keep_nowhere
 from stagehold.ledger.database.migrate import migrate
 from stagehold.ledger.events import Events
 from stagehold.ledger.gate_results import GateResults
@@ -43,13 +43,14 @@ class Ledger:
         self.restores = Restores(database)
 
     @classmethod
-    def open(cls, url: str, redact: Redact = str) -> Ledger:
+    def open(cls, url: str, redact: Redact = str, chronicle: Chronicle = keep_nowhere) -> Ledger:
         """Connect to the ledger at a SQLAlchemy ``url``, making it or migrating it to this code's schema first.
 
         :param redact: takes secrets out of the texts of errors, events, reasons and observations before they are
           stored.
+        :param chronicle: is given what must outlive the ledger before the ledger itself has it.
         """
-        database = Database(url, redact)
+        database = Database(url, redact, chronicle)
         migrate(database)
         return cls(database)
 

@@ -34,5 +34,7 @@ class PartitionCounts:
             *(columns[name] == row[name] for name in ("pipeline", "interval", "stage"))
         )
         with self._database.writing() as connection:
-            connection.execute(self._database.insert(partition_counts).values(row).on_conflict_do_nothing())
+            new = self._database.insert(partition_counts).values(row).on_conflict_do_nothing()
+            if connection.execute(new).rowcount:
+                self._database.tell(count)
             return partition_count_from(connection.execute(standing).mappings().one())

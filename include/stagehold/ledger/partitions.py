@@ -28,7 +28,9 @@ class Partitions:
         with self._database.writing() as connection:
             check_epoch(connection, lease)
             if records:
-                connection.execute(insert(partitions), [partition_row(self._redacted(record)) for record in records])
+                stored = [self._redacted(record) for record in records]
+                connection.execute(insert(partitions), [partition_row(record) for record in stored])
+                self._database.tell(*stored)
 
     def _redacted(self, record: PartitionRecord) -> PartitionRecord:
         return replace(record, reason=self._database.redact(record.reason)) if record.reason else record

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, insert, select
 from stagehold.ledger.database.columns import DatabaseTime
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.schema import positions
-from stagehold.model.records import Cell
+from stagehold.model.records import Cell, TakenPosition
 from stagehold.model.source_position import Position, read_position, write_position
 
 Choose = Callable[[Mapping[str, Position]], Position]  # given what was taken, by interval
@@ -40,7 +40,7 @@ class Positions:
         """
         with self._taking() as connection:
             known = _taken(connection, *_of_stage(cell.pipeline, cell.stage))
-            return known.get(cell.interval) or _record(connection, cell, run_id, choose(known))
+            return known.get(cell.interval) or self._record(connection, cell, run_id, choose(known))
 
     def take_back(self, cell: Cell, run_id: str, position: Position) -> None:
         """Record what the cell's interval took as the commits of ``run_id`` say, unless it is known."""
@@ -53,14 +53,14 @@ class Positions:
         with self._taking() as connection:
             mine = select(positions.c.id).where(*_of_cell(cell), positions.c.run_id == run_id).limit(1)
             if connection.scalar(mine) is None:
-                return _record(connection, cell, run_id, position)
+                return self._record(connection, cell, run_id, position)
             return _taken(connection, *_of_cell(cell))[cell.interval]
 
     def take_anew(self, cell: Cell, run_id: str, position: Position) -> Position:
         """``position``, in place of what the cell's interval took last; recorded only if that was something else."""
         with self._taking() as connection:
             same = _taken(connection, *_of_cell(cell)).get(cell.interval) == position
-            return position if same else _record(connection, cell, run_id, position)
+            return position if same else self._record(connection, cell, run_id, position)
 
     def take_again(self, cell: Cell, run_id: str, choose: Choose) -> Position:
         """What ``choose`` picks knowing what all other intervals took,
@@ -70,7 +70,7 @@ class Positions:
             known = _taken(connection, *_of_stage(cell.pipeline, cell.stage))
             before = known.get(cell.interval)
             position = choose({interval: taken for interval, taken in known.items() if interval != cell.interval})
-            return position if position == before else _record(connection, cell, run_id, position)
+            return position if position == before else self._record(connection, cell, run_id, position)
 
     @contextmanager
     def _taking(self) -> Iterator[Connection]:
@@ -79,6 +79,13 @@ class Positions:
                 connection.exec_driver_sql(f"LOCK TABLE {positions.name} IN SHARE ROW EXCLUSIVE MODE")
             yield connection
 
+    def _record(self, connection: Connection, cell: Cell, run_id: str, position: Position) -> Position:
+        row = {**vars(cell), "run_id": run_id, "position": write_position(position), "recorded_at": DatabaseTime()}
+        taking = insert(positions).values(row).returning(positions.c.recorded_at)
+        recorded_at = connection.execute(taking).scalar_one()
+        self._database.tell(TakenPosition(cell, run_id, position, recorded_at))
+        return position
+
 
 def _of_stage(pipeline: str, stage: str) -> tuple[ColumnElement[bool], ...]:
     return (positions.c.pipeline == pipeline, positions.c.stage == stage)
@@ -86,12 +93,6 @@ def _of_stage(pipeline: str, stage: str) -> tuple[ColumnElement[bool], ...]:
 
 def _of_cell(cell: Cell) -> tuple[ColumnElement[bool], ...]:
     return (*_of_stage(cell.pipeline, cell.stage), positions.c.interval == cell.interval)
-
-
-def _record(connection: Connection, cell: Cell, run_id: str, position: Position) -> Position:
-    row = {**vars(cell), "run_id": run_id, "position": write_position(position), "recorded_at": DatabaseTime()}
-    connection.execute(insert(positions).values(row))
-    return position
 
 
 def _taken(connection: Connection, *rows: ColumnElement[bool]) -> Mapping[str, Position]:

@@ -29,7 +29,9 @@ class Restores:
         living = {"life": func.coalesce(new.excluded.life, restores.c.life)}
         asking = new.on_conflict_do_update(index_elements=["run_id", "identity"], set_=living).returning(restores)
         with self._database.writing() as connection:
-            return restore_from(connection.execute(asking).mappings().one())
+            asked = restore_from(connection.execute(asking).mappings().one())
+            self._database.tell(asked)
+            return asked
 
     def get(self, run_id: str, identity: str) -> Restore | None:
         return next(iter(self._select(restores.c.run_id == run_id, restores.c.identity == identity)), None)
@@ -66,8 +68,12 @@ class Restores:
             restores.c.identity == restore.identity,
             restores.c.fulfilled_at.is_(None),
         )
+        fulfilling = update(restores).where(*same).values(fulfilled_at=DatabaseTime()).returning(restores)
         with self._database.writing() as connection:
-            return connection.execute(update(restores).where(*same).values(fulfilled_at=DatabaseTime())).rowcount == 1
+            row = connection.execute(fulfilling).mappings().one_or_none()
+            if row is not None:
+                self._database.tell(restore_from(row))
+            return row is not None
 
     def _select(self, *conditions: ColumnElement[bool]) -> tuple[Restore, ...]:
         query = select(restores).where(*conditions).order_by(restores.c.requested_at.desc(), restores.c.identity)

@@ -71,7 +71,9 @@ class Runs:
         new = self._database.insert(runs).values(run_row(replace(run, state=RunState.CREATED)))
         if connection.execute(new.on_conflict_do_nothing()).rowcount:
             note_beginning(connection, run.run_id, None, RunState.CREATED)
-            return replace(run, state=RunState.CREATED)
+            created = replace(run, state=RunState.CREATED)
+            self._database.tell(created)
+            return created
         known = _get(connection, run.run_id, locked=True)
         if (known.pipeline, known.interval) != (run.pipeline, run.interval):
             raise RunIdTaken(run.run_id, f"{known.pipeline} {known.interval}", f"{run.pipeline} {run.interval}")
@@ -81,7 +83,9 @@ class Runs:
         again = update(runs).where(runs.c.run_id == run.run_id, runs.c.state == run.state)
         connection.execute(again.values(state=RunState.CREATED, ended_at=None))
         note_beginning(connection, run.run_id, None, RunState.CREATED)
-        return replace(run, state=RunState.CREATED, ended_at=None)
+        begun = replace(run, state=RunState.CREATED, ended_at=None)
+        self._database.tell(begun)
+        return begun
 
     def _move(self, connection: Connection, run: Run, events: Sequence[RunEvent]) -> bool:
         made = moves(run.state, events, recorded_run_after)
@@ -91,6 +95,8 @@ class Runs:
             swap = update(runs).where(runs.c.run_id == run.run_id, runs.c.state == run.state)
             connection.execute(swap.values(state=after, **ended))
             note_moves(connection, run.run_id, None, made)
+            if ended:
+                self._database.tell(_get(connection, run.run_id))
         return bool(made)
 
     def get(self, run_id: str) -> Run:

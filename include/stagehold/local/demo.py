@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from stagehold.errors import DemoFailed
+from stagehold.lake.chronicle import open_ledger
 from stagehold.ledger.ledger import Ledger
 from stagehold.local.airflow_client import AirflowClient, DagRun
 from stagehold.local.control import living_supervisor, start_supervisor
@@ -103,7 +104,7 @@ class _Demo:
     def _watch(self, run: DagRun, interval: str, *, expected: str) -> float:
         """Wait for the run's end, telling each stage's progress; returns how long that took."""
         started, told = time.monotonic(), ""
-        with Ledger.open(self.settings.ledger_url) as ledger:
+        with open_ledger(self.settings) as ledger:
             while not (current := self.airflow.run(run.dag_id, run.run_id)).ended:
                 if time.monotonic() - started > RUN_SECONDS:
                     raise DemoFailed(run.run_id, current.state, expected)
@@ -144,6 +145,6 @@ def published_top_orders(settings: Settings, interval: str, pipeline: str = PIPE
 
 
 def _published(settings: Settings, interval: str, pipeline: str) -> PartitionRecord:
-    with Ledger.open(settings.ledger_url) as ledger:
+    with open_ledger(settings) as ledger:
         (record,) = ledger.partitions.newest_of(pipeline, interval)[RESULT]
     return record

@@ -8,6 +8,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from stagehold.model.source_position import Position
+
 TRACE = "trace"  # the kind of an event that keeps the whole story of an attempt's failure
 
 
@@ -219,6 +221,16 @@ class PartitionCount:
 
 
 @dataclass(frozen=True)
+class TakenPosition:
+    """What the cell's interval takes of its source, as a run of it found it; the newest of a cell counts."""
+
+    cell: Cell
+    run_id: str
+    position: Position
+    recorded_at: datetime
+
+
+@dataclass(frozen=True)
 class GateResult:
     """What one expectation said about one partition in one attempt."""
 
@@ -260,3 +272,8 @@ class Event:
     subject: str
     text: str
     recorded_at: datetime
+
+
+# What the ledger says of the past and decides by, so that the lake has to know it as well. Not the rest: leases follow
+# from epochs, and events and transitions are for people.
+Fact = Run | Attempt | PartitionRecord | GateResult | TakenPosition | PartitionCount | Acceptance | Restore

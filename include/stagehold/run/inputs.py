@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 
 from stagehold.errors import InputsNeverCame
+from stagehold.lake.chronicle import open_ledger
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Attempt, RunState
 from stagehold.plan.resume.healing import partitions_read
@@ -33,7 +34,7 @@ def await_inputs(task: RegionTask, settings: Settings, progress: Progress) -> At
     :raises InputsNeverCame: they were not there in time, or the run failed meanwhile and nobody tried again.
     :raises NothingToRestore: the run is to be restored, and nothing of its interval is on record.
     """
-    with Ledger.open(settings.ledger_url, task.redact) as ledger:
+    with open_ledger(settings, task.redact) as ledger:
         attempt = journal.create_attempt(task, ledger)
         with recorded(task, ledger, settings, progress, attempt):
             check_restore(task.request, ledger)

@@ -9,7 +9,7 @@ from itertools import count
 from typing import TypeVar
 
 from stagehold.errors import UnknownName
-from stagehold.ledger.ledger import Ledger
+from stagehold.lake.chronicle import open_ledger
 from stagehold.model.interval_key import moment_of
 from stagehold.plan.resume.decisions import ResumePlan
 from stagehold.plan.split.regions import stage_regions
@@ -69,7 +69,7 @@ def _accept_schedule(pipeline: Pipeline, progress: Progress) -> None:
 
 def _cancel(request: RunRequest, settings: Settings) -> None:
     """An attempt that was interrupted has done this already; between two attempts nobody has."""
-    with Ledger.open(settings.ledger_url) as ledger, suppress(UnknownName):
+    with open_ledger(settings) as ledger, suppress(UnknownName):
         journal.cancel_run(request.run_id, ledger)
 
 
@@ -78,7 +78,7 @@ def current_plan(request: RunRequest, settings: Settings) -> ResumePlan:
 
     :raises NothingToRestore: it is to be restored, and nothing of its interval is on record.
     """
-    with Ledger.open(settings.ledger_url) as ledger:
+    with open_ledger(settings) as ledger:
         check_restore(request, ledger)
         return plan_run(request, ledger, settings)
 
@@ -92,7 +92,7 @@ def _accepted_plan(request: RunRequest, settings: Settings, progress: Progress) 
     task = next(_tasks(request))
 
     def accepted() -> ResumePlan:
-        with Ledger.open(settings.ledger_url) as ledger:
+        with open_ledger(settings) as ledger:
             check_restore(request, ledger)
             with recorded(task, ledger, settings, progress):
                 plan = plan_run(request, ledger, settings)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from typing import Any
@@ -16,11 +16,17 @@ from sqlalchemy.exc import ArgumentError, DatabaseError, InterfaceError, Operati
 from sqlalchemy.pool import NullPool, QueuePool
 
 from stagehold.errors import InvalidSetting, LedgerUnavailable
+from stagehold.model.records import Fact
 
 Redact = Callable[[str], str]
+Chronicle = Callable[[Sequence[Fact]], None]  # keeps facts where they outlive this database
 LOCK_SECONDS = 10  # how long a transaction waits for another one before it gives up
 _WRITES = "stagehold_writes"
 _ALLOWED = "sqlite:///FILE or postgresql://USER:PASSWORD@HOST/DATABASE"
+
+
+def keep_nowhere(facts: Sequence[Fact]) -> None:
+    """For who only reads, and for a ledger whose loss nobody minds."""
 
 
 class Database:
@@ -31,11 +37,13 @@ class Database:
     transaction is not supported, since SQLite keeps its file locks per process; nothing of ours does that.
 
     :param redact: takes out of a text what must not be stored; all free text passes it on its way in.
+    :param chronicle: is given the facts of each transaction before it is committed, so that it never knows less. It
+      may know more: of a transaction whose commit failed.
     """
 
-    def __init__(self, url: str, redact: Redact = str) -> None:
+    def __init__(self, url: str, redact: Redact = str, chronicle: Chronicle = keep_nowhere) -> None:
         self.url = _parse(url)
-        self.redact = redact
+        self.redact, self._chronicle = redact, chronicle
         self._joined = threading.local()
         self._pooled = False
 
@@ -53,8 +61,12 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A transaction that takes SQLite's write lock at once: it can wait for it here, but never lose it half-way."""
-        with self._joining() or self._begun(writes=True) as connection:
+        with self._joining() or self._chronicled() as connection:
             yield connection
+
+    def tell(self, *facts: Fact) -> None:
+        """What the transaction under way of this thread has written, for the chronicle."""
+        self._joined.facts.extend(facts)
 
     @contextmanager
     def together(self) -> Iterator[None]:
@@ -89,6 +101,15 @@ class Database:
 
     def close(self) -> None:
         self._engine().dispose()
+
+    @contextmanager
+    def _chronicled(self) -> Iterator[Connection]:
+        facts: list[Fact] = []
+        self._joined.facts = facts
+        with self._begun(writes=True) as connection:
+            yield connection
+            if facts:
+                self._chronicle(facts)
 
     def _joining(self) -> AbstractContextManager[Connection] | None:
         connection = getattr(self._joined, "connection", None)

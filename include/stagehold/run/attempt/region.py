@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from stagehold.errors import LeaseHeld, PartitionDataMissing, RestartRefused
+from stagehold.lake.chronicle import open_ledger
 from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Attempt, Lease
@@ -44,7 +45,7 @@ def run_region(
     :raises StageholdError: Terminal when another try cannot help, Transient when it may. Errors of stage functions
         come out as they are.
     """
-    with Ledger.open(settings.ledger_url, task.redact) as ledger, ledger.kept_open():
+    with open_ledger(settings, task.redact) as ledger, ledger.kept_open():
         engine, faults = SparkEngine(settings, progress), Faults(settings.home_path, task.request.interval)
         return work_on(task, Workplace(ledger, settings, progress, engine, faults), waiting)
 
