@@ -66,7 +66,7 @@ def pipelines_in(folder: Path) -> str:
     """The sample with waves of the usual length: its own are as short as can be, so that the demo can fail half-way."""
     (folder / "pipelines").mkdir()
     declared = yaml.safe_load((Path(load_settings().pipelines) / f"{PIPELINE}.yaml").read_text())
-    del declared["checkpoint"]
+    del declared["wave"]
     (folder / "pipelines" / f"{PIPELINE}.yaml").write_text(yaml.safe_dump(declared))
     return f"{folder}/pipelines"
 

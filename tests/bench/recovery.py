@@ -69,7 +69,7 @@ def write_project(folder: Path, rows: int) -> Settings:
     names = ["first", *(f"stage_{number}" for number in range(2, STAGES + 1))]
     later = [LATER.format(number=number, before=names[number - 2]) for number in range(2, STAGES + 1)]
     (folder / "chain_jobs.py").write_text("".join([JOBS, *later]))
-    lines = ["pipeline: chain", "checkpoint: {interval: 1s}", "stages:", "  first:", "    job: chain_jobs:first"]
+    lines = ["pipeline: chain", "wave: 1s", "stages:", "  first:", "    job: chain_jobs:first"]
     lines += ['    source: {kind: parquet, path: "${lake}/raw/*.parquet", splits: 16}', "    output: {type: blocking}"]
     for before, name in pairwise(names):
         exchange = (

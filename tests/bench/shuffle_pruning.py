@@ -66,8 +66,7 @@ def main() -> None:
         make_sample(Path(settings.lake_uri), scale)
         with spark_server(settings):
             pipeline = find_pipeline(PIPELINE, settings)
-            checkpoint = pipeline.checkpoint.model_copy(update={"interval": "auto"})
-            request = RunRequest(pipeline.model_copy(update={"checkpoint": checkpoint}), "bench", INTERVAL, {})
+            request = RunRequest(pipeline.model_copy(update={"wave": "auto"}), "bench", INTERVAL, {})
             run_locally(request, settings, print)
             with bench(settings, request) as measuring:
                 show(scale, measuring.bytes_read(), measuring.seconds(pairs))

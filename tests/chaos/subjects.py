@@ -138,7 +138,7 @@ class MadeUp(Subject):
         Path(bench.settings.project, f"{case.name}.py").write_text(case.module((made.variant,)))
         stages: dict[str, Any] = case.stages((made.variant,), made.folder)
         stages[made.last]["output"] = {"type": "blocking_persistent", "table": TABLE.format(case.name)}
-        document = {"pipeline": case.name, "checkpoint": {"interval": "100ms"}, "stages": stages}
+        document = {"pipeline": case.name, "wave": "100ms", "stages": stages}
         made.file.write_text(yaml.safe_dump(document, sort_keys=False))
         return made
 

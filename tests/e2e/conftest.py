@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 HURRIED = """\
 pipeline: hurried
 run_timeout: 25s
-checkpoint: {interval: 100ms}
+wave: 100ms
 stages:
   hurried:
     job: jobs.tpch:customer
@@ -35,7 +35,7 @@ stages:
 NIGHTLY = """\
 pipeline: nightly
 schedule: "0 2 * * *"
-checkpoint: {interval: 100ms}
+wave: 100ms
 stages:
   customer:
     job: jobs.tpch:customer
@@ -58,7 +58,7 @@ AT_ONCE = """\
 pipeline: at_once
 schedule_mode: eager
 speculation: {least_seconds: 5, multiplier: 1.0, finished_share: 0.5}
-checkpoint: {interval: 100ms}
+wave: 100ms
 stages:
   customer:
     job: jobs.tpch:customer
@@ -80,7 +80,7 @@ stages:
 # The sample in as few waves as show what happens between two waves of a stage.
 SAMPLE_IN_BRIEF = """\
 pipeline: brief
-checkpoint: {interval: 100ms}
+wave: 100ms
 restart: {strategy: exponential-delay, initial: 1s, max: 1min}
 stages:
   customer:

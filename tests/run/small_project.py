@@ -52,7 +52,7 @@ class SmallProject:
         """``stages`` as in a file; their jobs are functions of the module with their names."""
         module = Path(self.settings.project).name
         declared = {stage: {"job": f"{module}:{stage}", **fields} for stage, fields in stages.items()}
-        declaration = {"pipeline": name, "checkpoint": {"interval": "100ms"}, "stages": declared, **facts}
+        declaration = {"pipeline": name, "wave": "100ms", "stages": declared, **facts}
         return build_pipeline(declaration, project=Path(self.settings.project), suites=Path(self.settings.suites))
 
     def run(self, pipeline: Pipeline, run_id: str) -> dict[str, tuple[PartitionRecord, ...]]:

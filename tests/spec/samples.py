@@ -36,7 +36,7 @@ pipeline: revenue
 schedule: "0 2 * * *"
 schedule_mode: eager
 execution_mode: batch
-checkpoint: {interval: 30s}
+wave: 30s
 restart:
   strategy: exponential-delay
   initial: 500ms
@@ -122,15 +122,15 @@ MISTAKES: list[tuple[str, int, str, str]] = [
     ("execution_mode: batch => execution_mode: stream", 4, "execution_mode", "'stream' | pipelined, "),
     ('schedule: "0 2 * * *" => schedule: "0 25 * * *"', 2, "schedule", "'0 25 * * *' | a cron expression or @once"),
     ('schedule: "0 2 * * *" => schedule: "@dayly"', 2, "schedule", "'@dayly' | a cron expression or @once"),
-    ("interval: 30s => interval: 30", 5, "checkpoint.interval", "30 | a whole number with a unit: 500ms"),
-    ("interval: 30s => interval: 30 sec", 5, "checkpoint.interval", "'30 sec' | a whole number with a unit"),
-    ("interval: 30s => interval: 0s", 5, "checkpoint.interval", "'0s' | more than 0s"),
-    ("interval: 30s => interval: 999999999d, intervall: 1s", 5, "checkpoint.intervall", "(did you mean interval?)"),
-    ("interval: 30s => interval: atuo", 5, "checkpoint.interval", "'atuo' | a whole number with a unit: 500ms, 30s, " "10min, " "1h, " "1d; " "or auto"),
-    ("interval: 30s => interval: 30s, retained: 3", 5, "checkpoint.retained", "3 | nothing: this field is not built yet"),
-    ("interval: 30s => interval: 30s, min_pause: 0s", 5, "checkpoint.min_pause", "'0s' | nothing: this field is not built yet"),
-    ("interval: 30s => interval: 30s, timeout: 10min", 5, "checkpoint.timeout", "'10min' | nothing: this field is not built yet"),
-    ("interval: 30s => \\n  tolerable_failures: 0", 6, "checkpoint.tolerable_failures", "0 | nothing: this field is not built yet"),
+    ("wave: 30s => wave: 30", 5, "wave", "30 | a whole number with a unit: 500ms, 30s, 10min, 1h, 1d; or auto"),
+    ("wave: 30s => wave: 30 sec", 5, "wave", "'30 sec' | a whole number with a unit: 500ms, 30s, 10min, 1h, 1d; or auto"),
+    ("wave: 30s => wave: soon", 5, "wave", "'soon' | a whole number with a unit: 500ms, 30s, 10min, 1h, 1d; or auto"),
+    ("wave: 30s => wave: atuo", 5, "wave", "'atuo' | a whole number with a unit: 500ms, 30s, 10min, 1h, 1d; or auto"),
+    ("wave: 30s => wave: 0s", 5, "wave", "'0s' | more than 0s; or auto"),
+    ("wave: 30s => wave: {interval: 30s}", 5, "wave", "a mapping | a whole number with a unit"),
+    ("wave: 30s => wave: 999999999d\\nwvae: 1s", 6, "wvae", "(did you mean wave?)"),
+    ("wave: 30s => wave: 30s\\ncheckpoint: {retained: 3}", 6, "checkpoint", "a mapping | nothing: this field is not built yet, so leave it out"),
+    ("wave: 30s => checkpoint: 30s", 5, "checkpoint", "'30s' | nothing: this field is not built yet, so leave it out"),
     ("early_cutoff: true => early_cutoff: 1", 11, "early_cutoff", "1 | true or false"),
     ("segment: BUILDING => since: 1995-03-15", 12, "params.since", "datetime.date(1995, 3, 15) | text, number, true, " "false, " "list " "or " "mapping; " "a date"),
     ("strategy: exponential-delay => strategy: exponential", 7, "restart.strategy", "(did you mean exponential-delay?)"),

@@ -44,7 +44,7 @@ def test_a_valid_file_becomes_a_pipeline_with_every_field(project: Project) -> N
         Failover.FULL,
         True,
     )
-    assert pipeline.checkpoint.interval == timedelta(seconds=30)
+    assert pipeline.wave == timedelta(seconds=30)
     assert (pipeline.restart.strategy, pipeline.restart.initial) == (
         RestartStrategy.EXPONENTIAL_DELAY,
         timedelta(milliseconds=500),
@@ -84,7 +84,7 @@ def test_what_is_left_out_is_filled_in(project: Project) -> None:
 
 def test_a_pipeline_survives_its_own_json(project: Project) -> None:
     pipeline = project.load(VALID)
-    assert '"interval":"30s"' in pipeline.model_dump_json()
+    assert '"wave":"30s"' in pipeline.model_dump_json()
     assert Pipeline.model_validate_json(pipeline.model_dump_json()) == pipeline
 
 
@@ -99,13 +99,13 @@ def test_all_mistakes_are_listed_at_once_by_line(project: Project) -> None:
     problems = project.problems(
         edited(
             "failover: full => failover: fully",
-            "interval: 30s => interval: soon",
+            "wave: 30s => wave: soon",
             "gate: joined => gate: nope",
             "top\n => tip\n",
         )
     )
     assert [(line, field) for line, field, _ in problems] == [
-        (5, "checkpoint.interval"),
+        (5, "wave"),
         (10, "failover"),
         (28, "stages.joined.gate"),
         (35, "stages.top.job"),
@@ -118,6 +118,32 @@ def test_the_error_shows_file_line_field_and_what_to_do(project: Project) -> Non
     path = project.root / "revenue.yaml"
     assert f"{path}:10: failover: got 'fully'; allowed: region, full (did you mean full?)" in str(caught.value)
     assert str(caught.value.problems[0]).startswith("line 10: failover: got 'fully'")
+
+
+@pytest.mark.parametrize(
+    ("edit", "wave"),
+    [
+        ("wave: 30s => wave: 45s", timedelta(seconds=45)),
+        ("wave: 30s => wave: auto", "auto"),
+        ("wave: 30s\\n => ", timedelta(seconds=30)),
+    ],
+)
+def test_a_wave_lasts_as_long_as_the_file_says(project: Project, edit: str, wave: timedelta | str) -> None:
+    pipeline = project.load(edited(edit))
+    assert pipeline.wave == wave
+    assert Pipeline.model_validate_json(pipeline.model_dump_json()).wave == wave
+
+
+def test_who_gives_the_length_of_a_wave_as_before_is_told_what_it_is_called(project: Project) -> None:
+    not_built = "got a mapping; allowed: nothing: this field is not built yet, so leave it out"
+    with pytest.raises(InvalidSpec) as caught:
+        project.load(edited("wave: 30s => checkpoint:\\n  interval: 45s"))
+    (problem,) = caught.value.problems
+    assert f"{project.root / 'revenue.yaml'}:5: checkpoint: {not_built}; " in str(caught.value)
+    assert problem.allowed.endswith("the length of a wave is called `wave` now, as in `wave: 30s`")
+    with pytest.raises(InvalidSpec) as caught:
+        project.load(edited("wave: 30s => checkpoint: {retained: 3}"))
+    assert str(caught.value.problems[0]).endswith(not_built)
 
 
 @pytest.mark.parametrize(

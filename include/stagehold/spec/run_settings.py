@@ -59,18 +59,6 @@ Determinism = Annotated[
 ]
 
 
-class CheckpointSettings(SpecPart):
-    """``interval`` is also the wanted length of a wave: work lost by a kill is at most about that.
-
-    With `auto` it follows from what a commit costs and how often attempts failed.
-    """
-
-    interval: DurationOrAuto = timedelta(seconds=30)
-    """How long a wave should last, which is about how much work a kill may cost. `auto` weighs what a commit costs
-    against how often attempts failed.
-    Example: `interval: auto`"""
-
-
 class Speculation(SpecPart):
     """When a task that is done with its own share computes a slow one's as well; the words are Flink's, times are in
     seconds.
@@ -119,9 +107,10 @@ class RunSettings(SpecPart):
     `pipelined_forced` fuses such branches, too; `batch_forced` stores everything.
     Example: `execution_mode: batch_forced`"""
 
-    checkpoint: CheckpointSettings = CheckpointSettings()
-    """How long a wave is; see the fields of `checkpoint`.
-    Example: `checkpoint: {interval: 30s}`"""
+    wave: DurationOrAuto = timedelta(seconds=30)
+    """How long a wave should last, which is about how much work a kill may cost. `auto` weighs what a commit costs
+    against how often attempts failed.
+    Example: `wave: auto`"""
 
     restart: RestartSettings = RestartSettings()
     """What happens after a failure; see the fields of `restart`.

@@ -16,7 +16,7 @@ TUESDAY, WEDNESDAY = "2026-11-21", "2026-11-22"
 
 PIPELINE = """
 pipeline: toy
-checkpoint: {{interval: 100ms}}
+wave: 100ms
 stages:
   numbers:
     job: toy_jobs:numbers

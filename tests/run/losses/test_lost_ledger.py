@@ -67,7 +67,7 @@ def test_with_an_older_copy_of_the_ledger_only_what_changed_since_the_last_commi
 
 FUSED = """
 pipeline: events
-checkpoint: {interval: 100ms}
+wave: 100ms
 stages:
   events:
     job: toy_jobs:events

@@ -25,7 +25,7 @@ REGION = "ids__costly__last"
 PIPELINE = f"""
 pipeline: fallen
 execution_mode: pipelined_with_batch_fallback
-checkpoint: {{interval: 100ms}}
+wave: 100ms
 restart: {{strategy: fixed-delay, attempts: 1, delay: 100ms}}
 params: {{marks: MARKS}}
 stages:

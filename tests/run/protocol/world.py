@@ -259,7 +259,7 @@ def _pipeline(tasks: int, settings: Settings) -> Pipeline:
     shared = {"gate": "sound", "max_parallel_tasks": tasks}
     declaration = {
         "pipeline": PIPELINE,
-        "checkpoint": {"interval": "1ms"},
+        "wave": "1ms",
         "verify": "never",  # fingerprints are Spark's
         "stages": {
             "drafts": {"job": "paper_jobs:drafts", "source": {"kind": "parquet", "splits": splits}, **shared},

@@ -25,7 +25,6 @@ def wave_sizer(stage: Stage, pipeline: Pipeline, ledger: Ledger, settings: Setti
 
 
 def wave_interval(pipeline: Pipeline, ledger: Ledger) -> WaveInterval:
-    declared = pipeline.checkpoint.interval
-    if isinstance(declared, str):
+    if isinstance(pipeline.wave, str):
         return adaptive_interval(ledger.attempts.recent(pipeline.name, ATTEMPTS_COUNTED))
-    return DeclaredInterval(declared.total_seconds())
+    return DeclaredInterval(pipeline.wave.total_seconds())
