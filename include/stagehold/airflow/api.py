@@ -42,6 +42,7 @@ from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, GateResult, Lease
 from stagehold.plan.resume.decisions import ResumePlan, also_computed
 from stagehold.plan.split.regions import stage_regions
+from stagehold.run.lost_ledger import refuse_lost_ledger
 from stagehold.run.planning.planning import RunRequest, plan_run
 from stagehold.run.planning.refusal import refuse_broken_code
 from stagehold.run.planning.restoring import check_restore
@@ -90,6 +91,7 @@ def run_facts(dag_id: str, run_id: str, session: SessionDep, user: GetUserDep) -
         ledger = _ledger(settings)
         dag_run = read_dag_run(dag_id, run_id, session, settings, ledger)
         request = dag_run.request
+        refuse_lost_ledger(request, ledger, settings)
         plan = plan_run(request, ledger, settings)
         return RunFacts(
             dag_run=dag_run,

@@ -11,6 +11,7 @@ from stagehold.cli.accept import accept
 from stagehold.cli.demo import demo
 from stagehold.cli.partitions import partitions
 from stagehold.cli.plan import plan
+from stagehold.cli.reconcile import reconcile
 from stagehold.cli.resume import resume
 from stagehold.cli.run import run
 from stagehold.cli.services import down, up
@@ -77,4 +78,5 @@ app.add_typer(source, name="source")
 app.command()(status)
 app.command()(partitions)
 app.command()(sweep)
+app.command()(reconcile)
 app.command()(demo)

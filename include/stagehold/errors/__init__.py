@@ -52,6 +52,7 @@ Every error that Stagehold raises on purpose, by what is to be mended.
     +-- LedgerError                  the ledger cannot be used, or not for this
     |   +-- LedgerTooNew             a newer Stagehold has migrated the ledger
     |   +-- LedgerUnavailable ~      the ledger's database does not answer, or is locked for too long
+    |   +-- LedgerLost               the ledger knows nothing of an interval that the lake's tables know
     |   +-- LedgerBehind             the ledger does not know what intervals have read, and the lake cannot tell
     |   +-- IllegalTransition        a run or attempt was told to leave a state in a way that does not exist
     +-- LeaseError                   work on a region is somebody else's, or may be
@@ -109,7 +110,14 @@ from stagehold.errors.checkpoints import (
 from stagehold.errors.gates import GateBlocked, GateError, GateErrored
 from stagehold.errors.lake import CommitContested, LakeError, PartitionDataMissing, TableChanged, TableSchemaConflict
 from stagehold.errors.leases import Fenced, LeaseError, LeaseHeld, LeaseLost, LeaseNotFreed
-from stagehold.errors.ledger import IllegalTransition, LedgerBehind, LedgerError, LedgerTooNew, LedgerUnavailable
+from stagehold.errors.ledger import (
+    IllegalTransition,
+    LedgerBehind,
+    LedgerError,
+    LedgerLost,
+    LedgerTooNew,
+    LedgerUnavailable,
+)
 from stagehold.errors.requests import (
     ForeignDag,
     InvalidArgument,
@@ -213,6 +221,7 @@ __all__ = [
     "LeaseNotFreed",
     "LedgerBehind",
     "LedgerError",
+    "LedgerLost",
     "LedgerTooNew",
     "LedgerUnavailable",
     "NotDeterministic",

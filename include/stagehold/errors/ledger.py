@@ -35,6 +35,20 @@ class LedgerUnavailable(LedgerError, Transient):
         )
 
 
+class LedgerLost(LedgerError, Terminal):
+    """The ledger knows nothing of an interval that was worked on, as the logs of its tables say."""
+
+    def __init__(self, ledger: str, pipeline: str, interval: str, table: str) -> None:
+        self.ledger, self.pipeline, self.interval, self.table = ledger, pipeline, interval, table
+        super().__init__(
+            f"The ledger {ledger} knows nothing of {pipeline} for {interval}, but the log of {table} says that it was "
+            "worked on: the ledger was lost, or is another lake's. Nothing was begun, and all that was published "
+            "stays. `stagehold reconcile` rebuilds the ledger from the lake (--dry-run shows what it would do); then "
+            "run or resume again, and nothing is computed twice. If this is the wrong ledger, name the right one in "
+            "STAGEHOLD_LEDGER."
+        )
+
+
 class LedgerBehind(LedgerError, Terminal):
     """Intervals have published rows of an incremental source,
     and neither the ledger nor the table's log says what they read of it.

@@ -43,7 +43,7 @@ def table_location(
     lake_uri: str, pipeline: str, stage: Stage, interval: str, share: Share | None = None
 ) -> TableLocation:
     """One table per stage and interval; or, for a published stage, the table its user named, used by all intervals."""
-    cell = f"{cell_prefix(pipeline, stage)}{interval}"
+    cell = f"{cell_prefix(pipeline, stage.id)}{interval}"
     if stage.output.table is not None:
         return TableLocation(stage.name, _join(lake_uri, *stage.output.table.split(".")), cell, interval, share)
     return TableLocation(stage.name, f"{tables_of(lake_uri, pipeline, stage)}/{path_safe(interval)}", cell, None, share)
@@ -54,9 +54,9 @@ def tables_of(lake_uri: str, pipeline: str, stage: Stage) -> str:
     return _join(lake_uri, STAGES, pipeline, stage.id)
 
 
-def cell_prefix(pipeline: str, stage: Stage) -> str:
+def cell_prefix(pipeline: str, stage_id: str) -> str:
     """What the cells of all intervals of a stage begin with."""
-    return f"stagehold/{pipeline}/{stage.id}/"
+    return f"stagehold/{pipeline}/{stage_id}/"
 
 
 def path_safe(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -107,6 +107,11 @@ class Leases:
         with self._database.reading() as connection:
             row = connection.execute(select(leases).where(leases.c.name == name)).mappings().one_or_none()
         return lease_from(row) if row else None
+
+    def any_of(self, names: Collection[str]) -> bool:
+        """Whether any of these leases was ever taken."""
+        with self._database.reading() as connection:
+            return connection.scalar(select(leases.c.name).where(leases.c.name.in_(names)).limit(1)) is not None
 
     def holds(self, lease: Lease) -> bool:
         """Whether nobody has taken the lease over, ended or not."""

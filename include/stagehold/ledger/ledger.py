@@ -10,6 +10,7 @@ from stagehold.ledger.attempts import Attempts
 from stagehold.ledger.database.engine import Chronicle, Database, Redact, keep_nowhere
 from stagehold.ledger.database.migrate import migrate
 from stagehold.ledger.events import Events
+from stagehold.ledger.facts import Facts
 from stagehold.ledger.gate_results import GateResults
 from stagehold.ledger.leases import Leases
 from stagehold.ledger.partition_counts import PartitionCounts
@@ -41,6 +42,7 @@ class Ledger:
         self.events = Events(database)
         self.acceptances = Acceptances(database)
         self.restores = Restores(database)
+        self.facts = Facts(database)
 
     @classmethod
     def open(cls, url: str, redact: Redact = str, chronicle: Chronicle = keep_nowhere) -> Ledger:
@@ -53,6 +55,11 @@ class Ledger:
         database = Database(url, redact, chronicle)
         migrate(database)
         return cls(database)
+
+    @property
+    def name(self) -> str:
+        """The address without the password."""
+        return self._database.name
 
     def kept_open(self) -> AbstractContextManager[None]:
         """Make transactions cheaper inside the block, in which nothing may fork."""

@@ -20,6 +20,7 @@ from stagehold.run.attempt.region import run_region
 from stagehold.run.attempt.task import RegionOutcome, RegionTask
 from stagehold.run.attempt.unbegun import despite_outages, recorded
 from stagehold.run.attempt.verdict import verdict_of
+from stagehold.run.lost_ledger import refuse_lost_ledger
 from stagehold.run.planning.planning import RunRequest, plan_run
 from stagehold.run.planning.refusal import refuse_broken_code
 from stagehold.run.planning.restoring import check_restore
@@ -77,8 +78,10 @@ def current_plan(request: RunRequest, settings: Settings) -> ResumePlan:
     """What a run asked for now would do.
 
     :raises NothingToRestore: it is to be restored, and nothing of its interval is on record.
+    :raises LedgerLost: the tables know of the interval, and the ledger does not.
     """
     with open_ledger(settings) as ledger:
+        refuse_lost_ledger(request, ledger, settings)
         check_restore(request, ledger)
         return plan_run(request, ledger, settings)
 
@@ -93,6 +96,7 @@ def _accepted_plan(request: RunRequest, settings: Settings, progress: Progress) 
 
     def accepted() -> ResumePlan:
         with open_ledger(settings) as ledger:
+            refuse_lost_ledger(request, ledger, settings)
             check_restore(request, ledger)
             with recorded(task, ledger, settings, progress):
                 plan = plan_run(request, ledger, settings)

@@ -35,7 +35,7 @@ def unknown_positions(
 
     :raises LedgerBehind: rows of an interval are there, but the commits that would tell are no longer in the log
     """
-    prefix = cell_prefix(pipeline, stage)
+    prefix = cell_prefix(pipeline, stage.id)
     if stage.output.table is not None:
         return _in_published_table(table_location(lake_uri, pipeline, stage, ""), prefix, source, known)
     return _in_own_tables(tables_of(lake_uri, pipeline, stage), prefix, source, known)

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
-from tests.run.workbench import FINISHED, TOY, Ended, Workbench, ended, killed
+from tests.run.workbench import FINISHED, INTERVAL, TOY, Ended, Workbench, ended, killed
 
 from stagehold.ledger.ledger import Ledger
+from stagehold.model.records import Fact
 from stagehold.run.faults import FaultAction, Point
 
 pytestmark = pytest.mark.spark
@@ -27,24 +28,61 @@ def lose_ledger(bench: Workbench) -> None:
         file.unlink()
 
 
+def reconciled(bench: Workbench) -> str:
+    """What the command printed."""
+    done = ended(bench.command("reconcile", settings=bench.without_spark()))
+    assert done.code == 0, done.err
+    return done.out
+
+
 def events(bench: Workbench, run_id: str) -> list[str]:
     with Ledger.open(bench.settings.ledger_url) as ledger:
         return [event.kind for event in ledger.events.of_run(run_id)]
 
 
-def test_a_run_that_had_ended_is_taken_over_as_a_whole_without_spark(finished):
+def facts(bench: Workbench) -> list[Fact]:
+    """All of them; the order of different cells' rows means nothing."""
+    with Ledger.open(bench.settings.ledger_url) as ledger:
+        return sorted(ledger.facts.all(), key=repr)
+
+
+def test_an_interval_that_only_the_lake_knows_is_not_begun_from_scratch(finished):
     lose_ledger(finished)
+    for words in (("run", "toy", "--run-id", FINISHED), ("run", "toy"), ("plan", "toy")):
+        refused = ended(finished.command(*words, "--interval", INTERVAL, settings=finished.without_spark()))
+        assert refused.code == 1
+        assert f"knows nothing of toy for {INTERVAL}" in refused.err
+        assert "`stagehold reconcile` rebuilds the ledger" in refused.err
+
+
+def test_a_lost_ledger_comes_back_as_it_was(finished):
+    known = facts(finished)
+    lose_ledger(finished)
+    before = ended(finished.command("reconcile", "--dry-run", "--json"))
+    assert {one["difference"] for one in before.result["disagreements"]} == {"row_missing", "epoch_behind"}
+    assert facts(finished) == []
+    reconciled(finished)
+    assert facts(finished) == known
+    assert "say the same" in reconciled(finished)
     again = finished.run("--run-id", FINISHED, settings=finished.without_spark())
     assert again.counts == (13, 0)
-    assert "adopted 4 partitions" in again.err
+    assert "adopted" not in again.err
     assert finished.published() == finished.expected()
     assert finished.epochs("numbers") == [1, 1, 1, 1]
+
+
+def test_without_a_chronicle_the_tables_logs_still_tell_what_is_published(finished):
+    lose_ledger(finished)
+    shutil.rmtree(Path(finished.settings.lake_uri, "ledger"))
+    assert "adopted from the table's log" in reconciled(finished)
+    assert finished.run("--run-id", FINISHED, settings=finished.without_spark()).counts == (13, 0)
 
 
 def test_a_run_that_failed_goes_on_from_what_it_had_committed(bench):
     bench.inject(Point.BEFORE_PUBLISH, "by_colour", 2, FaultAction.KILL)
     assert killed(bench.run("--run-id", "r"))
     lose_ledger(bench)
+    reconciled(bench)
     resumed = bench.run("--run-id", "r")
     assert resumed.counts == (10, 3), resumed.err
     assert bench.published() == bench.expected()
@@ -110,6 +148,7 @@ def test_what_was_published_is_not_read_again(incremental):
     assert "events: the ledger did not know what monday has read" in wednesday.err
     assert "events: wednesday reads 1 files" in wednesday.err
     assert read(incremental) == {"monday": [1, 2], "tuesday": [3], "wednesday": [4]}
+    reconciled(incremental)
     assert run(incremental, "monday").counts[1] == 0
 
 
@@ -123,5 +162,7 @@ def test_an_interval_that_was_published_in_part_reads_on_what_it_had_taken(incre
     lose_ledger(incremental)
     incremental.arrive("events", 5)
     run(incremental, "tuesday")
+    assert "knows nothing of events for monday" in run(incremental, "monday").err
+    reconciled(incremental)
     assert run(incremental, "monday").code == 0
     assert read(incremental) == {"monday": [1, 2, 3, 4], "tuesday": [5]}

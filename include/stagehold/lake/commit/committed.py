@@ -10,7 +10,14 @@ from typing import NamedTuple
 from stagehold.errors import Fenced
 from stagehold.lake.columns import PARTITION
 from stagehold.lake.commit.delta_log import LogEntry, newest_commits, open_table
-from stagehold.lake.commit.wave_commit import CommittedPartition, WaveCommit, epoch_of, from_metadata, without_files
+from stagehold.lake.commit.wave_commit import (
+    CommittedPartition,
+    WaveCommit,
+    epoch_of,
+    from_any_cell,
+    from_metadata,
+    without_files,
+)
 from stagehold.lake.location import TableLocation
 from stagehold.model.records import DataFile
 
@@ -43,6 +50,26 @@ def committed(location: TableLocation, limit: int | None = RECENT) -> tuple[Land
         if newest:
             live.insert(0, Landed(landed.version, replace(landed.commit, partitions=newest)))
     return tuple(live)
+
+
+def committed_intervals(uri: str, prefix: str) -> Mapping[str, tuple[Landed, ...]]:
+    """The same of every interval whose cells begin with ``prefix``, from the whole log."""
+    seen: set[tuple[str, int]] = set()
+    live: dict[str, list[Landed]] = defaultdict(list)
+    for entry in newest_commits(uri, None):
+        found = from_any_cell(entry.user_metadata, prefix)
+        if found:
+            interval, commit = found
+            landed = _only(_with_files(commit, entry), entry.version, interval, seen)
+            live[interval][:0] = [landed] if landed.commit.partitions else []
+    return {interval: tuple(some) for interval, some in live.items()}
+
+
+def _only(commit: WaveCommit, version: int, interval: str, seen: set[tuple[str, int]]) -> Landed:
+    """The commit with those of its partitions that no newer one has."""
+    newest = tuple(one for one in commit.partitions if (interval, one.partition) not in seen)
+    seen.update((interval, one.partition) for one in newest)
+    return Landed(version, replace(commit, partitions=newest))
 
 
 def read_back(location: TableLocation, commit: WaveCommit) -> Landed:

@@ -19,7 +19,9 @@ from stagehold.model.records import (
     Restore,
     Run,
     RunState,
+    TakenPosition,
 )
+from stagehold.model.source_position import read_position, write_position
 from stagehold.model.states import AttemptEvent, RunEvent, Transition
 
 _CELL = ("pipeline", "stage", "interval")
@@ -77,6 +79,16 @@ def partition_count_row(count: PartitionCount) -> dict[str, Any]:
 
 def partition_count_from(row: RowMapping) -> PartitionCount:
     return PartitionCount(cell=_cell_from(row), **{name: value for name, value in row.items() if name not in _CELL})
+
+
+def position_row(taken: TakenPosition) -> dict[str, Any]:
+    row = {**vars(taken), **vars(taken.cell), "position": write_position(taken.position)}
+    del row["cell"]
+    return row
+
+
+def position_from(row: RowMapping) -> TakenPosition:
+    return TakenPosition(_cell_from(row), row["run_id"], read_position(row["position"]), row["recorded_at"])
 
 
 def gate_result_row(result: GateResult) -> dict[str, Any]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
-from stagehold.lake.commit.committed import RECENT, committed
+from stagehold.lake.commit.committed import RECENT, Landed, committed
 from stagehold.lake.commit.wave_commit import CommittedPartition, WaveCommit
 from stagehold.lake.location import TableLocation
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, Lease, PartitionRecord, PartitionState
 from stagehold.model.share import Share
 from stagehold.plan.determinism.reproduction import remark
+
+ADOPTED = "adopted: committed by an attempt that died before it could record it"
 
 
 def adopt(
@@ -26,10 +29,10 @@ def adopt(
     """
     known = {record.partition: record for record in ledger.partitions.newest(cell)}
     found = [
-        _record(cell, location, version, wave, partition, known.get(partition.partition))
-        for version, wave in committed(location, limit)
-        for partition in wave.partitions
-        if (share is None or partition.partition in share) and _is_newer(wave, known.get(partition.partition))
+        _remarked(as_record(cell, location.uri, landed, partition), known.get(partition.partition))
+        for landed in committed(location, limit)
+        for partition in landed.commit.partitions
+        if (share is None or partition.partition in share) and _is_newer(landed.commit, known.get(partition.partition))
     ]
     if found:
         ledger.partitions.record(found, lease)
@@ -40,16 +43,9 @@ def _is_newer(wave: WaveCommit, known: PartitionRecord | None) -> bool:
     return known is None or (wave.epoch, wave.wave) > (known.epoch, known.wave)
 
 
-def _record(
-    cell: Cell,
-    location: TableLocation,
-    version: int,
-    wave: WaveCommit,
-    partition: CommittedPartition,
-    before: PartitionRecord | None,
-) -> PartitionRecord:
-    odd = remark(before, compute_key=partition.compute_key, fingerprint=partition.fingerprint, healed=False)
-    adopted = "adopted: committed by an attempt that died before it could record it"
+def as_record(cell: Cell, uri: str, landed: Landed, partition: CommittedPartition) -> PartitionRecord:
+    """What the ledger should say of a partition that the log says is live; how long it took nobody knows."""
+    wave = landed.commit
     return PartitionRecord(
         cell=cell,
         partition=partition.partition,
@@ -58,13 +54,17 @@ def _record(
         attempt_id=wave.attempt_id,
         epoch=wave.epoch,
         wave=wave.wave,
-        table=location.uri,
-        version=version,
+        table=uri,
+        version=landed.version,
         files=partition.files,
         rows=partition.rows,
         fingerprint=partition.fingerprint,
         compute_key=partition.compute_key,
         recorded_at=datetime.now(UTC),
-        reason=f"{odd}; {adopted}" if odd else adopted,
-        unexplained=odd is not None,
+        reason=ADOPTED,
     )
+
+
+def _remarked(record: PartitionRecord, before: PartitionRecord | None) -> PartitionRecord:
+    odd = remark(before, compute_key=record.compute_key, fingerprint=record.fingerprint, healed=False)
+    return replace(record, reason=f"{odd}; {ADOPTED}", unexplained=True) if odd else record

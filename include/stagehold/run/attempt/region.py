@@ -23,6 +23,7 @@ from stagehold.run.attempt.task import RegionOutcome, RegionTask
 from stagehold.run.attempt.unbegun import recorded
 from stagehold.run.attempt.verdict import verdict_of
 from stagehold.run.faults import Faults
+from stagehold.run.lost_ledger import refuse_lost_ledger
 from stagehold.run.planning.planning import in_its_form
 from stagehold.run.workplace import Progress, Workplace
 from stagehold.settings import Settings
@@ -46,6 +47,8 @@ def run_region(
         come out as they are.
     """
     with open_ledger(settings, task.redact) as ledger, ledger.kept_open():
+        with recorded(task, ledger, settings, progress, waiting):
+            refuse_lost_ledger(task.request, ledger, settings)
         engine, faults = SparkEngine(settings, progress), Faults(settings.home_path, task.request.interval)
         return work_on(task, Workplace(ledger, settings, progress, engine, faults), waiting)
 

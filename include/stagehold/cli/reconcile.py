@@ -1,0 +1,92 @@
+"""`stagehold reconcile`: bring a lost or old ledger up to what the lake knows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from stagehold.cli.output import print_document, print_table
+from stagehold.cli.request import AsJson
+from stagehold.settings import load_settings
+
+if TYPE_CHECKING:
+    from stagehold.plan.reconcile.report import Difference, Disagreement
+
+COLUMNS = ("what", "pipeline", "interval", "count", "partitions", "then", "of")
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what ledger and lake say differently.")]
+
+
+def reconcile(dry_run: DryRun = False, as_json: AsJson = False) -> None:
+    """Compare the ledger with the lake, rebuild what the ledger lacks, and say what cannot be repaired.
+
+    Ends with 1 if something is left that a person has to look at.
+    """
+    from stagehold.run.reconcile.reconcile import reconcile as compare_and_repair
+    from stagehold.spec.loader import load_each_pipeline
+    from stagehold.spec.pipeline import Pipeline
+
+    settings = load_settings()
+    results = load_each_pipeline(settings)
+    pipelines = [result for result in results if isinstance(result, Pipeline)]
+    unread = [result for result in results if not isinstance(result, Pipeline)]
+    found = compare_and_repair(pipelines, settings, dry_run=dry_run)
+    if as_json:
+        print_document({"dry_run": dry_run, "disagreements": [_document(one) for one in found]})
+    else:
+        _show(found, dry_run=dry_run)
+    for error in unread:
+        typer.echo(f"only what ledger and chronicle say of it was compared: {error}", err=True)
+    if unread or any(not one.difference.repaired for one in found):
+        raise typer.Exit(1)
+
+
+def _show(found: Sequence[Disagreement], *, dry_run: bool) -> None:
+    if not found:
+        typer.echo("Ledger and lake say the same.")
+        return
+    print_table("ledger and lake", COLUMNS, [_row(one, dry_run=dry_run) for one in found])
+    repaired = sum(one.count for one in found if one.difference.repaired)
+    left = sum(one.count for one in found if not one.difference.repaired)
+    typer.echo(f"{repaired} {'to be repaired' if dry_run else 'repaired'}, {left} left.")
+    if dry_run and repaired:
+        typer.echo("`stagehold reconcile` repairs them.")
+    elif left:
+        typer.echo("`stagehold plan PIPELINE --interval INTERVAL` shows what the next run makes of what is left.")
+
+
+def _row(one: Disagreement, *, dry_run: bool) -> tuple[str, ...]:
+    from stagehold.plan.resume.reasons import partition_ranges
+
+    return (
+        one.difference.replace("_", " "),
+        one.pipeline or "",
+        one.interval or "",
+        str(one.count),
+        partition_ranges(one.partitions) if one.partitions else "",
+        _then(one.difference, dry_run=dry_run),
+        f"{one.subject}: {one.detail}" if one.detail else one.subject,
+    )
+
+
+def _then(difference: Difference, *, dry_run: bool) -> str:
+    from stagehold.plan.reconcile.report import Difference
+
+    repairs = {
+        Difference.ROW_MISSING: "written into the ledger",
+        Difference.COMMIT_UNRECORDED: "adopted from the table's log",
+        Difference.NOT_CHRONICLED: "written into the lake",
+        Difference.EPOCH_BEHIND: "raised",
+    }
+    left = {
+        Difference.ROW_UNCOMMITTED: "left: the next run reads its files if they are there",
+        Difference.DATA_CHANGED: "left: the next run computes it again",
+        Difference.TORN: "left: the logs tell what is published",
+    }
+    return left.get(difference) or f"{'to be ' if dry_run else ''}{repairs[difference]}"
+
+
+def _document(one: Disagreement) -> dict[str, object]:
+    return {**asdict(one), "repaired": one.difference.repaired}

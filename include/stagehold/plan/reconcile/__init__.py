@@ -1,0 +1,1 @@
+"""What do ledger and lake say differently, and what of it can be repaired?"""

@@ -1,0 +1,192 @@
+"""Which facts the ledger lacks that the lake knows, and the other way round.
+
+The lake knows from two sources: the chronicle, which has every fact that the ledger had, and the tables' logs, which
+have every commit. What is published counts: a log is never wrong about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import groupby
+
+from stagehold.model.records import (
+    Acceptance,
+    Attempt,
+    Cell,
+    Fact,
+    GateResult,
+    PartitionCount,
+    PartitionRecord,
+    PartitionState,
+    Restore,
+    Run,
+    RunState,
+    TakenPosition,
+)
+
+LONG_AGO = datetime.min.replace(tzinfo=UTC)
+Place = tuple[Cell, int]  # a partition of a stage for an interval
+Age = tuple[int, int, datetime]
+NEVER: Age = (0, 0, LONG_AGO)
+Progress = tuple[datetime, int]
+UNKNOWN: Progress = (LONG_AGO, -1)
+
+
+@dataclass(frozen=True)
+class LakeKnowledge:
+    """What the lake says.
+
+    :param told: the chronicle's facts, in the order in which they were told.
+    :param published: of every cell whose tables could be looked at, the newest commit's record of each partition.
+    """
+
+    told: tuple[Fact, ...]
+    published: Mapping[Cell, tuple[PartitionRecord, ...]]
+
+
+def missing_in_ledger(known: Sequence[Fact], lake: LakeKnowledge) -> tuple[Fact, ...]:
+    """What has to be written into a ledger that knows ``known``, in this order."""
+    told = missing_rows(known, lake.told)
+    return (*told, *unrecorded((*known, *told), lake.published))
+
+
+def missing_rows(known: Sequence[Fact], told: Sequence[Fact]) -> tuple[Fact, ...]:
+    """What the chronicle says and the ledger does not."""
+    rows = _how_far(known)
+    behind = [fact for key, fact in _as_told_last(told).items() if _progress(fact) > rows.get(key, UNKNOWN)]
+    ages = {place: _age(one) for place, one in newest_records(known).items()}
+    newer = [one for one in _records(told) if _age(one) > ages.get(_place(one), NEVER)]
+    return (*_as_they_ended(behind), *_positions_to_add(known, told), *newer)
+
+
+def missing_in_chronicle(known: Iterable[Fact], told: Iterable[Fact]) -> tuple[Fact, ...]:
+    """What the ledger knows and the chronicle does not, as from the time before there was one."""
+    seen = _how_far(told)
+    return tuple(
+        fact for fact in known if _progress(fact) > seen.get(_identity(fact), UNKNOWN) and not _is_waiting(fact)
+    )
+
+
+def unrecorded(
+    facts: Iterable[Fact], published: Mapping[Cell, tuple[PartitionRecord, ...]]
+) -> tuple[PartitionRecord, ...]:
+    """What is published and newer than any record of it."""
+    newest = newest_records(facts)
+    return tuple(
+        one
+        for some in published.values()
+        for one in some
+        if _place(one) not in newest or _wave(one) > _wave(newest[_place(one)])
+    )
+
+
+def uncommitted(
+    facts: Iterable[Fact], published: Mapping[Cell, tuple[PartitionRecord, ...]]
+) -> tuple[PartitionRecord, ...]:
+    """Partitions that are recorded as consumable, though their table's log has no such commit."""
+    said = {_place(one): _wave(one) for some in published.values() for one in some}
+    return tuple(
+        one
+        for place, one in newest_records(facts).items()
+        if one.state is PartitionState.CONSUMABLE and one.cell in published and said.get(place, (0, 0)) < _wave(one)
+    )
+
+
+def newest_records(facts: Iterable[Fact]) -> Mapping[Place, PartitionRecord]:
+    """What counts of each partition."""
+    ordered = sorted((fact for fact in facts if isinstance(fact, PartitionRecord)), key=_age)
+    return {_place(one): one for one in ordered}
+
+
+def _records(facts: Iterable[Fact]) -> list[PartitionRecord]:
+    """By age and each once: a transaction that failed at its end may have been repeated."""
+    found = {_identity(fact): fact for fact in facts if isinstance(fact, PartitionRecord)}
+    return sorted(found.values(), key=_age)
+
+
+def _age(record: PartitionRecord) -> Age:
+    return (record.epoch, record.wave, record.recorded_at)
+
+
+def _wave(record: PartitionRecord) -> tuple[int, int]:
+    return (record.epoch, record.wave)
+
+
+def _place(record: PartitionRecord) -> Place:
+    return (record.cell, record.partition)
+
+
+def _as_told_last(told: Iterable[Fact]) -> Mapping[object, Fact]:
+    """Everything but what is appended again and again, each as it was told last."""
+    return {_identity(fact): fact for fact in told if not isinstance(fact, PartitionRecord | TakenPosition)}
+
+
+def _how_far(facts: Iterable[Fact]) -> Mapping[object, Progress]:
+    found: dict[object, Progress] = {}
+    for fact in facts:
+        key = _identity(fact)
+        found[key] = max(_progress(fact), found.get(key, UNKNOWN))
+    return found
+
+
+def _identity(fact: Fact) -> object:
+    match fact:
+        case Run():
+            return ("run", fact.run_id)
+        case Attempt():
+            return ("attempt", fact.attempt_id)
+        case Restore():
+            return ("restore", fact.run_id, fact.identity)
+        case PartitionCount():
+            return ("partition count", fact.cell)
+        case GateResult():
+            return ("gate result", fact.cell, fact.partition, fact.attempt_id, fact.suite, fact.expectation)
+        case PartitionRecord():
+            return ("partition", fact.cell, fact.partition, fact.attempt_id, fact.wave, fact.state)
+        case TakenPosition():
+            return ("position", fact.cell, fact.run_id, fact.recorded_at)
+        case Acceptance():
+            return fact
+
+
+def _is_waiting(fact: Fact) -> bool:
+    """An attempt that is told when it begins, or ends before that."""
+    return isinstance(fact, Attempt) and not fact.began and fact.ended_at is None
+
+
+def _progress(fact: Fact) -> Progress:
+    """How far something had come that is not only written once."""
+    match fact:
+        case Run():
+            return (fact.ended_at or LONG_AGO, 0)
+        case Attempt():
+            return (fact.ended_at or LONG_AGO, fact.epoch)
+        case Restore():
+            return (max(fact.fulfilled_at or LONG_AGO, fact.life or LONG_AGO), int(fact.fulfilled_at is not None))
+        case _:
+            return (LONG_AGO, 0)
+
+
+def _as_they_ended(facts: Sequence[Fact]) -> Iterator[Fact]:
+    """A run is told when it is made and when it ends; one that has attempts was running between."""
+    begun = {fact.run_id for fact in facts if isinstance(fact, Attempt) and fact.began}
+    for fact in facts:
+        if isinstance(fact, Run) and fact.state is RunState.CREATED and fact.run_id in begun:
+            yield replace(fact, state=RunState.RUNNING)
+        else:
+            yield fact
+
+
+def _positions_to_add(known: Iterable[Fact], told: Iterable[Fact]) -> Iterator[TakenPosition]:
+    """Of each cell what was taken after the ledger's newest; the last one counts."""
+    taken = [fact for fact in known if isinstance(fact, TakenPosition)]
+    newest = {cell: max(one.recorded_at for one in some) for cell, some in _of_cells(taken)}
+    for cell, some in _of_cells(dict.fromkeys(fact for fact in told if isinstance(fact, TakenPosition))):
+        yield from (one for one in some if one.recorded_at > newest.get(cell, LONG_AGO))
+
+
+def _of_cells(taken: Iterable[TakenPosition]) -> Iterator[tuple[Cell, list[TakenPosition]]]:
+    ordered = sorted(taken, key=lambda one: (one.cell, one.recorded_at))
+    return ((cell, list(some)) for cell, some in groupby(ordered, key=lambda one: one.cell))

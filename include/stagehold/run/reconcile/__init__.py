@@ -1,0 +1,1 @@
+"""How is a lost ledger rebuilt from the lake?"""
