@@ -12,6 +12,7 @@ from random import Random
 
 from tests.chaos.subjects import Subject, Toy
 from tests.run.lake_watch import LakeWatch
+from tests.run.workbench import ended
 from tests.run.zygote import Command
 
 from stagehold.run.faults import FaultAction, Point, inject
@@ -19,6 +20,7 @@ from stagehold.spark.server.server import running_server, start_server, stop_ser
 
 SECONDS = 300
 TRIES = 4
+COPIED = 0.3  # how often somebody has made a copy of the ledger
 OF_ATTEMPTS = (Point.AFTER_LEASE, Point.BEFORE_FINISH)
 OF_FENCES = (Point.BEFORE_FENCE, Point.AFTER_FENCE)
 KILLED = -signal.SIGKILL
@@ -48,6 +50,8 @@ class Turmoil:
         self.subject.declare("fail")
         for _ in range(self.random.randint(1, most)):
             possible = self._possible()
+            if self.random.random() < COPIED:
+                self.watch.copy_ledger()
             self.random.choices(list(possible), weights=list(possible.values()))[0]()
             self._disarm()
             self.watch.check()
@@ -122,9 +126,14 @@ class Turmoil:
         self._tell("lose", f"{stage}[{partition}]", hit=True)
 
     def lose_ledger(self) -> None:
-        """The ledger's database is gone; nobody runs, though a zombie may still have it open."""
-        self.watch.lose_ledger()
-        self._tell("ledger", "lost", hit=True)
+        """The ledger's database is gone, or an old copy of it is put back, and it is rebuilt from the lake.
+
+        Nobody runs meanwhile, though a zombie may still have the old one open.
+        """
+        put_back = self.watch.lose_ledger()
+        rebuilt = ended(self.subject.bench.command("reconcile"))
+        assert not rebuilt.err, rebuilt.err
+        self._tell("ledger", f"{'put back old' if put_back else 'lost'}, rebuilt with {rebuilt.code}", hit=True)
 
     def lose_log(self) -> None:
         """The newest file of the published table's log disappears, whoever wrote it."""

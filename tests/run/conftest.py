@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from tests.postgres import postgres_server
 from tests.run.workbench import FinishedWorkbench, Workbench
+
+__all__ = ["postgres_server"]
 
 
 @pytest.fixture(scope="session")

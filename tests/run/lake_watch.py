@@ -4,6 +4,7 @@ nothing lost, repeated, mixed or shown ungated.
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -75,10 +76,26 @@ class LakeWatch:
         self.forget()
         return file.name
 
-    def lose_ledger(self) -> None:
+    def copy_ledger(self) -> None:
+        """Keep the ledger as it is now, in place of an older copy."""
+        shutil.rmtree(self._copy, ignore_errors=True)
+        self._copy.mkdir()
+        for file in self.settings.home_path.glob("ledger.db*"):
+            shutil.copy(file, self._copy)
+
+    def lose_ledger(self) -> bool:
+        """Whether an old copy of it was put back."""
         for file in self.settings.home_path.glob("ledger.db*"):
             file.unlink()
         self.ledger_lost = True
+        if put_back := self._copy.is_dir():
+            shutil.copytree(self._copy, self.settings.home_path, dirs_exist_ok=True)
+            shutil.rmtree(self._copy)
+        return put_back
+
+    @property
+    def _copy(self) -> Path:
+        return self.settings.home_path / "copy of the ledger"
 
     def change_as_somebody_else(self, stage: str, predicate: str) -> int:
         """Delete rows of the interval from a published table; the version that did it."""

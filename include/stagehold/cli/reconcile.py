@@ -22,7 +22,8 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what ledger a
 def reconcile(dry_run: DryRun = False, as_json: AsJson = False) -> None:
     """Compare the ledger with the lake, rebuild what the ledger lacks, and say what cannot be repaired.
 
-    Ends with 1 if something is left that a person has to look at.
+    Ends with 1 if something is left that a person has to look at. Data that is gone is no such thing: the next run that
+    needs it computes it again.
     """
     from stagehold.run.reconcile.reconcile import reconcile as compare_and_repair
     from stagehold.spec.loader import load_each_pipeline
@@ -39,7 +40,7 @@ def reconcile(dry_run: DryRun = False, as_json: AsJson = False) -> None:
         _show(found, dry_run=dry_run)
     for error in unread:
         typer.echo(f"only what ledger and chronicle say of it was compared: {error}", err=True)
-    if unread or any(not one.difference.repaired for one in found):
+    if unread or any(one.difference.needs_a_person for one in found):
         raise typer.Exit(1)
 
 
@@ -48,6 +49,9 @@ def _show(found: Sequence[Disagreement], *, dry_run: bool) -> None:
         typer.echo("Ledger and lake say the same.")
         return
     print_table("ledger and lake", COLUMNS, [_row(one, dry_run=dry_run) for one in found])
+    for one in found:
+        if one.detail:
+            typer.echo(f"{one.subject}: {one.detail}")
     repaired = sum(one.count for one in found if one.difference.repaired)
     left = sum(one.count for one in found if not one.difference.repaired)
     typer.echo(f"{repaired} {'to be repaired' if dry_run else 'repaired'}, {left} left.")
@@ -67,7 +71,7 @@ def _row(one: Disagreement, *, dry_run: bool) -> tuple[str, ...]:
         str(one.count),
         partition_ranges(one.partitions) if one.partitions else "",
         _then(one.difference, dry_run=dry_run),
-        f"{one.subject}: {one.detail}" if one.detail else one.subject,
+        one.subject,
     )
 
 

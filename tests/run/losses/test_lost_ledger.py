@@ -4,13 +4,20 @@ what the lake knows is taken over, and what is published stays right.
 
 from __future__ import annotations
 
+import json
 import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
+from tests.postgres import BACK_ENDS, own_schema
 from tests.run.workbench import FINISHED, INTERVAL, TOY, Ended, Workbench, ended, killed
 
+from stagehold.ledger.database.engine import Database
+from stagehold.ledger.database.schema import VERSION_TABLE, metadata
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Fact
 from stagehold.run.faults import FaultAction, Point
@@ -78,15 +85,72 @@ def test_without_a_chronicle_the_tables_logs_still_tell_what_is_published(finish
     assert finished.run("--run-id", FINISHED, settings=finished.without_spark()).counts == (13, 0)
 
 
-def test_a_run_that_failed_goes_on_from_what_it_had_committed(bench):
+@contextmanager
+def on_postgresql(bench: Workbench, server: str) -> Iterator[Workbench]:
+    with own_schema(server) as url:
+        yield Workbench(replace(bench.settings, ledger=url))
+
+
+def goes_on_after_the_loss(bench: Workbench, lose: Callable[[], None]) -> None:
     bench.inject(Point.BEFORE_PUBLISH, "by_colour", 2, FaultAction.KILL)
     assert killed(bench.run("--run-id", "r"))
-    lose_ledger(bench)
+    lose()
     reconciled(bench)
     resumed = bench.run("--run-id", "r")
     assert resumed.counts == (10, 3), resumed.err
     assert bench.published() == bench.expected()
     assert "fenced" not in events(bench, "r")
+
+
+def test_a_run_that_failed_goes_on_from_what_it_had_committed(bench):
+    goes_on_after_the_loss(bench, lambda: lose_ledger(bench))
+
+
+@pytest.mark.skipif("postgresql" not in BACK_ENDS, reason="needs a PostgreSQL server")
+def test_so_it_does_on_postgresql(bench, request):
+    with on_postgresql(bench, request.getfixturevalue("postgres_server")) as there:
+
+        def lose() -> None:
+            with Database(there.settings.ledger_url).writing() as connection:
+                metadata.drop_all(connection)
+                connection.exec_driver_sql(f"DROP TABLE {VERSION_TABLE}")
+
+        goes_on_after_the_loss(there, lose)
+
+
+def test_a_ledger_that_is_put_back_old_is_brought_up_to_date(finished):
+    """Yesterday's copy knows the interval, so nobody is stopped; what was made since is taken from the chronicle."""
+    copy, ledger = (finished.settings.home_path / name for name in ("copy", "ledger.db"))
+    shutil.copy(ledger, copy)
+    finished.write_source(1, first=500)
+    assert finished.run("--run-id", "s").result["computed"] > 0
+    known = facts(finished)
+    lose_ledger(finished)
+    shutil.copy(copy, ledger)
+    reconciled(finished)
+    assert facts(finished) == known
+    assert finished.run("--run-id", "s", settings=finished.without_spark()).counts == (13, 0)
+
+
+def test_what_cannot_be_repaired_is_told(finished):
+    (table,) = {record.table for record in finished.records("numbers")}
+    file = Path(table, finished.records("numbers")[2].files[0].path)
+    file.write_bytes(file.read_bytes()[:-1])
+    torn = max(Path(finished.settings.lake_uri, "ledger").rglob("*.jsonl"))
+    torn.write_bytes(torn.read_bytes()[:-1])
+    shutil.rmtree(Path(finished.records("by_wave")[0].table, "_delta_log"))
+    found = ended(finished.command("reconcile", "--json"))
+    assert found.code == 1
+    told = json.loads(found.out)["disagreements"]
+    left = {(one["difference"], one["subject"]): one["partitions"] for one in told if not one["repaired"]}
+    assert left == {
+        ("data_changed", "numbers"): [2],
+        ("torn", str(torn.relative_to(finished.settings.lake_uri))): [],
+        ("row_uncommitted", "by_wave"): [0, 1, 2, 3],
+    }
+    lines = ended(finished.command("reconcile", "--dry-run")).out
+    assert "left: the next run computes it again" in lines
+    assert "its content does not match its checksum" in lines
 
 
 def test_with_an_older_copy_of_the_ledger_only_what_changed_since_the_last_commit_is_computed(finished):

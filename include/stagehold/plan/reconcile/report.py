@@ -40,6 +40,11 @@ class Difference(StrEnum):
             Difference.EPOCH_BEHIND,
         )
 
+    @property
+    def needs_a_person(self) -> bool:
+        """What is neither repaired nor made again by the next run that needs it."""
+        return self in (Difference.ROW_UNCOMMITTED, Difference.TORN)
+
 
 @dataclass(frozen=True)
 class Disagreement:

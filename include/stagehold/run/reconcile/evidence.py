@@ -49,7 +49,8 @@ def gather(known: Iterable[Fact], pipelines: Iterable[Pipeline], lake_uri: str) 
     pipelines, told = tuple(pipelines), read_chronicle(lake_uri)
     facts = (*known, *told.facts)
     tables = dict.fromkeys((*_declared(pipelines, lake_uri), *_recorded(facts)))
-    published = _newest_of_cells(found for table in tables for found in _published(table))
+    looked_at = ((fact.cell, ()) for fact in facts if isinstance(fact, PartitionRecord))
+    published = _newest_of_cells((*looked_at, *(found for table in tables for found in _published(table))))
     newest = newest_records([*facts, *(one for some in published.values() for one in some)]).values()
     epochs: dict[str, int] = {}
     for lease, epoch in (*_epochs_of_attempts(facts), *_epochs_of_logs(pipelines, tables)):
