@@ -72,6 +72,11 @@ def test_the_tail_of_a_file_is_read(lake, length, read):
     assert lake.files.read("f") == b"0123456789"
 
 
+def test_a_file_that_is_not_there_cannot_be_read(lake):
+    with pytest.raises(FileNotFoundError, match="records/one"):
+        lake.files.read("records/one")
+
+
 def test_a_file_is_created_once(lake):
     assert lake.files.create("records/one", b"first")
     assert not lake.files.create("records/one", b"second")
@@ -85,6 +90,15 @@ def test_of_many_who_create_a_file_at_once_one_does(lake):
         made = list(pool.map(partial(lake.files.create, "records/one"), contents))
     assert sum(made) == 1
     assert lake.files.read("records/one") == contents[made.index(True)]
+
+
+def test_named_files_are_removed_and_no_others(lake):
+    for path in ("a", "parts/a", "parts/ab", "parts/b"):
+        lake.write(path)
+    lake.files.remove(["parts/a", "a", "parts/never there"])
+    assert set(lake.files.sizes("parts")) == {"parts/ab", "parts/b"}
+    assert set(lake.files.facts("")) == {"parts/ab", "parts/b"}
+    lake.files.remove([])
 
 
 def test_more_files_than_one_request_takes_are_all_deleted(s3_lake, monkeypatch):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from stagehold.lake.location import LONGEST, path_safe, spark_uri, table_location
+from stagehold.lake.location import LONGEST, checkpoints_of, path_safe, spark_uri, table_location
 from stagehold.spec.pipeline import Output, OutputType, Stage
 
 OWN = Stage(name="joined", job="jobs:joined", partitions=1, max_parallelism=128)
@@ -34,6 +34,13 @@ def test_a_table_keeps_its_place_when_its_stage_is_renamed_under_the_same_uid():
 def test_a_relative_lake_is_made_absolute_and_a_bucket_is_left_alone():
     assert table_location("lake", "p", OWN, "i").uri == str(Path("lake/stages/p/joined/i").absolute())
     assert table_location("s3://bucket/lake/", "p", OWN, "i").uri == "s3://bucket/lake/stages/p/joined/i"
+
+
+def test_each_run_has_its_own_folder_of_checkpoints():
+    assert checkpoints_of("/lake/", "p", "2026-11-20", "run.1") == "/lake/checkpoints/p/2026-11-20/run.1"
+    manual = [checkpoints_of("s3://bucket/lake", "p", "i", f"manual__2026-11-20T{hour}+00:00") for hour in ("01", "02")]
+    assert len(set(manual)) == 2
+    assert all(place.rpartition("/")[0] == "s3://bucket/lake/checkpoints/p/i" for place in manual)
 
 
 def test_spark_has_another_name_for_s3():

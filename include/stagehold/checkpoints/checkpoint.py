@@ -9,7 +9,7 @@ from enum import StrEnum
 from stagehold.checkpoints.stage_ids import StageShape
 from stagehold.checkpoints.state_rescale import KeyedPart, ListKind
 from stagehold.model.key_groups import HASH_NAME
-from stagehold.model.records import PartitionRecord, PartitionState
+from stagehold.model.records import GateResult, PartitionRecord, PartitionState
 
 
 class SnapshotKind(StrEnum):
@@ -67,14 +67,16 @@ class SplitPosition:
 
 @dataclass(frozen=True)
 class StageSnapshot:
-    """One stage in a checkpoint. ``partitions`` has records of those that had one;
-    ``parallelism`` is how many there are.
+    """One stage in a checkpoint. ``partitions`` has records of those that had one, in ascending order;
+    ``parallelism`` is how many there are. ``verdicts`` are what the gate said of the partitions that have a record, in
+    their order.
     """
 
     shape: StageShape
     parallelism: int
     max_parallelism: int
     partitions: tuple[PartitionRecord, ...] = ()
+    verdicts: tuple[GateResult, ...] = ()
     keyed: tuple[KeyedState, ...] = ()
     lists: tuple[ListState, ...] = ()
     positions: tuple[SplitPosition, ...] = ()

@@ -64,6 +64,9 @@ Every error that Stagehold raises on purpose, by what is to be mended.
     |   +-- RestoreRefused           a checkpoint does not fit the pipeline it should be restored into
     |   +-- RestoreSourceUnusable    the checkpoint or savepoint that was asked for cannot be read
     |   +-- CheckpointCorrupt        a stored checkpoint cannot be read
+    |   |   +-- CheckpointTooNew     a newer Stagehold wrote it
+    |   +-- CheckpointNumberTaken    somebody else wrote a checkpoint under the same number first
+    |   +-- CheckpointOvertaken ~    what a checkpoint consists of was discarded while it was being written
     |   +-- CheckpointStoreClosed    a checkpoint came after its run had ended
     |   +-- RunLogCorrupt            the event log of a run contradicts itself or its pipeline
     +-- RunError                     a region of a run does not start
@@ -102,7 +105,10 @@ from stagehold.errors.base import StageholdError, Terminal, Transient
 from stagehold.errors.checkpoints import (
     CheckpointCorrupt,
     CheckpointError,
+    CheckpointNumberTaken,
+    CheckpointOvertaken,
     CheckpointStoreClosed,
+    CheckpointTooNew,
     RestoreRefused,
     RestoreSourceUnusable,
     RunLogCorrupt,
@@ -187,7 +193,10 @@ __all__ = [
     "CameOutDifferent",
     "CheckpointCorrupt",
     "CheckpointError",
+    "CheckpointNumberTaken",
+    "CheckpointOvertaken",
     "CheckpointStoreClosed",
+    "CheckpointTooNew",
     "CodeUnusable",
     "CommitContested",
     "CommitterRefused",

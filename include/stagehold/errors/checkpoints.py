@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stagehold.errors.base import StageholdError, Terminal
+from stagehold.errors.base import StageholdError, Terminal, Transient
 
 
 class CheckpointError(StageholdError):
@@ -46,11 +46,42 @@ class RestoreSourceUnusable(CheckpointError, Terminal):
 class CheckpointCorrupt(CheckpointError, Terminal):
     """A stored checkpoint cannot be read; going on with an older one could lose what was committed since."""
 
-    def __init__(self, checkpoint: int, reason: str) -> None:
+    def __init__(self, checkpoint: int, reason: str, way_out: str = "Mend or delete it") -> None:
         self.checkpoint, self.reason = checkpoint, reason
         super().__init__(
             f"Checkpoint {checkpoint} cannot be read: {reason}. Nothing was restored and nothing was deleted. "
-            "Mend or delete it, then run `stagehold resume`."
+            f"{way_out}, then run `stagehold resume`."
+        )
+
+
+class CheckpointTooNew(CheckpointCorrupt):
+    """A newer Stagehold wrote the checkpoint."""
+
+    def __init__(self, checkpoint: int, file: str, version: int, known: int) -> None:
+        self.file, self.version = file, version
+        reason = f"{file} has format version {version}, and this Stagehold knows {known}"
+        super().__init__(checkpoint, reason, way_out="Install the Stagehold that wrote it")
+
+
+class CheckpointNumberTaken(CheckpointError, Terminal):
+    """Somebody else wrote another checkpoint of the run under the same number first."""
+
+    def __init__(self, checkpoint: int, file: str) -> None:
+        self.checkpoint, self.file = checkpoint, file
+        super().__init__(
+            f"Checkpoint {checkpoint} was not written: {file} is there already and says something else. That one is "
+            "untouched, and counts. Two coordinators may be at work; `stagehold status` shows the run's attempts."
+        )
+
+
+class CheckpointOvertaken(CheckpointError, Transient):
+    """What a checkpoint consists of was discarded while it was being written."""
+
+    def __init__(self, checkpoint: int, gone: str) -> None:
+        self.checkpoint, self.gone = checkpoint, gone
+        super().__init__(
+            f"Checkpoint {checkpoint} was withdrawn: {gone} was discarded while it was being written. Other "
+            "checkpoints are untouched; the next one is written as usual. `stagehold status` shows the run."
         )
 
 

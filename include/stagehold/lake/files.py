@@ -48,7 +48,10 @@ class Files(Protocol):
         """The last ``length`` bytes of a file, or all of it if it is shorter."""
 
     def read(self, path: str) -> bytes:
-        """A whole file."""
+        """A whole file.
+
+        :raises FileNotFoundError: there is none.
+        """
 
     def create(self, path: str, content: bytes) -> bool:
         """Make a file, whole or not at all; False if there is one, which stays as it is.
@@ -58,6 +61,9 @@ class Files(Protocol):
 
     def delete(self, folder: str) -> None:
         """Remove every file in ``folder``."""
+
+    def remove(self, paths: Collection[str]) -> None:
+        """Remove these files; one that is gone already is no error."""
 
 
 class FolderFiles:
@@ -115,6 +121,10 @@ class FolderFiles:
     def delete(self, folder: str) -> None:
         shutil.rmtree(self._root / folder, ignore_errors=True)
 
+    def remove(self, paths: Collection[str]) -> None:
+        for path in paths:
+            (self._root / path).unlink(missing_ok=True)
+
     def _described(self, path: Path) -> Iterator[tuple[str, FileFacts]]:
         """Nothing for a file that has vanished since its folder was listed."""
         with suppress(FileNotFoundError):
@@ -162,7 +172,11 @@ class ObjectFiles:
         return bytes(answer["Body"].read())
 
     def read(self, path: str) -> bytes:
-        return bytes(_s3(os.getpid()).get_object(Bucket=self._bucket, Key=self._root + path)["Body"].read())
+        client = _s3(os.getpid())
+        try:
+            return bytes(client.get_object(Bucket=self._bucket, Key=self._root + path)["Body"].read())
+        except client.exceptions.NoSuchKey as error:
+            raise FileNotFoundError(f"{OBJECT_STORE}{self._bucket}/{self._root}{path}") from error
 
     def create(self, path: str, content: bytes) -> bool:
         for _ in range(CREATE_TRIES):
@@ -194,7 +208,10 @@ class ObjectFiles:
         return (entry for page in pages for entry in page.get("Contents", ()))
 
     def delete(self, folder: str) -> None:
-        keys = [{"Key": self._root + path} for path in self.sizes(folder)]
+        self.remove(self.sizes(folder))
+
+    def remove(self, paths: Collection[str]) -> None:
+        keys = [{"Key": self._root + path} for path in paths]
         for start in range(0, len(keys), KEYS_PER_DELETE):
             answer = _s3(os.getpid()).delete_objects(
                 Bucket=self._bucket, Delete={"Objects": keys[start : start + KEYS_PER_DELETE]}

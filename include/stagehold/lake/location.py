@@ -12,6 +12,7 @@ from stagehold.spec.pipeline import Stage
 
 STAGES = "stages"  # folder of the tables that stages own; published ones are named by their users
 LONGEST = 120  # of one path segment; file systems allow 255 bytes, object stores 1024 for the whole key
+CHECKPOINTS = "checkpoints"  # folder of what runs have reached
 OBJECT_STORE = "s3://"
 
 
@@ -52,6 +53,11 @@ def table_location(
 def tables_of(lake_uri: str, pipeline: str, stage: Stage) -> str:
     """The folder of the tables, one per interval, that a stage owns."""
     return _join(lake_uri, STAGES, pipeline, stage.id)
+
+
+def checkpoints_of(lake_uri: str, pipeline: str, interval: str, run_id: str) -> str:
+    """The folder of the checkpoints of one run."""
+    return _join(lake_uri, CHECKPOINTS, pipeline, interval, run_id)
 
 
 def cell_prefix(pipeline: str, stage_id: str) -> str:

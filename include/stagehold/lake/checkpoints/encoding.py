@@ -1,0 +1,101 @@
+"""Partitions of a checkpoint as Parquet, which DuckDB opens as well: one row for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from stagehold.model.records import Cell, DataFile, GateResult, PartitionRecord, PartitionState
+
+if TYPE_CHECKING:
+    from pyarrow import Schema  # type: ignore[import-untyped]
+
+PLAIN = ("partition", "run_id", "attempt_id", "epoch", "wave", "table", "version", "rows", "fingerprint", "compute_key")
+LATE = ("recorded_at", "reason", "seconds", "unexplained")
+VERDICT = ("attempt_id", "suite", "expectation", "passed", "observed", "recorded_at")
+
+
+@dataclass(frozen=True)
+class RecordedPartition:
+    """A partition's record and what its gate said; ``stage_id`` is the id its stage is restored by."""
+
+    stage_id: str
+    record: PartitionRecord
+    verdicts: tuple[GateResult, ...] = ()
+
+
+def encode(rows: Iterable[RecordedPartition]) -> bytes:
+    """The same bytes for the same rows."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq  # type: ignore[import-untyped]
+
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.Table.from_pylist([_row(one) for one in rows], schema=_schema()), sink, compression="zstd")
+    return bytes(sink.getvalue())
+
+
+def decode(content: bytes) -> tuple[RecordedPartition, ...]:
+    """What `encode` was given.
+
+    :raises ValueError: it did not make this content.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(pa.BufferReader(content))
+        if not table.schema.equals(_schema()):
+            raise ValueError("its columns are not those of a part")
+        return tuple(_recorded(row) for row in table.to_pylist())
+    except (pa.ArrowException, OSError, LookupError, TypeError) as error:
+        raise ValueError(str(error)) from error
+
+
+@lru_cache(maxsize=1)
+def _schema() -> Schema:
+    import pyarrow as pa
+
+    text, whole, time = pa.string(), pa.int64(), pa.timestamp("us", tz="UTC")
+    file = {"path": text, "bytes": whole, "rows": whole}
+    verdict = dict.fromkeys(VERDICT, text) | {"passed": pa.bool_(), "recorded_at": time}
+    columns = {
+        **dict.fromkeys(("stage_id", "pipeline", "stage", "interval"), text),
+        **{"partition": whole, "state": text, "table": text, "version": whole},
+        **{"files": _list_of(file), "rows": whole, "fingerprint": text, "compute_key": text},
+        **{"run_id": text, "attempt_id": text, "epoch": whole, "wave": whole, "recorded_at": time},
+        **{"reason": text, "seconds": pa.float64(), "unexplained": pa.bool_(), "verdicts": _list_of(verdict)},
+    }
+    optional = ("version", "reason", "seconds")
+    return pa.schema([pa.field(name, kind, nullable=name in optional) for name, kind in columns.items()])
+
+
+def _list_of(fields: Mapping[str, Any]) -> Any:
+    import pyarrow as pa
+
+    whole = pa.struct([pa.field(name, kind, nullable=False) for name, kind in fields.items()])
+    return pa.list_(pa.field("element", whole, nullable=False))
+
+
+def _row(one: RecordedPartition) -> dict[str, Any]:
+    record = one.record
+    return {
+        **vars(record),
+        **vars(record.cell),
+        "stage_id": one.stage_id,
+        "files": [vars(file) for file in record.files],
+        "verdicts": [{name: getattr(verdict, name) for name in VERDICT} for verdict in one.verdicts],
+    }
+
+
+def _recorded(row: Mapping[str, Any]) -> RecordedPartition:
+    cell = Cell(row["pipeline"], row["stage"], row["interval"])
+    record = PartitionRecord(
+        cell=cell,
+        state=PartitionState(row["state"]),
+        files=tuple(DataFile(**file) for file in row["files"]),
+        **{name: row[name] for name in (*PLAIN, *LATE)},
+    )
+    verdicts = tuple(GateResult(cell=cell, partition=record.partition, **verdict) for verdict in row["verdicts"])
+    return RecordedPartition(row["stage_id"], record, verdicts)

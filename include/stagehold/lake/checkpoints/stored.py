@@ -1,0 +1,210 @@
+"""The checkpoints of one run in the lake.
+
+    LAKE/checkpoints/PIPELINE/INTERVAL/RUN/0000000007.json      the manifest of checkpoint 7: it is whole, or not there
+    LAKE/checkpoints/PIPELINE/INTERVAL/RUN/parts/NUMBER-SHA256.parquet      partitions, written for checkpoint NUMBER
+
+Files are made once and never changed. A checkpoint exists from the moment its manifest does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+
+from stagehold.checkpoints.checkpoint import Checkpoint, StageSnapshot
+from stagehold.errors import CheckpointCorrupt, CheckpointNumberTaken, CheckpointOvertaken
+from stagehold.lake.checkpoints.manifest import (
+    CheckpointedRun,
+    Manifest,
+    StageManifest,
+    decode_manifest,
+    encode_manifest,
+)
+from stagehold.lake.checkpoints.parts import CheckpointParts
+from stagehold.lake.commit.delta_log import AT_ONCE
+from stagehold.lake.files import Files, files_at
+from stagehold.lake.location import checkpoints_of
+from stagehold.spec.pipeline import Pipeline
+
+MANIFEST = re.compile(r"(\d{10})\.json")
+# A folder's files are made under a name with a dot before it and letters behind it.
+PART_OR_DRAFT = re.compile(r"parts/\.?\d{10}-[0-9a-f]{64}\.parquet(\.\w+)?|\.\d{10}\.json\.\w+")
+
+
+class StoredCheckpoints:
+    """Writes, reads and deletes them by number."""
+
+    def __init__(self, lake_uri: str, run: CheckpointedRun, files: Callable[[str], Files] = files_at) -> None:
+        self.uri = checkpoints_of(lake_uri, run.pipeline, run.interval, run.run_id)
+        self._run, self._files = run, files(self.uri)
+
+    def write(self, checkpoint: Checkpoint, pipeline: Pipeline, *, builds_on: int | None = None) -> Manifest:
+        """Make it durable.
+
+        :param checkpoint: a stage's partitions are those that changed since ``builds_on``; all of them if that does not
+            have the stage or cut it differently. Everything else is given whole.
+        :param builds_on: a checkpoint of this run that is kept while this is written; its unchanged parts are referred
+            to. None for one that shares nothing with any other, as is right for the first one after a restore that
+            claims nothing.
+        :raises CheckpointNumberTaken: another one has the number already. The same one may be written twice.
+        :raises CheckpointOvertaken: it was withdrawn, since what it refers to was discarded meanwhile.
+        """
+        assert self._run == CheckpointedRun(checkpoint.pipeline, checkpoint.interval, checkpoint.run_id)
+        base = self.read_manifest(builds_on).stages if builds_on is not None else ()
+        parts = CheckpointParts(self._files, self.uri, checkpoint.id, builds_on)
+        stages = tuple(_written(stage, base, parts) for stage in checkpoint.stages)
+        manifest = Manifest(
+            number=checkpoint.id,
+            kind=checkpoint.kind,
+            name=checkpoint.name,
+            run=self._run,
+            taken_at=checkpoint.taken_at,
+            spec=pipeline.model_dump(mode="json"),
+            stages=stages,
+        )
+        if self._made(manifest):
+            self._withdraw_if_overtaken(manifest, builds_on)
+        return manifest
+
+    def numbers(self) -> tuple[int, ...]:
+        """The checkpoints that there are, whether or not they can be read, in ascending order."""
+        return _numbers(self._files.facts(""))
+
+    def read_manifest(self, number: int) -> Manifest:
+        """
+        :raises CheckpointCorrupt: it is not there, or not what was written as ``number`` of this run.
+        """
+        manifest = self._manifest_if_there(number)
+        if manifest is None:
+            raise CheckpointCorrupt(number, f"{self.uri}/{_file(number)} is missing")
+        return manifest
+
+    def read_checkpoint(self, number: int) -> Checkpoint:
+        """The whole of it, equal to what was written.
+
+        :raises CheckpointCorrupt: as for the manifest, or for one of the parts.
+        """
+        manifest = self.read_manifest(number)
+        parts = CheckpointParts(self._files, self.uri, number)
+        return Checkpoint(
+            id=number,
+            kind=manifest.kind,
+            **vars(manifest.run),
+            taken_at=manifest.taken_at,
+            stages=tuple(_snapshot(stage, parts) for stage in manifest.stages),
+            name=manifest.name,
+        )
+
+    def discard(self, number: int, older_than: datetime) -> None:
+        """Delete the manifest, then the parts that no other checkpoint of the run refers to. It may be done twice.
+
+        With them go parts and drafts that are older and that nothing refers to: of writers that died. Whoever is still
+        writing after so long is taken for dead as well. It sees that its parts are gone when it has made its manifest,
+        and withdraws that; likewise a writer that builds on ``number``. What remains: a writer that took so long, and
+        makes its manifest and looks for its parts between our listing and our deleting; and one that does not look,
+        since it died just then or never got the answer that it made the manifest. Then a manifest may stay that is
+        refused when it is read.
+
+        :raises CheckpointCorrupt: another checkpoint cannot be read, so nobody knows what it needs. Only the manifest
+            is gone then.
+        """
+        own = self._parts_if_readable(number)
+        self._files.remove([_file(number)])
+        present = self._files.facts("")
+        needed = self._parts_of(_numbers(present))
+        self._files.remove(
+            [
+                path
+                for path, file in present.items()
+                if PART_OR_DRAFT.fullmatch(path) and path not in needed and (path in own or file.modified < older_than)
+            ]
+        )
+
+    def _made(self, manifest: Manifest) -> bool:
+        """False if it is there already: whoever made it looks whether it was overtaken."""
+        content, file = encode_manifest(manifest), _file(manifest.number)
+        if self._files.create(file, content):
+            return True
+        try:
+            there = self._files.read(file)
+        except FileNotFoundError as error:
+            raise CheckpointOvertaken(manifest.number, file) from error
+        if there != content:
+            raise CheckpointNumberTaken(manifest.number, f"{self.uri}/{file}")
+        return False
+
+    def _withdraw_if_overtaken(self, manifest: Manifest, builds_on: int | None) -> None:
+        """Whoever discards deletes the manifest first, and then lists what there is. So if the one below is there now,
+        its discarder will see ours.
+        """
+        below = [_file(builds_on)] if builds_on is not None else []
+        made = [part.file for part in manifest.parts if part.written_by == manifest.number]
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            there = pool.map(self._files.facts, (*below, *made))
+        gone = [file for file, facts in zip((*below, *made), there, strict=True) if not facts]
+        if gone:
+            self._files.remove([_file(manifest.number)])
+            raise CheckpointOvertaken(manifest.number, f"{self.uri}/{gone[0]}")
+
+    def _manifest_if_there(self, number: int) -> Manifest | None:
+        file = f"{self.uri}/{_file(number)}"
+        try:
+            content = self._files.read(_file(number))
+        except FileNotFoundError:
+            return None
+        manifest = decode_manifest(content, number, file)
+        if (manifest.run, manifest.number) != (self._run, number):
+            of = f"checkpoint {manifest.number} of run {manifest.run.run_id} of {manifest.run.pipeline}"
+            raise CheckpointCorrupt(number, f"{file} is the manifest of {of}, interval {manifest.run.interval}")
+        return manifest
+
+    def _parts_of(self, numbers: Iterable[int]) -> Collection[str]:
+        """Parts that they refer to; one that somebody discards just now no longer does."""
+        manifests = map(self._manifest_if_there, numbers)
+        return {part.file for manifest in manifests if manifest for part in manifest.parts}
+
+    def _parts_if_readable(self, number: int) -> Collection[str]:
+        """One that cannot be read may be deleted too; its parts go when they are old."""
+        try:
+            return self._parts_of([number])
+        except CheckpointCorrupt:
+            return ()
+
+
+def _file(number: int) -> str:
+    return f"{number:010d}.json"
+
+
+def _numbers(paths: Iterable[str]) -> tuple[int, ...]:
+    return tuple(sorted(int(match[1]) for match in map(MANIFEST.fullmatch, paths) if match))
+
+
+def _written(stage: StageSnapshot, base: Iterable[StageManifest], parts: CheckpointParts) -> StageManifest:
+    """A partition of a stage that is cut differently now is another one."""
+    facts = (stage.shape.id, stage.parallelism, stage.max_parallelism)
+    below = next((old for old in base if (old.shape.id, old.parallelism, old.max_parallelism) == facts), None)
+    return StageManifest(
+        shape=stage.shape,
+        parallelism=stage.parallelism,
+        max_parallelism=stage.max_parallelism,
+        parts=parts.write(stage, below),
+        keyed=stage.keyed,
+        lists=stage.lists,
+        positions=stage.positions,
+    )
+
+
+def _snapshot(stage: StageManifest, parts: CheckpointParts) -> StageSnapshot:
+    rows = parts.read(stage)
+    return StageSnapshot(
+        shape=stage.shape,
+        parallelism=stage.parallelism,
+        max_parallelism=stage.max_parallelism,
+        partitions=tuple(row.record for row in rows),
+        verdicts=tuple(verdict for row in rows for verdict in row.verdicts),
+        keyed=stage.keyed,
+        lists=stage.lists,
+        positions=stage.positions,
+    )
