@@ -92,6 +92,9 @@ def _pipelines(name: str | None, settings: Settings) -> tuple[list[Pipeline], li
 
 
 def _show(results: Sequence[StageScrub]) -> None:
+    if not results:
+        typer.echo("Nothing is on record that could be verified; `stagehold run` computes something.")
+        return
     print_table("verified", COLUMNS, (_cells(result) for result in results))
     for result in results:
         for line in (*_found(result), *_skipped(result)):
