@@ -73,7 +73,7 @@ def test_people_are_told_where_what_is_missing_and_what_to_do(lost):
     shown = lost.verify(1, "toy", "--interval", INTERVAL)
     assert f"toy {INTERVAL} summary: 1 checked, 1 missing" in shown  # progress
     assert f"toy {INTERVAL} summary[0] missing: _data/" in shown
-    assert f"/marts/summary, files _data/run.region.1.{INTERVAL}/1/_partition=0/part-0.parquet" in shown
+    assert f"/part-0.parquet is gone; table {lost.settings.lake_uri}/marts/summary" in shown
     assert shown.splitlines()[-1].startswith("2 partitions checked; 1 damaged or missing. ")
     assert shown.splitlines()[-1].endswith(f": stagehold verify toy --interval {INTERVAL} --heal")
 
@@ -100,6 +100,18 @@ def test_what_cannot_be_healed_is_told_and_ends_with_1(lost):
     assert [one["healed"] for one in document["partitions"]] == [False]
     (why,) = document["not_healed"]
     assert why.startswith(f"toy for {INTERVAL} was not healed: ")
+
+
+def test_an_interval_that_somebody_works_on_is_not_healed(lost):
+    with Ledger.open(lost.settings.ledger_url) as ledger:
+        ledger.leases.take(f"toy/{INTERVAL}/by_colour", None, "somebody", 60, lambda _: False)
+    document = lost.document(1, "toy", "--interval", INTERVAL, "--heal")
+    assert [(one["stage"], one["state"]) for one in document["partitions"]] == [
+        ("summary", "missing"),
+        ("by_colour", "skipped"),
+    ]
+    (why,) = document["not_healed"]
+    assert why.startswith(f"toy for {INTERVAL} was not healed: somebody works on by_colour.")
 
 
 def test_all_is_well(scene):

@@ -19,6 +19,7 @@ from stagehold.plan.scrub import (
     first_findings,
     found_in,
     in_order,
+    left_alone,
     mismatch_found,
     next_command,
     to_compare,
@@ -145,6 +146,8 @@ def test_what_is_open_is_healed_but_not_where_somebody_works():
         ("p", "2"): {"a": frozenset({3})},
     }
     busy = result(replace(target("c", "1"), busy="bob"), 0, condition=Condition.SKIPPED)
+    assert left_alone([*found, busy]) == {("p", "1"): "bob works on c"}
+    assert left_alone([busy]) == {}
     assert to_heal([*found, busy]) == {("p", "2"): {"a": frozenset({3})}}
     assert found_in([*found, busy]).draw(one.cell, one.records) == (one.records[0], one.records[2])
 

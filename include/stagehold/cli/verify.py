@@ -136,8 +136,11 @@ def _found(result: StageScrub) -> Iterator[str]:
         if one.condition is not Condition.SKIPPED:
             words = (one.condition.value, *(("marked",) if one.marked else ()), *(("healed",) if one.healed else ()))
             files = ", ".join(file.path for file in one.record.files)
-            told = f"{_place(result)}[{one.record.partition}] {', '.join(words)}: {one.differs}"
-            yield f"{told}; table {one.record.table}, files {files}"
+            which = f", files {files}" if one.condition is Condition.DAMAGED else ""  # what is missing says which are
+            yield (
+                f"{_place(result)}[{one.record.partition}] {', '.join(words)}: {one.differs}; table "
+                f"{one.record.table}{which}"
+            )
 
 
 def _skipped(result: StageScrub) -> Iterator[str]:

@@ -16,6 +16,7 @@ from stagehold.model.records import Cell, PartitionRecord, PartitionState
 from stagehold.plan.determinism.verification import Mismatch
 from stagehold.spec.pipeline import OnForeignChange, Stage
 
+Place = tuple[str, str]  # pipeline and interval
 SAMPLE_ALLOWED = "a share of each stage's partitions, from 1% to 100%, or a number of them, from 1 on"
 
 
@@ -141,17 +142,21 @@ def overtaken(record: PartitionRecord) -> Finding:
     return Finding(record, Condition.SKIPPED, "it changed while it was read")
 
 
-def to_heal(results: Iterable[StageScrub]) -> Mapping[tuple[str, str], Mapping[str, frozenset[int]]]:
-    """Partitions to compute again by pipeline and interval, and then by stage name.
-
-    An interval that somebody works on is left to them: computing it would wait for them.
-    """
-    wanted: dict[tuple[str, str], dict[str, frozenset[int]]] = defaultdict(dict)
-    busy = {_place(result) for result in results if result.target.busy}
+def to_heal(results: Sequence[StageScrub]) -> Mapping[Place, Mapping[str, frozenset[int]]]:
+    """Partitions to compute again by pipeline and interval, and then by stage name, but of what is `left_alone`."""
+    wanted: dict[Place, dict[str, frozenset[int]]] = defaultdict(dict)
+    others = left_alone(results)
     for result in results:
-        if result.open and _place(result) not in busy:
+        if result.open and _place(result) not in others:
             wanted[_place(result)][result.target.stage.name] = _partitions(result.open)
     return wanted
+
+
+def left_alone(results: Sequence[StageScrub]) -> Mapping[Place, str]:
+    """Intervals to heal that somebody works on, and who: computing them would wait for them."""
+    wanted = {_place(result) for result in results if result.open}
+    targets = {_place(result): result.target for result in results if result.target.busy}
+    return {place: f"{target.busy} works on {target.region}" for place, target in targets.items() if place in wanted}
 
 
 def found_in(results: Iterable[StageScrub]) -> Partitions:
@@ -209,7 +214,7 @@ def _told(finding: Finding, sound: Collection[tuple[Cell, int]]) -> Finding:
     return replace(finding, healed=finding.open and (finding.record.cell, finding.record.partition) in sound)
 
 
-def _place(result: StageScrub) -> tuple[str, str]:
+def _place(result: StageScrub) -> Place:
     return result.target.cell.pipeline, result.target.cell.interval
 
 

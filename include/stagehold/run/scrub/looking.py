@@ -52,15 +52,16 @@ def requests_asked(pipelines: Sequence[Pipeline], interval: str | None, ledger: 
 
 
 def look(request: RunRequest, draw: Draw, ledger: Ledger) -> Iterator[ScrubTarget]:
-    """One target for each stage of the interval that is stored and on record. Opens no data file."""
+    """One target for each stage of which partitions are drawn. Opens no data file."""
     request = in_its_form(request, ledger)
     pipeline = counted(request, ledger).pipeline
     found = on_record(pipeline, request.interval, ledger)
     regions = {stage: region for region in stage_regions(pipeline) for stage in region.stages}
     for stage in pipeline.stages:
         if stage.output.stored and stage.name in found.records:
-            task = task_of(request, regions[stage.name])
-            yield _target(stage, task, found, draw, ledger)
+            target = _target(stage, task_of(request, regions[stage.name]), found, draw, ledger)
+            if target.records:
+                yield target
 
 
 def task_of(request: RunRequest, region: Region) -> RegionTask:

@@ -71,6 +71,7 @@ def scrub(requests: Sequence[RunRequest], draw: Draw, place: ScrubPlace) -> tupl
     No lease is held while data is read, so nobody has to wait for a scrub. Data that changes after it was read is not
     noticed.
     """
+    place.progress(f"looking at what is on record for {len(requests)} intervals")
     by_cell = {target.cell: (request, target) for request in requests for target in look(request, draw, place.ledger)}
     targets = in_order(target for _, target in by_cell.values())
     with _session_if_needed(targets, requests, place) as session:
