@@ -11,8 +11,8 @@ from stagehold.model.records import Cell, PartitionState
 from stagehold.plan.determinism.verification import Mismatch
 from stagehold.plan.scrub import (
     Condition,
-    Finding,
     Sample,
+    ScrubFinding,
     ScrubTarget,
     StageScrub,
     after_healing,
@@ -43,7 +43,7 @@ def published(name: str, interval: str, on_foreign_change: OnForeignChange = OnF
 
 
 def result(scrubbed: ScrubTarget, *partitions: int, condition: Condition = Condition.DAMAGED) -> StageScrub:
-    return StageScrub(scrubbed, tuple(Finding(scrubbed.records[one], condition, "bad") for one in partitions))
+    return StageScrub(scrubbed, tuple(ScrubFinding(scrubbed.records[one], condition, "bad") for one in partitions))
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from stagehold.errors import InvalidArgument, InvalidSpec
 from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from stagehold.plan.scrub import Finding, Sample, StageScrub
+    from stagehold.plan.scrub import Sample, ScrubFinding, StageScrub
     from stagehold.spec.pipeline import Pipeline
 
 COLUMNS = ("pipeline", "interval", "stage", "checked", "damaged", "missing", "skipped", "table")
@@ -180,7 +180,7 @@ def _stage_document(result: StageScrub) -> dict[str, Any]:
     return {**place, "stage": result.target.stage.name, "checked": result.checked, **counts, "busy": result.target.busy}
 
 
-def _partition_document(result: StageScrub, finding: Finding) -> dict[str, Any]:
+def _partition_document(result: StageScrub, finding: ScrubFinding) -> dict[str, Any]:
     return {
         "pipeline": result.target.cell.pipeline,
         "interval": result.target.cell.interval,

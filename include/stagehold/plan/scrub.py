@@ -52,7 +52,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Partitions:
+class ChosenPartitions:
     """Those that a scrub found something of, to look at them again."""
 
     wanted: Mapping[Cell, frozenset[int]]
@@ -80,7 +80,7 @@ class ScrubTarget:
 
 
 @dataclass(frozen=True)
-class Finding:
+class ScrubFinding:
     """A partition that is not, or may not be, as it was recorded. ``marked`` says that it is on record as damaged."""
 
     record: PartitionRecord
@@ -99,7 +99,7 @@ class StageScrub:
     """What a scrub found of one stage for one interval."""
 
     target: ScrubTarget
-    findings: tuple[Finding, ...]
+    findings: tuple[ScrubFinding, ...]
 
     @property
     def checked(self) -> int:
@@ -109,7 +109,7 @@ class StageScrub:
         return sum(finding.condition is condition for finding in self.findings)
 
     @property
-    def open(self) -> tuple[Finding, ...]:
+    def open(self) -> tuple[ScrubFinding, ...]:
         return tuple(finding for finding in self.findings if finding.open)
 
 
@@ -119,7 +119,7 @@ def in_order(targets: Iterable[ScrubTarget]) -> tuple[ScrubTarget, ...]:
     return tuple(sorted(newest_first, key=lambda target: target.stage.output.table is None))
 
 
-def first_findings(target: ScrubTarget) -> tuple[Finding, ...]:
+def first_findings(target: ScrubTarget) -> tuple[ScrubFinding, ...]:
     """What can be said before any content is read."""
     return tuple(found for record in target.records if (found := _at_first_sight(record, target)))
 
@@ -130,16 +130,16 @@ def to_compare(target: ScrubTarget) -> tuple[PartitionRecord, ...]:
     return tuple(record for record in target.records if record.files and record.partition not in settled)
 
 
-def mismatch_found(found: Mismatch, *, marked: bool, why_not: str = "") -> Finding:
+def mismatch_found(found: Mismatch, *, marked: bool, why_not: str = "") -> ScrubFinding:
     """``why_not`` it could not be put on record."""
     measured, recorded = found.measured, found.record.fingerprint
     differs = "it cannot be read" if measured is None else f"its fingerprint is {measured}, and {recorded} on record"
-    return Finding(found.record, Condition.DAMAGED, f"{differs}; {why_not}" if why_not else differs, marked=marked)
+    return ScrubFinding(found.record, Condition.DAMAGED, f"{differs}; {why_not}" if why_not else differs, marked=marked)
 
 
-def overtaken(record: PartitionRecord) -> Finding:
+def overtaken(record: PartitionRecord) -> ScrubFinding:
     """It was another one by the time that it would have been marked."""
-    return Finding(record, Condition.SKIPPED, "it changed while it was read")
+    return ScrubFinding(record, Condition.SKIPPED, "it changed while it was read")
 
 
 def to_heal(results: Sequence[StageScrub]) -> Mapping[Place, Mapping[str, frozenset[int]]]:
@@ -159,8 +159,8 @@ def left_alone(results: Sequence[StageScrub]) -> Mapping[Place, str]:
     return {place: f"{target.busy} works on {target.region}" for place, target in targets.items() if place in wanted}
 
 
-def found_in(results: Iterable[StageScrub]) -> Partitions:
-    return Partitions({result.target.cell: _partitions(result.open) for result in results if result.open})
+def found_in(results: Iterable[StageScrub]) -> ChosenPartitions:
+    return ChosenPartitions({result.target.cell: _partitions(result.open) for result in results if result.open})
 
 
 def after_healing(before: Iterable[StageScrub], again: Iterable[StageScrub]) -> tuple[StageScrub, ...]:
@@ -185,18 +185,20 @@ def next_command(results: Iterable[StageScrub]) -> str | None:
     return " ".join(("stagehold verify", *(pipelines if len(pipelines) == 1 else ()), "--heal"))
 
 
-def _at_first_sight(record: PartitionRecord, target: ScrubTarget) -> Finding | None:
+def _at_first_sight(record: PartitionRecord, target: ScrubTarget) -> ScrubFinding | None:
     change = target.removed.get(record.partition)
     if target.busy:
-        return Finding(record, Condition.SKIPPED, f"{target.busy} works on {target.region}")
+        return ScrubFinding(record, Condition.SKIPPED, f"{target.busy} works on {target.region}")
     if record.state is PartitionState.DAMAGED:
-        return Finding(record, Condition.DAMAGED, f"marked at {record.recorded_at:%Y-%m-%d %H:%M:%S} UTC", marked=True)
+        return ScrubFinding(
+            record, Condition.DAMAGED, f"marked at {record.recorded_at:%Y-%m-%d %H:%M:%S} UTC", marked=True
+        )
     if change and target.stage.output.on_foreign_change is OnForeignChange.FAIL:
-        return Finding(record, Condition.SKIPPED, str(change))
+        return ScrubFinding(record, Condition.SKIPPED, str(change))
     if change and target.stage.output.on_foreign_change is OnForeignChange.HEAL:
-        return Finding(record, Condition.MISSING, str(change))
+        return ScrubFinding(record, Condition.MISSING, str(change))
     if record.partition in target.gone:
-        return Finding(record, Condition.MISSING, _what_is_gone(record, target.gone[record.partition]))
+        return ScrubFinding(record, Condition.MISSING, _what_is_gone(record, target.gone[record.partition]))
     return None
 
 
@@ -210,7 +212,7 @@ def _what_is_gone(record: PartitionRecord, sizes: Mapping[str, int | None]) -> s
     return ", ".join(told) or f"its table no longer has it as version {record.version} published it"
 
 
-def _told(finding: Finding, sound: Collection[tuple[Cell, int]]) -> Finding:
+def _told(finding: ScrubFinding, sound: Collection[tuple[Cell, int]]) -> ScrubFinding:
     return replace(finding, healed=finding.open and (finding.record.cell, finding.record.partition) in sound)
 
 
@@ -218,5 +220,5 @@ def _place(result: StageScrub) -> Place:
     return result.target.cell.pipeline, result.target.cell.interval
 
 
-def _partitions(findings: Iterable[Finding]) -> frozenset[int]:
+def _partitions(findings: Iterable[ScrubFinding]) -> frozenset[int]:
     return frozenset(finding.record.partition for finding in findings)

@@ -124,8 +124,8 @@ class RegionAttempt:
         if behind:
             subject = self.work.task.subject
             self.work.workplace.progress(
-                f"the ledger lacks epochs of {subject}, as after its loss, a sweep or a scrub: its tables' logs say what "
-                "was committed"
+                f"the ledger lacks epochs of {subject}, as after its loss, a sweep or a scrub: "
+                "its tables' logs say what was committed"
             )
         if self.work.died or behind:
             self.work.tables.fence(Claim(attempt.epoch, attempt.attempt_id))

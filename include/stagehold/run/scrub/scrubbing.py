@@ -13,9 +13,9 @@ from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import PartitionRecord
 from stagehold.plan.determinism.verification import Mismatch, as_damaged
 from stagehold.plan.scrub import (
+    ChosenPartitions,
     Condition,
-    Finding,
-    Partitions,
+    ScrubFinding,
     ScrubTarget,
     StageScrub,
     first_findings,
@@ -103,7 +103,7 @@ class _Stage:
         self._tell(result)
         return result
 
-    def _mark(self, damaged: Sequence[Mismatch]) -> Iterator[Finding]:
+    def _mark(self, damaged: Sequence[Mismatch]) -> Iterator[ScrubFinding]:
         """Under the region's lease, as an attempt would; an attempt that works on it now is not waited for."""
         place, cell = self.place, self.target.cell
         (region,) = (one for one in stage_regions(self.request.pipeline) if one.name == self.target.region)
@@ -128,7 +128,7 @@ class _Stage:
     def _unchanged(self, records: Sequence[PartitionRecord]) -> list[PartitionRecord]:
         """Those that would be read if they were looked at now: still the newest, there, and not removed by others."""
         cell = self.target.cell
-        chosen = Partitions({cell: frozenset(record.partition for record in records)})
+        chosen = ChosenPartitions({cell: frozenset(record.partition for record in records)})
         now = [target for target in look(self.request, chosen, self.place.ledger) if target.cell == cell]
         return [record for target in now for record in to_compare(target) if record in records]
 
