@@ -68,7 +68,7 @@ def half_done(synced_airflow: Path, monkeypatch: pytest.MonkeyPatch, request: py
     """A new half-done run; ``@pytest.mark.parametrize("half_done", [run id], indirect=True)`` names it."""
     run_id = getattr(request, "param", f"manual__{uuid4()}")
     # The records point to tables that nobody wrote.
-    monkeypatch.setattr("stagehold.run.planning.planning.missing_data", lambda records: frozenset())
+    monkeypatch.setattr("stagehold.run.planning.on_record.missing_data", lambda records: frozenset())
     return make_half_done(PIPELINE, run_id)
 
 

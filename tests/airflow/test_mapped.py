@@ -110,7 +110,7 @@ def test_a_resume_clears_just_the_instances_whose_shares_have_something_to_run(m
 
     from stagehold.airflow import api as api_module
 
-    monkeypatch.setattr("stagehold.run.planning.planning.missing_data", lambda records: frozenset())
+    monkeypatch.setattr("stagehold.run.planning.on_record.missing_data", lambda records: frozenset())
     api_module._ledger.cache_clear()
     make_dag_run(mapped_dag, "manual__1", {"first": "failed", "second": "upstream_failed"})
     fill_ledger(mapped_dag, "manual__1", {"first": 5})

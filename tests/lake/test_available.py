@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.lake.paper_table import PaperTable
 
-from stagehold.lake.available import missing_data, readable_versions
+from stagehold.lake.available import missing_data, readable_versions, sizes_now
 
 A, B, C = ("a", 1), ("b", 2), ("c", 3)
 
@@ -34,6 +34,8 @@ def test_a_deleted_or_cut_file_is_missing_and_others_are_not(table):
     Path(table.location.uri, recorded[0].files[0].path).unlink()
     Path(table.location.uri, recorded[1].files[0].path).write_bytes(b"PAR1")
     assert missing_data(recorded) == {0, 1}
+    sizes = [list(sizes_now(record).values()) for record in recorded]
+    assert sizes == [[None], [4], [recorded[2].files[0].bytes], []]
 
 
 @pytest.mark.parametrize("lost", ["_delta_log", "."])

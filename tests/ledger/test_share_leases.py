@@ -91,6 +91,16 @@ def test_every_share_that_was_ever_taken_is_known_where_it_overlaps(ledger):
     assert ledger.leases.overlapping("sales/2024-01-01/joined_again", None) == ()
 
 
+@pytest.mark.parametrize("share", [None, LOW, Share(2, 5)])
+def test_who_works_on_any_part_of_a_region_is_told_until_the_end(ledger, share):
+    assert ledger.leases.holder(REGION) is None
+    lease = take(ledger, share)
+    assert ledger.leases.holder(REGION) == lease.holder
+    assert ledger.leases.holder("sales/2024-01-01/joined_again") is None
+    ledger.leases.release(lease)
+    assert ledger.leases.holder(REGION) is None
+
+
 def test_names_that_only_look_alike_are_no_shares(ledger):
     for name in (f"{REGION}/other", f"{REGION}/other/0-3", f"{REGION}x/0-3", REGION.replace("j", "_")):
         ledger.leases.acquire(name, "somebody", 60)

@@ -30,7 +30,7 @@ PARTITIONS = 4
 
 @pytest.fixture
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    monkeypatch.setattr("stagehold.run.planning.planning.missing_data", lambda records: frozenset())
+    monkeypatch.setattr("stagehold.run.planning.on_record.missing_data", lambda records: frozenset())
     monkeypatch.setattr(inputs, "POLL_SECONDS", 0.02)
     (tmp_path / "work.py").write_text(JOBS)
     (tmp_path / "home" / "lake" / "x").mkdir(parents=True)

@@ -18,6 +18,7 @@ from stagehold.cli.services import down, up
 from stagehold.cli.source import source
 from stagehold.cli.status import status
 from stagehold.cli.sweep import sweep
+from stagehold.cli.verify import verify
 from stagehold.cli.what_if import what_if
 from stagehold.errors import StageholdError
 
@@ -77,6 +78,7 @@ app.command()(accept)
 app.add_typer(source, name="source")
 app.command()(status)
 app.command()(partitions)
+app.command()(verify)
 app.command()(sweep)
 app.command()(reconcile)
 app.command()(demo)

@@ -29,6 +29,12 @@ def missing_files(records: Sequence[PartitionRecord]) -> frozenset[int]:
     return frozenset(partition for table, some in _by_table(records) for partition in _without_files(table, some))
 
 
+def sizes_now(record: PartitionRecord) -> Mapping[str, int | None]:
+    """Bytes of each recorded file as it is now; None for one that is gone."""
+    present = _present(record.table, {_folder(file.path) for file in record.files})
+    return {file.path: present.get(file.path) for file in record.files}
+
+
 def readable_versions(log_files: Iterable[str]) -> Collection[int]:
     """Versions that this log can still be replayed to: from the start, or a checkpoint, without a gap."""
     names = list(log_files)

@@ -85,6 +85,11 @@ class Leases:
             rivals = _rivals(connection, region, share)
         return tuple(rival.share for rival in rivals if rival.share != share)
 
+    def holder(self, region: str) -> str | None:
+        """Who works on the region, or a share of it, now; one of them if they are several."""
+        with self._database.reading() as connection:
+            return next((rival.holder for rival in _rivals(connection, region, None) if rival.alive), None)
+
     def renew(self, lease: Lease, seconds: float) -> Lease:
         """Move the end of the lease; works after its end too, if nobody has taken it since. Fenced if somebody has."""
         renewal = (

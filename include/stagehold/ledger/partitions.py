@@ -51,7 +51,7 @@ class Partitions:
         """The newest record of each partition of a stage in every interval."""
         return self._newest(partitions.c.pipeline == pipeline, partitions.c.stage == stage)
 
-    def intervals(self, pipeline: str, limit: int) -> tuple[str, ...]:
+    def intervals(self, pipeline: str, limit: int | None = None) -> tuple[str, ...]:
         """The intervals of a pipeline that have records, those that were worked on last first."""
         columns = partitions.c
         query = select(columns.interval).where(columns.pipeline == pipeline).group_by(columns.interval)

@@ -38,7 +38,13 @@ class Frames(Protocol):
     def is_arranged(self, stage: Stage) -> bool: ...
 
 
-class Session(Protocol):
+class Fingerprints(Protocol):
+    """Reads what is recorded."""
+
+    def fingerprints(self, records: Sequence[PartitionRecord]) -> Mapping[int, str]: ...
+
+
+class Session(Fingerprints, Protocol):
     """Of one attempt, from when it has something to compute until it ends. A frame is whatever `Frames` makes."""
 
     def frames(self, reading: Reading) -> Frames: ...
@@ -48,7 +54,6 @@ class Session(Protocol):
         self, staged: StagedWave, schema: StructType, partitions: Sequence[int], judged: Collection[str]
     ) -> tuple[PartitionMetrics, ...]: ...
     def judge(self, metrics: Sequence[PartitionMetrics], suite: Suite) -> tuple[GateVerdict, ...]: ...
-    def fingerprints(self, records: Sequence[PartitionRecord]) -> Mapping[int, str]: ...
 
 
 class Engine(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from random import Random
 
@@ -12,6 +12,16 @@ from stagehold.spec.run_settings import VerifyPolicy
 
 SAMPLE = 2  # partitions of each stage and attempt; every attempt draws others, so that those of a long repair add up
 NO_MATCH = "its content no longer matches its fingerprint"
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """A partition whose content is not what was recorded; ``measured`` is the fingerprint it has now, None for one that
+    cannot even be read.
+    """
+
+    record: PartitionRecord
+    measured: str | None
 
 
 def to_verify(

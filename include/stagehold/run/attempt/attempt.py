@@ -124,7 +124,8 @@ class RegionAttempt:
         if behind:
             subject = self.work.task.subject
             self.work.workplace.progress(
-                f"the ledger misses attempts of {subject}: taking over what its tables' logs say they committed"
+                f"the ledger lacks epochs of {subject}, as after its loss, a sweep or a scrub: "
+                "its tables' logs say what was committed"
             )
         if self.work.died or behind:
             self.work.tables.fence(Claim(attempt.epoch, attempt.attempt_id))
@@ -136,8 +137,8 @@ class RegionAttempt:
         put back.
 
         Epochs of the region that follow one another without a gap, since an attempt last finished on these partitions,
-        say that there are none; the logs are asked only if there is one. A gap without such attempts, as a sweep leaves
-        it, costs reading a log.
+        say that there are none; the logs are asked only if there is one. A gap without such attempts, as a sweep or
+        a scrub leaves it, costs reading a log.
         """
         finished = max((one.epoch for one in self.previous if one.state is AttemptState.FINISHED), default=0)
         known = self.work.workplace.ledger.attempts.epochs(self.work.attempt)

@@ -9,7 +9,7 @@ from datetime import datetime
 from stagehold.errors import LeaseHeld, LeaseNotFreed
 from stagehold.model.states import ATTEMPT
 from stagehold.run.attempt import journal
-from stagehold.run.attempt.ownership import LeaseHolder
+from stagehold.run.attempt.ownership import described
 from stagehold.run.attempt.task import RegionTask
 from stagehold.run.workplace import Workplace
 
@@ -36,7 +36,7 @@ class LeaseWait:
         """
         waited = time.monotonic() - self._begun
         if waited >= self.workplace.settings.lease_wait_seconds:
-            raise LeaseNotFreed(self.task.subject, _described(held.holder), self._since(), waited)
+            raise LeaseNotFreed(self.task.subject, described(held.holder), self._since(), waited)
         if waited >= self._next_word:
             self._tell(held, waited)
             self._next_word = max(NEXT_WORD, 2 * waited)
@@ -46,7 +46,7 @@ class LeaseWait:
     def _tell(self, held: LeaseHeld, waited: float) -> None:
         since = self._since()
         begun = f", since {since:%H:%M:%S} UTC" if since else ""
-        text = f"waits for {_described(held.holder)}, who works on {self.task.subject}{begun}"
+        text = f"waits for {described(held.holder)}, who works on {self.task.subject}{begun}"
         most = self.workplace.settings.lease_wait_seconds
         self.workplace.progress(f"{self.task.subject} {text}; for {waited:.0f} s now, for {most} s at most")
         if waited < NEXT_WORD:
@@ -58,8 +58,3 @@ class LeaseWait:
             task.pipeline.name, task.request.interval, task.region.name, task.share
         )
         return next((attempt.started_at for attempt in newest if not ATTEMPT.is_terminal(attempt.state)), None)
-
-
-def _described(holder: str) -> str:
-    known = LeaseHolder.parse(holder)
-    return known.described if known else holder

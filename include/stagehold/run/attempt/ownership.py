@@ -52,6 +52,12 @@ class LeaseHolder:
         return other.owner == self.owner or (other.host == self.host and _started(other.pid) != other.started)
 
 
+def described(holder: str) -> str:
+    """The holder of a lease, for people."""
+    known = LeaseHolder.parse(holder)
+    return known.described if known else holder
+
+
 def this_process(owner: str) -> LeaseHolder:
     return LeaseHolder(owner, platform.node(), os.getpid(), _started(os.getpid()))
 

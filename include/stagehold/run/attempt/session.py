@@ -8,7 +8,6 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from stagehold.model.records import Attempt
 from stagehold.run.workplace import Progress
 from stagehold.settings import Settings
 from stagehold.spark.session.call_clock import CallClock
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def session_of(
-    attempt: Attempt, died: Sequence[Attempt], settings: Settings, progress: Progress, stall_timeout: timedelta
+    attempt_id: str, died: Sequence[str], settings: Settings, progress: Progress, stall_timeout: timedelta
 ) -> Iterator[SparkSession]:
     """A session of the attempt's own; those of attempts which did not say goodbye are released first.
 
@@ -31,9 +30,9 @@ def session_of(
     :raises CallStalled: a call made no progress for ``stall_timeout``, and was interrupted.
     """
     for earlier in died:
-        release_session(settings, session_id(settings, earlier.attempt_id))
-    name, clock = session_id(settings, attempt.attempt_id), CallClock()
-    reaction = StallReaction(partial(dump_stacks, settings, attempt.attempt_id), partial(break_off, settings, name))
+        release_session(settings, session_id(settings, earlier))
+    name, clock = session_id(settings, attempt_id), CallClock()
+    reaction = StallReaction(partial(dump_stacks, settings, attempt_id), partial(break_off, settings, name))
     watchdog = Watchdog(clock, stall_timeout.total_seconds(), reaction)
     try:
         spark = open_session(settings, name, clock=clock)

@@ -28,7 +28,8 @@ class SparkEngine:
         stages = [task.pipeline.stage(name) for name in task.region.stages]
         if any(stage.gate for stage in stages):
             preload()
-        with session_of(attempt, died, self._settings, self._progress, task.pipeline.stall_timeout) as spark:
+        dead, stall_timeout = [one.attempt_id for one in died], task.pipeline.stall_timeout
+        with session_of(attempt.attempt_id, dead, self._settings, self._progress, stall_timeout) as spark:
             send_project(spark, (stage.job for stage in stages), Path(self._settings.project))
             yield SparkStageSession(spark, self._settings)
 

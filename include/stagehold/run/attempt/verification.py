@@ -8,10 +8,10 @@ from itertools import groupby
 
 from stagehold.errors import PartitionDataMissing
 from stagehold.model.records import AttemptState, Lease, PartitionRecord
-from stagehold.plan.determinism.verification import NO_MATCH, as_damaged, same_content, to_verify
+from stagehold.plan.determinism.verification import NO_MATCH, Mismatch, as_damaged, same_content, to_verify
 from stagehold.plan.resume.decisions import ResumePlan
 from stagehold.run.attempt.task import RegionTask
-from stagehold.run.engine import Session
+from stagehold.run.engine import Fingerprints, Session
 from stagehold.run.workplace import Workplace
 from stagehold.spark.session.sessions import translate
 
@@ -39,7 +39,7 @@ def verify_reused(
         chosen = to_verify(
             task.pipeline.verify, plan.records(stage), run_id=task.request.run_id, interrupted=interrupted, seed=seed
         )
-        damaged = _damaged(chosen, session)
+        damaged = [found.record for found in mismatches(chosen, session)]
         if damaged:
             workplace.ledger.partitions.record([as_damaged(record, datetime.now(UTC)) for record in damaged], lease)
             workplace.progress(f"{stage}[{', '.join(str(record.partition) for record in damaged)}]: {NO_MATCH}")
@@ -48,17 +48,24 @@ def verify_reused(
             workplace.progress(f"{stage}: {len(chosen)} reused partitions compared with their fingerprints")
 
 
-def _damaged(records: Sequence[PartitionRecord], session: Session) -> list[PartitionRecord]:
+def mismatches(records: Sequence[PartitionRecord], session: Fingerprints) -> list[Mismatch]:
+    """Those of ``records``, all with files, whose content is not what was recorded."""
     by_attempt = groupby(sorted(records, key=lambda record: record.attempt_id), key=lambda record: record.attempt_id)
-    return [record for _, written in by_attempt for record in _differing(list(written), session)]
+    return [found for _, written in by_attempt for found in _differing(list(written), session)]
 
 
-def _differing(records: list[PartitionRecord], session: Session) -> list[PartitionRecord]:
+def _differing(records: list[PartitionRecord], session: Fingerprints) -> list[Mismatch]:
     """Those of one attempt. What cannot even be read is found by reading one after the other."""
     try:
         measured = session.fingerprints(records)
     except Exception as error:
         if translate(error) is not None:
             raise
-        return records if len(records) == 1 else [bad for record in records for bad in _differing([record], session)]
-    return [record for record in records if not same_content(record.fingerprint, measured[record.partition])]
+        if len(records) == 1:
+            return [Mismatch(records[0], None)]
+        return [bad for record in records for bad in _differing([record], session)]
+    return [
+        Mismatch(record, measured[record.partition])
+        for record in records
+        if not same_content(record.fingerprint, measured[record.partition])
+    ]

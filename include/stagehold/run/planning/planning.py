@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,6 @@ from typing import Any
 from stagehold.code.stage_code import code_fingerprint
 from stagehold.errors import UnknownName
 from stagehold.gates.suite import suite_fingerprint
-from stagehold.lake.available import missing_data, missing_files
-from stagehold.lake.published import Absences, absences
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.compute_key import digest
 from stagehold.model.records import Acceptance, Cell, PartitionCount, PartitionRecord, Restore
@@ -30,6 +28,7 @@ from stagehold.plan.split.partition_counts import (
     with_counts,
 )
 from stagehold.plan.split.regions import stored_with
+from stagehold.run.planning.on_record import on_record
 from stagehold.settings import Settings
 from stagehold.sources.sources import Sources, is_incremental
 from stagehold.spec.pipeline import Pipeline, Stage
@@ -46,6 +45,7 @@ class RunRequest:
     """One run as its caller wants it; ``restore`` is the request for which stages are computed anew.
 
     ``as_of`` is when the attempt that plans began: a failure of the run that comes later changes nothing for it.
+    ``wanted`` are partitions, by stage, that are healed if they are gone, whether or not anything that runs reads them.
     """
 
     pipeline: Pipeline
@@ -54,6 +54,7 @@ class RunRequest:
     params: Mapping[str, Any]
     restore: Restore | None = None
     as_of: datetime | None = None
+    wanted: Mapping[str, frozenset[int]] = field(default_factory=dict)
 
 
 def plan_run(request: RunRequest, ledger: Ledger, settings: Settings) -> ResumePlan:
@@ -83,11 +84,12 @@ def plan_region(
 ) -> ResumePlan:
     """The plan an attempt of one region follows: what earlier regions of the run left is taken as it is.
 
-    ``wanted`` are partitions that another region asked this one for; taking others as they are hides who needs them.
+    ``wanted`` are partitions that another region asked this one for, in place of those that the request wants; taking
+    others as they are hides who needs them.
     """
     accepted = frozenset(stage.name for stage in request.pipeline.stages) - frozenset(stages)
     known = situation(request, ledger, settings, sources, accepted=accepted, forced=forced_stages(request))
-    return resume_plan(replace(known, wanted=wanted or {}))
+    return resume_plan(known if wanted is None else replace(known, wanted=wanted))
 
 
 def sources_of(request: RunRequest, ledger: Ledger, settings: Settings) -> Sources:
@@ -149,19 +151,13 @@ def situation(
     """Ask code, ledger and lake; nothing but ``sources`` is cached between calls."""
     known = counted(request, ledger)
     pipeline = known.pipeline
-    by_id = ledger.partitions.newest_of(pipeline.name, request.interval)
-    recorded = {stage.name: by_id[stage.id] for stage in pipeline.stages if stage.id in by_id}
-    published = {
-        stage.name: absences([one for one in consumable(recorded[stage.name]) if one.partition < stage.partitions])
-        for stage in pipeline.stages
-        if stage.output.table is not None and stage.name in recorded
-    }
+    found = on_record(pipeline, request.interval, ledger)
     return Situation(
         pipeline=pipeline,
         facts={stage.name: _facts(stage, settings, sources) for stage in pipeline.stages},
-        recorded=recorded,
-        gone={name: _gone(consumable(records), published.get(name)) for name, records in recorded.items()},
-        removed={name: found.removed for name, found in published.items()},
+        recorded=found.records,
+        gone=found.gone,
+        removed=found.removed,
         environment=environment(),
         params=digest((repr(sorted(request.params.items())),)),
         accepted=accepted,
@@ -169,13 +165,9 @@ def situation(
         renewed=_renewed(request, ledger),
         undecided=known.undecided,
         acceptances=_acceptances(request, ledger),
-        discarded=_discarded(request, recorded, ledger),
+        wanted=request.wanted,
+        discarded=_discarded(request, found.records, ledger),
     )
-
-
-def _gone(records: tuple[PartitionRecord, ...], published: Absences | None) -> frozenset[int]:
-    """Of a published table it counts what its snapshot holds; of a stage's own, whether its version is there."""
-    return missing_data(records) if published is None else missing_files(records) | published.lost
 
 
 def _acceptances(request: RunRequest, ledger: Ledger) -> Mapping[str, tuple[Acceptance, ...]]:
@@ -194,10 +186,6 @@ def _discarded(
 def _renewed(request: RunRequest, ledger: Ledger) -> Mapping[str, frozenset[int]]:
     by_id = ledger.restores.computed(request.restore) if request.restore else {}
     return {stage.name: by_id[stage.id] for stage in request.pipeline.stages if stage.id in by_id}
-
-
-def consumable(records: tuple[PartitionRecord, ...]) -> tuple[PartitionRecord, ...]:
-    return tuple(record for record in records if record.version is not None)
 
 
 def environment() -> str:

@@ -1,0 +1,1 @@
+"""Is what is recorded still there as it was, and how is that mended which is not?"""
