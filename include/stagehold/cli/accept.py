@@ -17,7 +17,6 @@ from stagehold.errors import InvalidArgument, NothingToAccept
 from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from stagehold.lake.chronicle import open_ledger
     from stagehold.ledger.ledger import Ledger
     from stagehold.model.records import Acceptance
     from stagehold.spec.pipeline import Stage
@@ -43,6 +42,7 @@ def accept(
     as_json: AsJson = False,
 ) -> None:
     """Reuse what a stage's earlier code made, although the code changed since."""
+    from stagehold.lake.chronicle import open_ledger
     from stagehold.model.records import Acceptance
     from stagehold.spec.loader import find_pipeline
 

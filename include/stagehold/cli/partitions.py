@@ -15,7 +15,6 @@ from stagehold.errors import UnknownName
 from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from stagehold.lake.chronicle import open_ledger
     from stagehold.ledger.ledger import Ledger
     from stagehold.model.records import PartitionRecord
 
@@ -32,6 +31,7 @@ def partitions(
     pipeline: PipelineName, interval: Interval = None, stage: StageName = None, as_json: AsJson = False
 ) -> None:
     """Show every partition of an interval."""
+    from stagehold.lake.chronicle import open_ledger
 
     settings = load_settings()
     asked = recorded_interval(interval, pipeline, settings) if interval else None

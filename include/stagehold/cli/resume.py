@@ -12,7 +12,6 @@ from stagehold.model.records import Run, RunState
 from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from stagehold.lake.chronicle import open_ledger
     from stagehold.ledger.ledger import Ledger
 
 RunId = Annotated[
@@ -34,6 +33,7 @@ def resume(run_id: RunId = None, dry_run: DryRun = False, as_json: AsJson = Fals
 
 def _run(run_id: str | None, settings: Settings) -> Run:
     from stagehold.errors import UnknownName
+    from stagehold.lake.chronicle import open_ledger
 
     with open_ledger(settings) as ledger:
         if run_id is not None:
@@ -65,6 +65,7 @@ def _has_stopped(run: Run, ledger: Ledger) -> bool:
 def _here(run: Run, settings: Settings, *, dry_run: bool, as_json: bool) -> None:
     from stagehold.cli.plan import show_plan
     from stagehold.cli.run import run_here
+    from stagehold.lake.chronicle import open_ledger
     from stagehold.run.planning.planning import RunRequest
     from stagehold.spec.loader import find_pipeline
 
