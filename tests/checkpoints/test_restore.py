@@ -10,7 +10,6 @@ from stagehold.checkpoints.checkpoint import (
     KeyedState,
     ListState,
     SnapshotKind,
-    SplitPosition,
     StageSnapshot,
 )
 from stagehold.checkpoints.restore import ALLOW_FLAG, Misfit, require_restorable, restore_plan
@@ -19,6 +18,7 @@ from stagehold.checkpoints.state_rescale import KeyedPart, ListKind
 from stagehold.errors import RestoreRefused
 from stagehold.model.key_groups import default_max_parallelism
 from stagehold.model.records import Cell, PartitionRecord, PartitionState
+from stagehold.model.source_position import VersionsRead
 from stagehold.spec.pipeline import Exchange, Input, Output, OutputType, Pipeline, Stage
 from stagehold.spec.source import Source
 
@@ -176,7 +176,7 @@ EMPTINESS = [
     ("a partition", {"partitions": (record("gone", 0),)}, 1),
     ("keyed state", {"keyed": (KeyedState("seen", (KeyedPart(range(8), "file"),)),)}, 1),
     ("list state", {"lists": (ListState("files", ListKind.SPLIT, (("x",), None)),)}, 1),
-    ("only a source position", {"positions": (SplitPosition(0, "version 3"),)}, 1),
+    ("only a source position", {"position": VersionsRead(None, 3)}, 1),
 ]
 
 
@@ -283,16 +283,16 @@ def test_how_much_of_a_stage_is_finished():
 
 def test_a_region_failover_restores_its_stages_and_leaves_source_positions_alone():
     shapes = stage_shapes(pipeline("a", "b: a"))
-    positions = (SplitPosition(0, "version 3"),)
+    position = VersionsRead(None, 3)
     snapshots = tuple(
-        StageSnapshot(shape, 2, 128, (record(shape.name, 0), record(shape.name, 1)), positions=positions)
+        StageSnapshot(shape, 2, 128, (record(shape.name, 0), record(shape.name, 1)), position=position)
         for shape in shapes
     )
     plan = restore_plan(
         Checkpoint(7, SnapshotKind.CHECKPOINT, "sample", "i", "run", NOW, snapshots), pipeline("a", "b: a")
     )
     (only,) = plan.only(frozenset({"a"}))
-    assert (only.stage, only.snapshot.positions, len(only.snapshot.partitions)) == ("a", (), 2)
+    assert (only.stage, only.snapshot.position, len(only.snapshot.partitions)) == ("a", None, 2)
     assert plan.only(frozenset({"a", "b"})) == plan.stages
 
 

@@ -14,7 +14,7 @@ from stagehold.spec.loader import build_pipeline
 from stagehold.spec.pipeline import Input, InputForm, OutputForm, Pipeline, Stage
 from stagehold.spec.reference import SECTIONS, fields_of, reference
 from stagehold.spec.restart import FailureDeclaration, RestartSettings
-from stagehold.spec.run_settings import Speculation
+from stagehold.spec.run_settings import CheckpointSettings, Speculation
 from stagehold.spec.source import Source, SourceForm
 
 JOBS = """
@@ -33,6 +33,7 @@ PLACES = {
     InputForm: ("stages", "totals", "inputs", "orders"),
     SourceForm: ("stages", "orders", "source"),
     OutputForm: ("stages", "totals", "output"),
+    CheckpointSettings: ("checkpoint",),
     RestartSettings: ("restart",),
     FailureDeclaration: ("failures",),
     Speculation: ("speculation",),

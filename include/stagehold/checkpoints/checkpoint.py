@@ -10,6 +10,7 @@ from stagehold.checkpoints.stage_ids import StageShape
 from stagehold.checkpoints.state_rescale import KeyedPart, ListKind
 from stagehold.model.key_groups import HASH_NAME
 from stagehold.model.records import GateResult, PartitionRecord, PartitionState
+from stagehold.model.source_position import Position
 
 
 class SnapshotKind(StrEnum):
@@ -58,14 +59,6 @@ class ListState:
 
 
 @dataclass(frozen=True)
-class SplitPosition:
-    """How far a split of a source had been read, in the source's own words."""
-
-    split: int
-    position: str
-
-
-@dataclass(frozen=True)
 class StageSnapshot:
     """One stage in a checkpoint. ``partitions`` has records of those that had one, in ascending order;
     ``parallelism`` is how many there are. ``verdicts`` are what the gate said of the partitions that have a record, in
@@ -79,7 +72,7 @@ class StageSnapshot:
     verdicts: tuple[GateResult, ...] = ()
     keyed: tuple[KeyedState, ...] = ()
     lists: tuple[ListState, ...] = ()
-    positions: tuple[SplitPosition, ...] = ()
+    position: Position | None = None
 
     @property
     def finished(self) -> Finished:
@@ -92,7 +85,7 @@ class StageSnapshot:
     @property
     def empty(self) -> bool:
         """Nothing would be lost without it."""
-        return not (self.partitions or self.keyed or self.lists or self.positions)
+        return not (self.partitions or self.keyed or self.lists or self.position)
 
 
 @dataclass(frozen=True)

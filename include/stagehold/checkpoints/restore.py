@@ -210,4 +210,4 @@ def _finished_before(finished: Finished, exchange: Exchange) -> frozenset[Finish
 
 
 def _without_positions(restore: StageRestore) -> StageRestore:
-    return replace(restore, snapshot=replace(restore.snapshot, positions=()))
+    return replace(restore, snapshot=replace(restore.snapshot, position=None))

@@ -8,6 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from stagehold.cli.accept import accept
+from stagehold.cli.checkpoints import checkpoints
 from stagehold.cli.demo import demo
 from stagehold.cli.partitions import partitions
 from stagehold.cli.plan import plan
@@ -79,6 +80,7 @@ app.add_typer(source, name="source")
 app.command()(status)
 app.command()(partitions)
 app.command()(verify)
+app.add_typer(checkpoints, name="checkpoints")
 app.command()(sweep)
 app.command()(reconcile)
 app.command()(demo)

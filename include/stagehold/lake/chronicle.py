@@ -27,6 +27,7 @@ from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import (
     Acceptance,
     Attempt,
+    CheckpointRecord,
     Fact,
     GateResult,
     PartitionCount,
@@ -50,6 +51,7 @@ KINDS: dict[str, type[Fact]] = {
     "partition_count": PartitionCount,
     "acceptance": Acceptance,
     "restore": Restore,
+    "checkpoint": CheckpointRecord,
 }
 WORDS = {kind: word for word, kind in KINDS.items()}
 

@@ -15,6 +15,8 @@ from stagehold.ledger.database.rows import (
     acceptance_row,
     attempt_from,
     attempt_row,
+    checkpoint_from,
+    checkpoint_row,
     gate_result_from,
     gate_result_row,
     partition_count_from,
@@ -31,6 +33,7 @@ from stagehold.ledger.database.rows import (
 from stagehold.ledger.database.schema import (
     acceptances,
     attempts,
+    checkpoints,
     gate_results,
     leases,
     partition_counts,
@@ -42,6 +45,7 @@ from stagehold.ledger.database.schema import (
 from stagehold.model.records import (
     Acceptance,
     Attempt,
+    CheckpointRecord,
     Fact,
     GateResult,
     PartitionCount,
@@ -66,6 +70,7 @@ KEPT: Mapping[type[Fact], _Kept] = {
     Attempt: _Kept(attempts, attempt_from, attempt_row),
     PartitionCount: _Kept(partition_counts, partition_count_from, partition_count_row),
     Restore: _Kept(restores, restore_from, restore_row),
+    CheckpointRecord: _Kept(checkpoints, checkpoint_from, checkpoint_row),
     Acceptance: _Kept(acceptances, acceptance_from, acceptance_row),
     TakenPosition: _Kept(positions, position_from, position_row),
     PartitionRecord: _Kept(partitions, partition_from, partition_row),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sqlalchemy import func, insert, select
+from sqlalchemy import ColumnElement, func, insert, select, true
 
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.rows import gate_result_from, gate_result_row
@@ -30,15 +30,24 @@ class GateResults:
             connection.execute(insert(gate_results), [gate_result_row(result) for result in stored])
             self._database.tell(*stored)
 
+    def newest(self, cell: Cell) -> tuple[GateResult, ...]:
+        """All that was said when each partition was judged last."""
+        return self._judged_last(cell, true())
+
     def failures(self, cell: Cell) -> tuple[GateResult, ...]:
         """What failed when each partition was judged last; nothing for a partition that passed then."""
+        return self._judged_last(cell, gate_results.c.passed.is_(False))
+
+    def _judged_last(self, cell: Cell, condition: ColumnElement[bool]) -> tuple[GateResult, ...]:
         columns = gate_results.c
+        of_cell = (columns.pipeline == cell.pipeline, columns.interval == cell.interval, columns.stage == cell.stage)
         judge = func.first_value(columns.attempt_id).over(partition_by=columns.partition, order_by=columns.id.desc())
-        where = (columns.pipeline == cell.pipeline, columns.interval == cell.interval, columns.stage == cell.stage)
-        judged = select(gate_results, judge.label("last_judge")).where(*where).subquery()
-        failed = select(*(judged.c[column.name] for column in columns)).where(
-            judged.c.attempt_id == judged.c.last_judge, ~judged.c.passed
+        judged = select(columns.id, judge.label("last_judge")).where(*of_cell).subquery()
+        query = (
+            select(gate_results)
+            .join(judged, columns.id == judged.c.id)
+            .where(columns.attempt_id == judged.c.last_judge, condition)
+            .order_by(columns.partition, columns.id)
         )
         with self._database.reading() as connection:
-            rows = connection.execute(failed.order_by(judged.c.partition, judged.c.id)).mappings()
-            return tuple(gate_result_from(row) for row in rows)
+            return tuple(gate_result_from(row) for row in connection.execute(query).mappings())

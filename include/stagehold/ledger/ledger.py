@@ -7,6 +7,7 @@ from types import TracebackType
 
 from stagehold.ledger.acceptances import Acceptances
 from stagehold.ledger.attempts import Attempts
+from stagehold.ledger.checkpoints import Checkpoints
 from stagehold.ledger.database.engine import Chronicle, Database, Redact, keep_nowhere
 from stagehold.ledger.database.migrate import migrate
 from stagehold.ledger.events import Events
@@ -42,6 +43,7 @@ class Ledger:
         self.events = Events(database)
         self.acceptances = Acceptances(database)
         self.restores = Restores(database)
+        self.checkpoints = Checkpoints(database)
         self.facts = Facts(database)
 
     @classmethod

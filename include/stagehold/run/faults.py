@@ -40,6 +40,18 @@ class Point(StrEnum):
     BEFORE_FINISH = "before_finish"  # everything is recorded, but not that the attempt has finished
 
 
+class CheckpointPoint(StrEnum):
+    """Steps of a checkpoint, in order; they have the run's pipeline as stage, and the checkpoint's number as wave."""
+
+    BEGUN = "checkpoint_begun"  # its number is spent
+    WRITTEN = "checkpoint_written"  # its manifest is in the lake, and the ledger does not know
+    RECORDED = "checkpoint_recorded"  # it is complete, and those that it replaces are still there
+    RELEASED = "checkpoint_released"  # what it replaces counts no more, and is still in the lake
+
+
+AnyPoint = Point | CheckpointPoint
+
+
 class FaultAction(StrEnum):
     KILL = "kill"  # SIGKILL to this process: no clean-up, no listener, nothing
     FREEZE = "freeze"  # SIGSTOP: a zombie that may wake up later
@@ -55,14 +67,16 @@ class InjectedFault(RuntimeError):
 class InjectedFailure(Terminal):
     """Raised by a `fail` fault."""
 
-    def __init__(self, point: Point, stage: str, wave: int) -> None:
+    def __init__(self, point: AnyPoint, stage: str, wave: int) -> None:
         super().__init__(
             f"A fault was switched on at {point} of {stage}, wave {wave}. What was consumable before it still is. "
             "The fault is used up: press Resume, or run `stagehold resume`."
         )
 
 
-def inject(home: Path, point: Point, stage: str, wave: int, action: FaultAction, interval: str | None = None) -> Path:
+def inject(
+    home: Path, point: AnyPoint, stage: str, wave: int, action: FaultAction, interval: str | None = None
+) -> Path:
     """Arm one fault; it hits the first attempt that gets there, of ``interval`` if one is given."""
     path = _path(home, point, stage, wave, interval)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -76,7 +90,7 @@ class Faults:
     def __init__(self, home: Path, interval: str) -> None:
         self._home, self._interval = home, interval
 
-    def reach(self, point: Point, stage: str, wave: int = 0) -> None:
+    def reach(self, point: AnyPoint, stage: str, wave: int = 0) -> None:
         """Pass a named point; fail there if a fault is armed for it."""
         for path in self._paths(point, stage, wave):
             try:
@@ -87,7 +101,7 @@ class Faults:
             _act(action, point, stage, wave)
 
     @contextmanager
-    def reach_within(self, point: Point, stage: str, wave: int, begun: Callable[[], bool]) -> Iterator[None]:
+    def reach_within(self, point: AnyPoint, stage: str, wave: int, begun: Callable[[], bool]) -> Iterator[None]:
         """Pass a point that lies inside the block: it is reached as soon as ``begun``.
         For faults that stop the process.
         """
@@ -109,11 +123,11 @@ class Faults:
             ended.set()
             watcher.join()
 
-    def _paths(self, point: Point, stage: str, wave: int) -> tuple[Path, Path]:
+    def _paths(self, point: AnyPoint, stage: str, wave: int) -> tuple[Path, Path]:
         return _path(self._home, point, stage, wave, self._interval), _path(self._home, point, stage, wave, None)
 
 
-def _act(action: FaultAction, point: Point, stage: str, wave: int) -> None:
+def _act(action: FaultAction, point: AnyPoint, stage: str, wave: int) -> None:
     if action is FaultAction.KILL:
         os.kill(os.getpid(), signal.SIGKILL)
     if action is FaultAction.FREEZE:
@@ -126,5 +140,5 @@ def _act(action: FaultAction, point: Point, stage: str, wave: int) -> None:
         raise InjectedFault(f"fault injected at {point} of {stage}, wave {wave}")
 
 
-def _path(home: Path, point: Point, stage: str, wave: int, interval: str | None) -> Path:
+def _path(home: Path, point: AnyPoint, stage: str, wave: int, interval: str | None) -> Path:
     return home / "faults" / f"{point}.{stage}.{wave}{f'@{path_safe(interval)}' if interval else ''}"

@@ -13,7 +13,7 @@ from stagehold.model.key_groups import HIGHEST
 from stagehold.spec.fields import CountOrAuto, SpecPart, field_names, written_name
 from stagehold.spec.pipeline import InputForm, OutputForm, StageSettings
 from stagehold.spec.restart import RestartSettings
-from stagehold.spec.run_settings import RunSettings, Speculation
+from stagehold.spec.run_settings import CheckpointSettings, RunSettings, Speculation
 from stagehold.spec.source import SourceForm
 from stagehold.spec.yaml import MAPPING, Document, FieldPath, Problem
 
@@ -140,6 +140,8 @@ def _fields_at(path: FieldPath) -> tuple[str, ...]:
             form = SourceForm
         case ("stages", _, "output"):
             form = OutputForm
+        case ("checkpoint",):
+            form = CheckpointSettings
         case ("speculation",):
             form = Speculation
         case _:
@@ -160,14 +162,17 @@ TEXTS = {
 
 
 # Refused by name, so that nobody relies on what no code obeys.
-NOT_BUILT: frozenset[FieldPath] = frozenset({("checkpoint",)})
+NOT_BUILT: frozenset[FieldPath] = frozenset(
+    ("checkpoint", field)
+    for field in ("interval", "min_pause", "timeout", "max_concurrent", "tolerable_failures", "on_cancel")
+)
 
 
 def _allowed(details: ErrorDetails, path: FieldPath) -> str:
     facts = details.get("ctx", {})
     match details["type"]:
         case "extra_forbidden" if path in NOT_BUILT:
-            return f"nothing: this field is not built yet, so leave it out{_new_name(path, details['input'])}"
+            return f"nothing: this field is not built yet, so leave it out{_new_name(path)}"
         case "extra_forbidden":
             return suggest(path[-1], _fields_at(path[:-1]))
         case "enum":
@@ -183,9 +188,7 @@ def _allowed(details: ErrorDetails, path: FieldPath) -> str:
             return TEXTS.get(kind, details["msg"])
 
 
-def _new_name(path: FieldPath, given: object) -> str:
-    """The length of a wave was `checkpoint: {interval: 30s}`. To delete once `checkpoint` is built."""
-    match path, given:
-        case ("checkpoint",), {"interval": _}:
-            return "; the length of a wave is called `wave` now, as in `wave: 30s`"
-    return ""
+def _new_name(path: FieldPath) -> str:
+    """The length of a wave was `checkpoint: {interval: 30s}`."""
+    moved = path == ("checkpoint", "interval")
+    return "; the length of a wave is called `wave` now, as in `wave: 30s`" if moved else ""

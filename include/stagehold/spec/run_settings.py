@@ -59,6 +59,13 @@ Determinism = Annotated[
 ]
 
 
+class CheckpointSettings(SpecPart):
+    """Numbered checkpoints of a run: lists of all that it has reached, kept in the lake."""
+
+    retained: int = Field(default=1, ge=1, strict=True)
+    """How many completed checkpoints of a run are kept. Example: `retained: 3`"""
+
+
 class Speculation(SpecPart):
     """When a task that is done with its own share computes a slow one's as well; the words are Flink's, times are in
     seconds.
@@ -111,6 +118,10 @@ class RunSettings(SpecPart):
     """How long a wave should last, which is about how much work a kill may cost. `auto` weighs what a commit costs
     against how often attempts failed.
     Example: `wave: auto`"""
+
+    checkpoint: CheckpointSettings = CheckpointSettings()
+    """How many numbered checkpoints are kept; a run leaves one when it ends. See the fields of `checkpoint`.
+    Example: `checkpoint: {retained: 3}`"""
 
     restart: RestartSettings = RestartSettings()
     """What happens after a failure; see the fields of `restart`.

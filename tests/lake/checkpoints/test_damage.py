@@ -13,12 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 from tests.lake.checkpoints.samples import PIPELINE, RUN, SHAPES, checkpoint, record, stage, stored
 
-from stagehold.checkpoints.checkpoint import KeyedState, ListState, SplitPosition, StageSnapshot
+from stagehold.checkpoints.checkpoint import KeyedState, ListState, StageSnapshot
 from stagehold.checkpoints.state_rescale import KeyedPart, ListKind
 from stagehold.errors import CheckpointCorrupt, CheckpointTooNew, Terminal
 from stagehold.lake.checkpoints.manifest import CheckpointedRun
 from stagehold.lake.checkpoints.stored import StoredCheckpoints
 from stagehold.lake.files import files_at
+from stagehold.model.source_position import VersionsRead
 
 STATE = StageSnapshot(
     SHAPES[1],
@@ -26,7 +27,7 @@ STATE = StageSnapshot(
     128,
     keyed=(KeyedState("seen", (KeyedPart(range(8), "fïle"),)),),
     lists=(ListState("files", ListKind.SPLIT, (("x",), None)),),
-    positions=(SplitPosition(0, "version 3"),),
+    position=VersionsRead(None, 3),
 )
 
 

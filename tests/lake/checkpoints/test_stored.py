@@ -27,13 +27,14 @@ from tests.lake.checkpoints.samples import (
     verdict,
 )
 
-from stagehold.checkpoints.checkpoint import Checkpoint, KeyedState, ListState, SnapshotKind, SplitPosition
+from stagehold.checkpoints.checkpoint import Checkpoint, KeyedState, ListState, SnapshotKind
 from stagehold.checkpoints.state_rescale import KeyedPart, ListKind
 from stagehold.checkpoints.store import CheckpointStore, CompletedCheckpoint
 from stagehold.errors import CheckpointCorrupt, CheckpointNumberTaken, CheckpointOvertaken
 from stagehold.lake.checkpoints.stored import StoredCheckpoints
 from stagehold.lake.files import FolderFiles, files_at
 from stagehold.model.records import Cell, DataFile, GateResult, PartitionRecord, PartitionState
+from stagehold.model.source_position import FilesRead, FolderColumn, SourceFile, VersionsRead
 from stagehold.spec.pipeline import Pipeline
 
 TOMORROW = datetime.now(UTC) + timedelta(days=1)
@@ -66,6 +67,16 @@ records = st.builds(
 keyed = st.builds(
     KeyedState, texts, st.lists(st.builds(KeyedPart, st.builds(range, whole, whole), texts), max_size=2).map(tuple)
 )
+source_files = st.builds(SourceFile, texts, whole, texts)  # what folders say of a file is told by its path
+positions = st.one_of(
+    st.none(),
+    st.builds(VersionsRead, st.none() | whole, whole),
+    st.builds(
+        FilesRead,
+        st.lists(source_files, max_size=2).map(tuple),
+        st.lists(st.builds(FolderColumn, texts, texts), max_size=2).map(tuple),
+    ),
+)
 held = st.lists(st.none() | st.lists(texts, max_size=2).map(tuple), max_size=2).map(tuple)
 lists = st.builds(ListState, texts, st.sampled_from(ListKind), held)
 
@@ -86,7 +97,7 @@ def snapshots(draw, shape):
         verdicts=tuple(verdicts),
         keyed=tuple(draw(st.lists(keyed, max_size=2))),
         lists=tuple(draw(st.lists(lists, max_size=2))),
-        positions=tuple(draw(st.lists(st.builds(SplitPosition, whole, texts), max_size=2))),
+        position=draw(positions),
     )
 
 

@@ -117,6 +117,7 @@ def test_a_run_that_was_under_way_before_its_history_was_kept_goes_on(empty_ledg
     ledger.attempts.create(attempt(), *UNTIL_RUNNING)
     ledger.close()
     with Database(empty_ledger_url).writing() as connection:
+        connection.execute(text("DROP TABLE checkpoints"))
         connection.execute(text("DROP TABLE transitions"))
         connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '0004'"))
     migrated = Ledger.open(empty_ledger_url)
@@ -136,6 +137,7 @@ def test_what_only_a_reason_told_is_a_field_after_the_migration(empty_ledger_url
     ledger.partitions.record([told, other], lease)
     ledger.close()
     with Database(empty_ledger_url).writing() as connection:
+        connection.execute(text("DROP TABLE checkpoints"))
         connection.execute(text("DROP TABLE transitions"))
         connection.execute(text("ALTER TABLE partitions DROP COLUMN unexplained"))
         connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '0003'"))

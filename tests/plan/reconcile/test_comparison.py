@@ -90,6 +90,11 @@ def test_a_mark_counts_behind_the_record_that_it_is_about():
     assert newest_records([damaged, at(1)])[CELL, 0] == damaged
 
 
+def test_of_what_was_told_again_the_last_time_counts_in_the_order_of_time():
+    damaged = at(3, state=PartitionState.DAMAGED)
+    assert missing([], [at(1), damaged, at(5)]) == [damaged, at(5)]
+
+
 def test_positions_are_added_behind_those_that_are_known():
     assert missing([taken(1, 3)], [taken(1, 3), taken(2, 4), taken(1, 7, OTHER)]) == [taken(2, 4), taken(1, 7, OTHER)]
     assert missing([taken(5, 9)], [taken(1, 3)]) == []

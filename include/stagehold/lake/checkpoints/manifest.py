@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from stagehold.checkpoints.checkpoint import KeyedState, ListState, SnapshotKind, SplitPosition
+from stagehold.checkpoints.checkpoint import KeyedState, ListState, SnapshotKind
 from stagehold.checkpoints.stage_ids import StageShape
 from stagehold.checkpoints.state_rescale import KeyedPart, ListKind
 from stagehold.errors import CheckpointCorrupt, CheckpointTooNew
+from stagehold.model.source_position import Position, read_position, write_position
 
 FORMAT = "stagehold-checkpoint"
 VERSION = 1
@@ -63,7 +64,7 @@ class StageManifest:
     parts: tuple[PartReference, ...]
     keyed: tuple[KeyedState, ...]
     lists: tuple[ListState, ...]
-    positions: tuple[SplitPosition, ...]
+    position: Position | None
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,7 @@ def _stage_facts(stage: StageManifest) -> dict[str, Any]:
         "parts": [{**vars(part), "file": part.file} for part in stage.parts],
         "keyed": [{**vars(state), "parts": [_keyed_facts(part) for part in state.parts]} for state in stage.keyed],
         "lists": [vars(state) for state in stage.lists],
-        "positions": [vars(position) for position in stage.positions],
+        "position": None if stage.position is None else write_position(stage.position),
     }
 
 
@@ -170,7 +171,7 @@ def _stage(facts: Mapping[str, Any]) -> StageManifest:
         parts=_in_order(tuple(map(_part, facts["parts"]))),
         keyed=tuple(map(_keyed, facts["keyed"])),
         lists=tuple(map(_list, facts["lists"])),
-        positions=tuple(SplitPosition(int(one["split"]), str(one["position"])) for one in facts["positions"]),
+        position=None if facts["position"] is None else read_position(facts["position"]),
     )
 
 

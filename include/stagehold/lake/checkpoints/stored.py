@@ -192,7 +192,7 @@ def _written(stage: StageSnapshot, base: Iterable[StageManifest], parts: Checkpo
         parts=parts.write(stage, below),
         keyed=stage.keyed,
         lists=stage.lists,
-        positions=stage.positions,
+        position=stage.position,
     )
 
 
@@ -206,5 +206,5 @@ def _snapshot(stage: StageManifest, parts: CheckpointParts) -> StageSnapshot:
         verdicts=tuple(verdict for row in rows for verdict in row.verdicts),
         keyed=stage.keyed,
         lists=stage.lists,
-        positions=stage.positions,
+        position=stage.position,
     )

@@ -11,6 +11,7 @@ from stagehold.model.records import (
     Attempt,
     AttemptState,
     Cell,
+    CheckpointRecord,
     Event,
     GateResult,
     Lease,
@@ -117,6 +118,14 @@ def restore_row(restore: Restore) -> dict[str, Any]:
 
 def restore_from(row: RowMapping) -> Restore:
     return Restore(**row)
+
+
+def checkpoint_row(checkpoint: CheckpointRecord) -> dict[str, Any]:
+    return dict(vars(checkpoint))
+
+
+def checkpoint_from(row: RowMapping) -> CheckpointRecord:
+    return CheckpointRecord(**row)
 
 
 def event_row(event: Event) -> dict[str, Any]:

@@ -9,9 +9,16 @@ from __future__ import annotations
 from sqlalchemy import JSON, BigInteger, Boolean, Column, Float, Index, Integer, MetaData, String, Table, Text, false
 
 from stagehold.ledger.database.columns import DataFiles, FreeText, UtcTime, words
-from stagehold.model.records import AttemptState, FailureClass, PartitionState, RunState
+from stagehold.model.records import (
+    AttemptState,
+    CheckpointState,
+    CheckpointTrigger,
+    FailureClass,
+    PartitionState,
+    RunState,
+)
 
-SCHEMA_VERSION = "0005"
+SCHEMA_VERSION = "0006"
 VERSION_TABLE = "ledger_version"
 
 metadata = MetaData(
@@ -244,5 +251,29 @@ restores = Table(
         "a run that was asked before. Lifetime: written when it is asked; life is set when Airflow starts the run "
         "for it again, fulfilled_at once. NULL: life, a command asks, not Airflow; fulfilled_at, something that was "
         "asked for is not computed yet."
+    ),
+)
+
+checkpoints = Table(
+    "checkpoints",
+    metadata,
+    Column("run_id", String(250), primary_key=True),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("pipeline", String(250), nullable=False),
+    Column("interval", String(250), nullable=False),
+    Column("trigger", words(CheckpointTrigger), nullable=False),
+    Column("state", words(CheckpointState), nullable=False),
+    Column("triggered_at", UtcTime, nullable=False),
+    Column("ended_at", UtcTime),
+    Column("failure", FreeText),
+    Column("bytes_written", BigInteger, nullable=False),
+    Column("bytes_referenced", BigInteger, nullable=False),
+    Column("discarded_at", UtcTime),
+    Index(None, "pipeline", "interval"),
+    comment=(
+        "Scope: one numbered checkpoint of a run. Lifetime: written when it is triggered, which spends its number; "
+        "state, ended_at, failure and bytes are set when it ends, discarded_at when its manifest is deleted. NULL: "
+        "ended_at, it is in progress, or who took it died; failure, it did not fail; discarded_at, its manifest is "
+        "in the lake, if it was completed."
     ),
 )

@@ -15,6 +15,7 @@ from stagehold.model.records import (
     Acceptance,
     Attempt,
     Cell,
+    CheckpointRecord,
     Fact,
     GateResult,
     PartitionCount,
@@ -102,8 +103,8 @@ def newest_records(facts: Iterable[Fact]) -> Mapping[Place, PartitionRecord]:
 
 def _records(facts: Iterable[Fact]) -> list[PartitionRecord]:
     """By age and each once: a transaction that failed at its end may have been repeated."""
-    found = {_identity(fact): fact for fact in facts if isinstance(fact, PartitionRecord)}
-    return sorted(found.values(), key=_age)
+    by_age = sorted((fact for fact in facts if isinstance(fact, PartitionRecord)), key=_age)
+    return sorted({_identity(fact): fact for fact in by_age}.values(), key=_age)
 
 
 def _age(record: PartitionRecord) -> Age:
@@ -141,6 +142,8 @@ def _identity(fact: Fact) -> object:
             return ("restore", fact.run_id, fact.identity)
         case PartitionCount():
             return ("partition count", fact.cell)
+        case CheckpointRecord():
+            return ("checkpoint", fact.run_id, fact.number)
         case GateResult():
             return ("gate result", fact.cell, fact.partition, fact.attempt_id, fact.suite, fact.expectation)
         case PartitionRecord():
@@ -165,6 +168,8 @@ def _progress(fact: Fact) -> Progress:
             return (fact.ended_at or LONG_AGO, fact.epoch)
         case Restore():
             return (max(fact.fulfilled_at or LONG_AGO, fact.life or LONG_AGO), int(fact.fulfilled_at is not None))
+        case CheckpointRecord():
+            return (max(fact.ended_at or LONG_AGO, fact.discarded_at or LONG_AGO), 0)
         case _:
             return (LONG_AGO, 0)
 

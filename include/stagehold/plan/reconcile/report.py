@@ -10,6 +10,7 @@ from enum import StrEnum
 from stagehold.model.records import (
     Acceptance,
     Attempt,
+    CheckpointRecord,
     Fact,
     GateResult,
     PartitionCount,
@@ -85,6 +86,8 @@ def _place(fact: Fact, runs: Mapping[str, Run]) -> tuple[str | None, str | None,
             return fact.pipeline, fact.interval, "runs"
         case Attempt():
             return fact.pipeline, fact.interval, f"attempts of {fact.region}"
+        case CheckpointRecord():
+            return fact.pipeline, fact.interval, "checkpoints"
         case Restore():
             run = runs.get(fact.run_id)
             return (run.pipeline, run.interval, "restores") if run else (None, None, "restores")

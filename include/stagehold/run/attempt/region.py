@@ -22,6 +22,7 @@ from stagehold.run.attempt.tables import RegionTables
 from stagehold.run.attempt.task import RegionOutcome, RegionTask
 from stagehold.run.attempt.unbegun import recorded
 from stagehold.run.attempt.verdict import verdict_of
+from stagehold.run.checkpointing import leave_checkpoint
 from stagehold.run.faults import Faults
 from stagehold.run.lost_ledger import refuse_lost_ledger
 from stagehold.run.planning.planning import in_its_form
@@ -92,8 +93,11 @@ def _attempt_with(
         with recorded(task, ledger, settings, workplace.progress, attempt):
             record_lost_attempts(task, attempt, workplace)
             task = replace(task, request=in_its_form(task.request, ledger))  # once: later failures are others' business
-        with Heartbeat(ledger, lease, settings.lease_seconds) as heartbeat:
-            return RegionAttempt.begin(task, attempt, heartbeat, workplace, Healer(workplace)).run()
+        try:
+            with Heartbeat(ledger, lease, settings.lease_seconds) as heartbeat:
+                return RegionAttempt.begin(task, attempt, heartbeat, workplace, Healer(workplace)).run()
+        finally:
+            leave_checkpoint(task.request, workplace)
     finally:
         ledger.leases.release(lease)
 

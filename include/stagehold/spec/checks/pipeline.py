@@ -24,6 +24,7 @@ from stagehold.spec.yaml import Problem
 NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")  # single underscores: two join the stage names of a region
 NAME_ALLOWED = "lower-case letters, digits and single underscores, a letter first, at most 63"
 RESERVED = ("ctx", "source")  # parameters that every stage function may have
+OF_THE_LAKE = ("stages", "checkpoints", "ledger")  # its own folders, which nobody publishes into
 TABLE = re.compile(r"([a-z][a-z0-9_]*\.)?[a-z][a-z0-9_]*")
 STORED_ONLY = {"committer", "file_bytes"}  # options of an output
 SCHEDULES = (ONCE, *PRESETS)  # besides cron
@@ -112,6 +113,8 @@ def _check_tables(draft: Draft) -> Iterator[Problem]:
             )
         elif output.table is not None and not TABLE.fullmatch(output.table):
             yield Problem(path, show(output.table), "schema.table or table, in lower case")
+        elif output.table is not None and output.table.partition(".")[0] in OF_THE_LAKE:
+            yield Problem(path, show(output.table), f"a name that begins with none of {', '.join(OF_THE_LAKE)}")
         elif output.table in publisher:
             yield Problem(path, show(output.table), f"a table of its own; {publisher[output.table]} publishes this one")
         elif output.table is not None:

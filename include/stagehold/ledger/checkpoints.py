@@ -1,0 +1,63 @@
+"""Checkpoints: which were taken of a run, and what became of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from sqlalchemy import ColumnElement, insert, select, update
+
+from stagehold.ledger.database.columns import DatabaseTime
+from stagehold.ledger.database.engine import Database
+from stagehold.ledger.database.rows import checkpoint_from, checkpoint_row
+from stagehold.ledger.database.schema import checkpoints
+from stagehold.model.records import CheckpointRecord, CheckpointState
+
+
+class Checkpoints:
+    """The `checkpoints` table. Who writes has the run's coordinator lease."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def begin(self, checkpoint: CheckpointRecord) -> CheckpointRecord:
+        """Spend its number; the checkpoint is in progress from now on."""
+        begun = replace(checkpoint, state=CheckpointState.IN_PROGRESS, triggered_at=datetime.now(UTC))
+        with self._database.writing() as connection:
+            connection.execute(insert(checkpoints).values(checkpoint_row(begun)))
+            self._database.tell(begun)
+        return begun
+
+    def complete(self, checkpoint: CheckpointRecord, *, written: int, referenced: int) -> None:
+        """Its manifest is in the lake."""
+        self._set(
+            checkpoint,
+            state=CheckpointState.COMPLETED,
+            ended_at=DatabaseTime(),
+            bytes_written=written,
+            bytes_referenced=referenced,
+        )
+
+    def fail(self, checkpoint: CheckpointRecord, failure: str) -> None:
+        """There is no such checkpoint, and there never will be one with its number."""
+        text = self._database.redact(failure)
+        self._set(checkpoint, state=CheckpointState.FAILED, ended_at=DatabaseTime(), failure=text)
+
+    def discard(self, checkpoint: CheckpointRecord) -> None:
+        """It is about to be deleted from the lake; nobody may restore it any more."""
+        self._set(checkpoint, discarded_at=DatabaseTime())
+
+    def of_run(self, run_id: str) -> tuple[CheckpointRecord, ...]:
+        """All of them by number, also those that failed or were discarded."""
+        query = select(checkpoints).where(checkpoints.c.run_id == run_id).order_by(checkpoints.c.number)
+        with self._database.reading() as connection:
+            return tuple(checkpoint_from(row) for row in connection.execute(query).mappings())
+
+    def _set(self, checkpoint: CheckpointRecord, **facts: object) -> None:
+        setting = update(checkpoints).where(*_key(checkpoint)).values(**facts).returning(checkpoints)
+        with self._database.writing() as connection:
+            self._database.tell(checkpoint_from(connection.execute(setting).mappings().one()))
+
+
+def _key(checkpoint: CheckpointRecord) -> tuple[ColumnElement[bool], ...]:
+    return checkpoints.c.run_id == checkpoint.run_id, checkpoints.c.number == checkpoint.number
