@@ -32,6 +32,7 @@ def resume(run_id: RunId = None, dry_run: DryRun = False, as_json: AsJson = Fals
 
 
 def _run(run_id: str | None, settings: Settings) -> Run:
+    from stagehold.cli.runs import lost_ledger
     from stagehold.errors import UnknownName
     from stagehold.lake.chronicle import open_ledger
 
@@ -41,7 +42,10 @@ def _run(run_id: str | None, settings: Settings) -> Run:
         recent = ledger.runs.recent(limit=100)
         stopped = next((run for run in recent if _has_stopped(run, ledger)), None)
     if stopped is None:
-        raise UnknownName("run that failed or was stopped", "newest", [run.run_id for run in recent[:5]])
+        error = UnknownName("run that failed or was stopped", "newest", [run.run_id for run in recent[:5]])
+        if not recent and (hint := lost_ledger(settings)):
+            error.add_note(hint)
+        raise error
     return stopped
 
 

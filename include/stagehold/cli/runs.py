@@ -12,6 +12,7 @@ from stagehold.cli.output import moment, print_document, print_table
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Attempt, Event, GateResult, PartitionRecord, PartitionState, Restore, Run
 from stagehold.model.states import Transition
+from stagehold.settings import Settings
 
 SHOWN_RUNS = 20
 SHOWN_EVENTS = 10
@@ -48,7 +49,7 @@ def recent_runs_document(ledger: Ledger) -> dict[str, Any]:
     return {"runs": [asdict(run) for run in ledger.runs.recent(SHOWN_RUNS)]}
 
 
-def show_recent_runs(ledger: Ledger) -> None:
+def show_recent_runs(ledger: Ledger, settings: Settings) -> None:
     runs = ledger.runs.recent(SHOWN_RUNS)
     if runs:
         print_table(
@@ -58,9 +59,20 @@ def show_recent_runs(ledger: Ledger) -> None:
         )
     else:
         typer.echo(
-            "There are no runs yet. `stagehold run PIPELINE` makes one here; `stagehold up` starts Airflow to "
+            lost_ledger(settings)
+            or "There are no runs yet. `stagehold run PIPELINE` makes one here; `stagehold up` starts Airflow to "
             "make them there."
         )
+
+
+def lost_ledger(settings: Settings) -> str | None:
+    """What to say of a ledger without runs, if there were any."""
+    from stagehold.lake.chronicle import is_chronicled
+
+    if not is_chronicled(settings.lake_uri):
+        return None
+    known = f"the lake {settings.lake_uri} knows some"
+    return f"The ledger has no runs, but {known}: `stagehold reconcile` rebuilds the ledger."
 
 
 def show_run(run_id: str, ledger: Ledger, *, as_json: bool, trace: bool) -> None:

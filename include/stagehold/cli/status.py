@@ -33,4 +33,4 @@ def status(run: RunName = None, trace: Trace = False, as_json: AsJson = False) -
             print_document({**services_document(settings), **recent_runs_document(ledger)})
         else:
             show_services(settings)
-            show_recent_runs(ledger)
+            show_recent_runs(ledger, settings)

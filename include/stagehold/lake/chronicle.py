@@ -90,6 +90,11 @@ def open_ledger(settings: Settings, redact: Redact = str) -> Ledger:
     return Ledger.open(settings.ledger_url, redact, LakeChronicle(settings.lake_uri))
 
 
+def is_chronicled(lake_uri: str) -> bool:
+    """Whether anything ever happened here."""
+    return bool(files_at(lake_uri).folders(FOLDER))
+
+
 def read_chronicle(lake_uri: str) -> Chronicled:
     """Everything that the lake's chronicle says."""
     files = files_at(lake_uri)

@@ -62,6 +62,12 @@ def test_an_interval_that_only_the_lake_knows_is_not_begun_from_scratch(finished
         assert "`stagehold reconcile` rebuilds the ledger" in refused.err
 
 
+def test_who_asks_what_happened_is_told_that_the_ledger_was_lost(finished):
+    lose_ledger(finished)
+    assert "`stagehold reconcile` rebuilds the ledger" in ended(finished.command("status")).out
+    assert "`stagehold reconcile` rebuilds the ledger" in ended(finished.command("resume")).err
+
+
 def test_a_lost_ledger_comes_back_as_it_was(finished):
     known = facts(finished)
     lose_ledger(finished)
