@@ -106,6 +106,17 @@ def test_nothing_is_in_the_ledger_that_could_not_be_chronicled(tmp_path):
         assert ledger.acceptances.of("nightly") == ()
 
 
+def test_a_lake_that_takes_nothing_stops_who_builds_on_it_and_nobody_who_says_that_something_ended(tmp_path, caplog):
+    (tmp_path / "lake").write_text("a file is in the way")
+    with Ledger.open(f"sqlite:///{tmp_path}/ledger.db", chronicle=LakeChronicle(str(tmp_path / "lake"))) as ledger:
+        ledger.runs.create(RUN)
+        assert ledger.runs.get("r1").state is RunState.CREATED
+        assert "does not know yet" in caplog.text
+        with pytest.raises(NotADirectoryError):
+            ledger.acceptances.record([WORD])
+        assert ledger.acceptances.of("nightly") == ()
+
+
 def test_duckdb_reads_the_chronicle(tmp_path):
     LakeChronicle(str(tmp_path))([RUN, WORD])
     query = f"SELECT kind, count(*) FROM read_json('{tmp_path}/ledger/*/*.jsonl', union_by_name = true) GROUP BY ALL"

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -37,6 +38,8 @@ from stagehold.model.records import (
     TakenPosition,
 )
 from stagehold.settings import Settings
+
+log = logging.getLogger(__name__)
 
 FOLDER = "ledger"
 MARK = "stagehold_ledger"
@@ -74,11 +77,24 @@ class Chronicled:
 
 @dataclass(frozen=True)
 class LakeChronicle:
-    """Keeps facts in a lake."""
+    """Keeps facts in a lake.
+
+    A lake that takes nothing stops who wants to record what others will build on. It stops nobody from saying that an
+    attempt or a run has begun or ended: of a disk that is full the ledger has to know. `stagehold reconcile` makes up
+    for that.
+    """
 
     lake_uri: str
 
     def __call__(self, facts: Sequence[Fact]) -> None:
+        try:
+            self._keep(facts)
+        except Exception as error:
+            if not all(isinstance(fact, Run | Attempt) for fact in facts):
+                raise
+            log.warning("the lake %s does not know yet what begins and ends: %s", self.lake_uri, error)
+
+    def _keep(self, facts: Sequence[Fact]) -> None:
         now = datetime.now(UTC)
         path = f"{FOLDER}/{now:%Y-%m-%d}/{now:%H%M%S.%f}-{uuid4().hex[:12]}.jsonl"
         if not files_at(self.lake_uri).create(path, to_lines(facts)):
