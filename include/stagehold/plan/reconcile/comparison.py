@@ -144,13 +144,11 @@ def _identity(fact: Fact) -> object:
             return ("partition count", fact.cell)
         case CheckpointRecord():
             return ("checkpoint", fact.run_id, fact.number)
-        case GateResult():
-            return ("gate result", fact.cell, fact.partition, fact.attempt_id, fact.suite, fact.expectation)
         case PartitionRecord():
             return ("partition", fact.cell, fact.partition, fact.attempt_id, fact.wave, fact.state)
         case TakenPosition():
             return ("position", fact.cell, fact.run_id, fact.recorded_at)
-        case Acceptance():
+        case Acceptance() | GateResult():
             return fact
 
 
