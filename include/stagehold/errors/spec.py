@@ -123,7 +123,7 @@ class DuplicateStageId(SpecError, Terminal):
         cause = "have the same uid" if explicit else "run the same function on the same inputs and neither has a uid"
         super().__init__(
             f"Stages {' and '.join(self.stages)} of pipeline {pipeline} {cause}, so both have the id {stage_id}. "
-            "Nothing was restored. Give each of them its own uid and run the command again."
+            "Nothing was saved or restored. Give each of them its own uid and run the command again."
         )
 
 

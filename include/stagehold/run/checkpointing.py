@@ -12,7 +12,7 @@ from uuid import uuid4
 from stagehold.checkpoints.checkpoint import Checkpoint, SnapshotKind, StageSnapshot
 from stagehold.checkpoints.stage_ids import stage_shapes
 from stagehold.checkpoints.store import CheckpointStore, CompletedCheckpoint
-from stagehold.errors import CheckpointCorrupt, LeaseHeld
+from stagehold.errors import CheckpointCorrupt, LeaseHeld, StageholdError
 from stagehold.lake.checkpoints.manifest import CheckpointedRun, Manifest
 from stagehold.lake.checkpoints.stored import StoredCheckpoints
 from stagehold.ledger.heartbeat import Heartbeat
@@ -52,7 +52,8 @@ def leave_checkpoint(request: RunRequest, workplace: Workplace) -> None:
     except LeaseHeld:
         log.info("somebody else takes a checkpoint of run %s", request.run_id)
     except Exception as error:
-        log.exception("no checkpoint was left of run %s", request.run_id)
+        told_on_purpose = isinstance(error, StageholdError)
+        log.warning("no checkpoint was left of run %s", request.run_id, exc_info=not told_on_purpose)
         workplace.progress(f"no checkpoint was left of run {request.run_id}: {error}")
 
 
