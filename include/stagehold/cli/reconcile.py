@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
@@ -15,7 +16,8 @@ from stagehold.settings import load_settings
 if TYPE_CHECKING:
     from stagehold.plan.reconcile.report import Difference, Disagreement
 
-COLUMNS = ("what", "pipeline", "interval", "count", "partitions", "then", "of")
+COLUMNS = ("what", "pipeline", "interval", "count", "then", "of")
+SUBJECTS_SHOWN = 4
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what ledger and lake say differently.")]
 
 
@@ -48,12 +50,14 @@ def _show(found: Sequence[Disagreement], *, dry_run: bool) -> None:
     if not found:
         typer.echo("Ledger and lake say the same.")
         return
-    print_table("ledger and lake", COLUMNS, [_row(one, dry_run=dry_run) for one in found])
+    left_alone = [one for one in found if not one.difference.repaired]
+    rows = [*_in_short([one for one in found if one.difference.repaired], dry_run=dry_run), *map(_row, left_alone)]
+    print_table("ledger and lake", COLUMNS, rows)
     for one in found:
         if one.detail:
             typer.echo(f"{one.subject}: {one.detail}")
     repaired = sum(one.count for one in found if one.difference.repaired)
-    left = sum(one.count for one in found if not one.difference.repaired)
+    left = sum(one.count for one in left_alone)
     typer.echo(f"{repaired} {'to be repaired' if dry_run else 'repaired'}, {left} left.")
     if dry_run and repaired:
         typer.echo("`stagehold reconcile` repairs them.")
@@ -61,35 +65,49 @@ def _show(found: Sequence[Disagreement], *, dry_run: bool) -> None:
         typer.echo("`stagehold plan PIPELINE --interval INTERVAL` shows what the next run makes of what is left.")
 
 
-def _row(one: Disagreement, *, dry_run: bool) -> tuple[str, ...]:
+def _in_short(repaired: Sequence[Disagreement], *, dry_run: bool) -> list[tuple[str, ...]]:
+    """One row for all of an interval that is repaired in the same way."""
+    alike: dict[tuple[Difference, str, str], list[Disagreement]] = defaultdict(list)
+    for one in repaired:
+        alike[one.difference, one.pipeline or "", one.interval or ""].append(one)
+    return [
+        (
+            difference.replace("_", " "),
+            pipeline,
+            interval,
+            str(sum(one.count for one in some)),
+            f"{'to be ' if dry_run else ''}{_then(difference)}",
+            _subjects([one.subject for one in some]),
+        )
+        for (difference, pipeline, interval), some in alike.items()
+    ]
+
+
+def _subjects(subjects: Sequence[str]) -> str:
+    more = len(subjects) - SUBJECTS_SHOWN
+    return ", ".join((*subjects[:SUBJECTS_SHOWN], *([f"and {more} more"] if more > 0 else [])))
+
+
+def _row(left: Disagreement) -> tuple[str, ...]:
     from stagehold.plan.resume.reasons import partition_ranges
 
-    return (
-        one.difference.replace("_", " "),
-        one.pipeline or "",
-        one.interval or "",
-        str(one.count),
-        partition_ranges(one.partitions) if one.partitions else "",
-        _then(one.difference, dry_run=dry_run),
-        one.subject,
-    )
+    subject = f"{left.subject}[{partition_ranges(left.partitions)}]" if left.partitions else left.subject
+    place = (left.difference.replace("_", " "), left.pipeline or "", left.interval or "")
+    return (*place, str(left.count), f"left: {_then(left.difference)}", subject)
 
 
-def _then(difference: Difference, *, dry_run: bool) -> str:
+def _then(difference: Difference) -> str:
     from stagehold.plan.reconcile.report import Difference
 
-    repairs = {
+    return {
         Difference.ROW_MISSING: "written into the ledger",
         Difference.COMMIT_UNRECORDED: "adopted from the table's log",
         Difference.NOT_CHRONICLED: "written into the lake",
         Difference.EPOCH_BEHIND: "raised",
-    }
-    left = {
-        Difference.ROW_UNCOMMITTED: "left: the next run reads its files if they are there",
-        Difference.DATA_CHANGED: "left: the next run computes it again",
-        Difference.TORN: "left: the logs tell what is published",
-    }
-    return left.get(difference) or f"{'to be ' if dry_run else ''}{repairs[difference]}"
+        Difference.ROW_UNCOMMITTED: "the next run reads its files if they are there",
+        Difference.DATA_CHANGED: "the next run computes it again",
+        Difference.TORN: "the logs tell what is published",
+    }[difference]
 
 
 def _document(one: Disagreement) -> dict[str, object]:
