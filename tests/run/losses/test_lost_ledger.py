@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -91,51 +90,31 @@ def test_without_a_chronicle_the_tables_logs_still_tell_what_is_published(finish
     assert finished.run("--run-id", FINISHED, settings=finished.without_spark()).counts == (13, 0)
 
 
-@contextmanager
-def on_postgresql(bench: Workbench, server: str) -> Iterator[Workbench]:
-    with own_schema(server) as url:
+@pytest.fixture
+def elsewhere(bench, request) -> Iterator[Workbench]:
+    """With its ledger on PostgreSQL, where this machine has it; the bucket's test loses one on SQLite."""
+    if "postgresql" not in BACK_ENDS:
+        yield bench
+        return
+    with own_schema(request.getfixturevalue("postgres_server")) as url:
         yield Workbench(replace(bench.settings, ledger=url))
 
 
-def goes_on_after_the_loss(bench: Workbench, lose: Callable[[], None]) -> None:
-    bench.inject(Point.BEFORE_PUBLISH, "by_colour", 2, FaultAction.KILL)
-    assert killed(bench.run("--run-id", "r"))
-    lose()
-    reconciled(bench)
-    resumed = bench.run("--run-id", "r")
+def lose_tables(bench: Workbench) -> None:
+    with Database(bench.settings.ledger_url).writing() as connection:
+        metadata.drop_all(connection)
+        connection.exec_driver_sql(f"DROP TABLE {VERSION_TABLE}")
+
+
+def test_a_run_that_failed_goes_on_from_what_it_had_committed(elsewhere):
+    elsewhere.inject(Point.BEFORE_PUBLISH, "by_colour", 2, FaultAction.KILL)
+    assert killed(elsewhere.run("--run-id", "r"))
+    lose_tables(elsewhere)
+    reconciled(elsewhere)
+    resumed = elsewhere.run("--run-id", "r")
     assert resumed.counts == (10, 3), resumed.err
-    assert bench.published() == bench.expected()
-    assert "fenced" not in events(bench, "r")
-
-
-def test_a_run_that_failed_goes_on_from_what_it_had_committed(bench):
-    goes_on_after_the_loss(bench, lambda: lose_ledger(bench))
-
-
-@pytest.mark.skipif("postgresql" not in BACK_ENDS, reason="needs a PostgreSQL server")
-def test_so_it_does_on_postgresql(bench, request):
-    with on_postgresql(bench, request.getfixturevalue("postgres_server")) as there:
-
-        def lose() -> None:
-            with Database(there.settings.ledger_url).writing() as connection:
-                metadata.drop_all(connection)
-                connection.exec_driver_sql(f"DROP TABLE {VERSION_TABLE}")
-
-        goes_on_after_the_loss(there, lose)
-
-
-def test_a_ledger_that_is_put_back_old_is_brought_up_to_date(finished):
-    """Yesterday's copy knows the interval, so nobody is stopped; what was made since is taken from the chronicle."""
-    copy, ledger = (finished.settings.home_path / name for name in ("copy", "ledger.db"))
-    shutil.copy(ledger, copy)
-    finished.write_source(1, first=500)
-    assert finished.run("--run-id", "s").result["computed"] > 0
-    known = facts(finished)
-    lose_ledger(finished)
-    shutil.copy(copy, ledger)
-    reconciled(finished)
-    assert facts(finished) == known
-    assert finished.run("--run-id", "s", settings=finished.without_spark()).counts == (13, 0)
+    assert elsewhere.published() == elsewhere.expected()
+    assert "fenced" not in events(elsewhere, "r")
 
 
 def test_what_cannot_be_repaired_is_told(finished):
@@ -160,11 +139,20 @@ def test_what_cannot_be_repaired_is_told(finished):
 
 
 def test_with_an_older_copy_of_the_ledger_only_what_changed_since_the_last_commit_is_computed(finished):
-    shutil.copy(finished.settings.home_path / "ledger.db", finished.settings.home_path / "copy")
+    """Yesterday's copy knows the interval, so nobody is stopped; what was made since is taken from the logs, and all
+    that is known of it from the chronicle.
+    """
+    copy, ledger = (finished.settings.home_path / name for name in ("copy", "ledger.db"))
+    shutil.copy(ledger, copy)
     finished.write_source(1, first=500)
     assert finished.run("--run-id", "s").result["computed"] > 0
+    known = facts(finished)
     lose_ledger(finished)
-    shutil.copy(finished.settings.home_path / "copy", finished.settings.home_path / "ledger.db")
+    shutil.copy(copy, ledger)
+    reconciled(finished)
+    assert facts(finished) == known
+    lose_ledger(finished)
+    shutil.copy(copy, ledger)
     assert finished.run("--run-id", "s", settings=finished.without_spark()).counts == (13, 0)
     finished.write_source(1, first=700)
     finished.run("--run-id", "t")
