@@ -51,23 +51,26 @@ def show(number: Number, run: RunName = None, as_json: AsJson = False) -> None:
     if str(number) not in records:
         raise UnknownName(f"checkpoint of {found.run_id}", str(number), tuple(records))
     record = records[str(number)]
-    checkpoint = _stored(record, settings) if _state(record) == "completed" else None
+    checkpoint = _stored(record, settings) if _state(record) == "completed" else None  # else the lake has none
     if as_json:
         print_document({"checkpoint": asdict(record), "stages": _stages(checkpoint)})
         return
     print_table(f"checkpoint {number} of {found.run_id}", COLUMNS, [_row(record)])
+    if checkpoint is None:
+        return
     rows = [tuple(str(value) for value in stage.values()) for stage in _stages(checkpoint)]
     print_table("stages", ("stage", "id", "partitions", "consumable", "blocked", "rows", "bytes", "position"), rows)
 
 
 def _run(run_id: str | None, ledger: Ledger) -> Run:
-    from stagehold.errors import UnknownName
+    from stagehold.cli.runs import show_recent_runs
 
     if run_id is not None:
         return ledger.runs.get(run_id)
     newest = ledger.runs.recent(limit=1)
     if not newest:
-        raise UnknownName("run", "the newest", ())
+        show_recent_runs(ledger, load_settings())  # says that there are none, and why
+        raise typer.Exit(1)
     return newest[0]
 
 

@@ -92,8 +92,11 @@ def _pipelines(name: str | None, settings: Settings) -> tuple[list[Pipeline], li
 
 
 def _show(results: Sequence[StageScrub]) -> None:
+    from stagehold.cli.runs import lost_ledger
+
     if not results:
-        typer.echo("Nothing is on record that could be verified; `stagehold run` computes something.")
+        nothing = "Nothing is on record that could be verified; `stagehold run` computes something."
+        typer.echo(lost_ledger(load_settings()) or nothing)
         return
     print_table("verified", COLUMNS, (_cells(result) for result in results))
     for result in results:

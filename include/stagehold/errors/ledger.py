@@ -59,8 +59,9 @@ class LedgerBehind(LedgerError, Terminal):
         super().__init__(
             f"The ledger does not know what {first_of(self.intervals)} read of source stage {stage}, as if it had "
             f"been lost. {table} has their rows, but its log, which would tell, begins with version {oldest}. Reading "
-            "on would publish rows twice, so nothing was read; what is published stays safe. Put a copy of the "
-            "ledger back that knows them (STAGEHOLD_LEDGER names it), then run `stagehold resume`. Without a copy, "
+            "on would publish rows twice, so nothing was read; what is published stays safe. `stagehold reconcile` "
+            "takes from the lake what was chronicled there; if that does not know them either, put a copy of the "
+            "ledger back that does (STAGEHOLD_LEDGER names it). Then run `stagehold resume`. Without either, "
             "give the stage another uid and another table, which begin anew with everything there is."
         )
 

@@ -65,6 +65,8 @@ def test_who_asks_what_happened_is_told_that_the_ledger_was_lost(finished):
     lose_ledger(finished)
     assert "`stagehold reconcile` rebuilds the ledger" in ended(finished.command("status")).out
     assert "`stagehold reconcile` rebuilds the ledger" in ended(finished.command("resume")).err
+    assert "`stagehold reconcile` rebuilds the ledger" in ended(finished.command("verify", "toy")).out
+    assert "`stagehold reconcile` rebuilds the ledger" in ended(finished.command("checkpoints", "list")).out
 
 
 def test_a_lost_ledger_comes_back_as_it_was(finished):

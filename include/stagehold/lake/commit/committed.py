@@ -9,7 +9,13 @@ from typing import NamedTuple
 
 from stagehold.errors import Fenced
 from stagehold.lake.columns import PARTITION
-from stagehold.lake.commit.delta_log import LogEntry, newest_commits, open_table
+from stagehold.lake.commit.delta_log import (
+    LogEntry,
+    commit_versions,
+    newest_commits,
+    open_table,
+    read_commits,
+)
 from stagehold.lake.commit.wave_commit import (
     CommittedPartition,
     WaveCommit,
@@ -44,32 +50,31 @@ def committed(location: TableLocation, limit: int | None = RECENT) -> tuple[Land
     seen: set[int] = set()
     live: list[Landed] = []
     for version, commit, entry in _commits(location, limit):
-        landed = Landed(version, _with_files(commit, entry))
-        newest = tuple(one for one in landed.commit.partitions if one.partition not in seen)
-        seen.update(one.partition for one in newest)
-        if newest:
-            live.insert(0, Landed(landed.version, replace(landed.commit, partitions=newest)))
+        newest = _unseen(_with_files(commit, entry), seen)
+        if newest.partitions:
+            live.insert(0, Landed(version, newest))
     return tuple(live)
 
 
 def committed_intervals(uri: str, prefix: str) -> Mapping[str, tuple[Landed, ...]]:
     """The same of every interval whose cells begin with ``prefix``, from the whole log."""
-    seen: set[tuple[str, int]] = set()
+    seen: dict[str, set[int]] = defaultdict(set)
     live: dict[str, list[Landed]] = defaultdict(list)
-    for entry in newest_commits(uri, None):
+    for entry in read_commits(uri, commit_versions(uri)[::-1]):
         found = from_any_cell(entry.user_metadata, prefix)
         if found:
             interval, commit = found
-            landed = _only(_with_files(commit, entry), entry.version, interval, seen)
-            live[interval][:0] = [landed] if landed.commit.partitions else []
+            newest = _unseen(_with_files(commit, entry), seen[interval])
+            if newest.partitions:
+                live[interval].insert(0, Landed(entry.version, newest))
     return {interval: tuple(some) for interval, some in live.items()}
 
 
-def _only(commit: WaveCommit, version: int, interval: str, seen: set[tuple[str, int]]) -> Landed:
-    """The commit with those of its partitions that no newer one has."""
-    newest = tuple(one for one in commit.partitions if (interval, one.partition) not in seen)
-    seen.update((interval, one.partition) for one in newest)
-    return Landed(version, replace(commit, partitions=newest))
+def _unseen(commit: WaveCommit, seen: set[int]) -> WaveCommit:
+    """The commit with those of its partitions that no newer one has; they are ``seen`` from now on."""
+    newest = tuple(one for one in commit.partitions if one.partition not in seen)
+    seen.update(one.partition for one in newest)
+    return replace(commit, partitions=newest)
 
 
 def read_back(location: TableLocation, commit: WaveCommit) -> Landed:

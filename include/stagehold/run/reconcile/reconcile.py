@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from stagehold.lake.chronicle import LakeChronicle, open_ledger
 from stagehold.model.records import Fact, Run
@@ -30,16 +31,16 @@ class Comparison:
     epochs: Mapping[str, int]
     evidence: Evidence
 
-    @property
+    @cached_property
     def adopted(self) -> tuple[Fact, ...]:
         lake = self.evidence.knowledge
         return unrecorded((*self.known, *lake.told), lake.published)
 
-    @property
+    @cached_property
     def unchronicled(self) -> tuple[Fact, ...]:
         return missing_in_chronicle(self.known, self.evidence.knowledge.told)
 
-    @property
+    @cached_property
     def epochs_behind(self) -> Mapping[str, int]:
         return {lease: epoch for lease, epoch in self.evidence.epochs.items() if epoch > self.epochs.get(lease, 0)}
 
