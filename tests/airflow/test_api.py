@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from threading import Barrier
+from uuid import uuid4
 
 import pytest
-from tests.airflow.made_runs import HalfDone, make_dag_run
+from tests.airflow.made_runs import HalfDone, make_dag_run, make_sources
+from tests.lake.paper_table import PaperTable
 
 from stagehold.errors import LeaseNotFreed
+from stagehold.lake.commit.staged_committer import StagedCommitter
+from stagehold.lake.location import table_location
 from stagehold.ledger.ledger import Ledger
 from stagehold.plan.split.regions import stage_regions
 from stagehold.run.attempt import journal
@@ -106,6 +111,23 @@ def test_the_grid_tells_what_is_done_and_what_is_not(api, bearer, half_done):
     assert grid["failures"][0]["failure"] == "Spark lost its server in the middle of orders_by_customer."
     assert grid["failures"][0]["cause"] == "recoverable failure, rule anything_else"
     assert "you cannot resume it" in grid["resume"]["refusal"]
+
+
+@pytest.mark.parametrize("path", ["/grid", "/plan"])
+def test_the_page_names_the_command_where_the_tables_know_the_interval_and_the_ledger_does_not(
+    api, bearer, synced_airflow, path
+):
+    interval = str(uuid4())
+    run, settings, headers = HalfDone("shipping_priority", f"manual__{interval}"), load_settings(), bearer("viewer")
+    make_sources(Path(settings.lake_uri))
+    make_dag_run(run.dag_id, run.run_id, {"orders": "failed"}, conf={"interval": interval})
+    assert api.get(run.url + path, headers=headers).status_code == 200
+    stage = find_pipeline(run.dag_id, settings).stage("orders")
+    table = PaperTable(table_location(settings.lake_uri, run.dag_id, stage, interval)).create()
+    StagedCommitter().fence(table.location, table.claim, [])
+    answer = api.get(run.url + path, headers=headers)
+    assert answer.status_code == 409
+    assert "`stagehold reconcile` rebuilds the ledger" in answer.json()["detail"]
 
 
 def test_the_page_says_why_a_try_could_not_even_begin(api, half_done, bearer):
