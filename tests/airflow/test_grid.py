@@ -94,7 +94,10 @@ REUSE, RUN_IT, HEAL, BLOCKED = Action.REUSE, Action.RUN, Action.HEAL, Action.BLO
         pytest.param(RUN_IT, [], [], "failed", CellState.MISSING, id="never computed"),
         pytest.param(HEAL, [record(0)], [], "failed", CellState.MISSING, id="its data is gone"),
         pytest.param(BLOCKED, [record(0, PartitionState.BLOCKED)], [], "failed", CellState.BLOCKED, id="blocked"),
-        pytest.param(RUN_IT, [record(0, PartitionState.RELEASED)], [], "failed", CellState.RELEASED, id="released"),
+        pytest.param(
+            RUN_IT, [record(0, PartitionState.RELEASED)], [], "failed", CellState.RELEASED, id="released, and stale"
+        ),
+        pytest.param(REUSE, [record(0, PartitionState.RELEASED)], [], "success", CellState.RELEASED, id="released"),
         pytest.param(RUN_IT, [], [AttemptState.RUNNING], "running", CellState.RUNNING, id="in the hands of an attempt"),
         pytest.param(
             REUSE,

@@ -173,6 +173,7 @@ def run_grid(facts: RunFacts) -> RunGrid:
     rows = tuple(_stage_row(stage, facts) for stage in pipeline.stages)
     stored = [row for row in rows if row.stored]
     consumable, partitions = sum(row.consumable for row in stored), sum(row.partitions for row in stored)
+    released = sum(cell.state is CellState.RELEASED for row in stored for cell in row.cells)
     return RunGrid(
         dag_id=dag_run.dag_id,
         run_id=dag_run.run_id,
@@ -180,7 +181,7 @@ def run_grid(facts: RunFacts) -> RunGrid:
         interval=dag_run.request.interval,
         state=dag_run.state,
         active=dag_run.state in ACTIVE_RUN_STATES,
-        headline=_headline(facts, consumable, partitions),
+        headline=_headline(facts, consumable, partitions, released),
         consumable=consumable,
         partitions=partitions,
         stages=rows,
@@ -311,7 +312,7 @@ def _cell(decision: Decision, record: PartitionRecord | None, skew: str | None, 
 def _cell_state(decision: Decision, record: PartitionRecord | None, *, running: bool) -> CellState:
     if decision.action.computes and running:
         return CellState.RUNNING
-    if decision.action is Action.REUSE and (record is None or record.state is not PartitionState.CONSUMABLE):
+    if decision.action is Action.REUSE and (record is None or not record.state.passed):
         return CellState.UNNEEDED
     if record is None or record.state is PartitionState.DAMAGED or decision.action is Action.HEAL:
         return CellState.MISSING
@@ -322,9 +323,11 @@ def _groups(stage: Stage, plan: ResumePlan) -> tuple[ActionGroup, ...]:
     return tuple(ActionGroup(line.action, line.reason, line.partitions) for line in explain(plan, [stage.name]))
 
 
-def _headline(facts: RunFacts, consumable: int, partitions: int) -> str:
+def _headline(facts: RunFacts, consumable: int, partitions: int, released: int) -> str:
     failed = [task.name for task in facts.dag_run.tasks if task.state == "failed"]
     tally = f"{consumable} of {partitions} partitions are consumable"
+    if released:
+        tally += f", {released} were released"
     if facts.dag_run.state in ACTIVE_RUN_STATES:
         return f"Running: {tally}"
     if failed:

@@ -18,8 +18,13 @@ class PartitionState(StrEnum):
 
     CONSUMABLE = "consumable"  # committed, gated and recorded: safe to read
     BLOCKED = "blocked"  # the gate said no; its data was never published
-    RELEASED = "released"  # deleted on purpose
+    RELEASED = "released"  # it was consumable, nobody needed its data any more, and that may be deleted
     DAMAGED = "damaged"  # its content no longer matches its fingerprint: as good as gone
+
+    @property
+    def passed(self) -> bool:
+        """Whether what was computed counts, even if its data is there no more."""
+        return self in (PartitionState.CONSUMABLE, PartitionState.RELEASED)
 
 
 class RunState(StrEnum):

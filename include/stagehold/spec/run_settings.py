@@ -37,6 +37,14 @@ class VerifyPolicy(StrEnum):
     ALWAYS = "always"
 
 
+class ReleasePolicy(StrEnum):
+    """When the data of stored outputs goes that only stages read."""
+
+    AT_ONCE = "at_once"
+    RUN_END = "run_end"
+    KEEP = "keep"
+
+
 class Failover(StrEnum):
     REGION = "region"
     FULL = "full"
@@ -122,6 +130,12 @@ class RunSettings(SpecPart):
     checkpoint: CheckpointSettings = CheckpointSettings()
     """How many numbered checkpoints are kept; a run leaves one when it ends. See the fields of `checkpoint`.
     Example: `checkpoint: {retained: 3}`"""
+
+    release: ReleasePolicy = ReleasePolicy.RUN_END
+    """When stored outputs go that only stages read: `at_once` when all that reads them has finished; `run_end` when the
+    run has, but those of the three intervals that ran last stay for a late resume or restore; `keep`: never. Published
+    tables stay, as does what no stage reads. What is needed again is computed again.
+    Example: `release: at_once`"""
 
     restart: RestartSettings = RestartSettings()
     """What happens after a failure; see the fields of `restart`.

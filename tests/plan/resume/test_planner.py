@@ -85,7 +85,27 @@ TABLE = [
         altered(replace(DONE, accepted=frozenset({"clean"})), "clean", 1, state=PartitionState.BLOCKED, reason="no"),
         "rr rB B",
     ),
-    ("a released partition runs", altered(DONE, "clean", 1, state=PartitionState.RELEASED), "rr rR R"),
+    ("a released partition is missed by nobody", altered(DONE, "clean", 1, state=PartitionState.RELEASED), "rr rr r"),
+    (
+        "a released partition is healed for a reader that runs",
+        changed(altered(DONE, "clean", 1, state=PartitionState.RELEASED), "total", code="new"),
+        "rr rH R",
+    ),
+    (
+        "so it is in a stage that is taken as it is recorded",
+        changed(
+            altered(replace(DONE, accepted=frozenset({"clean"})), "clean", 1, state=PartitionState.RELEASED),
+            "total",
+            code="new",
+        ),
+        "rr rH R",
+    ),
+    (
+        "what was released before its code changed runs as anything else",
+        changed(altered(DONE, "clean", 1, state=PartitionState.RELEASED), "clean", code="new"),
+        "rr RR R",
+    ),
+    ("a result is needed for itself", altered(DONE, "total", 0, state=PartitionState.RELEASED), "rr rr H"),
     ("a record in an unknown format does not count", altered(DONE, "clean", 1, compute_key="?"), "rr rR R"),
     ("an input made anew by other code, even to equal data, is followed", rerun(DONE, "raw"), "rr RR R"),
     (

@@ -46,8 +46,6 @@ def judge(
         return Action.RUN, _why_first(stage)
     if record.state is PartitionState.DAMAGED:
         return Action.HEAL, because(Detail(record.reason or "its content is damaged"))
-    if record.state is PartitionState.RELEASED:
-        return Action.RUN, because("its data was released")
     if stage.name in situation.forced and record.partition not in situation.renewed.get(stage.name, ()):
         return Action.RUN, because("asked for: restore starts at or before this stage")
     changes = _changes(stage, record, key, situation)
@@ -57,6 +55,8 @@ def judge(
         return Action.RUN, joined([_in_words(change, stage, record, situation, upstreams) for change in counting])
     if record.state is PartitionState.BLOCKED:
         return Action.BLOCKED, because(Detail(record.reason or "the gate said no"))
+    if record.state is PartitionState.RELEASED:
+        return Action.REUSE, because("released: nothing that runs reads it")
     change = situation.foreign_change(stage.name, record.partition)
     if change and stage.output.on_foreign_change is OnForeignChange.KEEP:
         return Action.REUSE, because(f"{change}, which is kept as its output says")
@@ -110,7 +110,7 @@ def _changes(stage: Stage, record: PartitionRecord, key: ComputeKey, situation: 
 
 def _why_old_code_counts(stage: Stage, record: PartitionRecord, key: ComputeKey, situation: Situation) -> str | None:
     """Why data that other code made still counts. What a gate refused is always tried again with the new code."""
-    if record.state is not PartitionState.CONSUMABLE:
+    if not record.state.passed:
         return None
     if stage.on_code_change is OnCodeChange.KEEP:
         return "made by other code, and kept since the stage says on_code_change: keep"

@@ -70,7 +70,7 @@ def _draft(stage: Stage, situation: Situation, drafts: Mapping[str, list[Decisio
         elif _starts_anew(stage, partition, situation, obstacle):
             reason = because("this run starts anew after a failure (failover: full)")
             yield Decision(stage.name, partition, Action.RUN, reason, key, record, anew=True)
-        elif _is_accepted(stage, situation) and record is not None and record.state is PartitionState.CONSUMABLE:
+        elif _is_accepted(stage, situation) and record is not None and record.state.passed:
             yield Decision(stage.name, partition, *take(record, key, upstreams), key, record)
         elif obstacle is not None:
             yield Decision(
@@ -149,11 +149,7 @@ def _heal(situation: Situation, drafts: dict[str, list[Decision]]) -> bool:
             decision = drafts[stage.name][partition]
             if decision.action is Action.REUSE and (partition in needed or partition in wanted):
                 change = situation.foreign_change(stage.name, partition)
-                reason = because(
-                    f"{change}, and healed as its output says"
-                    if change
-                    else "its data is gone from the lake and is needed"
-                )
+                reason = because(f"{change}, and healed as its output says" if change else _why_gone(decision.record))
                 drafts[stage.name][partition] = Decision(
                     stage.name, partition, Action.HEAL, reason, decision.key, decision.record
                 )
@@ -161,8 +157,16 @@ def _heal(situation: Situation, drafts: dict[str, list[Decision]]) -> bool:
     return changed
 
 
+def _why_gone(record: PartitionRecord | None) -> str:
+    released = record is not None and record.state is PartitionState.RELEASED
+    return "its data was released and is needed" if released else "its data is gone from the lake and is needed"
+
+
 def _lost(stage: Stage, situation: Situation) -> frozenset[int]:
-    gone = situation.gone.get(stage.name, frozenset())
+    """What was released is lost from that moment on, though it may be there for a while."""
+    recorded = situation.recorded.get(stage.name, ()) if stage.output.stored else ()
+    released = frozenset(record.partition for record in recorded if record.state is PartitionState.RELEASED)
+    gone = situation.gone.get(stage.name, frozenset()) | released
     heals = stage.output.on_foreign_change is OnForeignChange.HEAL
     return gone | frozenset(situation.removed.get(stage.name, {})) if heals else gone
 

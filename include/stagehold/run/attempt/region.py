@@ -14,11 +14,9 @@ from stagehold.model.states import ATTEMPT
 from stagehold.plan.split.shares import share_of
 from stagehold.run.attempt import journal
 from stagehold.run.attempt.attempt import RegionAttempt
-from stagehold.run.attempt.lease_wait import LeaseWait
-from stagehold.run.attempt.ownership import this_process
+from stagehold.run.attempt.leasing import LeaseWait, take_lease
 from stagehold.run.attempt.spark_engine import SparkEngine
 from stagehold.run.attempt.speculation import Helper
-from stagehold.run.attempt.tables import RegionTables
 from stagehold.run.attempt.task import RegionOutcome, RegionTask
 from stagehold.run.attempt.unbegun import recorded
 from stagehold.run.attempt.verdict import verdict_of
@@ -140,25 +138,6 @@ def _lease_when_free(task: RegionTask, workplace: Workplace) -> Lease:
             return take_lease(task, workplace)
         except LeaseHeld as held:
             wait.pause(held)
-
-
-def take_lease(task: RegionTask, workplace: Workplace) -> Lease:
-    """The lease of the task's share, and of nobody else's any more.
-
-    Its epoch is above the ledger's and above that of the tables' own logs, which remember what a lost ledger does not.
-
-    :raises LeaseHeld: somebody who lives, and is not an earlier try of the same owner, works on a part of it.
-    """
-    holder = this_process(task.owner)
-
-    def may_seize(held_by: str) -> bool:
-        seizable = holder.may_seize(held_by)
-        if seizable:
-            workplace.progress(f"taking {task.lease_name} over from an earlier attempt ({held_by})")
-        return seizable
-
-    above, seconds = RegionTables(task, workplace).newest_epoch(), workplace.settings.lease_seconds
-    return workplace.ledger.leases.take(task.lease_name, task.share, str(holder), seconds, may_seize, above=above)
 
 
 def record_lost_attempts(task: RegionTask, attempt: Attempt, workplace: Workplace) -> None:

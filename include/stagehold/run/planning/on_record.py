@@ -9,7 +9,7 @@ from stagehold.lake.available import missing_data, missing_files
 from stagehold.lake.published import Absences, absences
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.foreign_change import ForeignChange
-from stagehold.model.records import PartitionRecord
+from stagehold.model.records import PartitionRecord, PartitionState
 from stagehold.spec.pipeline import Pipeline
 
 
@@ -47,4 +47,6 @@ def _gone(records: tuple[PartitionRecord, ...], published: Absences | None) -> f
 
 
 def _committed(records: tuple[PartitionRecord, ...]) -> tuple[PartitionRecord, ...]:
-    return tuple(record for record in records if record.version is not None)
+    """What was released is not asked for: it may be deleted at any moment."""
+    kept = (record for record in records if record.state is not PartitionState.RELEASED)
+    return tuple(record for record in kept if record.version is not None)

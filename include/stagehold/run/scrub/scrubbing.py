@@ -25,7 +25,7 @@ from stagehold.plan.scrub import (
     to_compare,
 )
 from stagehold.plan.split.regions import stage_regions
-from stagehold.run.attempt.region import take_lease
+from stagehold.run.attempt.leasing import take_lease
 from stagehold.run.attempt.session import session_of
 from stagehold.run.attempt.spark_engine import SparkEngine
 from stagehold.run.attempt.verification import mismatches

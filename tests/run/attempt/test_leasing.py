@@ -14,8 +14,8 @@ from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import AttemptState, FailureClass, RunState
 from stagehold.model.states import AttemptEvent
 from stagehold.plan.split.regions import stage_regions
-from stagehold.run.attempt import journal, lease_wait, region
-from stagehold.run.attempt.lease_wait import LeaseWait
+from stagehold.run.attempt import journal, leasing, region
+from stagehold.run.attempt.leasing import LeaseWait
 from stagehold.run.attempt.region import run_region, work_on
 from stagehold.run.attempt.task import RegionOutcome, RegionTask
 from stagehold.run.attempt.verdict import verdict_of
@@ -29,7 +29,7 @@ DONE = RegionOutcome(reused=4, computed=0, waves=0, seconds=0.1)
 
 @pytest.fixture
 def settings(tmp_path, ledger_file, monkeypatch):
-    monkeypatch.setattr(lease_wait, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(leasing, "FIRST_PAUSE", 0.01)
     (tmp_path / "work.py").write_text("def first(ctx, source): ...\n")
     return Settings(
         home=str(tmp_path / "home"),
@@ -116,7 +116,7 @@ def test_a_cancel_while_waiting_is_recorded(settings, ledger, task, held):
 
 def test_it_is_said_less_and_less_often_who_is_waited_for(settings, ledger, task, monkeypatch):
     now = [0.0]
-    monkeypatch.setattr(lease_wait.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(leasing.time, "monotonic", lambda: now[0])
     journal.create_attempt(task, ledger)
     said = []
     patient = replace(settings, lease_wait_seconds=3600)

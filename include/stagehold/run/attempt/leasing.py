@@ -1,4 +1,4 @@
-"""How a newcomer waits while somebody else works on the same region and interval."""
+"""How the lease of a region is taken, and how a newcomer waits while somebody else has it."""
 
 from __future__ import annotations
 
@@ -7,14 +7,35 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from stagehold.errors import LeaseHeld, LeaseNotFreed
+from stagehold.model.records import Lease
 from stagehold.model.states import ATTEMPT
 from stagehold.run.attempt import journal
-from stagehold.run.attempt.ownership import described
+from stagehold.run.attempt.ownership import described, this_process
+from stagehold.run.attempt.tables import RegionTables
 from stagehold.run.attempt.task import RegionTask
 from stagehold.run.workplace import Workplace
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0
 NEXT_WORD = 30.0  # seconds until it is said again who is waited for; then twice as many each time
+
+
+def take_lease(task: RegionTask, workplace: Workplace) -> Lease:
+    """The lease of the task's share, and of nobody else's any more.
+
+    Its epoch is above the ledger's and above that of the tables' own logs, which remember what a lost ledger does not.
+
+    :raises LeaseHeld: somebody who lives, and is not an earlier try of the same owner, works on a part of it.
+    """
+    holder = this_process(task.owner)
+
+    def may_seize(held_by: str) -> bool:
+        seizable = holder.may_seize(held_by)
+        if seizable:
+            workplace.progress(f"taking {task.lease_name} over from an earlier attempt ({held_by})")
+        return seizable
+
+    above, seconds = RegionTables(task, workplace).newest_epoch(), workplace.settings.lease_seconds
+    return workplace.ledger.leases.take(task.lease_name, task.share, str(holder), seconds, may_seize, above=above)
 
 
 @dataclass

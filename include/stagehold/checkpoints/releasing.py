@@ -1,0 +1,77 @@
+"""Which stored outputs are released, when all that reads them has finished or when their run has.
+
+What this says is written to the ledger as RELEASED; the data may go from then on. Whoever needs it again has it healed,
+as lost data is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from stagehold.checkpoints.tracker import PartitionTracker, TrackedPartition
+from stagehold.model.records import AttemptState, PartitionRecord, PartitionState, Run, RunState
+from stagehold.spec.pipeline import OutputType, Pipeline, Stage
+from stagehold.topology.build import partition_name, pipeline_topology
+from stagehold.topology.partition_regions import partition_regions
+from stagehold.topology.release import releasable_partitions
+
+# A late resume, a restore or a look at what went wrong is about a run of these nights.
+NEWEST_KEPT = 3
+
+Recorded = Mapping[str, Sequence[PartitionRecord]]  # the newest record of each partition, by stage name
+
+
+def intervals_over(newest_runs: Sequence[Run]) -> tuple[str, ...]:
+    """Intervals whose outputs go by `release: run_end`.
+
+    :param newest_runs: the newest run of every interval of a pipeline, those that started last first. One that has not
+        finished may be resumed, so it keeps what it has.
+    """
+    return tuple(run.interval for run in newest_runs[NEWEST_KEPT:] if run.state is RunState.FINISHED)
+
+
+def released_at_end(pipeline: Pipeline, recorded: Recorded) -> tuple[PartitionRecord, ...]:
+    """What goes of a run that finished and that nobody will go on with."""
+    records, tracker = _tracked(pipeline, recorded)
+    return tuple(records[one.id] for one in tracker.end_run(RunState.FINISHED).release)
+
+
+def released_at_once(
+    pipeline: Pipeline, recorded: Recorded, finished: Mapping[str, Collection[int]]
+) -> tuple[PartitionRecord, ...]:
+    """What goes while the run goes on.
+
+    :param finished: partitions of every stage, by its name, whose attempts in this run have finished.
+    """
+    records, tracker = _tracked(pipeline, recorded)
+    if not records:
+        return ()
+    vertices = (partition_name(stage, index) for stage, indices in finished.items() for index in indices)
+    regions = partition_regions(pipeline_topology(pipeline))
+    releasable = releasable_partitions(regions, dict.fromkeys(vertices, AttemptState.FINISHED))
+    return tuple(records[one.id] for one in tracker.release(releasable).release)
+
+
+def _tracked(pipeline: Pipeline, recorded: Recorded) -> tuple[Mapping[str, PartitionRecord], PartitionTracker]:
+    records, tracker = {}, PartitionTracker()
+    for stage, record in _present(pipeline, recorded):
+        name = partition_name(stage.name, record.partition)
+        records[name] = record
+        tracker.track(TrackedPartition(name, _type_of(stage, pipeline)))
+    return records, tracker
+
+
+def _present(pipeline: Pipeline, recorded: Recorded) -> Iterator[tuple[Stage, PartitionRecord]]:
+    for stage in pipeline.stages:
+        for record in recorded.get(stage.name, ()):
+            if record.state is PartitionState.CONSUMABLE:
+                yield stage, record
+
+
+def _type_of(stage: Stage, pipeline: Pipeline) -> OutputType:
+    """What no stage reads is the pipeline's result, and the user's whether it has a name or not. What was stored since
+    a larger attempt failed is stored like anything else.
+    """
+    if not pipeline.readers(stage.name):
+        return OutputType.BLOCKING_PERSISTENT
+    return stage.output.type if stage.output.type.stored else OutputType.BLOCKING
