@@ -6,10 +6,15 @@ as lost data is.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
 
 from stagehold.checkpoints.tracker import PartitionTracker, TrackedPartition
-from stagehold.model.records import AttemptState, PartitionRecord, PartitionState, Run, RunState
+from stagehold.model.records import Attempt, AttemptState, PartitionRecord, PartitionState, Run, RunState
+from stagehold.plan.split.regions import stage_regions
+from stagehold.plan.split.shares import all_finished, region_shares
 from stagehold.spec.pipeline import OutputType, Pipeline, Stage
 from stagehold.topology.build import partition_name, pipeline_topology
 from stagehold.topology.partition_regions import partition_regions
@@ -50,6 +55,27 @@ def released_at_once(
     regions = partition_regions(pipeline_topology(pipeline))
     releasable = releasable_partitions(regions, dict.fromkeys(vertices, AttemptState.FINISHED))
     return tuple(records[one.id] for one in tracker.release(releasable).release)
+
+
+def finished_partitions(pipeline: Pipeline, attempts: Sequence[Attempt]) -> Mapping[str, Collection[int]]:
+    """Partitions of every stage, by its name, whose newest attempts have finished.
+
+    :param attempts: all attempts of one run.
+    """
+    finished: dict[str, set[int]] = defaultdict(set)
+    for region in stage_regions(pipeline):
+        own = [one for one in attempts if one.region == region.name]
+        for share in region_shares(pipeline, region):
+            if own and all_finished(own, share):
+                for name in region.stages:
+                    everything = range(pipeline.stage(name).partitions)
+                    finished[name].update(everything if share is None else share.partitions)
+    return finished
+
+
+def as_released(record: PartitionRecord, at: datetime) -> PartitionRecord:
+    """What to append to the ledger, so that nobody reads the partition any more."""
+    return replace(record, state=PartitionState.RELEASED, reason=None, recorded_at=at)
 
 
 def _tracked(pipeline: Pipeline, recorded: Recorded) -> tuple[Mapping[str, PartitionRecord], PartitionTracker]:

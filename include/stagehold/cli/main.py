@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 from stagehold.cli.accept import accept
 from stagehold.cli.checkpoints import checkpoints
 from stagehold.cli.demo import demo
+from stagehold.cli.gc import gc
 from stagehold.cli.partitions import partitions
 from stagehold.cli.plan import plan
 from stagehold.cli.reconcile import reconcile
@@ -18,7 +19,6 @@ from stagehold.cli.run import run
 from stagehold.cli.services import down, up
 from stagehold.cli.source import source
 from stagehold.cli.status import status
-from stagehold.cli.sweep import sweep
 from stagehold.cli.verify import verify
 from stagehold.cli.what_if import what_if
 from stagehold.errors import StageholdError
@@ -81,6 +81,6 @@ app.command()(status)
 app.command()(partitions)
 app.command()(verify)
 app.add_typer(checkpoints, name="checkpoints")
-app.command()(sweep)
+app.command()(gc)
 app.command()(reconcile)
 app.command()(demo)

@@ -31,8 +31,14 @@ def missing_files(records: Sequence[PartitionRecord]) -> frozenset[int]:
 
 def sizes_now(record: PartitionRecord) -> Mapping[str, int | None]:
     """Bytes of each recorded file as it is now; None for one that is gone."""
-    present = _present(record.table, {_folder(file.path) for file in record.files})
+    present = present_files(record.table, (file.path for file in record.files))
     return {file.path: present.get(file.path) for file in record.files}
+
+
+def present_files(table: str, paths: Iterable[str]) -> Mapping[str, int]:
+    """Bytes of those of these files of a table that are there."""
+    wanted = frozenset(paths)
+    return {path: size for path, size in _present(table, set(map(_folder, wanted))).items() if path in wanted}
 
 
 def readable_versions(log_files: Iterable[str]) -> Collection[int]:

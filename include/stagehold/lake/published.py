@@ -68,9 +68,18 @@ def _is_whole(record: PartitionRecord, live: Paths) -> bool:
     return {file.path for file in record.files} <= live if record.files else not live
 
 
+def files_of_snapshot(uri: str) -> Paths:
+    """All files that the current snapshot points to, also those of which rows were deleted; none without a table."""
+    import pyarrow as pa  # type: ignore[import-untyped]
+
+    if not table_exists(uri):
+        return frozenset()
+    return frozenset(map(unquote, pa.table(open_table(uri).get_add_actions(flatten=True))["path"].to_pylist()))
+
+
 def _live(uri: str, interval: str) -> Mapping[int, Paths] | None:
     """Files of the current snapshot by partition, but none with deleted rows; None if it cannot be read."""
-    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow as pa
     import pyarrow.compute as pc  # type: ignore[import-untyped]
     from deltalake.exceptions import DeltaError
 

@@ -10,11 +10,11 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from urllib.parse import unquote
 
-from stagehold.lake.commit.delta_log import newest_commits, open_table, table_exists
+from stagehold.lake.commit.delta_log import newest_commits, table_exists
 from stagehold.lake.commit.staging import DATA_FOLDER
 from stagehold.lake.files import FileFacts, files_at
+from stagehold.lake.published import files_of_snapshot
 from stagehold.model.records import PartitionRecord, PartitionState
 
 DEPTHS = (2, 3, 4)  # _data/<attempt>, then its waves, then their partitions
@@ -74,17 +74,14 @@ def recorded_files(records: Iterable[PartitionRecord]) -> frozenset[str]:
 
 def committed_files(uri: str) -> frozenset[str]:
     """Files that any version of the table ever held, as far as its log goes back."""
-    import pyarrow as pa  # type: ignore[import-untyped]
-
     if not table_exists(uri):
         return frozenset()
-    live = (unquote(path) for path in pa.table(open_table(uri).get_add_actions(flatten=True))["path"].to_pylist())
     logged = (
         path
         for entry in newest_commits(uri, None)
         for path in (*(one.path for one in entry.removed), *(one.file.path for one in entry.added))
     )
-    return frozenset((*live, *logged))
+    return files_of_snapshot(uri) | frozenset(logged)
 
 
 def remove(strays: Iterable[StrayFolder]) -> None:

@@ -53,6 +53,13 @@ class Checkpoints:
         with self._database.reading() as connection:
             return tuple(checkpoint_from(row) for row in connection.execute(query).mappings())
 
+    def of_interval(self, pipeline: str, interval: str) -> tuple[CheckpointRecord, ...]:
+        """Those of all its runs."""
+        wanted = (checkpoints.c.pipeline == pipeline, checkpoints.c.interval == interval)
+        query = select(checkpoints).where(*wanted).order_by(checkpoints.c.run_id, checkpoints.c.number)
+        with self._database.reading() as connection:
+            return tuple(checkpoint_from(row) for row in connection.execute(query).mappings())
+
     def _set(self, checkpoint: CheckpointRecord, **facts: object) -> None:
         setting = update(checkpoints).where(*_key(checkpoint)).values(**facts).returning(checkpoints)
         with self._database.writing() as connection:

@@ -112,6 +112,15 @@ class Runs:
         with self._database.reading() as connection:
             return next(iter(_fetch(connection, _newest_first(pipeline, interval).limit(1))), None)
 
+    def newest_of_intervals(self, pipeline: str) -> tuple[Run, ...]:
+        """The newest run of every interval, those that ended or began last first."""
+        every = _newest_first(pipeline, None)
+        with self._database.reading() as connection:
+            newest: dict[str, Run] = {}
+            for run in _fetch(connection, every):
+                newest.setdefault(run.interval, run)
+        return tuple(sorted(newest.values(), key=lambda run: run.ended_at or run.started_at, reverse=True))
+
 
 def _newest_first(pipeline: str | None, interval: str | None) -> Select[tuple[object, ...]]:
     query = select(runs).order_by(runs.c.started_at.desc(), runs.c.run_id.desc())

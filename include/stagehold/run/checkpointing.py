@@ -34,7 +34,7 @@ from stagehold.spec.pipeline import Pipeline
 
 MOMENT = 0.1
 LONGEST = timedelta(hours=1)  # what nobody refers to after so long is of a writer that died
-WORTH_KEEPING = (PartitionState.CONSUMABLE, PartitionState.BLOCKED)
+WORTH_KEEPING = (PartitionState.CONSUMABLE, PartitionState.BLOCKED, PartitionState.RELEASED)
 
 log = logging.getLogger(__name__)
 

@@ -49,7 +49,13 @@ class CheckpointPoint(StrEnum):
     RELEASED = "checkpoint_released"  # what it replaces counts no more, and is still in the lake
 
 
-AnyPoint = Point | CheckpointPoint
+class ClearingPoint(StrEnum):
+    """Steps of what deletes data that nobody needs; they have the pipeline as stage, and wave 0."""
+
+    RELEASED = "outputs_released"  # the ledger says so, and the data is still there
+
+
+AnyPoint = Point | CheckpointPoint | ClearingPoint
 
 
 class FaultAction(StrEnum):

@@ -72,6 +72,10 @@ class StoredCheckpoints:
         """The checkpoints that there are, whether or not they can be read, in ascending order."""
         return _numbers(self._files.facts(""))
 
+    def sizes(self) -> Collection[int]:
+        """Bytes of every file of the run's checkpoints, also of those that nothing refers to."""
+        return [file.bytes for file in self._files.facts("").values()]
+
     def read_manifest(self, number: int) -> Manifest:
         """
         :raises CheckpointCorrupt: it is not there, or not what was written as ``number`` of this run.

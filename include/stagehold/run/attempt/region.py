@@ -21,6 +21,7 @@ from stagehold.run.attempt.task import RegionOutcome, RegionTask
 from stagehold.run.attempt.unbegun import recorded
 from stagehold.run.attempt.verdict import verdict_of
 from stagehold.run.checkpointing import leave_checkpoint
+from stagehold.run.clearing.releasing import release_after_attempt
 from stagehold.run.faults import Faults
 from stagehold.run.lost_ledger import refuse_lost_ledger
 from stagehold.run.planning.planning import in_its_form
@@ -91,13 +92,12 @@ def _attempt_with(
         with recorded(task, ledger, settings, workplace.progress, attempt):
             record_lost_attempts(task, attempt, workplace)
             task = replace(task, request=in_its_form(task.request, ledger))  # once: later failures are others' business
-        try:
-            with Heartbeat(ledger, lease, settings.lease_seconds) as heartbeat:
-                return RegionAttempt.begin(task, attempt, heartbeat, workplace, Healer(workplace)).run()
-        finally:
-            leave_checkpoint(task.request, workplace)
+        with Heartbeat(ledger, lease, settings.lease_seconds) as heartbeat:
+            return RegionAttempt.begin(task, attempt, heartbeat, workplace, Healer(workplace)).run()
     finally:
         ledger.leases.release(lease)
+        release_after_attempt(task.request, workplace)
+        leave_checkpoint(task.request, workplace)  # points to nothing that was released
 
 
 def _scheduled(task: RegionTask, workplace: Workplace) -> Attempt:

@@ -1,4 +1,4 @@
-"""`stagehold sweep` over a lake that attempts wrote to, without Spark."""
+"""`stagehold gc` over a lake that attempts wrote to, without Spark."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ class Scene:
     def data_files(self) -> set[str]:
         return {path for path in files_at(self.table.location.uri).sizes("_data") if not path.endswith("/")}
 
-    def sweep(self, *words: str) -> dict[str, Any]:
-        result = CliRunner().invoke(app, ["sweep", "--json", *words], env=dict(self.settings.environment))
+    def collect(self, *words: str) -> dict[str, Any]:
+        result = CliRunner().invoke(app, ["gc", "--json", *words], env=dict(self.settings.environment))
         assert result.exit_code == 0, result.output
         return json.loads(result.stdout)
 
@@ -80,15 +80,14 @@ def test_what_a_dead_attempt_left_goes_and_what_it_recorded_stays(scene):
     scene.ledger.attempts.apply(table.attempt_id, AttemptEvent.FAIL)
     scene.ledger.leases.release(lease)
     before = scene.data_files()
-    shown = scene.sweep("--dry-run")
+    shown = scene.collect("--dry-run")
     assert scene.data_files() == before
-    ((folder,),) = (region["folders"] for region in shown["regions"])
-    assert folder["folder"] == f"{table.location.uri}/_data/{table.attempt_id}/2"
-    done = scene.sweep()
-    assert [region["folders"] for region in done["regions"]] == [[folder]]
-    assert (done["bytes"], folder["files"]) == (shown["bytes"], 1) == (folder["bytes"], 1)
+    (stray,) = shown["cleared"]
+    assert (stray["stage"], stray["why"], stray["files"]) == (REGION, "stray", 1)
+    done = scene.collect()
+    assert (done["cleared"], done["bytes"]) == (shown["cleared"], shown["bytes"]) == ([stray], stray["bytes"])
     assert scene.data_files() == {file.path for file in landed.commit.partitions[0].files}
-    assert scene.sweep()["regions"] == []
+    assert scene.collect()["cleared"] == []
     assert [row[2:] for row in table.seen()] == [A]
 
 
@@ -98,16 +97,16 @@ def test_a_region_that_is_worked_on_is_passed_over(scene):
     living, _ = scene.attempt(2, AttemptState.RUNNING)
     wave = living.wave({0: [B]})
     before = scene.data_files()
-    (region,) = scene.sweep()["regions"]
-    assert "is being worked on by attempt 2" in region["passed_over"]
-    assert (region["folders"], scene.data_files()) == ([], before)
+    found = scene.collect()
+    assert "is being worked on by attempt 2" in found["passed_over"][0]
+    assert (found["cleared"], scene.data_files()) == ([], before)
     assert StagedCommitter().publish(living.location, wave)
 
 
 def test_a_zombie_is_fenced_before_its_files_go(scene):
     zombie, _ = scene.attempt(1, AttemptState.CANCELED)  # its process may still be at it
     late = zombie.wave({0: [A]})
-    scene.sweep()
+    scene.collect()
     assert scene.data_files() == set()
     with pytest.raises(Fenced):
         StagedCommitter().fence(zombie.location, zombie.claim)
@@ -121,14 +120,14 @@ def test_files_of_attempts_that_the_ledger_does_not_know_stay(scene):
     replace(scene.table, epoch=77).wave({0: [A]})
     scene.attempt(1)
     before = scene.data_files()
-    assert (scene.sweep()["regions"], scene.data_files()) == ([], before)
+    assert (scene.collect()["cleared"], scene.data_files()) == ([], before)
 
 
 def test_files_stay_until_they_are_old_enough(scene):
     table, _ = scene.attempt(1)
     table.wave({0: [A]})
     patient = replace(scene, settings=replace(scene.settings, sweep_after_seconds=600))
-    assert patient.sweep()["regions"] == []
+    assert patient.collect()["cleared"] == []
     assert len(scene.data_files()) == 1
 
 
@@ -136,19 +135,36 @@ def test_people_are_shown_a_table(scene):
     table, _ = scene.attempt(1)
     table.wave({0: [A]})
     environment = dict(scene.settings.environment)
-    shown = CliRunner().invoke(app, ["sweep", "--dry-run"], env=environment).stdout
-    assert table.attempt_id in shown
-    assert "would be deleted: no record and no commit knows of it." in shown
-    CliRunner().invoke(app, ["sweep"], env=environment)
-    assert "0 bytes deleted." in CliRunner().invoke(app, ["sweep"], env=environment).stdout
+    shown = CliRunner().invoke(app, ["gc", "--dry-run"], env=environment).stdout
+    assert f"toy {INTERVAL} {REGION} stray" in " ".join(shown.split())
+    assert "stray: left by an attempt that died; no record and no commit knows of it" in shown
+    assert shown.rstrip().endswith("would be deleted.")
+    CliRunner().invoke(app, ["gc"], env=environment)
+    assert "0 bytes deleted." in CliRunner().invoke(app, ["gc"], env=environment).stdout
 
 
 def test_a_bad_pipeline_file_hides_no_other_pipeline(scene):
     table, _ = scene.attempt(1)
     table.wave({0: [A]})
     Path(scene.settings.pipelines, "bad.yaml").write_text("pipeline: [")
-    result = CliRunner().invoke(app, ["sweep"], env=dict(scene.settings.environment))
+    result = CliRunner().invoke(app, ["gc"], env=dict(scene.settings.environment))
     assert result.exit_code == 1
-    assert "not swept: " in result.stderr
+    assert "not looked at: " in result.stderr
     assert "bad.yaml has 1 problem" in result.stderr
     assert scene.data_files() == set()
+
+
+def test_two_do_not_collect_at_once(scene):
+    scene.ledger.leases.acquire("maintenance", "somebody", 60)
+    result = CliRunner().invoke(app, ["gc"], env=dict(scene.settings.environment))
+    assert (result.exit_code, "is being worked on by somebody" in result.stderr) == (1, True)
+
+
+@pytest.mark.parametrize("given", ["30", "-1d", "a month", "99999999999999d"])
+def test_a_bad_age_is_refused_before_anything_is_done(scene, given):
+    table, _ = scene.attempt(1)
+    table.wave({0: [A]})
+    result = CliRunner().invoke(app, ["gc", "--older-than", given], env=dict(scene.settings.environment))
+    assert result.exit_code == 1
+    assert f"--older-than is {given!r}; allowed: a whole number with a unit" in result.stderr
+    assert len(scene.data_files()) == 1

@@ -1,0 +1,1 @@
+"""What of the lake does nobody need any more, and how is it deleted while others work?"""

@@ -1,0 +1,112 @@
+"""`stagehold gc`: goes through all that pipelines left in the lake, and deletes what nobody needs any more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from stagehold.checkpoints.releasing import intervals_over
+from stagehold.errors import CheckpointCorrupt, LeaseHeld
+from stagehold.lake.chronicle import open_ledger
+from stagehold.ledger.heartbeat import Heartbeat
+from stagehold.plan.garbage import Why
+from stagehold.run.attempt.ownership import this_process
+from stagehold.run.attempt.spark_engine import SparkEngine
+from stagehold.run.attempt.sweeping import RegionSweep, sweep_lake
+from stagehold.run.clearing.collecting import delete_garbage, find_garbage
+from stagehold.run.clearing.pins import IntervalCheckpoints
+from stagehold.run.clearing.place import Cleared, ClearedInterval
+from stagehold.run.clearing.releasing import end_of
+from stagehold.run.faults import Faults
+from stagehold.run.workplace import Progress, Workplace
+from stagehold.settings import Settings
+from stagehold.spec.pipeline import Pipeline
+from stagehold.spec.run_settings import ReleasePolicy
+
+MAINTENANCE = "maintenance"  # the lease of who collects garbage
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What went, or would, and what was passed over, each with its reason."""
+
+    cleared: tuple[Cleared, ...]
+    passed_over: tuple[str, ...]
+
+    @property
+    def bytes(self) -> int:
+        return sum(one.bytes for one in self.cleared)
+
+
+@dataclass(frozen=True)
+class Collector:
+    """``older_than`` is the moment before which something must have been replaced to go; with ``dry_run`` nothing
+    changes.
+    """
+
+    workplace: Workplace
+    older_than: datetime
+    dry_run: bool = False
+
+    def collect(self, pipelines: Sequence[Pipeline]) -> Collected:
+        """Everything of these pipelines. Intervals that somebody works on are passed over."""
+        cleared: list[Cleared] = []
+        passed_over: list[str] = []
+        for place, due in self._places(pipelines):
+            try:
+                cleared.extend(self._of_interval(place, due=due))  # whatever went before the error as well
+            except (LeaseHeld, CheckpointCorrupt) as error:
+                passed_over.append(f"{place}: {error}")
+        sweeps = sweep_lake(pipelines, self.workplace.ledger, self.workplace.settings, dry_run=self.dry_run)
+        passed_over.extend(sweep.passed_over for sweep in sweeps if sweep.passed_over)
+        return Collected((*cleared, *(_swept(sweep) for sweep in sweeps if sweep.strays)), tuple(passed_over))
+
+    def _places(self, pipelines: Sequence[Pipeline]) -> Iterator[tuple[ClearedInterval, bool]]:
+        """Every interval, and whether its outputs are to be released."""
+        for pipeline in pipelines:
+            runs = self.workplace.ledger.runs.newest_of_intervals(pipeline.name)
+            over = () if pipeline.release is ReleasePolicy.KEEP else intervals_over(runs)
+            for run in runs:
+                yield ClearedInterval.of(pipeline, run.interval, self.workplace), run.interval in over
+
+    def _of_interval(self, place: ClearedInterval, *, due: bool) -> Iterator[Cleared]:
+        if due:
+            yield from end_of(place).announced() if self.dry_run else end_of(place).carry_out()
+        checkpoints = IntervalCheckpoints(place)
+        unneeded = (*checkpoints.dead(), *checkpoints.replaced(self.older_than))
+        yield from checkpoints.announced(unneeded) if self.dry_run else checkpoints.drop(unneeded)
+        yield from self._garbage(place)
+
+    def _garbage(self, place: ClearedInterval) -> tuple[Cleared, ...]:
+        """Looked for first without a lease, so that nobody is held up where there is none."""
+        pins = IntervalCheckpoints(place).pins()
+        stages = place.stages if pins is not None else ()
+        found = [one for stage in stages if (one := find_garbage(place, stage, pins or {}, self.older_than))]
+        if self.dry_run or not found:
+            return tuple(cleared for one in found for cleared in one.cleared)
+        names = {one.stage.name for one in found}
+        with place.held(names) as hearts:
+            return delete_garbage(place, names, hearts, self.older_than)
+
+
+def _swept(sweep: RegionSweep) -> Cleared:
+    attempt, files = sweep.attempt, sum(stray.files for stray in sweep.strays)
+    return Cleared(attempt.pipeline, attempt.interval, attempt.region, Why.STRAY, files, sweep.bytes)
+
+
+def collect_garbage(
+    pipelines: Sequence[Pipeline], older_than: datetime, settings: Settings, progress: Progress, *, dry_run: bool
+) -> Collected:
+    """One at a time: whoever comes second is told who is at it.
+
+    :raises LeaseHeld: somebody else collects garbage here now.
+    """
+    with open_ledger(settings) as ledger:
+        place = Workplace(ledger, settings, progress, SparkEngine(settings, progress), Faults(settings.home_path, ""))
+        lease = ledger.leases.acquire(MAINTENANCE, str(this_process(MAINTENANCE)), settings.lease_seconds)
+        try:
+            with Heartbeat(ledger, lease, settings.lease_seconds):
+                return Collector(place, older_than, dry_run).collect(pipelines)
+        finally:
+            ledger.leases.release(lease)

@@ -1,0 +1,111 @@
+"""Which files checkpoints point to, and which checkpoints nobody needs any more."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from stagehold.lake.checkpoints.manifest import CheckpointedRun
+from stagehold.lake.checkpoints.stored import StoredCheckpoints
+from stagehold.model.records import CheckpointRecord, CheckpointState, PartitionState, Run
+from stagehold.model.states import GLOBALLY_TERMINAL
+from stagehold.plan.garbage import Why
+from stagehold.run.checkpointing import LONGEST, coordinator_lease
+from stagehold.run.clearing.place import Cleared, ClearedInterval
+
+Pins = Mapping[str, frozenset[str]]  # files that have to stay, by the id of their stage
+
+
+@dataclass(frozen=True)
+class IntervalCheckpoints:
+    """The checkpoints of all runs of an interval."""
+
+    place: ClearedInterval
+
+    def pins(self) -> Pins | None:
+        """None while one is being taken: nobody knows yet what it points to.
+
+        One that is begun after this reads the ledger after this, too.
+
+        :raises CheckpointCorrupt: one that is kept cannot be read.
+        """
+        records = self._records()
+        if any(self._is_being_taken(one) for one in records):
+            return None
+        pinned: dict[str, set[str]] = defaultdict(set)
+        for one in filter(_kept, records):
+            for stage in self._stored(one).read_checkpoint(one.number).stages:
+                for record in stage.partitions:
+                    if record.state is not PartitionState.RELEASED:
+                        pinned[record.cell.stage].update(file.path for file in record.files)
+        return {stage: frozenset(paths) for stage, paths in pinned.items()}
+
+    def drop_all(self) -> tuple[Cleared, ...]:
+        """Delete those that are kept, since nobody will go on from them."""
+        return self.drop(self.kept())
+
+    def kept(self) -> tuple[CheckpointRecord, ...]:
+        return tuple(filter(_kept, self._records()))
+
+    def replaced(self, older_than: datetime) -> tuple[CheckpointRecord, ...]:
+        """Those kept by runs that ended before that, and that a newer run of the interval has replaced."""
+        runs = self._runs()
+        newest = max(runs.values(), key=lambda run: (run.started_at, run.run_id), default=None)
+        over = {run.run_id for run in runs.values() if run != newest and _ended_before(run, older_than)}
+        return tuple(one for one in self._records() if _kept(one) and one.run_id in over)
+
+    def dead(self) -> tuple[CheckpointRecord, ...]:
+        """Those that count no more, and are still there: whoever was to delete them died."""
+        dead = [one for one in self._records() if one.discarded_at or one.state is CheckpointState.FAILED]
+        there = {one.run_id: self._stored(one).numbers() for one in dead}
+        return tuple(one for one in dead if one.number in there[one.run_id])
+
+    def announced(self, records: Sequence[CheckpointRecord]) -> tuple[Cleared, ...]:
+        """What `drop` would delete, about: without parts that others refer to, and with those that nothing does."""
+        size = sum(one.bytes_written for one in records)
+        return (self.place.cleared("", Why.CHECKPOINT, len(records), size),) if records else ()
+
+    def drop(self, records: Sequence[CheckpointRecord]) -> tuple[Cleared, ...]:
+        """The row first, so that nobody restores what is about to go."""
+        if not records:
+            return ()
+        places = {one.run_id: self._stored(one) for one in records}
+        before = _facts(places.values())
+        for one in records:
+            if one.discarded_at is None:
+                self.place.ledger.checkpoints.discard(one)
+            places[one.run_id].discard(one.number, datetime.now(UTC) - LONGEST)
+        files, size = (was - now for was, now in zip(before, _facts(places.values()), strict=True))
+        return (self.place.cleared("", Why.CHECKPOINT, files, size),)
+
+    def _runs(self) -> Mapping[str, Run]:
+        return {one.run_id: self.place.ledger.runs.get(one.run_id) for one in self._records()}
+
+    def _records(self) -> tuple[CheckpointRecord, ...]:
+        return self.place.ledger.checkpoints.of_interval(self.place.pipeline.name, self.place.request.interval)
+
+    def _is_being_taken(self, record: CheckpointRecord) -> bool:
+        """One whose taker died is not: whoever has lost the coordinator's lease completes nothing."""
+        if record.state is not CheckpointState.IN_PROGRESS:
+            return False
+        return self.place.ledger.leases.alive(coordinator_lease(self.place.ledger.runs.get(record.run_id)))
+
+    def _stored(self, record: CheckpointRecord) -> StoredCheckpoints:
+        run = CheckpointedRun(record.pipeline, record.interval, record.run_id)
+        return StoredCheckpoints(self.place.workplace.settings.lake_uri, run)
+
+
+def _facts(places: Collection[StoredCheckpoints]) -> tuple[int, int]:
+    """Number and bytes of all files."""
+    sizes = [size for place in places for size in place.sizes()]
+    return len(sizes), sum(sizes)
+
+
+def _kept(record: CheckpointRecord) -> bool:
+    return record.state is CheckpointState.COMPLETED and record.discarded_at is None
+
+
+def _ended_before(run: Run, moment: datetime) -> bool:
+    return run.state in GLOBALLY_TERMINAL and (run.ended_at or run.started_at) < moment

@@ -1,0 +1,106 @@
+"""Where clearing happens: one interval of a pipeline, and the leases of those who could read or write there."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from stagehold.lake.location import TableLocation, table_location
+from stagehold.ledger.heartbeat import Heartbeat
+from stagehold.ledger.ledger import Ledger
+from stagehold.model.records import Cell, PartitionRecord
+from stagehold.plan.garbage import Why
+from stagehold.plan.split.regions import Region, stage_regions
+from stagehold.run.attempt.leasing import take_lease
+from stagehold.run.attempt.task import RegionTask
+from stagehold.run.planning.planning import RunRequest, counted, in_its_form
+from stagehold.run.workplace import Workplace
+from stagehold.spec.pipeline import Pipeline, Stage
+
+LAUNCHER = "gc"
+
+
+@dataclass(frozen=True)
+class Cleared:
+    """Something that went, or would: of a stage, or of the whole interval or ledger if ``stage`` is empty."""
+
+    pipeline: str
+    interval: str
+    stage: str
+    why: Why
+    files: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class ClearedInterval:
+    """One interval; ``request`` has the pipeline as its attempts have it."""
+
+    request: RunRequest
+    workplace: Workplace
+
+    @staticmethod
+    def of(pipeline: Pipeline, interval: str, workplace: Workplace) -> ClearedInterval:
+        run_id = f"{pipeline.name}/{LAUNCHER}__{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f}"
+        request = in_its_form(RunRequest(pipeline, run_id, interval, pipeline.params), workplace.ledger)
+        return ClearedInterval(
+            RunRequest(counted(request, workplace.ledger).pipeline, run_id, interval, pipeline.params), workplace
+        )
+
+    @property
+    def ledger(self) -> Ledger:
+        return self.workplace.ledger
+
+    @property
+    def pipeline(self) -> Pipeline:
+        return self.request.pipeline
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """Those that may have a table."""
+        return tuple(stage for stage in self.pipeline.stages if stage.output.may_have_table)
+
+    def __str__(self) -> str:
+        return f"{self.pipeline.name} {self.request.interval}"
+
+    def cleared(self, stage: str, why: Why, files: int, size: int) -> Cleared:
+        return Cleared(self.pipeline.name, self.request.interval, stage, why, files, size)
+
+    def cell(self, stage: Stage) -> Cell:
+        return Cell(self.pipeline.name, stage.id, self.request.interval)
+
+    def location(self, stage: Stage) -> TableLocation:
+        return table_location(self.workplace.settings.lake_uri, self.pipeline.name, stage, self.request.interval)
+
+    def recorded(self) -> Mapping[str, tuple[PartitionRecord, ...]]:
+        """The newest records by stage name."""
+        by_id = self.ledger.partitions.newest_of(self.pipeline.name, self.request.interval)
+        return {stage.name: by_id[stage.id] for stage in self.pipeline.stages if stage.id in by_id}
+
+    @contextmanager
+    def held(self, stages: Collection[str]) -> Iterator[Mapping[str, Heartbeat]]:
+        """Nobody else computes or reads these stages inside the block. Gives the leases by stage, of all whose regions
+        are held.
+
+        Nobody is waited for, and who comes meanwhile waits.
+
+        :raises LeaseHeld: somebody is at work.
+        """
+        with ExitStack() as stack:
+            hearts: dict[str, Heartbeat] = {}
+            for region in self._concerned(stages):
+                task = RegionTask(self.request, region, owner=f"{LAUNCHER}/{self.request.run_id}", launcher=LAUNCHER)
+                lease = take_lease(task, self.workplace)
+                stack.callback(self.ledger.leases.release, lease)
+                heart = stack.enter_context(Heartbeat(self.ledger, lease, self.workplace.settings.lease_seconds))
+                hearts |= dict.fromkeys(region.stages, heart)
+            yield hearts
+
+    def _concerned(self, stages: Collection[str]) -> Iterator[Region]:
+        """Regions that make or read one of these stages."""
+        for region in stage_regions(self.pipeline):
+            reads = {edge.stage for name in region.stages for edge in self.pipeline.stage(name).inputs}
+            if not {*region.stages, *reads}.isdisjoint(stages):
+                yield region

@@ -1,0 +1,131 @@
+"""When outputs are released, and that nobody misses them."""
+
+from __future__ import annotations
+
+import pytest
+from tests.run.clearing.nights import STAGES, Nights
+
+from stagehold.model.records import PartitionState
+from stagehold.run.faults import ClearingPoint
+from stagehold.spec.run_settings import ReleasePolicy
+
+CONSUMABLE, RELEASED = {PartitionState.CONSUMABLE}, {PartitionState.RELEASED}
+ALL_THERE = dict.fromkeys(STAGES, CONSUMABLE)
+ONLY_RESULTS = {"drafts": RELEASED, "edits": RELEASED, "prints": CONSUMABLE}
+DAYS = [f"2026-11-{day}" for day in range(20, 26)]
+
+
+@pytest.fixture
+def nights(tmp_path):
+    return Nights(tmp_path)
+
+
+def run_all(nights: Nights, *days: str) -> None:
+    for day in days:
+        nights.run(day)
+
+
+def test_the_three_intervals_that_ran_last_keep_their_outputs(nights):
+    run_all(nights, *DAYS[:5])
+    assert [nights.states(day) for day in DAYS[:5]] == [ONLY_RESULTS] * 2 + [ALL_THERE] * 3
+    assert [any(nights.files(day).values()) for day in DAYS[:5]] == [False] * 2 + [True] * 3
+    assert nights.published(DAYS[0]) == nights.expected
+    assert [list(nights.kept(day)) == [] for day in DAYS[:5]] == [True] * 2 + [False] * 3
+    nights.check()
+
+
+def test_it_counts_when_an_interval_ran_and_not_which_it_is_for(nights):
+    run_all(nights, DAYS[5], DAYS[0], DAYS[1], DAYS[2])
+    assert [nights.states(day) for day in (DAYS[5], *DAYS[:3])] == [ONLY_RESULTS, ALL_THERE, ALL_THERE, ALL_THERE]
+
+
+def test_a_run_that_has_not_finished_keeps_its_outputs(nights):
+    attempt = nights.begin(DAYS[0], "drafts")
+    attempt.go_to("its end")
+    run_all(nights, *DAYS[1:5])
+    assert nights.states(DAYS[0])["drafts"] == CONSUMABLE
+    nights.run(DAYS[0])  # ran last now
+    assert nights.states(DAYS[0]) == ALL_THERE
+    assert nights.states(DAYS[2]) == ONLY_RESULTS
+
+
+def test_a_late_run_of_what_was_released_computes_nothing(nights):
+    run_all(nights, *DAYS[:4])
+    nights.said.clear()
+    nights.run(DAYS[0], run="late")
+    assert nights.states(DAYS[0]) == ONLY_RESULTS
+    assert [line for line in nights.said if "wave" in line] == []
+
+
+def test_what_a_late_run_needs_of_it_is_healed_and_nothing_else(nights):
+    run_all(nights, *DAYS[:4])
+    nights.write_source(1, 70)
+    nights.said.clear()
+    nights.run(DAYS[0], run="late")
+    assert nights.published(DAYS[0]) == nights.expected
+    states = [[record.state for record in nights.records(DAYS[0], stage)] for stage in STAGES]
+    one = [PartitionState.RELEASED, PartitionState.CONSUMABLE, PartitionState.RELEASED]
+    assert states == [one, one, [PartitionState.CONSUMABLE] * 3]
+    nights.check()
+
+
+def test_a_restore_of_what_was_released_heals_what_it_reads(nights):
+    run_all(nights, *DAYS[:4])
+    nights.run(DAYS[0], run="again", restore="prints")
+    assert nights.states(DAYS[0]) == ALL_THERE
+    assert nights.published(DAYS[0]) == nights.expected
+
+
+def test_keep_keeps_everything(tmp_path):
+    nights = Nights(tmp_path, ReleasePolicy.KEEP)
+    run_all(nights, *DAYS)
+    assert [nights.states(day) for day in DAYS] == [ALL_THERE] * 6
+    nights.collect()
+    assert [nights.states(day) for day in DAYS] == [ALL_THERE] * 6
+
+
+def test_at_once_an_output_goes_as_soon_as_its_readers_have_finished(tmp_path):
+    nights = Nights(tmp_path, ReleasePolicy.AT_ONCE)
+    nights.begin(DAYS[0], "drafts").go_to("its end")
+    assert nights.states(DAYS[0])["drafts"] == CONSUMABLE
+    nights.begin(DAYS[0], "edits").go_to("its end")
+    assert nights.states(DAYS[0]) == {"drafts": RELEASED, "edits": CONSUMABLE, "prints": set()}
+    assert nights.files(DAYS[0])["drafts"] == []
+    nights.begin(DAYS[0], "prints").go_to("its end")
+    assert nights.states(DAYS[0]) == ONLY_RESULTS
+    assert nights.published(DAYS[0]) == nights.expected
+    nights.check()
+
+
+def test_an_attempt_that_reads_holds_a_release_up(tmp_path):
+    nights = Nights(tmp_path, ReleasePolicy.AT_ONCE)
+    nights.begin(DAYS[0], "drafts").go_to("its end")
+    nights.begin(DAYS[0], "edits").go_to("its end")
+    nights.run(DAYS[0])
+    nights.write_source(0, 50)
+    nights.begin(DAYS[0], "drafts", run="second").go_to("its end")
+    reader = nights.begin(DAYS[0], "edits", run="second")
+    assert reader.go_to("session")
+    nights.begin(DAYS[0], "prints").go_to("waiting")
+    assert PartitionState.CONSUMABLE in nights.states(DAYS[0])["drafts"]
+    reader.go_to("its end")
+    assert reader.error is None
+
+
+@pytest.mark.parametrize("place", [str(ClearingPoint.RELEASED), "before a row"])
+def test_whoever_releases_may_die_anywhere(nights, place):
+    run_all(nights, *DAYS[:3])
+    for stage in STAGES[:2]:
+        nights.begin(DAYS[3], stage).go_to("its end")
+    last = nights.begin(DAYS[3], "prints")
+    last.go_to(str(ClearingPoint.RELEASED))
+    if place != last.at:
+        last.go_to(place)
+    last.kill()
+    nights.end_leases()
+    nights.check()
+    nights.collect()
+    assert nights.states(DAYS[0]) == ONLY_RESULTS
+    assert nights.files(DAYS[0]) == {"drafts": [], "edits": []}
+    nights.run(DAYS[0], run="late", restore="edits")
+    assert nights.published(DAYS[0]) == nights.expected
