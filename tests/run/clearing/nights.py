@@ -110,9 +110,11 @@ class Nights:
     def collect(self, older_than: timedelta = NO_TIME, *, dry_run: bool = False) -> Collected:
         return self.collector(older_than, dry_run=dry_run).collect([self.pipeline])
 
-    def end_leases(self) -> None:
+    def end_leases(self, of: str = "") -> None:
+        """As when no heart has beaten for long; ``of`` those whose holder's name begins so."""
         for name in self.ledger.facts.epochs():
-            if lease := self.ledger.leases.get(name):
+            lease = self.ledger.leases.get(name)
+            if lease and lease.holder.startswith(of):
                 self.ledger.leases.release(lease)
 
     def records(self, interval: str, stage: str) -> tuple[PartitionRecord, ...]:
