@@ -16,7 +16,7 @@ import duckdb
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.lake.ledger_histories import Step, facts_in, steps
+from tests.lake.ledger_histories import Step, begin, checkpoint, compute, drop, end, facts_in, steps
 from tests.ledger.samples import CELL, START, gate_result, record, run
 from tests.ledger.test_history import DisturbedDatabase
 
@@ -25,9 +25,11 @@ from stagehold.lake.compaction import Compaction, NotCompacted, compact
 from stagehold.lake.files import FileFacts, Files, files_at
 from stagehold.ledger.history import History
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import Acceptance, Fact, GateResult, PartitionRecord, Restore
+from stagehold.model.records import Acceptance, Fact, GateResult, PartitionRecord, PartitionState, Restore
+from stagehold.model.states import AttemptEvent, RunEvent
 from stagehold.plan.reconcile.comparison import LakeKnowledge, missing_in_ledger
 
+CONSUMABLE = PartitionState.CONSUMABLE
 LATER = datetime.now(UTC) + timedelta(days=99)
 WORD = Acceptance("sales", None, "joined", "old", "new", "me", "why", START)
 
@@ -42,6 +44,7 @@ class DyingFiles:
 
     files: Files
     steps: int
+    oldest_first: bool = False
 
     def sizes(self, folder: str) -> Mapping[str, int]:
         return self.files.sizes(folder)
@@ -66,8 +69,8 @@ class DyingFiles:
         raise AssertionError("nobody deletes a whole folder of the chronicle")
 
     def remove(self, paths: Collection[str]) -> None:
-        """A request deletes many files in no order."""
-        for path in sorted(paths, key=hash):
+        """A request deletes many files in any order."""
+        for path in sorted(paths, reverse=not self.oldest_first):
             self._step()
             self.files.remove([path])
 
@@ -79,14 +82,15 @@ class DyingFiles:
 
 @dataclass
 class DaysAgo:
-    """Keeps the facts of each transaction in the folder of another day; two days share one."""
+    """Keeps the facts of each transaction in the folder of some day."""
 
     lake: str
     told: int = 0
+    of_a_day: int = 2
 
     def __call__(self, facts: Sequence[Fact]) -> None:
         self.told += 1
-        day = START + timedelta(days=self.told // 2)
+        day = START + timedelta(days=self.told // self.of_a_day)
         path = f"ledger/{day:%Y-%m-%d}/{self.told:06}.000000-x.jsonl"
         assert files_at(self.lake).create(path, to_lines(facts))
 
@@ -224,7 +228,7 @@ class DisturbedFiles(DyingFiles):
 
 def test_who_is_overtaken_while_reading_does_nothing(ledger, lake):
     work(ledger)
-    files = DisturbedFiles(files_at(lake), 0, lambda: compact(files_at(lake), ledger, LATER, dry_run=False))
+    files = DisturbedFiles(files_at(lake), 0, disturb=lambda: compact(files_at(lake), ledger, LATER, dry_run=False))
     found = compact(files, ledger, LATER, dry_run=False)
     assert (found.why_not, found.files_before, found.files_after) == (NotCompacted.OVERTAKEN, 5, 5)
     assert whole(lake, ledger) == Compaction(3, 3, 0)
@@ -233,7 +237,7 @@ def test_who_is_overtaken_while_reading_does_nothing(ledger, lake):
 def test_the_chronicle_is_read_anew_when_it_is_compacted_meanwhile(ledger, lake):
     work(ledger)
     expected = told(lake)
-    files = DisturbedFiles(files_at(lake), 0, lambda: compact(files_at(lake), ledger, LATER, dry_run=False))
+    files = DisturbedFiles(files_at(lake), 0, disturb=lambda: compact(files_at(lake), ledger, LATER, dry_run=False))
     assert read_from(files).facts == expected
 
 
@@ -253,6 +257,7 @@ class Home:
 
     folder: Path
     told: int = 0
+    of_a_day: int = 3
 
     @property
     def file(self) -> Path:
@@ -263,7 +268,7 @@ class Home:
         return str(self.folder / "lake")
 
     def does(self, work: Callable[[Ledger], object]) -> None:
-        chronicle = DaysAgo(self.lake, self.told)
+        chronicle = DaysAgo(self.lake, self.told, self.of_a_day)
         with Ledger.open(f"sqlite:///{self.file}", chronicle=chronicle) as ledger:
             work(ledger)
         self.told = chronicle.told
@@ -283,6 +288,49 @@ class Home:
             return [*newest, numbers, computed, ledger.acceptances.of("sales")]
 
 
+def live(home: Home) -> None:
+    """A run from its beginning to its end, with things that were told again and again, or were replaced."""
+    happened = [begin("run-1"), compute(0, CONSUMABLE, True), checkpoint("run-1", True), drop("run-1", False)]
+    happened += [compute(0, CONSUMABLE, False), checkpoint("run-1", True), begin("run-1"), compute(0, CONSUMABLE, True)]
+    for number, step in enumerate([*happened, end(AttemptEvent.REPORTED_FINISHED, RunEvent.ALL_FINISHED)], 1):
+        home.does(lambda ledger, step=step, number=number: step(ledger, number))
+
+
+@pytest.mark.parametrize("oldest_first", [True, False])
+@pytest.mark.parametrize("of_a_day", [3, 99])
+def test_wherever_a_compaction_dies_the_same_ledger_comes_back(tmp_path, of_a_day, oldest_first):
+    origin = Home(tmp_path / "origin", of_a_day=of_a_day)
+    live(origin)
+    forgets(10**6)(origin)
+    lost, decided, dies_after = facts_in(origin.file), origin.decides(), 0
+    while True:
+        home = Home(Path(shutil.copytree(origin.folder, tmp_path / str(dies_after))), of_a_day=of_a_day)
+        with Ledger.open(f"sqlite:///{home.file}") as ledger, suppress(Died):
+            compact(DyingFiles(files_at(home.lake), dies_after, oldest_first), ledger, LATER, dry_run=False)
+            break
+        _lose_and_rebuild(home, lost, decided)
+        dies_after += 1
+    assert dies_after > 10
+    home.file.unlink()
+    home.reconcile()
+    assert (facts_in(home.file), home.decides()) == (lost, decided)
+
+
+def _lose_and_rebuild(home: Home, lost: list[str], decided: list[object]) -> None:
+    """Whoever compacts next ends what was begun, and leaves nothing that is forgotten."""
+    copy = home.folder / "copy"
+    shutil.copy(home.file, copy)
+    home.file.unlink()
+    home.reconcile()
+    assert home.decides() == decided
+    assert set(facts_in(home.file)) >= set(lost)
+    copy.rename(home.file)
+    home.does(lambda ledger: whole(home.lake, ledger))
+    home.file.unlink()
+    home.reconcile()
+    assert (facts_in(home.file), home.decides()) == (lost, decided)
+
+
 Upkeep: TypeAlias = Callable[[Home], object]
 
 
@@ -299,7 +347,9 @@ def compacts(dies_after: int) -> Upkeep:
     def upkeep(home: Home) -> None:
         def work(ledger: Ledger) -> None:
             with suppress(Died):
-                found = compact(DyingFiles(files_at(home.lake), dies_after), ledger, LATER, dry_run=False)
+                found = compact(
+                    DyingFiles(files_at(home.lake), dies_after, dies_after % 2 == 0), ledger, LATER, dry_run=False
+                )
                 assert found.why_not is None
 
         home.does(work)
@@ -322,13 +372,13 @@ happenings = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(happenings, min_size=2, max_size=24), st.integers(0, 24), st.sampled_from(["lost", "old", "tidy"]))
 def test_a_ledger_that_is_lost_comes_back_from_a_compacted_chronicle(history: list[Upkeep], copied_at: int, then: str):
     """``old``: a copy is put back, and the chronicle compacted beside it. ``tidy``: the last upkeep came to its end."""
     with tempfile.TemporaryDirectory() as folder:
         home, copy = Home(Path(folder)), Path(folder, "copy")
-        home.does(lambda ledger: None)
+        goes_on(begin("run-1"))(home)
         for number, happens in enumerate(history):
             if number == copied_at or number == 0:
                 shutil.copy(home.file, copy)
