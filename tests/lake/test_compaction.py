@@ -25,7 +25,16 @@ from stagehold.lake.compaction import Compaction, NotCompacted, compact
 from stagehold.lake.files import FileFacts, Files, files_at
 from stagehold.ledger.history import History
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import Acceptance, Fact, GateResult, PartitionRecord, PartitionState, Restore
+from stagehold.model.records import (
+    Acceptance,
+    Fact,
+    GateResult,
+    PartitionRecord,
+    PartitionState,
+    Restore,
+    Run,
+    RunState,
+)
 from stagehold.model.states import AttemptEvent, RunEvent
 from stagehold.plan.reconcile.comparison import LakeKnowledge, missing_in_ledger
 
@@ -232,6 +241,37 @@ def test_who_is_overtaken_while_reading_does_nothing(ledger, lake):
     found = compact(files, ledger, LATER, dry_run=False)
     assert (found.why_not, found.files_before, found.files_after) == (NotCompacted.OVERTAKEN, 5, 5)
     assert whole(lake, ledger) == Compaction(3, 3, 0)
+
+
+def test_two_that_compact_at_once_lose_nothing_and_what_both_wrote_counts_once(ledger, lake, tmp_path):
+    """The second one begins when the first has read everything."""
+    work(ledger)
+    expected = set(map(repr, told(lake)))
+
+    @dataclass
+    class Second(DyingFiles):
+        def create(self, path: str, content: bytes) -> bool:
+            if self.steps:
+                self.steps = 0
+                compact(files_at(lake), ledger, LATER, dry_run=False)
+            return self.files.create(path, content)
+
+        def remove(self, paths: Collection[str]) -> None:
+            self.files.remove(paths)
+
+    assert compact(Second(files_at(lake), 1), ledger, LATER, dry_run=False).why_not is None
+    assert set(map(repr, told(lake))) == expected
+    with Ledger.open(f"sqlite:///{tmp_path}/other.db") as other:
+        facts = LakeKnowledge(told(lake), {})
+        other.facts.mend(lambda known: missing_in_ledger(known, facts))
+        assert sorted(map(repr, other.facts.all())) == sorted(map(repr, as_told(ledger)))
+
+
+def as_told(ledger: Ledger) -> tuple[Fact, ...]:
+    """Of a run that goes on the ledger says so, and its chronicle only that it was made."""
+    return tuple(
+        replace(fact, state=RunState.CREATED) if isinstance(fact, Run) else fact for fact in ledger.facts.all()
+    )
 
 
 def test_the_chronicle_is_read_anew_when_it_is_compacted_meanwhile(ledger, lake):
