@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.ledger.samples import CELL, START, attempt, gate_result, record, run
 
 from stagehold.ledger import Ledger
@@ -70,3 +72,12 @@ def test_epochs_are_raised_and_never_lowered(ledger):
     assert not ledger.leases.holds(lease)
     ledger.facts.raise_epochs({"sales/2024-01-01/joined": 3})
     assert ledger.leases.take("sales/2024-01-01/joined", None, "me", 60, lambda _: False).epoch == 8
+
+
+def test_text_that_a_database_refuses_is_told_as_it_is_stored(ledger_url):
+    told: list[Fact] = []
+    odd = "a zero \x00 and a lone \udc80"
+    with Ledger.open(ledger_url, chronicle=told.extend) as ledger:
+        ledger.gates.record([replace(gate_result(0, passed=True), expectation=odd, observed=odd)])
+        ledger.acceptances.record([replace(WORD, reason=odd)])
+        assert sorted(map(repr, ledger.facts.all())) == sorted(map(repr, told))

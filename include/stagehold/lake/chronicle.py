@@ -1,8 +1,9 @@
 """The chronicle: what the ledger says of the past and decides by, kept in the lake: a lost ledger is rebuilt from it.
 
 Each transaction of the ledger that has such facts leaves one file before it is committed, `ledger/DAY/TIME-….jsonl`: a
-line for each fact, behind a line with their number and checksum. Files are made once and never changed. DuckDB reads
-them: `FROM read_json('LAKE/ledger/*/*.jsonl', union_by_name = true)`.
+line for each fact, behind a line with their number and checksum. Files are made once and never changed; those of old
+days are replaced by one that says what still counts (`lake/compaction.py`). DuckDB reads them:
+`FROM read_json('LAKE/ledger/*/*.jsonl', union_by_name = true)`.
 
 The chronicle knows at least what the ledger knows. It may know more: of a transaction that failed at its very end.
 """
@@ -12,8 +13,9 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -44,6 +46,7 @@ log = logging.getLogger(__name__)
 FOLDER = "ledger"
 MARK = "stagehold_ledger"
 VERSION = 1
+ENDING = ".jsonl"
 AT_ONCE = 16
 KINDS: dict[str, type[Fact]] = {
     "run": Run,
@@ -96,7 +99,7 @@ class LakeChronicle:
 
     def _keep(self, facts: Sequence[Fact]) -> None:
         now = datetime.now(UTC)
-        path = f"{FOLDER}/{now:%Y-%m-%d}/{now:%H%M%S.%f}-{uuid4().hex[:12]}.jsonl"
+        path = f"{FOLDER}/{now:%Y-%m-%d}/{now:%H%M%S.%f}-{uuid4().hex[:12]}{ENDING}"
         if not files_at(self.lake_uri).create(path, to_lines(facts)):
             raise FileExistsError(f"{self.lake_uri}/{path} was there before it was made")
 
@@ -113,14 +116,39 @@ def is_chronicled(lake_uri: str) -> bool:
 
 def read_chronicle(lake_uri: str) -> Chronicled:
     """Everything that the lake's chronicle says."""
-    files = files_at(lake_uri)
-    paths = sorted(path for path in files.sizes(FOLDER) if path.endswith(".jsonl"))
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        found = list(pool.map(lambda path: _read(files, path), paths))
+    return read_from(files_at(lake_uri))
+
+
+def read_from(files: Files) -> Chronicled:
+    """Everything that the chronicle in these files of a lake says.
+
+    Where it is compacted meanwhile, it is read anew: what a file said that is gone is in a newer one. A folder of this
+    machine that is listed in the very moment in which all of a day's files are replaced may show neither.
+    """
+    while True:
+        with suppress(FileNotFoundError):
+            told = read_files(files, chronicle_sizes(files))
+            break
+    said = told.values()
     return Chronicled(
-        facts=tuple(fact for one in found if not isinstance(one, TornFile) for fact in one),
-        torn=tuple(one for one in found if isinstance(one, TornFile)),
+        facts=tuple(fact for one in said if not isinstance(one, TornFile) for fact in one),
+        torn=tuple(one for one in said if isinstance(one, TornFile)),
     )
+
+
+def chronicle_sizes(files: Files) -> Mapping[str, int]:
+    """Bytes of each file of the chronicle, by path."""
+    return {path: size for path, size in files.sizes(FOLDER).items() if path.endswith(ENDING)}
+
+
+def read_files(files: Files, paths: Iterable[str]) -> Mapping[str, tuple[Fact, ...] | TornFile]:
+    """What these files of the chronicle say, by path, in the order in which it was told.
+
+    :raises FileNotFoundError: one of them has been deleted.
+    """
+    ordered = sorted(paths)
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return dict(zip(ordered, pool.map(lambda path: _read(files, path), ordered), strict=True))
 
 
 def to_lines(facts: Sequence[Fact]) -> bytes:

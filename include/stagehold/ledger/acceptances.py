@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from sqlalchemy import ColumnElement, insert, or_, select
 
+from stagehold.ledger.database.columns import storable
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.rows import acceptance_from, acceptance_row
 from stagehold.ledger.database.schema import acceptances
@@ -22,8 +24,9 @@ class Acceptances:
     def record(self, words: Sequence[Acceptance]) -> None:
         """Append all or none; never taken back, since runs may have relied on them."""
         with self._database.writing() as connection:
-            connection.execute(insert(acceptances), [acceptance_row(word) for word in words])
-            self._database.tell(*words)
+            stored = [replace(word, reason=storable(word.reason)) for word in words]
+            connection.execute(insert(acceptances), [acceptance_row(word) for word in stored])
+            self._database.tell(*stored)
 
     def holding(self, pipeline: str, interval: str) -> Mapping[str, tuple[Acceptance, ...]]:
         """Those that count for the interval, oldest first, by stage id."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from sqlalchemy import ColumnElement, func, insert, select, true
 
+from stagehold.ledger.database.columns import storable
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.rows import gate_result_from, gate_result_row
 from stagehold.ledger.database.schema import gate_results
@@ -26,9 +27,13 @@ class GateResults:
         if not results:
             return
         with self._database.writing() as connection:
-            stored = [replace(result, observed=self._database.redact(result.observed)) for result in results]
+            stored = [self._as_stored(result) for result in results]
             connection.execute(insert(gate_results), [gate_result_row(result) for result in stored])
             self._database.tell(*stored)
+
+    def _as_stored(self, result: GateResult) -> GateResult:
+        observed = storable(self._database.redact(result.observed))
+        return replace(result, expectation=storable(result.expectation), observed=observed)
 
     def newest(self, cell: Cell) -> tuple[GateResult, ...]:
         """All that was said when each partition was judged last."""

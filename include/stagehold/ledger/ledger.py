@@ -13,6 +13,7 @@ from stagehold.ledger.database.migrate import migrate
 from stagehold.ledger.events import Events
 from stagehold.ledger.facts import Facts
 from stagehold.ledger.gate_results import GateResults
+from stagehold.ledger.history import History
 from stagehold.ledger.leases import Leases
 from stagehold.ledger.partition_counts import PartitionCounts
 from stagehold.ledger.partitions import Partitions
@@ -45,6 +46,7 @@ class Ledger:
         self.restores = Restores(database)
         self.checkpoints = Checkpoints(database)
         self.facts = Facts(database)
+        self.history = History(database)
 
     @classmethod
     def open(cls, url: str, redact: Redact = str, chronicle: Chronicle = keep_nowhere) -> Ledger:

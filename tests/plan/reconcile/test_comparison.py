@@ -12,7 +12,11 @@ from tests.ledger.samples import CELL, START, attempt, gate_result, record, run
 from stagehold.model.records import (
     AttemptState,
     Cell,
+    CheckpointRecord,
+    CheckpointState,
+    CheckpointTrigger,
     Fact,
+    GateResult,
     PartitionCount,
     PartitionRecord,
     PartitionState,
@@ -26,6 +30,7 @@ from stagehold.plan.reconcile.comparison import (
     missing_in_chronicle,
     missing_in_ledger,
     newest_records,
+    still_told,
     uncommitted,
     unrecorded,
 )
@@ -93,6 +98,38 @@ def test_a_mark_counts_behind_the_record_that_it_is_about():
 def test_of_what_was_told_again_the_last_time_counts_in_the_order_of_time():
     damaged = at(3, state=PartitionState.DAMAGED)
     assert missing([], [at(1), damaged, at(5)]) == [damaged, at(5)]
+
+
+def judged(minutes: int, attempt_id: str) -> GateResult:
+    return replace(gate_result(0, passed=True, attempt_id=attempt_id), recorded_at=START + timedelta(minutes=minutes))
+
+
+def numbered(number: int, **facts) -> CheckpointRecord:
+    trigger, state = CheckpointTrigger.END_OF_RUN, CheckpointState.COMPLETED
+    return replace(CheckpointRecord("run-1", number, "sales", "2024-01-01", trigger, state, START), **facts)
+
+
+def test_an_older_judgement_is_never_written_behind_a_newer_one():
+    old, new = judged(1, "attempt-1"), judged(2, "attempt-2")
+    assert missing([new], [old, new]) == []  # the ledger has forgotten the old one
+    assert missing([old], [old, new]) == [new]
+    assert missing([], [new, old]) == [old, new]
+
+
+def test_a_checkpoint_that_the_ledger_has_forgotten_is_not_missing_and_a_later_one_is():
+    discarded = numbered(1, discarded_at=START + timedelta(hours=1))
+    assert missing([numbered(2)], [numbered(1), numbered(2), discarded]) == []
+    assert missing([numbered(1)], [numbered(1), numbered(2), discarded]) == [discarded, numbered(2)]
+    assert missing([replace(numbered(2), run_id="run-2")], [discarded]) == [discarded]
+    assert missing([], [numbered(1), discarded, numbered(2)]) == [discarded, numbered(2)]
+
+
+def test_what_is_still_told_is_what_the_ledger_has_where_it_was_told_last():
+    first: list[Fact] = [CREATED, BEGUN, at(1, epoch=1), judged(1, "attempt-1"), numbered(1), ENDED]
+    second: list[Fact] = [CREATED, at(2, epoch=2), judged(2, "attempt-2"), numbered(2)]
+    known = [run(), BEGUN, at(2, epoch=2), judged(2, "attempt-2"), numbered(2)]
+    assert still_told(known, {"one": first, "two": second}) == {"one": (BEGUN,), "two": tuple(second)}
+    assert still_told([], {"one": first}) == {"one": ()}
 
 
 def test_positions_are_added_behind_those_that_are_known():

@@ -51,7 +51,12 @@ class FreeText(TypeDecorator[str]):
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002
-        return value and value.replace("\x00", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
+        return value and storable(value)
+
+
+def storable(text: str) -> str:
+    """The text as a `FreeText` keeps it, for who tells the chronicle what is stored."""
+    return text.replace("\x00", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
 
 
 def words(enum: type[StrEnum]) -> Enum:

@@ -54,12 +54,34 @@ def missing_in_ledger(known: Sequence[Fact], lake: LakeKnowledge) -> tuple[Fact,
 
 
 def missing_rows(known: Sequence[Fact], told: Sequence[Fact]) -> tuple[Fact, ...]:
-    """What the chronicle says and the ledger does not."""
-    rows = _how_far(known)
-    behind = [fact for key, fact in _as_told_last(told).items() if _progress(fact) > rows.get(key, UNKNOWN)]
+    """What the chronicle says and the ledger does not, unless the ledger has forgotten it: it knows newer then."""
+    rows, numbers = _how_far(known), _highest_numbers(known)
+    behind = [
+        fact
+        for key, fact in _as_told_last(told).items()
+        if _progress(fact) > rows.get(key, UNKNOWN) and not (key not in rows and _is_outnumbered(fact, numbers))
+    ]
     ages = {place: _age(one) for place, one in newest_records(known).items()}
     newer = [one for one in _records(told) if _age(one) > ages.get(_place(one), NEVER)]
-    return (*_as_they_ended(behind), *_positions_to_add(known, told), *newer)
+    return (*_as_they_ended(behind), *_positions_to_add(known, told), *newer, *_judgements_to_add(known, told))
+
+
+def still_told(known: Iterable[Fact], told: Mapping[str, Sequence[Fact]]) -> Mapping[str, tuple[Fact, ...]]:
+    """What is needed to rebuild a ledger that knows ``known`` and lacks nothing that was told: each thing that it has
+    a row of, where it was told last. A row may be further than that, as of a run that goes on, but never elsewhere.
+
+    :param told: by the day, or whatever else they are kept under, in the order in which it was told.
+    """
+    kept = {_identity(fact) for fact in known}
+    last = {_identity(fact): (day, place) for day, facts in told.items() for place, fact in enumerate(facts)}
+    return {
+        day: tuple(
+            fact
+            for place, fact in enumerate(facts)
+            if _identity(fact) in kept and last[_identity(fact)] == (day, place)
+        )
+        for day, facts in told.items()
+    }
 
 
 def missing_in_chronicle(known: Iterable[Fact], told: Iterable[Fact]) -> tuple[Fact, ...]:
@@ -121,7 +143,22 @@ def _place(record: PartitionRecord) -> Place:
 
 def _as_told_last(told: Iterable[Fact]) -> Mapping[object, Fact]:
     """Everything but what is appended again and again, each as it was told last."""
-    return {_identity(fact): fact for fact in told if not isinstance(fact, PartitionRecord | TakenPosition)}
+    appended = PartitionRecord | TakenPosition | GateResult
+    return {_identity(fact): fact for fact in told if not isinstance(fact, appended)}
+
+
+def _highest_numbers(known: Iterable[Fact]) -> Mapping[str, int]:
+    """Of the checkpoints of each run."""
+    found: dict[str, int] = {}
+    for fact in known:
+        if isinstance(fact, CheckpointRecord):
+            found[fact.run_id] = max(fact.number, found.get(fact.run_id, 0))
+    return found
+
+
+def _is_outnumbered(fact: Fact, highest: Mapping[str, int]) -> bool:
+    """Checkpoints of a run are begun by number, so a ledger that knows a later one knew it."""
+    return isinstance(fact, CheckpointRecord) and fact.number < highest.get(fact.run_id, 0)
 
 
 def _how_far(facts: Iterable[Fact]) -> Mapping[object, Progress]:
@@ -188,6 +225,18 @@ def _positions_to_add(known: Iterable[Fact], told: Iterable[Fact]) -> Iterator[T
     newest = {cell: max(one.recorded_at for one in some) for cell, some in _of_cells(taken)}
     for cell, some in _of_cells(dict.fromkeys(fact for fact in told if isinstance(fact, TakenPosition))):
         yield from (one for one in some if one.recorded_at > newest.get(cell, LONG_AGO))
+
+
+def _judgements_to_add(known: Iterable[Fact], told: Iterable[Fact]) -> Sequence[GateResult]:
+    """Of each partition what was said after the ledger's newest: an older one behind it would be the last judgement."""
+    newest: dict[Place, datetime] = {}
+    for fact in known:
+        if isinstance(fact, GateResult):
+            place = (fact.cell, fact.partition)
+            newest[place] = max(fact.recorded_at, newest.get(place, LONG_AGO))
+    said = dict.fromkeys(fact for fact in told if isinstance(fact, GateResult))
+    later = (one for one in said if one.recorded_at > newest.get((one.cell, one.partition), LONG_AGO))
+    return sorted(later, key=lambda one: one.recorded_at)
 
 
 def _of_cells(taken: Iterable[TakenPosition]) -> Iterator[tuple[Cell, list[TakenPosition]]]:
