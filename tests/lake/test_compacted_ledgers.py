@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.lake.compacting import LATER, DaysAgo, Died, DyingFiles, whole
 from tests.lake.ledger_histories import Step, begin, checkpoint, compute, drop, end, facts_in, steps
-from tests.ledger.samples import CELL, START
+from tests.ledger.samples import CELL, START, everywhere
 from tests.ledger.test_history import DisturbedDatabase
 
 from stagehold.lake.chronicle import read_chronicle
@@ -117,7 +117,7 @@ def forgets(dies_after: int) -> Upkeep:
     def upkeep(home: Home) -> None:
         database = DisturbedDatabase(f"sqlite:///{home.file}", lambda number: _die_behind(number, dies_after))
         with suppress(Died):
-            History(database, at_once=1).forget(LATER, dry_run=False)
+            History(database, at_once=1).forget(LATER, everywhere(Ledger(database)), dry_run=False)
 
     return upkeep
 

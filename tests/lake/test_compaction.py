@@ -11,7 +11,7 @@ from threading import Lock
 import duckdb
 import pytest
 from tests.lake.compacting import LATER, DaysAgo, DyingFiles, whole
-from tests.ledger.samples import START, gate_result, record, run
+from tests.ledger.samples import START, everywhere, gate_result, record, run
 
 from stagehold.lake.chronicle import LakeChronicle, read_chronicle, read_from, to_lines
 from stagehold.lake.compaction import Compaction, NotCompacted, compact
@@ -57,7 +57,7 @@ def test_an_empty_chronicle_stays_empty(ledger, lake):
 def test_of_each_day_one_file_is_left_with_what_the_ledger_still_has(ledger, lake):
     work(ledger)
     before = told(lake)
-    ledger.history.forget(LATER, dry_run=False)
+    ledger.history.forget(LATER, everywhere(ledger), dry_run=False)
     found = whole(lake, ledger)
     assert (found.files_before, found.files_after, found.why_not) == (5, 2, None)
     assert found.bytes_freed > 0
@@ -73,7 +73,7 @@ def test_of_each_day_one_file_is_left_with_what_the_ledger_still_has(ledger, lak
 
 def test_a_day_of_which_nothing_is_needed_leaves_no_file(ledger, lake):
     work(ledger)
-    ledger.history.forget(LATER, dry_run=False)
+    ledger.history.forget(LATER, everywhere(ledger), dry_run=False)
     whole(lake, ledger)
     assert sorted(path.split("/")[1] for path in files_at(lake).sizes("ledger")) == ["2024-01-02", "2024-01-04"]
 

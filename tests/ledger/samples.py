@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from stagehold.errors import StageholdError
+from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import (
     Attempt,
     AttemptState,
@@ -112,3 +113,9 @@ def in_process_that_dies(work: Callable[[], Any]) -> None:
         finally:
             os._exit(9)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+
+
+def everywhere(ledger: Ledger) -> frozenset[tuple[str, str]]:
+    """Pipelines and intervals that have records."""
+    cells = (fact.cell for fact in ledger.facts.all() if isinstance(fact, PartitionRecord))
+    return frozenset((cell.pipeline, cell.interval) for cell in cells)

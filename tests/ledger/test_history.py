@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from sqlalchemy import Connection
-from tests.ledger.samples import CELL, START, attempt, event, gate_result, record, run
+from tests.ledger.samples import CELL, START, attempt, event, everywhere, gate_result, record, run
 
 from stagehold.ledger import Ledger
 from stagehold.ledger.database.engine import Database
@@ -68,9 +68,9 @@ def checkpoint(ledger: Ledger, number: int) -> CheckpointRecord:
 
 def forget(ledger: Ledger, older_than: datetime = LATER) -> Forgotten:
     """The dry run says what will be done, and once done there is no more to do."""
-    foreseen = ledger.history.forget(older_than, dry_run=True)
-    assert ledger.history.forget(older_than, dry_run=False) == foreseen
-    assert ledger.history.forget(older_than, dry_run=False) == NOTHING
+    foreseen = ledger.history.forget(older_than, everywhere(ledger), dry_run=True)
+    assert ledger.history.forget(older_than, everywhere(ledger), dry_run=False) == foreseen
+    assert ledger.history.forget(older_than, everywhere(ledger), dry_run=False) == NOTHING
     return foreseen
 
 
@@ -124,8 +124,14 @@ def test_a_run_that_begins_anew_while_its_story_goes_keeps_it(ledger, ledger_url
     end(ledger, "run-1", minutes=0)
     told = ledger.events.of_run("run-1")
     disturbed = DisturbedDatabase(ledger_url, lambda number: ledger.runs.start(run()))
-    assert History(disturbed).forget(LATER, dry_run=False) == NOTHING
+    assert History(disturbed).forget(LATER, [], dry_run=False) == NOTHING
     assert ledger.events.of_run("run-1") == told
+
+
+def test_records_of_files_that_may_be_there_stay(ledger, lease):
+    ledger.partitions.record([record(0, epoch=1), record(0, epoch=2)], lease)
+    elsewhere = {(CELL.pipeline, "2024-01-02"), ("other", CELL.interval)}
+    assert ledger.history.forget(LATER, elsewhere, dry_run=False) == NOTHING
 
 
 @pytest.mark.parametrize(
@@ -215,7 +221,9 @@ def test_many_rows_go_a_few_at_a_time_and_the_next_one_goes_on_after_a_crash(led
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        History(DisturbedDatabase(ledger_url, die_before_the_third), at_once=10).forget(LATER, dry_run=False)
+        History(DisturbedDatabase(ledger_url, die_before_the_third), at_once=10).forget(
+            LATER, everywhere(ledger), dry_run=False
+        )
     assert len(ledger.partitions.history(CELL)) == 15
     assert forget(ledger).partitions == 14
     assert ledger.partitions.history(CELL) == (record(0, epoch=35),)

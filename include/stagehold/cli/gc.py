@@ -35,7 +35,6 @@ TEXTS = {
     "refused": "its gate said no, and it was computed again since",
     "stray": "left by an attempt that died; no record and no commit knows of it",
     "checkpoint": "replaced by newer ones",
-    "history": "ended or superseded long ago",
 }
 
 
@@ -80,6 +79,10 @@ def _show(found: Collected, *, dry_run: bool) -> None:
     if found.cleared:
         print_table("would be deleted" if dry_run else "deleted", COLUMNS, [_row(one) for one in found.cleared])
         typer.echo("\n".join(_meanings(found.cleared)))
+    rows, files = sum(vars(found.forgotten).values()), found.chronicle.files_before - found.chronicle.files_after
+    if rows or files:
+        verb = "would leave" if dry_run else "left"
+        typer.echo(f"{rows} rows {verb} the ledger, and {files} files its chronicle: history that decides nothing.")
     for text in found.passed_over:
         typer.echo(f"passed over: {text}")
     typer.echo(f"{decimal(found.bytes)} {'would be deleted' if dry_run else 'deleted'}.")

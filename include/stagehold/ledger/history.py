@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -21,6 +21,7 @@ from stagehold.ledger.database.schema import (
 )
 from stagehold.model.records import TRACE, CheckpointState, RunState
 
+Place = tuple[str, str]  # pipeline and interval
 AT_ONCE = 2_000  # rows in a transaction: SQLite's other writers wait for each
 
 
@@ -43,8 +44,7 @@ class History:
     stays what somebody decides by:
 
     * The newest record of each partition, which is what plans, adoption and scrubs ask for, and the newest that was
-      published: `retake` refuses while there is one, whatever the gate said of the partition later. A file of a record
-      that went is kept by its table's log as long as that goes back, and its partition has a newer one.
+      published: `retake` refuses while there is one, whatever the gate said of the partition later.
     * Records of attempts that worked for a restore: a partition counts as computed for it whatever replaced it later.
     * All that was said of a partition by the attempt that judged it last.
     * Checkpoints that can be restored or are under way, and the highest number of each run, as numbers never repeat.
@@ -60,8 +60,11 @@ class History:
     def __init__(self, database: Database, at_once: int = AT_ONCE) -> None:
         self._database, self._at_once = database, at_once
 
-    def forget(self, older_than: datetime, *, dry_run: bool) -> Forgotten:
+    def forget(self, older_than: datetime, cleared: Collection[Place], *, dry_run: bool) -> Forgotten:
         """Delete what is older and decides nothing, some rows at a time; who dies half-way may begin anew.
+
+        :param cleared: where files that were superseded have been deleted. Elsewhere records of partitions stay: nobody
+            would find their files without them.
 
         The chronicle is not told. Until it is compacted a ledger that is lost comes back with what was forgotten, and
         decides as before.
@@ -72,7 +75,7 @@ class History:
             events=work(events, events.c.run_id.in_(ended), events.c.kind != TRACE),
             traces=work(events, events.c.run_id.in_(ended), events.c.kind == TRACE),
             transitions=work(transitions, transitions.c.run_id.in_(ended)),
-            partitions=work(partitions, *_replaced_partitions(older_than)),
+            partitions=work(partitions, *_replaced_partitions(older_than, cleared)),
             gate_results=work(gate_results, *_overruled_results(older_than)),
             checkpoints=work(checkpoints, *_gone_checkpoints(older_than)),
         )
@@ -106,7 +109,7 @@ def _ended_runs(older_than: datetime) -> Select[tuple[Any]]:
     return select(runs.c.run_id).where(runs.c.ended_at < older_than, or_(runs.c.state == RunState.FINISHED, replaced))
 
 
-def _replaced_partitions(older_than: datetime) -> Sequence[ColumnElement[bool]]:
+def _replaced_partitions(older_than: datetime, cleared: Collection[Place]) -> Sequence[ColumnElement[bool]]:
     other, published = partitions.alias(), partitions.alias()
     newest = select(func.max(other.c.id)).where(*_same(other, partitions, *_PLACE)).scalar_subquery()
     newest_published = (
@@ -116,6 +119,7 @@ def _replaced_partitions(older_than: datetime) -> Sequence[ColumnElement[bool]]:
     )
     restoring = select(attempts.c.attempt_id).where(attempts.c.restore.is_not(None))
     return (
+        tuple_(partitions.c.pipeline, partitions.c.interval).in_(cleared),
         partitions.c.recorded_at < older_than,
         partitions.c.id < newest,
         or_(partitions.c.version.is_(None), partitions.c.id < newest_published),

@@ -19,7 +19,6 @@ class Why(StrEnum):
     REFUSED = "refused"  # its gate said no, and its partition was computed again since
     STRAY = "stray"  # an attempt that died left it, and nothing knows of it
     CHECKPOINT = "checkpoint"  # newer ones replaced it, or a newer run of its interval went on
-    HISTORY = "history"  # of runs, and of what was superseded, that is older than asked for
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from tests.run.clearing.nights import PARTITIONS, Nights
@@ -131,3 +131,23 @@ def test_an_interval_that_somebody_works_on_is_passed_over(nights):
     assert nights.files(DAY)["drafts"] == before["drafts"]
     reader.go_to("its end")
     assert (reader.ended, reader.error) == (True, None)
+
+
+def test_records_stay_for_as_long_as_their_files(nights):
+    nights.run(DAY)
+    other_data(nights, "r")
+    assert found(nights)[DAY, "drafts", Why.SUPERSEDED] == PARTITIONS
+    assert nights.collect().forgotten.partitions == 0  # files of the published table stay for a day
+    later = replace(nights.collector(), older_than=datetime.now(UTC) + timedelta(days=2))
+    assert later.collect([nights.pipeline]).forgotten.partitions == 0
+
+
+def test_the_ledger_forgets_what_was_superseded_when_its_files_are_gone(nights, monkeypatch):
+    monkeypatch.setattr("stagehold.run.clearing.collecting.READERS_TIME", timedelta(0))
+    nights.run(DAY)
+    other_data(nights, "r")
+    assert nights.collect().forgotten.partitions == 3 * PARTITIONS
+    assert nights.collect().forgotten.partitions == 0
+    assert nights.collect().chronicle.why_not is None
+    nights.run(DAY)
+    assert nights.published(DAY) == nights.expected

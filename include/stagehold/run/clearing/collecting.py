@@ -81,6 +81,15 @@ def find_garbage(place: ClearedInterval, stage: Stage, pins: Pins, older_than: d
     return StageGarbage(place, stage, files, whole) if worth_it else None
 
 
+def superseded_left(place: ClearedInterval, stage: Stage) -> bool:
+    """Whether files are still there that only records name which are not the newest."""
+    history = place.ledger.partitions.history(place.cell(stage))
+    newest = {record.partition: record for record in history}
+    current = {file.path for record in newest.values() for file in record.files}
+    older = {file.path for record in history for file in record.files} - current
+    return bool(older) and bool(present_files(place.location(stage).uri, older))
+
+
 def _nothing_left(history: Sequence[PartitionRecord], pinned: frozenset[str]) -> bool:
     """Whether a table that a stage owns has only data that was released. Its log goes with it: the ledger remembers
     epochs, and so does the chronicle.

@@ -9,12 +9,15 @@ from datetime import datetime
 from stagehold.checkpoints.releasing import intervals_over
 from stagehold.errors import CheckpointCorrupt, LeaseHeld
 from stagehold.lake.chronicle import open_ledger
+from stagehold.lake.compaction import Compaction, NotCompacted, compact
+from stagehold.lake.files import files_at
 from stagehold.ledger.heartbeat import Heartbeat
+from stagehold.ledger.history import Forgotten
 from stagehold.plan.garbage import Why
 from stagehold.run.attempt.ownership import this_process
 from stagehold.run.attempt.spark_engine import SparkEngine
 from stagehold.run.attempt.sweeping import RegionSweep, sweep_lake
-from stagehold.run.clearing.collecting import delete_garbage, find_garbage
+from stagehold.run.clearing.collecting import delete_garbage, find_garbage, superseded_left
 from stagehold.run.clearing.pins import IntervalCheckpoints
 from stagehold.run.clearing.place import Cleared, ClearedInterval
 from stagehold.run.clearing.releasing import end_of
@@ -32,11 +35,13 @@ class Collected:
     """What went, or would, and what was passed over, each with its reason."""
 
     cleared: tuple[Cleared, ...]
+    forgotten: Forgotten
+    chronicle: Compaction
     passed_over: tuple[str, ...]
 
     @property
     def bytes(self) -> int:
-        return sum(one.bytes for one in self.cleared)
+        return sum(one.bytes for one in self.cleared) + self.chronicle.bytes_freed
 
 
 @dataclass(frozen=True)
@@ -50,17 +55,31 @@ class Collector:
     dry_run: bool = False
 
     def collect(self, pipelines: Sequence[Pipeline]) -> Collected:
-        """Everything of these pipelines. Intervals that somebody works on are passed over."""
-        cleared: list[Cleared] = []
-        passed_over: list[str] = []
+        """Everything of these pipelines, and what the ledger remembers of any. Intervals that somebody works on are
+        passed over.
+        """
+        cleared, without_old_files, passed_over = list[Cleared](), list[tuple[str, str]](), list[str]()
         for place, due in self._places(pipelines):
             try:
                 cleared.extend(self._of_interval(place, due=due))  # whatever went before the error as well
             except (LeaseHeld, CheckpointCorrupt) as error:
                 passed_over.append(f"{place}: {error}")
-        sweeps = sweep_lake(pipelines, self.workplace.ledger, self.workplace.settings, dry_run=self.dry_run)
-        passed_over.extend(sweep.passed_over for sweep in sweeps if sweep.passed_over)
-        return Collected((*cleared, *(_swept(sweep) for sweep in sweeps if sweep.strays)), tuple(passed_over))
+            if not any(superseded_left(place, stage) for stage in place.stages):
+                without_old_files.append((place.pipeline.name, place.request.interval))
+        ledger, settings = self.workplace.ledger, self.workplace.settings
+        sweeps = sweep_lake(pipelines, ledger, settings, dry_run=self.dry_run)
+        forgotten = ledger.history.forget(self.older_than, without_old_files, dry_run=self.dry_run)
+        compaction = compact(files_at(settings.lake_uri), ledger, self.older_than, dry_run=self.dry_run)
+        return Collected(
+            cleared=(*cleared, *(_swept(sweep) for sweep in sweeps if sweep.strays)),
+            forgotten=forgotten,
+            chronicle=compaction,
+            passed_over=(
+                *passed_over,
+                *(sweep.passed_over for sweep in sweeps if sweep.passed_over),
+                *_not_compacted(compaction),
+            ),
+        )
 
     def _places(self, pipelines: Sequence[Pipeline]) -> Iterator[tuple[ClearedInterval, bool]]:
         """Every interval, and whether its outputs are to be released."""
@@ -88,6 +107,15 @@ class Collector:
         names = {one.stage.name for one in found}
         with place.held(names) as hearts:
             return delete_garbage(place, names, hearts, self.older_than)
+
+
+def _not_compacted(compaction: Compaction) -> Iterator[str]:
+    if compaction.why_not is NotCompacted.LEDGER_BEHIND:
+        lacking = f"the ledger lacks {compaction.missing} facts that it knows"
+        yield f"the chronicle: {lacking}. Run `stagehold reconcile` first."
+    if compaction.why_not is NotCompacted.OVERTAKEN:
+        yield "the chronicle: somebody else compacts it."
+    yield from (f"the chronicle's file {torn.path}: {torn.problem}" for torn in compaction.torn)
 
 
 def _swept(sweep: RegionSweep) -> Cleared:
