@@ -14,13 +14,14 @@ from tests.ledger.samples import ATTEMPT_ENDS
 from tests.run.workbench import INTERVAL, NOWHERE, Workbench
 from typer.testing import CliRunner
 
+from stagehold.checkpoints.releasing import as_released
 from stagehold.cli.main import app
 from stagehold.errors import Fenced
 from stagehold.lake.commit.staged_committer import StagedCommitter
 from stagehold.lake.files import files_at
 from stagehold.lake.location import table_location
 from stagehold.ledger import Ledger
-from stagehold.model.records import Attempt, AttemptState, Cell, Lease
+from stagehold.model.records import Attempt, AttemptState, Cell, Lease, Run, RunState
 from stagehold.model.states import UNTIL_RUNNING, AttemptEvent
 from stagehold.settings import Settings
 from stagehold.spec.loader import find_pipeline
@@ -89,6 +90,26 @@ def test_what_a_dead_attempt_left_goes_and_what_it_recorded_stays(scene):
     assert scene.data_files() == {file.path for file in landed.commit.partitions[0].files}
     assert scene.collect()["cleared"] == []
     assert [row[2:] for row in table.seen()] == [A]
+
+
+def test_of_a_table_of_which_all_was_released_nothing_is_left(scene):
+    table, lease = scene.attempt(1, AttemptState.RUNNING)
+    landed = StagedCommitter().publish(table.location, table.wave({0: [A], 1: [B]}))
+    cell = Cell("toy", REGION, INTERVAL)
+    known = [replace(one, cell=cell) for one in records(table.location, landed)]
+    scene.ledger.partitions.record(known, lease)
+    scene.ledger.runs.start(Run("run", "toy", INTERVAL, "cli", RunState.CREATED, datetime.now(UTC)))
+    scene.ledger.leases.release(lease)
+    assert scene.collect()["cleared"] == []
+    scene.ledger.partitions.record([as_released(one, datetime.now(UTC)) for one in known[:1]], lease)
+    (half,) = scene.collect()["cleared"]
+    assert (half["stage"], half["why"], half["files"]) == (REGION, "released", 1)
+    assert scene.data_files() == {file.path for file in known[1].files}
+    assert [row[2:] for row in table.seen()] == [B]
+    scene.ledger.partitions.record([as_released(known[1], datetime.now(UTC))], lease)
+    assert scene.collect()["cleared"][0]["files"] == 1
+    assert files_at(table.location.uri).sizes("_delta_log") == {}
+    assert scene.collect()["cleared"] == []
 
 
 def test_a_region_that_is_worked_on_is_passed_over(scene):

@@ -70,7 +70,7 @@ def compile_pipeline(pipeline: Pipeline, slots: int = 0) -> DAG:
         default_args=retry_arguments(pipeline),
         doc_md=_documentation(pipeline),
     )
-    _wait_for_the_next_time(dag)
+    wait_for_the_next_time(dag)
     for region, options in _task_options(pipeline, slots).items():
         region_task(pipeline, region, dag, options)
     for upstream, downstream in _edges(pipeline):
@@ -89,7 +89,7 @@ def region_task(
     return RegionOperator.partial(**arguments, map_index_template=SHARE_NAME).expand(share=shares)
 
 
-def _wait_for_the_next_time(dag: DAG) -> None:
+def wait_for_the_next_time(dag: DAG) -> None:
     """Airflow takes ``run_immediately=False`` for a tenth of the period: a nightly DAG that is switched on within 2.4
     hours of its time would at once run for the night before.
     """
