@@ -21,7 +21,7 @@ from stagehold.lake.commit.staged_committer import StagedCommitter
 from stagehold.lake.files import files_at
 from stagehold.lake.location import table_location
 from stagehold.ledger import Ledger
-from stagehold.model.records import Attempt, AttemptState, Cell, Lease, Run, RunState
+from stagehold.model.records import Attempt, AttemptState, Cell, Lease, PartitionRecord, Run, RunState
 from stagehold.model.states import UNTIL_RUNNING, AttemptEvent
 from stagehold.settings import Settings
 from stagehold.spec.loader import find_pipeline
@@ -50,6 +50,11 @@ class Scene:
             self.ledger.attempts.apply(table.attempt_id, *ATTEMPT_ENDS[state])
             self.ledger.leases.release(lease)
         return table, lease
+
+    def release(self, record: PartitionRecord) -> None:
+        lease = self.ledger.leases.take(f"toy/{INTERVAL}/{REGION}", None, "me", 60, lambda _: True)
+        self.ledger.partitions.record([as_released(record, datetime.now(UTC))], lease)
+        self.ledger.leases.release(lease)
 
     def data_files(self) -> set[str]:
         return {path for path in files_at(self.table.location.uri).sizes("_data") if not path.endswith("/")}
@@ -101,12 +106,11 @@ def test_of_a_table_of_which_all_was_released_nothing_is_left(scene):
     scene.ledger.runs.start(Run("run", "toy", INTERVAL, "cli", RunState.CREATED, datetime.now(UTC)))
     scene.ledger.leases.release(lease)
     assert scene.collect()["cleared"] == []
-    scene.ledger.partitions.record([as_released(one, datetime.now(UTC)) for one in known[:1]], lease)
+    scene.release(known[0])
     (half,) = scene.collect()["cleared"]
     assert (half["stage"], half["why"], half["files"]) == (REGION, "released", 1)
     assert scene.data_files() == {file.path for file in known[1].files}
-    assert [row[2:] for row in table.seen()] == [B]
-    scene.ledger.partitions.record([as_released(known[1], datetime.now(UTC))], lease)
+    scene.release(known[1])
     assert scene.collect()["cleared"][0]["files"] == 1
     assert files_at(table.location.uri).sizes("_delta_log") == {}
     assert scene.collect()["cleared"] == []
