@@ -24,6 +24,7 @@ from tests.run.workbench import FILES, ROWS, Workbench
 from stagehold.plan.split.regions import stage_regions
 from stagehold.spec.loader import find_pipeline
 from stagehold.spec.pipeline import Pipeline
+from stagehold.spec.run_settings import ReleasePolicy
 
 SPOILT = -7_000_000  # divisible by 7, and so much that no other numbers of its colour make up for it
 TABLE = "marts.{}"
@@ -78,6 +79,11 @@ class Subject(ABC):
     def declare(self, on_foreign_change: str) -> None:
         document = yaml.safe_load(self.file.read_text())
         document["stages"][self.last]["output"]["on_foreign_change"] = on_foreign_change
+        self.file.write_text(yaml.safe_dump(document, sort_keys=False))
+
+    def release(self, policy: ReleasePolicy) -> None:
+        document = yaml.safe_load(self.file.read_text())
+        document["release"] = str(policy)
         self.file.write_text(yaml.safe_dump(document, sort_keys=False))
 
     def rows(self, interval: str) -> pa.Table:

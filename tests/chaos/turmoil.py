@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,11 +16,13 @@ from tests.run.lake_watch import LakeWatch
 from tests.run.workbench import ended
 from tests.run.zygote import Command
 
-from stagehold.run.faults import FaultAction, Point, inject
+from stagehold.run.faults import CheckpointPoint, ClearingPoint, FaultAction, Point, inject
 from stagehold.spark.server.server import running_server, start_server, stop_server
+from stagehold.spec.run_settings import ReleasePolicy
 
 SECONDS = 300
 TRIES = 4
+DIES = 0.2  # how often a collector is killed
 COPIED = 0.3  # how often somebody has made a copy of the ledger
 OF_ATTEMPTS = (Point.AFTER_LEASE, Point.BEFORE_FINISH)
 OF_FENCES = (Point.BEFORE_FENCE, Point.AFTER_FENCE)
@@ -48,6 +51,7 @@ class Turmoil:
         """
         self.subject.begin()
         self.subject.declare("fail")
+        self.subject.release(self.random.choice(list(ReleasePolicy)))
         for _ in range(self.random.randint(1, most)):
             possible = self._possible()
             if self.random.random() < COPIED:
@@ -60,6 +64,7 @@ class Turmoil:
     def _possible(self) -> dict[Callable[[], None], int]:
         """What can happen now, with how likely it is beside the others."""
         possible = {self.kill: 4, self.freeze: 3, self.begin_two: 2, self.kill_server: 1, self.lose_ledger: 1}
+        possible |= {self.kill_at_checkpoint: 2, self.collect: 2, self.collect_beside: 2}
         if isinstance(self.subject, Toy):
             possible[self.spoil] = 1
         if self.zombies:
@@ -80,6 +85,37 @@ class Turmoil:
         place = self._arm(FaultAction.KILL)
         code = self._wait(self._start())
         self._tell("kill", place, hit=code == KILLED)
+
+    def kill_at_checkpoint(self) -> None:
+        """A worker dies while it takes a checkpoint, or when it has released outputs."""
+        self._renew_input()
+        point = self.random.choice([*CheckpointPoint, ClearingPoint.RELEASED])
+        number = self.random.randint(1, 6) if isinstance(point, CheckpointPoint) else 0
+        inject(self.subject.bench.settings.home_path, point, self.subject.name, number, FaultAction.KILL)
+        code = self._wait(self._start())
+        self._tell("checkpoint", f"{point} {number}", hit=code == KILLED)
+
+    def collect(self) -> None:
+        """All goes that may go, while nobody but zombies is there."""
+        self._collect()
+
+    def collect_beside(self) -> None:
+        """The same beside a worker, again and again; or the collector dies."""
+        self._renew_input()
+        worker = self._start()
+        while worker.poll() is None:
+            self._collect()
+        self._wait(worker)
+
+    def _collect(self) -> None:
+        collector = self.subject.bench.command("gc", "--older-than", "0s", "--json")
+        if self.random.random() < DIES:
+            time.sleep(self.random.random())
+            collector.send_signal(signal.SIGKILL)
+        code = collector.wait(SECONDS)
+        busy = "maintenance is being worked on" in collector.err()  # by one that died, and was not missed yet
+        assert code in (0, KILLED) or busy, collector.err()
+        self._tell("gc", f"ended with {code}", hit=code == 0)
 
     def freeze(self) -> None:
         """A worker stops; whoever comes next overtakes it."""

@@ -60,7 +60,7 @@ class LakeWatch:
         log = self.log(stage)
         for path in log.files_of(partition):
             file = Path(log.uri, unquote(path))
-            file.unlink()
+            file.unlink(missing_ok=True)  # of what was released it may be gone
             self.lost.add(file)
 
     def lose_log(self, stage: str) -> str | None:
@@ -159,7 +159,7 @@ class LakeWatch:
         assert shown <= allowed, f"{stage}: {shown - allowed} can be read, is not recorded and cannot be adopted"
         blocked = {file.path for record in history if record.state is PartitionState.BLOCKED for file in record.files}
         assert not blocked & shown, f"{stage}: {blocked & shown} was blocked and can be read"
-        alive = {record.partition for record in newest.values() if record.state is PartitionState.CONSUMABLE}
+        alive = {record.partition for record in newest.values() if record.state.passed}
         return {(stage, partition) for partition in alive | set(adoptable)}
 
     def _check_record(self, record: PartitionRecord, committed: Mapping[int, Moment]) -> None:
@@ -199,6 +199,8 @@ def _commits_in_order(stage: str, log: TableLog) -> dict[int, Moment]:
 def _check_once(stage: str, history: Iterable[PartitionRecord]) -> None:
     newest: dict[int, Moment] = {}
     for record in history:
+        if record.state is PartitionState.RELEASED:
+            continue  # what became of data that was recorded before
         before = newest.get(record.partition, (0, 0))
         assert before < _moment(record), f"{stage}[{record.partition}]: {_moment(record)} recorded after {before}"
         newest[record.partition] = _moment(record)
