@@ -129,3 +129,13 @@ def test_whoever_releases_may_die_anywhere(nights, place):
     assert nights.files(DAYS[0]) == {"drafts": [], "edits": []}
     nights.run(DAYS[0], run="late", restore="edits")
     assert nights.published(DAYS[0]) == nights.expected
+
+
+def test_what_is_healed_for_a_reader_is_not_released_before_it_is_read(tmp_path):
+    nights = Nights(tmp_path, ReleasePolicy.AT_ONCE)
+    nights.run(DAYS[0])
+    assert nights.states(DAYS[0]) == ONLY_RESULTS
+    nights.run(DAYS[0], run="again", restore="prints")
+    assert nights.states(DAYS[0]) == ONLY_RESULTS
+    assert len([line for line in nights.said if line.startswith("drafts: heal 3 of 3")]) == 1
+    nights.check()

@@ -27,7 +27,7 @@ from stagehold.run.clearing.collecting import delete_garbage
 from stagehold.run.clearing.pins import IntervalCheckpoints
 from stagehold.run.clearing.place import Cleared, ClearedInterval
 from stagehold.run.faults import ClearingPoint
-from stagehold.run.planning.planning import RunRequest
+from stagehold.run.planning.planning import RunRequest, plan_run
 from stagehold.run.workplace import Workplace
 from stagehold.spec.pipeline import Pipeline
 from stagehold.spec.run_settings import ReleasePolicy
@@ -58,13 +58,25 @@ def release_after_attempt(request: RunRequest, workplace: Workplace) -> None:
 def _due(request: RunRequest, workplace: Workplace) -> Iterator[Release]:
     ledger, pipeline = workplace.ledger, request.pipeline
     if pipeline.release is ReleasePolicy.AT_ONCE:
-        place = ClearedInterval.of(pipeline, request.interval, workplace)
-        finished = finished_partitions(place.pipeline, ledger.attempts.of_run(request.run_id))
-        yield Release(place, partial(released_at_once, finished=finished))
+        yield _release_at_once(request, workplace)
     if pipeline.release is not ReleasePolicy.KEEP and ledger.runs.get(request.run_id).state is RunState.FINISHED:
         over = intervals_over(ledger.runs.newest_of_intervals(pipeline.name))
         for interval in over[:LOOKED_AT]:
             yield end_of(ClearedInterval.of(pipeline, interval, workplace))
+
+
+def _release_at_once(request: RunRequest, workplace: Workplace) -> Release:
+    """A reader has not finished while the run's plan says that it runs: what is healed for it would be released before
+    it gets there.
+    """
+    place = ClearedInterval.of(request.pipeline, request.interval, workplace)
+    finished = finished_partitions(place.pipeline, workplace.ledger.attempts.of_run(request.run_id))
+    plan = plan_run(request, workplace.ledger, workplace.settings)
+    still = {
+        stage: {one.partition for one in plan.of(stage) if one.partition in partitions and not one.action.computes}
+        for stage, partitions in finished.items()
+    }
+    return Release(place, partial(released_at_once, finished=still))
 
 
 def end_of(place: ClearedInterval) -> Release:
