@@ -16,13 +16,11 @@ from tests.ledger.samples import CELL, START, gate_result, record, run
 
 from stagehold.lake.chronicle import LakeChronicle, read_chronicle
 from stagehold.ledger.ledger import Ledger
+from stagehold.model.checkpoint_records import CheckpointRecord, CheckpointState, CheckpointTrigger
 from stagehold.model.records import (
     Acceptance,
     Attempt,
     AttemptState,
-    CheckpointRecord,
-    CheckpointState,
-    CheckpointTrigger,
     Fact,
     PartitionCount,
     PartitionState,
@@ -81,6 +79,7 @@ def end(event: AttemptEvent, then: RunEvent) -> Step:
 
 def checkpoint(run_id: str, completes: bool) -> Step:
     def step(ledger: Ledger, number: int) -> None:
+        lease = ledger.leases.acquire(f"{run_id}/coordinator", "me", 60)
         begun = ledger.checkpoints.begin(
             CheckpointRecord(
                 run_id,
@@ -90,10 +89,11 @@ def checkpoint(run_id: str, completes: bool) -> Step:
                 CheckpointTrigger.END_OF_RUN,
                 CheckpointState.IN_PROGRESS,
                 START,
-            )
+            ),
+            lease,
         )
         if completes:
-            ledger.checkpoints.complete(begun, written=number, referenced=0)
+            ledger.checkpoints.complete(begun, lease, written=number, referenced=0, covers=number)
 
     return step
 

@@ -14,7 +14,8 @@ from stagehold.settings import Settings, load_settings
 if TYPE_CHECKING:
     from stagehold.checkpoints.checkpoint import Checkpoint
     from stagehold.ledger.ledger import Ledger
-    from stagehold.model.records import CheckpointRecord, Run
+    from stagehold.model.checkpoint_records import CheckpointRecord
+    from stagehold.model.records import Run
 
 checkpoints = typer.Typer(help="Numbered checkpoints of a run: what it had reached.", no_args_is_help=True)
 COLUMNS = ("number", "state", "trigger", "taken", "seconds", "written", "referenced", "of", "why")

@@ -16,15 +16,8 @@ from stagehold.errors import CheckpointCorrupt, LeaseHeld, StageholdError
 from stagehold.lake.checkpoints.manifest import CheckpointedRun, Manifest
 from stagehold.lake.checkpoints.stored import StoredCheckpoints
 from stagehold.ledger.heartbeat import Heartbeat
-from stagehold.model.records import (
-    Cell,
-    CheckpointRecord,
-    CheckpointState,
-    CheckpointTrigger,
-    Lease,
-    PartitionState,
-    Run,
-)
+from stagehold.model.checkpoint_records import CheckpointRecord, CheckpointState, CheckpointTrigger
+from stagehold.model.records import Cell, Lease, PartitionState, Run
 from stagehold.model.states import GLOBALLY_TERMINAL
 from stagehold.run.attempt.ownership import this_process
 from stagehold.run.faults import CheckpointPoint

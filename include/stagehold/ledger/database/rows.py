@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy import RowMapping
 
+from stagehold.model.checkpoint_records import Acknowledgement, CheckpointRecord
 from stagehold.model.records import (
     Acceptance,
     Attempt,
     AttemptState,
     Cell,
-    CheckpointRecord,
     Event,
     GateResult,
     Lease,
@@ -124,8 +125,13 @@ def checkpoint_row(checkpoint: CheckpointRecord) -> dict[str, Any]:
     return dict(vars(checkpoint))
 
 
-def checkpoint_from(row: RowMapping) -> CheckpointRecord:
-    return CheckpointRecord(**row)
+def checkpoint_from(row: Mapping[str, Any]) -> CheckpointRecord:
+    """Without the ids of rows that it covers: they mean nothing in another ledger, and a record may go to one."""
+    return CheckpointRecord(**{name: value for name, value in row.items() if name != "covers"})
+
+
+def acknowledgement_from(row: RowMapping) -> Acknowledgement:
+    return Acknowledgement(**row)
 
 
 def event_row(event: Event) -> dict[str, Any]:
