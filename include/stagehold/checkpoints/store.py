@@ -27,7 +27,7 @@ class Retention(StrEnum):
     ALWAYS = "always"
 
 
-_DELETED_AT = {
+DELETED_AT = {
     Retention.NEVER: GLOBALLY_TERMINAL,
     Retention.ON_FAILURE: GLOBALLY_TERMINAL - {RunState.FAILED},
     Retention.ON_CANCELLATION: frozenset({RunState.FINISHED}),
@@ -102,7 +102,7 @@ class CheckpointStore:
         """Close the store. After any state that is not globally terminal everything is kept:
         the run goes on elsewhere.
         """
-        delete = state in _DELETED_AT[retention]
+        delete = state in DELETED_AT[retention]
         deleted = tuple(entry for entry in self.entries if delete and entry.ours)
         kept = tuple(entry for entry in self.entries if entry not in deleted)
         return Ending(replace(self, entries=kept, closed=True), kept, deleted)

@@ -100,5 +100,4 @@ def _of(checkpoint: CheckpointRecord) -> ColumnElement[bool]:
 
 
 def _notice(row: RowMapping) -> Notice:
-    facts = {name: value for name, value in row.items() if name not in ("asked", "answer")}
-    return Notice(checkpoint_from(facts), row["asked"] is not None, row["answer"])
+    return Notice(checkpoint_from(row), row["asked"] is not None, row["answer"])

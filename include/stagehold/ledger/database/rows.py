@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 from sqlalchemy import RowMapping
@@ -125,9 +125,9 @@ def checkpoint_row(checkpoint: CheckpointRecord) -> dict[str, Any]:
     return dict(vars(checkpoint))
 
 
-def checkpoint_from(row: Mapping[str, Any]) -> CheckpointRecord:
+def checkpoint_from(row: RowMapping) -> CheckpointRecord:
     """Without the ids of rows that it covers: they mean nothing in another ledger, and a record may go to one."""
-    return CheckpointRecord(**{name: value for name, value in row.items() if name != "covers"})
+    return CheckpointRecord(**{field.name: row[field.name] for field in fields(CheckpointRecord)})
 
 
 def acknowledgement_from(row: RowMapping) -> Acknowledgement:

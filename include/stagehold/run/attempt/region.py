@@ -22,7 +22,8 @@ from stagehold.run.attempt.tables import RegionTables
 from stagehold.run.attempt.task import RegionOutcome, RegionTask
 from stagehold.run.attempt.unbegun import recorded
 from stagehold.run.attempt.verdict import verdict_of
-from stagehold.run.checkpointing import leave_checkpoint
+from stagehold.run.checkpoints.coordination import coordinating
+from stagehold.run.checkpoints.ending import leave_checkpoint
 from stagehold.run.faults import Faults
 from stagehold.run.lost_ledger import refuse_lost_ledger
 from stagehold.run.planning.planning import in_its_form
@@ -95,7 +96,9 @@ def _attempt_with(
             task = replace(task, request=in_its_form(task.request, ledger))  # once: later failures are others' business
         try:
             with Heartbeat(ledger, lease, settings.lease_seconds) as heartbeat:
-                return RegionAttempt.begin(task, attempt, heartbeat, workplace, Healer(workplace)).run()
+                begun = RegionAttempt.begin(task, attempt, heartbeat, workplace, Healer(workplace))
+                with coordinating(task.request, workplace):
+                    return begun.run()
         finally:
             leave_checkpoint(task.request, workplace)
     finally:
