@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Sequence
-from datetime import datetime
 from functools import singledispatchmethod
 
 from stagehold.checkpoints import events
@@ -51,6 +50,7 @@ class Driver:
         self._records: dict[int, CheckpointRecord] = {}  # those that are in progress
         self._errors: dict[int, Exception] = {}  # why they could not be written
         self._failing: frozenset[str] = frozenset()  # attempts that were under way when the run was failed
+        self._at = self._clock.now  # of the event that is handled
         self._halved: set[int] = set()
         self._newest = 0
 
@@ -80,13 +80,15 @@ class Driver:
 
     def _until_next(self, least: int, period: int) -> int:
         run = self._checkpoints.run
-        began: datetime = life_began(run, self._ledger.transitions.of_run(run.run_id))
-        return until_next(run.run_id, began, self._clock.now, least=least, period=period)
+        began = life_began(run, self._ledger.transitions.of_run(run.run_id))
+        return until_next(run.run_id, began, self._at, least=least, period=period)
 
     def _handle(self, happened: events.Event) -> None:
         waiting = deque([happened])
         while waiting:
-            commands = self._machine.handle(waiting.popleft())
+            event = waiting.popleft()
+            self._at = event.at
+            commands = self._machine.handle(event)
             fatal = {one.checkpoint for one in commands if isinstance(one, events.FailRun)}
             for command in commands:
                 if isinstance(command, events.Aborted):

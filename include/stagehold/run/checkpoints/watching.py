@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from stagehold.checkpoints.events import (
     Acknowledged,
@@ -18,6 +19,7 @@ from stagehold.model.records import Attempt, AttemptState, Run, RunState
 from stagehold.model.states import ATTEMPT, GLOBALLY_TERMINAL
 from stagehold.plan.split.regions import Region, stage_regions
 from stagehold.plan.split.shares import region_shares
+from stagehold.run.attempt.task import lease_of
 from stagehold.spec.pipeline import Pipeline
 
 _LOST = (AttemptState.FAILED, AttemptState.CANCELED)
@@ -38,6 +40,7 @@ class RunWatch:
     """Looks at one run again and again, and tells of each change once.
 
     The state of a part is that of its newest attempt that has begun; a try that waits for its lease does nothing yet.
+    One that has not ended and whose lease has is dead: it would never answer.
     """
 
     def __init__(self, run: Run, parts: Iterable[str], ledger: Ledger) -> None:
@@ -80,7 +83,8 @@ class RunWatch:
 
     def _changes(self, at: int) -> Iterator[Event]:
         attempts = self._ledger.attempts.of_run(self._run_id)
-        newest = {one.subject: one for one in attempts if one.began and one.subject in self._parts}
+        begun = {one.subject: one for one in attempts if one.began and one.subject in self._parts}
+        newest = {part: self._alive(one) for part, one in begun.items()}
         before, self._newest = self._newest, newest
         if any(_failed_over(before[part], now) for part, now in newest.items() if part in before):
             yield RegionFailover(at)
@@ -91,6 +95,11 @@ class RunWatch:
         if state is not self._state:
             self._state = state
             yield RunChanged(at, self.state)
+
+    def _alive(self, attempt: Attempt) -> Attempt:
+        if ATTEMPT.is_terminal(attempt.state) or self._ledger.leases.alive(lease_of(attempt)):
+            return attempt
+        return replace(attempt, state=AttemptState.FAILED)
 
 
 def _failed_over(before: Attempt, now: Attempt) -> bool:
