@@ -8,13 +8,14 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.run.checkpoints.paper_run import LEFT, PARTITIONS, RIGHT, RUN, PaperRun
+from tests.run.checkpoints.paper_run import INTERVAL, LEFT, PARTITIONS, PIPELINE, RIGHT, RUN, PaperRun
 
 from stagehold.errors import CheckpointsFailed
 from stagehold.model.checkpoint_records import Answer, CheckpointFailure, CheckpointState, CheckpointTrigger
 from stagehold.model.records import AttemptState, RunState
 from stagehold.run.attempt.verdict import verdict_of
 from stagehold.run.checkpoints import coordination
+from stagehold.run.faults import CheckpointPoint, FaultAction, inject
 
 OFTEN = {"interval": "50ms", "retained": 100}
 
@@ -245,3 +246,35 @@ def test_a_cancelled_run_leaves_its_checkpoints_if_its_author_wants_that(tmp_pat
     assert bool(run.stored.numbers()) is kept
     assert any(one.trigger is CheckpointTrigger.END_OF_RUN for one in run.records) is kept
     assert any(one.kept for one in run.records) is kept
+
+
+# Who takes them
+
+
+def test_an_error_of_who_takes_checkpoints_fails_no_attempt_and_the_next_ones_are_taken(tmp_path):
+    run = PaperRun.make(tmp_path, (LEFT,), **OFTEN)
+    inject(run.settings.home_path, CheckpointPoint.TRIGGERED, PIPELINE, 1, FaultAction.RAISE)
+    run.work(pace=lambda stage, wave: time.sleep(0.5))
+    assert run.records[0].reason is CheckpointFailure.CHECKPOINT_COORDINATOR_SUSPEND
+    assert run.records[0].failure == "whoever took it died before its end"
+    assert completed(run)
+    assert [one.state for one in run.attempts] == [AttemptState.FINISHED]
+
+
+def test_who_lost_the_lease_takes_no_more_checkpoints(tmp_path):
+    run = PaperRun.make(tmp_path, (LEFT,), **OFTEN)
+    name = f"{PIPELINE}/{INTERVAL}/{RUN}/coordinator"
+    known = []
+
+    def robbed(stage, wave):
+        if wave == 2:
+            with run.ledger() as ledger:
+                ledger.leases.take(name, None, "somebody else", 3, lambda _: True)
+                known.extend(ledger.checkpoints.of_run(RUN))
+        time.sleep(0.3)
+
+    run.work(pace=robbed)
+    assert [one.state for one in run.attempts] == [AttemptState.FINISHED]
+    *periodic_ones, last = run.records
+    assert [one.number for one in periodic_ones] == [one.number for one in known], "the robber has taken none"
+    assert last.trigger is CheckpointTrigger.END_OF_RUN

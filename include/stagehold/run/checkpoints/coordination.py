@@ -67,9 +67,8 @@ class Coordination:
                 log.debug("somebody else takes the checkpoints of run %s", self._request.run_id)
             except Exception as error:
                 told_on_purpose = isinstance(error, StageholdError)
-                log.warning("no checkpoints of run %s are taken for a moment", self._request.run_id, exc_info=True)
-                if told_on_purpose:
-                    self._workplace.progress(f"no checkpoints are taken for a moment: {error}")
+                subject = f"checkpoints of run {self._request.run_id}"
+                log.warning("no %s are taken for a moment: %s", subject, error, exc_info=not told_on_purpose)
             self._ended.wait(self._workplace.settings.lease_seconds / 3)
 
     def _coordinate(self) -> None:
