@@ -18,7 +18,6 @@ from stagehold.run.planning.planning import RunRequest
 from stagehold.run.workplace import Workplace
 
 MOMENT = 0.1
-LOOK_AGAIN = 1.0
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +59,7 @@ def _lease_when_free(run: Run, workplace: Workplace) -> Lease:
     """Whoever has it may be ending just now, or may have died with it elsewhere; one that is renewed beyond the end
     that it has now is somebody's at work.
     """
-    waited, longest = 0.0, None
+    waited, step, longest = 0.0, MOMENT, None
     while True:
         try:
             return take_coordinator_lease(run, workplace)
@@ -68,7 +67,7 @@ def _lease_when_free(run: Run, workplace: Workplace) -> Lease:
             longest = max(held.seconds_left, 0) + MOMENT if longest is None else longest
             if waited >= longest:
                 raise
-        step = min(LOOK_AGAIN, longest - waited)
+        step = min(2 * step, longest - waited)
         workplace.sleep(step)
         waited += step
 
