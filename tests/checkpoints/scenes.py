@@ -5,9 +5,9 @@ from __future__ import annotations
 from stagehold.checkpoints import events
 from stagehold.checkpoints.checkpoint import SnapshotKind
 from stagehold.checkpoints.coordinator import Coordinator
-from stagehold.checkpoints.requests import CheckpointFailure
 from stagehold.checkpoints.settings import CoordinatorSettings
 from stagehold.checkpoints.store import CompletedCheckpoint
+from stagehold.model.checkpoint_records import CheckpointFailure
 from stagehold.model.records import AttemptState, RunState
 
 KINDS = {

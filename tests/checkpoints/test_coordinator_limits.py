@@ -10,9 +10,9 @@ from tests.checkpoints.scenes import (
     said,
 )
 
-from stagehold.checkpoints.requests import CheckpointFailure
 from stagehold.checkpoints.settings import CoordinatorSettings
 from stagehold.errors import UnknownName
+from stagehold.model.checkpoint_records import CheckpointFailure
 
 GATED = {
     "nothing is taken while a task writes a blocking output": (

@@ -11,8 +11,8 @@ from tests.checkpoints.scenes import (
 
 from stagehold.checkpoints import events
 from stagehold.checkpoints.checkpoint import SnapshotKind
-from stagehold.checkpoints.requests import CheckpointFailure
 from stagehold.checkpoints.tasks import Phase
+from stagehold.model.checkpoint_records import CheckpointFailure
 from stagehold.model.records import AttemptState, RunState
 
 TASKS = ("a", "b", "c")

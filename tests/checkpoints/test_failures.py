@@ -4,7 +4,7 @@ import pytest
 
 from stagehold.checkpoints.checkpoint import SnapshotKind
 from stagehold.checkpoints.failures import COUNTED, FailedCheckpoint, FailureCounter
-from stagehold.checkpoints.requests import CheckpointFailure
+from stagehold.model.checkpoint_records import CheckpointFailure
 
 CHECKPOINT, SAVEPOINT, STOP = SnapshotKind.CHECKPOINT, SnapshotKind.SAVEPOINT, SnapshotKind.STOP_WITH_SAVEPOINT
 DECLINED, EXPIRED = CheckpointFailure.CHECKPOINT_DECLINED, CheckpointFailure.CHECKPOINT_EXPIRED

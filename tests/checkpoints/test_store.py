@@ -95,6 +95,13 @@ ENDS = [
     ("on_cancellation", "canceled", True),
     ("on_cancellation", "failed", True),
     ("on_cancellation", "suspended", True),
+    ("unless_canceled", "finished", True),
+    ("unless_canceled", "canceled", False),
+    ("unless_canceled", "failed", True),
+    ("unless_canceled", "suspended", True),
+    ("always", "finished", True),
+    ("always", "canceled", True),
+    ("always", "failed", True),
 ]
 
 

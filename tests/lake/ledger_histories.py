@@ -12,13 +12,11 @@ from hypothesis import strategies as st
 from tests.ledger.samples import CELL, START, gate_result, record, run
 
 from stagehold.ledger.ledger import Ledger
+from stagehold.model.checkpoint_records import CheckpointFailure, CheckpointRecord, CheckpointState, CheckpointTrigger
 from stagehold.model.records import (
     Acceptance,
     Attempt,
     AttemptState,
-    CheckpointRecord,
-    CheckpointState,
-    CheckpointTrigger,
     Fact,
     PartitionCount,
     PartitionState,
@@ -76,6 +74,7 @@ def end(event: AttemptEvent, then: RunEvent) -> Step:
 
 def checkpoint(run_id: str, completes: bool) -> Step:
     def step(ledger: Ledger, number: int) -> None:
+        lease = ledger.leases.acquire(f"{run_id}/coordinator", "me", 60)
         begun = ledger.checkpoints.begin(
             CheckpointRecord(
                 run_id,
@@ -85,10 +84,11 @@ def checkpoint(run_id: str, completes: bool) -> Step:
                 CheckpointTrigger.END_OF_RUN,
                 CheckpointState.IN_PROGRESS,
                 START,
-            )
+            ),
+            lease,
         )
         if completes:
-            ledger.checkpoints.complete(begun, written=number, referenced=0)
+            ledger.checkpoints.complete(begun, lease, written=number, referenced=0, covers=number)
 
     return step
 
@@ -99,11 +99,12 @@ def drop(run_id: str, fails: bool) -> Step:
     def step(ledger: Ledger, number: int) -> None:
         state = CheckpointState.IN_PROGRESS if fails else CheckpointState.COMPLETED
         there = [one for one in ledger.checkpoints.of_run(run_id) if one.state is state and one.discarded_at is None]
+        lease = ledger.leases.acquire(f"{run_id}/coordinator", "me", 60)
         for one in there[:1]:
             if fails:
-                ledger.checkpoints.fail(one, "why")
+                ledger.checkpoints.fail(one, lease, CheckpointFailure.CHECKPOINT_EXPIRED, "why")
             else:
-                ledger.checkpoints.discard(one)
+                ledger.checkpoints.discard(one, lease)
 
     return step
 

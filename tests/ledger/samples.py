@@ -10,6 +10,7 @@ from typing import Any
 
 from stagehold.errors import StageholdError
 from stagehold.ledger.ledger import Ledger
+from stagehold.model.checkpoint_records import CheckpointRecord, CheckpointState, CheckpointTrigger
 from stagehold.model.records import (
     Attempt,
     AttemptState,
@@ -69,6 +70,11 @@ def record(partition: int, *, cell: Cell = CELL, epoch: int = 1, **facts: Any) -
         "recorded_at": START,
     }
     return PartitionRecord(cell=cell, partition=partition, epoch=epoch, **(given | facts))
+
+
+def checkpoint(number: int, *, run_id: str = "run-1") -> CheckpointRecord:
+    trigger, state = CheckpointTrigger.PERIODIC, CheckpointState.IN_PROGRESS
+    return CheckpointRecord(run_id, number, "sales", "2024-01-01", trigger, state, START)
 
 
 def gate_result(

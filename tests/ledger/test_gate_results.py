@@ -35,3 +35,10 @@ def test_failures_of_other_cells_do_not_mix(ledger):
     other = Cell("sales", "joined", "2024-01-02")
     ledger.gates.record([gate_result(0, passed=False), gate_result(0, passed=False, cell=other)])
     assert ledger.gates.failures(other) == (gate_result(0, passed=False, cell=other),)
+
+
+def test_who_asks_for_some_partitions_is_told_of_no_others(ledger):
+    given = [gate_result(partition, passed=True) for partition in (0, 1, 2)]
+    ledger.gates.record(given)
+    assert ledger.gates.newest(CELL, {0, 2}) == (given[0], given[2])
+    assert ledger.gates.newest(CELL, set()) == ()

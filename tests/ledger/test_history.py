@@ -14,11 +14,9 @@ from tests.ledger.samples import CELL, START, attempt, event, everywhere, gate_r
 from stagehold.ledger import Ledger
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.history import Forgotten, History
+from stagehold.model.checkpoint_records import CheckpointFailure, CheckpointRecord, CheckpointState, CheckpointTrigger
 from stagehold.model.records import (
     TRACE,
-    CheckpointRecord,
-    CheckpointState,
-    CheckpointTrigger,
     Lease,
     PartitionState,
     Restore,
@@ -59,10 +57,14 @@ def end(ledger: Ledger, run_id: str, *, minutes: int, failed: bool = False, inte
     ledger.runs.apply(run_id, *((RunEvent.FAIL, RunEvent.ALL_ENDED) if failed else (RunEvent.ALL_FINISHED,)))
 
 
+def coordinator(ledger: Ledger) -> Lease:
+    return ledger.leases.acquire("run-1/coordinator", "me", 60)
+
+
 def checkpoint(ledger: Ledger, number: int) -> CheckpointRecord:
     state, trigger = CheckpointState.IN_PROGRESS, CheckpointTrigger.END_OF_RUN
     return ledger.checkpoints.begin(
-        CheckpointRecord("run-1", number, CELL.pipeline, CELL.interval, trigger, state, START)
+        CheckpointRecord("run-1", number, CELL.pipeline, CELL.interval, trigger, state, START), coordinator(ledger)
     )
 
 
@@ -193,13 +195,16 @@ def test_gate_results_of_the_last_judge_stay_whatever_their_age(ledger):
 
 def test_checkpoints_that_are_gone_leave_and_numbers_are_never_given_again(ledger):
     made = [checkpoint(ledger, number) for number in range(1, 6)]
+    for one in made:
+        ledger.acknowledgements.ask(one, [attempt(1)], coordinator(ledger))
     for one in made[:2]:
-        ledger.checkpoints.complete(one, written=1, referenced=0)
-    ledger.checkpoints.discard(made[0])
-    ledger.checkpoints.fail(made[2], "why")
-    ledger.checkpoints.fail(made[4], "why")
+        ledger.checkpoints.complete(one, coordinator(ledger), written=1, referenced=0, covers=1)
+    ledger.checkpoints.discard(made[0], coordinator(ledger))
+    ledger.checkpoints.fail(made[2], coordinator(ledger), CheckpointFailure.CHECKPOINT_EXPIRED, "why")
+    ledger.checkpoints.fail(made[4], coordinator(ledger), CheckpointFailure.CHECKPOINT_EXPIRED, "why")
     assert forget(ledger, START).checkpoints == 0
-    assert forget(ledger).checkpoints == 2
+    gone = forget(ledger)
+    assert (gone.checkpoints, gone.acknowledgements) == (2, 2)
     assert [one.number for one in ledger.checkpoints.of_run("run-1")] == [2, 4, 5]  # 4 is under way
 
 

@@ -2,9 +2,12 @@ from __future__ import annotations
 
 import os
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from sqlalchemy import insert
 from tests.ledger.samples import CELL, in_process_that_dies, in_processes, record
+from tests.postgres import BACK_ENDS
 
 from stagehold.errors import Fenced, UnknownName
 from stagehold.ledger import Ledger
@@ -144,3 +147,49 @@ def test_the_history_of_a_cell_has_every_record_of_it_oldest_first(ledger, lease
     ledger.partitions.record([record(1, epoch=2)], lease)
     ledger.partitions.record([record(0, cell=Cell("sales", "joined", "2024-01-02"))], lease)
     assert [(one.partition, one.epoch) for one in ledger.partitions.history(CELL)] == [(1, 1), (0, 1), (1, 2)]
+
+
+def test_what_came_since_a_row_is_found_without_what_was_there_before(ledger, lease):
+    assert ledger.partitions.highest_id() == 0
+    ledger.partitions.record([record(0), record(1), record(2)], lease)
+    before = ledger.partitions.highest_id()
+    released = record(1, epoch=3, state=PartitionState.RELEASED)
+    ledger.partitions.record([record(1, epoch=2), released, record(3)], lease)
+    ledger.partitions.record([record(0, cell=Cell("sales", "joined", "elsewhere"))], lease)
+    upto = ledger.partitions.highest_id()
+    ledger.partitions.record([record(2, epoch=4)], lease)
+    assert ledger.partitions.between("sales", "2024-01-01", before, upto) == {"joined": (released, record(3))}
+    assert ledger.partitions.between("sales", "2024-01-01", 0, upto) == {
+        "joined": (record(0), released, record(2), record(3))
+    }
+    assert ledger.partitions.between("sales", "2024-01-01", upto, upto) == {}
+
+
+@pytest.mark.parametrize("back_end", [one for one in BACK_ENDS if one == "postgresql"], indirect=True)
+def test_a_row_whose_id_was_given_out_first_is_waited_for_though_it_is_committed_last(ledger, ledger_url, lease):
+    """Or it would be below an id that a checkpoint says it covers, and in no checkpoint."""
+    database = Database(ledger_url)
+    with ThreadPoolExecutor() as pool:
+        with database.writing() as connection:
+            connection.execute(insert(partitions).values(partition_row(record(0))))
+            highest = pool.submit(ledger.partitions.highest_id)
+            time.sleep(0.2)
+            assert not highest.done()
+        upto = highest.result(10)
+    assert ledger.partitions.between("sales", "2024-01-01", 0, upto) == {"joined": (record(0),)}
+
+
+def test_what_came_since_costs_the_same_however_many_rows_there_are(ledger, ledger_url, lease):
+    def seconds(new: int) -> float:
+        after = ledger.partitions.highest_id()
+        ledger.partitions.record([record(partition, epoch=2) for partition in range(new)], lease)
+        upto = ledger.partitions.highest_id()
+        started = time.perf_counter()
+        assert len(ledger.partitions.between("sales", "2024-01-01", after, upto)["joined"]) == new
+        return time.perf_counter() - started
+
+    few = min(seconds(20) for _ in range(5))
+    with Database(ledger_url).writing() as connection:
+        rows = [partition_row(record(partition)) for partition in range(20_000)]
+        connection.execute(insert(partitions), rows)
+    assert min(seconds(20) for _ in range(5)) < 3 * few + 0.005

@@ -17,7 +17,7 @@ from stagehold.settings import Settings
 from stagehold.spec.loader import build_pipeline, find_pipeline, load_each_pipeline, load_pipeline
 from stagehold.spec.pipeline import CommitterKind, Exchange, OnForeignChange, Output, OutputType, Pipeline
 from stagehold.spec.restart import RestartStrategy
-from stagehold.spec.run_settings import Failover, ScheduleMode
+from stagehold.spec.run_settings import CheckpointSettings, Failover, OnCancel, ScheduleMode
 
 
 @pytest.fixture
@@ -134,18 +134,24 @@ def test_a_wave_lasts_as_long_as_the_file_says(project: Project, edit: str, wave
     assert Pipeline.model_validate_json(pipeline.model_dump_json()).wave == wave
 
 
-def test_who_gives_the_length_of_a_wave_as_before_is_told_what_it_is_called(project: Project) -> None:
-    not_built = "got '45s'; allowed: nothing: this field is not built yet, so leave it out"
-    with pytest.raises(InvalidSpec) as caught:
-        project.load(edited("wave: 30s => checkpoint:\\n  interval: 45s"))
-    (problem,) = caught.value.problems
-    assert f"{project.root / 'revenue.yaml'}:6: checkpoint.interval: {not_built}; " in str(caught.value)
-    assert problem.allowed.endswith("the length of a wave is called `wave` now, as in `wave: 30s`")
-
-
 def test_a_run_keeps_as_many_checkpoints_as_the_file_says(project: Project) -> None:
     assert project.load(VALID).checkpoint.retained == 1
     assert project.load(edited("wave: 30s => checkpoint: {retained: 3}")).checkpoint.retained == 3
+
+
+def test_checkpoints_are_taken_as_often_as_the_file_says(project: Project) -> None:
+    assert project.load(VALID).checkpoint.interval is None
+    fields = "interval: 10ms, min_pause: 5s, timeout: 1min, max_concurrent: 2, tolerable_failures: unlimited"
+    pipeline = project.load(edited(f"wave: 30s => checkpoint: {{{fields}, on_cancel: delete}}"))
+    assert pipeline.checkpoint == CheckpointSettings(
+        interval=timedelta(milliseconds=10),
+        min_pause=timedelta(seconds=5),
+        timeout=timedelta(minutes=1),
+        max_concurrent=2,
+        tolerable_failures="unlimited",
+        on_cancel=OnCancel.DELETE,
+    )
+    assert Pipeline.model_validate_json(pipeline.model_dump_json()) == pipeline
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ class StageSnapshot:
     @property
     def finished(self) -> Finished:
         """A released partition counts: it had been finished before it was deleted."""
-        ended = sum(record.state is not PartitionState.BLOCKED for record in self.partitions)
+        ended = sum(record.state in (PartitionState.CONSUMABLE, PartitionState.RELEASED) for record in self.partitions)
         if ended == 0:
             return Finished.NONE
         return Finished.ALL if ended == self.parallelism else Finished.SOME

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from stagehold.checkpoints.checkpoint import SnapshotKind
-from stagehold.checkpoints.requests import CheckpointFailure, CheckpointRequest
+from stagehold.checkpoints.requests import CheckpointRequest
+from stagehold.model.checkpoint_records import CheckpointFailure
 from stagehold.model.records import AttemptState, RunState
 
 

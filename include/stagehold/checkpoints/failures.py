@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from stagehold.checkpoints.checkpoint import SnapshotKind
-from stagehold.checkpoints.requests import PRE_FLIGHT, CheckpointFailure
+from stagehold.checkpoints.requests import PRE_FLIGHT
+from stagehold.model.checkpoint_records import CheckpointFailure
 
 COUNTED = frozenset(
     {

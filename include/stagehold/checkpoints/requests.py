@@ -4,33 +4,11 @@ from __future__ import annotations
 
 from bisect import insort
 from dataclasses import dataclass
-from enum import StrEnum
 
 from stagehold.checkpoints.checkpoint import SnapshotKind
+from stagehold.model.checkpoint_records import CheckpointFailure
 
 MOST_QUEUED = 1000
-
-
-class CheckpointFailure(StrEnum):
-    """Why a checkpoint was refused or ended without completing."""
-
-    # Before it began: nothing was asked of any task.
-    TOO_MANY_CHECKPOINT_REQUESTS = "too_many_checkpoint_requests"
-    MINIMUM_TIME_BETWEEN_CHECKPOINTS = "minimum_time_between_checkpoints"
-    NOT_ALL_REQUIRED_TASKS_RUNNING = "not_all_required_tasks_running"
-    BLOCKING_OUTPUT_EXISTS = "blocking_output_exists"
-    # While it was being prepared, taken or written.
-    IO_EXCEPTION = "io_exception"
-    CHECKPOINT_DECLINED = "checkpoint_declined"
-    CHECKPOINT_DECLINED_TASK_NOT_READY = "checkpoint_declined_task_not_ready"
-    CHECKPOINT_DECLINED_TASK_CLOSING = "checkpoint_declined_task_closing"
-    CHECKPOINT_ASYNC_EXCEPTION = "checkpoint_async_exception"
-    CHECKPOINT_EXPIRED = "checkpoint_expired"
-    FINALIZE_CHECKPOINT_FAILURE = "finalize_checkpoint_failure"
-    # Because of something else.
-    CHECKPOINT_SUBSUMED = "checkpoint_subsumed"
-    CHECKPOINT_COORDINATOR_SUSPEND = "checkpoint_coordinator_suspend"
-    JOB_FAILOVER_REGION = "job_failover_region"
 
 
 PRE_FLIGHT = frozenset(

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from stagehold.checkpoints.store import Retention
+from stagehold.spec.run_settings import UNLIMITED, CheckpointSettings, OnCancel
 
-LONGEST_PAUSE = timedelta(days=365) // timedelta(milliseconds=1)
+MILLISECOND = timedelta(milliseconds=1)
+LONGEST_PAUSE = timedelta(days=365) // MILLISECOND
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,21 @@ class CoordinatorSettings:
     blocking_output_gate: bool = False
     every_task: bool = False
 
+    @staticmethod
+    def periodic(declared: CheckpointSettings) -> CoordinatorSettings | None:
+        """As the author of a pipeline says; None if no checkpoints are taken while a run goes on."""
+        if declared.interval is None:
+            return None
+        tolerable = declared.tolerable_failures
+        return CoordinatorSettings(
+            interval=declared.interval // MILLISECOND,
+            min_pause=declared.min_pause // MILLISECOND,
+            timeout=declared.timeout // MILLISECOND,
+            max_concurrent=declared.max_concurrent,
+            tolerable_failures=None if tolerable == UNLIMITED else int(tolerable),
+            retention=retention_of(declared),
+        )
+
     @property
     def pause(self) -> int:
         return min(self.min_pause, LONGEST_PAUSE)
@@ -40,3 +57,8 @@ class CoordinatorSettings:
     def period(self) -> int:
         """Periodic checkpoints are never closer than the pause would let them be."""
         return max(self.interval, self.pause)
+
+
+def retention_of(declared: CheckpointSettings) -> Retention:
+    """A run that ended by itself leaves its checkpoints; of one that was cancelled its author decides."""
+    return Retention.UNLESS_CANCELED if declared.on_cancel is OnCancel.DELETE else Retention.ALWAYS

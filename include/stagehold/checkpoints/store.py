@@ -22,12 +22,17 @@ class Retention(StrEnum):
     NEVER = "never"
     ON_FAILURE = "on_failure"  # kept when the run failed
     ON_CANCELLATION = "on_cancellation"  # kept unless the run finished
+    # Flink deletes what a finished job leaves; a run of ours leaves what others begin with.
+    UNLESS_CANCELED = "unless_canceled"
+    ALWAYS = "always"
 
 
-_DELETED_AT = {
+DELETED_AT = {
     Retention.NEVER: GLOBALLY_TERMINAL,
     Retention.ON_FAILURE: GLOBALLY_TERMINAL - {RunState.FAILED},
     Retention.ON_CANCELLATION: frozenset({RunState.FINISHED}),
+    Retention.UNLESS_CANCELED: frozenset({RunState.CANCELED}),
+    Retention.ALWAYS: frozenset(),
 }
 
 
@@ -97,7 +102,7 @@ class CheckpointStore:
         """Close the store. After any state that is not globally terminal everything is kept:
         the run goes on elsewhere.
         """
-        delete = state in _DELETED_AT[retention]
+        delete = state in DELETED_AT[retention]
         deleted = tuple(entry for entry in self.entries if delete and entry.ours)
         kept = tuple(entry for entry in self.entries if entry not in deleted)
         return Ending(replace(self, entries=kept, closed=True), kept, deleted)

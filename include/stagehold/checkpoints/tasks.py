@@ -31,6 +31,10 @@ class PendingCheckpoint:
     deadline: int
     phase: Phase = Phase.PREPARING
 
+    @property
+    def half_acknowledged(self) -> bool:
+        return self.phase is Phase.ASKED and 0 < len(self.waiting) < len(self.tasks)
+
     def overdue(self, at: int) -> bool:
         return self.phase is not Phase.WRITING and self.deadline <= at
 

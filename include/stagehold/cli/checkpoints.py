@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,10 +16,11 @@ from stagehold.settings import Settings, load_settings
 if TYPE_CHECKING:
     from stagehold.checkpoints.checkpoint import Checkpoint
     from stagehold.ledger.ledger import Ledger
-    from stagehold.model.records import CheckpointRecord, Run
+    from stagehold.model.checkpoint_records import Acknowledgement, CheckpointRecord
+    from stagehold.model.records import Run
 
 checkpoints = typer.Typer(help="Numbered checkpoints of a run: what it had reached.", no_args_is_help=True)
-COLUMNS = ("number", "state", "trigger", "taken", "seconds", "written", "referenced", "of", "why")
+COLUMNS = ("number", "state", "trigger", "taken", "seconds", "acknowledged", "written", "referenced", "of", "why")
 RunName = Annotated[str | None, typer.Option("--run", help="Id of the run. Default: the newest of all.")]
 Number = Annotated[int, typer.Argument(help="Number of the checkpoint.")]
 
@@ -30,17 +33,19 @@ def list_checkpoints(run: RunName = None, as_json: AsJson = False) -> None:
     with open_ledger(load_settings()) as ledger:
         found = _run(run, ledger)
         records = ledger.checkpoints.of_run(found.run_id)
+        parts = _by_number(ledger.acknowledgements.of_run(found.run_id))
     if as_json:
-        print_document({"run": asdict(found), "checkpoints": [asdict(one) for one in records]})
+        document = [_document(one, parts[one.number]) for one in records]
+        print_document({"run": asdict(found), "counts": _counts(records), "checkpoints": document})
         return
-    print_table(f"checkpoints of {found.run_id}", COLUMNS, [_row(one) for one in records])
-    states = [_state(one) for one in records]
-    typer.echo(", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states)) or "There are none.")
+    print_table(f"checkpoints of {found.run_id}", COLUMNS, [_row(one, parts[one.number]) for one in records])
+    counts = ", ".join(f"{state.replace('_', ' ')} {count}" for state, count in _counts(records).items())
+    typer.echo(counts if records else "There are none.")
 
 
 @checkpoints.command()
 def show(number: Number, run: RunName = None, as_json: AsJson = False) -> None:
-    """Show what is in a checkpoint, as it stands in the lake."""
+    """Show who acknowledged a checkpoint and when, and what is in it, as it stands in the lake."""
     from stagehold.errors import UnknownName
     from stagehold.lake.chronicle import open_ledger
 
@@ -48,14 +53,17 @@ def show(number: Number, run: RunName = None, as_json: AsJson = False) -> None:
     with open_ledger(settings) as ledger:
         found = _run(run, ledger)
         records = {str(one.number): one for one in ledger.checkpoints.of_run(found.run_id)}
+        parts = _by_number(ledger.acknowledgements.of_run(found.run_id))[number]
     if str(number) not in records:
         raise UnknownName(f"checkpoint of {found.run_id}", str(number), tuple(records))
     record = records[str(number)]
     checkpoint = _stored(record, settings) if _state(record) == "completed" else None  # else the lake has none
     if as_json:
-        print_document({"checkpoint": asdict(record), "stages": _stages(checkpoint)})
+        print_document({"checkpoint": _document(record, parts), "stages": _stages(checkpoint)})
         return
-    print_table(f"checkpoint {number} of {found.run_id}", COLUMNS, [_row(record)])
+    print_table(f"checkpoint {number} of {found.run_id}", COLUMNS, [_row(record, parts)])
+    if parts:
+        print_table("acknowledgements", ("region", "attempt", "asked", "answered", "answer"), list(map(_part, parts)))
     if checkpoint is None:
         return
     rows = [tuple(str(value) for value in stage.values()) for stage in _stages(checkpoint)]
@@ -86,26 +94,63 @@ def _state(record: CheckpointRecord) -> str:
     return "replaced" if record.discarded_at else record.state.replace("_", " ")
 
 
-def _row(record: CheckpointRecord) -> tuple[str, ...]:
+def _counts(records: Sequence[CheckpointRecord]) -> dict[str, int]:
+    """As Flink counts them: one that was replaced was completed."""
+    from stagehold.model.checkpoint_records import CheckpointState
+
+    order = (CheckpointState.COMPLETED, CheckpointState.FAILED, CheckpointState.IN_PROGRESS)
+    return {str(state): sum(one.state is state for one in records) for state in order}
+
+
+def _by_number(parts: Iterable[Acknowledgement]) -> Mapping[int, list[Acknowledgement]]:
+    found: defaultdict[int, list[Acknowledgement]] = defaultdict(list)
+    for one in parts:
+        found[one.number].append(one)
+    return found
+
+
+def _seconds(record: CheckpointRecord) -> float | None:
+    return (record.ended_at - record.triggered_at).total_seconds() if record.ended_at else None
+
+
+def _document(record: CheckpointRecord, parts: Sequence[Acknowledgement]) -> dict[str, Any]:
+    return {**asdict(record), "seconds": _seconds(record), "acknowledgements": [asdict(one) for one in parts]}
+
+
+def _part(one: Acknowledgement) -> tuple[str, ...]:
+    answered = moment(one.answered_at) if one.answered_at else ""
+    why = one.reason.replace("_", " ") if one.reason else str(one.answer or "")
+    return one.subject, one.attempt_id, moment(one.asked_at), answered, why
+
+
+def _acknowledged(parts: Sequence[Acknowledgement]) -> str:
+    from stagehold.model.checkpoint_records import Answer
+
+    return f"{sum(one.answer is Answer.ACKNOWLEDGED for one in parts)}/{len(parts)}" if parts else ""
+
+
+def _row(record: CheckpointRecord, parts: Sequence[Acknowledgement]) -> tuple[str, ...]:
     from rich.filesize import decimal
 
-    seconds = f"{(record.ended_at - record.triggered_at).total_seconds():.1f}" if record.ended_at else ""
+    seconds = _seconds(record)
     return (
         str(record.number),
         _state(record),
         record.trigger.replace("_", " "),
         moment(record.triggered_at),
-        seconds,
+        "" if seconds is None else f"{seconds:.1f}",
+        _acknowledged(parts),
         decimal(record.bytes_written),
         decimal(record.bytes_referenced),
         f"{record.pipeline} {record.interval}",
-        record.failure or "",
+        f"{record.failure or ''}{' (failed the run)' if record.fails_run else ''}",
     )
 
 
 def _stages(checkpoint: Checkpoint | None) -> list[dict[str, Any]]:
     from stagehold.model.records import PartitionState
 
+    present = (PartitionState.CONSUMABLE, PartitionState.BLOCKED)
     return [
         {
             "stage": stage.shape.name,
@@ -113,8 +158,8 @@ def _stages(checkpoint: Checkpoint | None) -> list[dict[str, Any]]:
             "partitions": stage.parallelism,
             "consumable": sum(one.state is PartitionState.CONSUMABLE for one in stage.partitions),
             "blocked": sum(one.state is PartitionState.BLOCKED for one in stage.partitions),
-            "rows": sum(one.rows for one in stage.partitions),
-            "bytes": sum(one.bytes for one in stage.partitions),
+            "rows": sum(one.rows for one in stage.partitions if one.state in present),
+            "bytes": sum(one.bytes for one in stage.partitions if one.state in present),
             "position": str(stage.position or ""),
         }
         for stage in (checkpoint.stages if checkpoint else ())

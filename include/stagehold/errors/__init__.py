@@ -67,6 +67,7 @@ Every error that Stagehold raises on purpose, by what is to be mended.
     |   |   +-- CheckpointTooNew     a newer Stagehold wrote it
     |   +-- CheckpointNumberTaken    somebody else wrote a checkpoint under the same number first
     |   +-- CheckpointOvertaken ~    what a checkpoint consists of was discarded while it was being written
+    |   +-- CheckpointsFailed ~      more checkpoints failed in a row than the pipeline tolerates
     |   +-- CheckpointStoreClosed    a checkpoint came after its run had ended
     |   +-- RunLogCorrupt            the event log of a run contradicts itself or its pipeline
     +-- RunError                     a region of a run does not start
@@ -107,6 +108,7 @@ from stagehold.errors.checkpoints import (
     CheckpointError,
     CheckpointNumberTaken,
     CheckpointOvertaken,
+    CheckpointsFailed,
     CheckpointStoreClosed,
     CheckpointTooNew,
     RestoreRefused,
@@ -197,6 +199,7 @@ __all__ = [
     "CheckpointOvertaken",
     "CheckpointStoreClosed",
     "CheckpointTooNew",
+    "CheckpointsFailed",
     "CodeUnusable",
     "CommitContested",
     "CommitterRefused",

@@ -85,6 +85,19 @@ class CheckpointOvertaken(CheckpointError, Transient):
         )
 
 
+class CheckpointsFailed(CheckpointError, Transient):
+    """More checkpoints of a run failed in a row than its pipeline tolerates."""
+
+    def __init__(self, checkpoint: int, reason: str, text: str, tolerable: int | str) -> None:
+        self.checkpoint, self.reason, self.tolerable = checkpoint, reason, tolerable
+        super().__init__(
+            f"Checkpoint {checkpoint} failed ({reason.replace('_', ' ')}: {text}), and the pipeline tolerates "
+            f"{tolerable} in a row. What is consumable still is, and the restart strategy decides whether the run goes "
+            "on. If it happens again, raise checkpoint.timeout or checkpoint.tolerable_failures, which may be "
+            "`unlimited`."
+        )
+
+
 class CheckpointStoreClosed(CheckpointError, Terminal):
     """A checkpoint was completed after the run had ended and its checkpoints were cleaned up."""
 

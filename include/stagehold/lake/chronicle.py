@@ -27,10 +27,10 @@ from pydantic import TypeAdapter, ValidationError
 from stagehold.lake.files import Files, files_at
 from stagehold.ledger.database.engine import Redact
 from stagehold.ledger.ledger import Ledger
+from stagehold.model.checkpoint_records import CheckpointRecord
 from stagehold.model.records import (
     Acceptance,
     Attempt,
-    CheckpointRecord,
     Fact,
     GateResult,
     PartitionCount,

@@ -42,10 +42,10 @@ from stagehold.ledger.database.schema import (
     restores,
     runs,
 )
+from stagehold.model.checkpoint_records import CheckpointRecord
 from stagehold.model.records import (
     Acceptance,
     Attempt,
-    CheckpointRecord,
     Fact,
     GateResult,
     PartitionCount,

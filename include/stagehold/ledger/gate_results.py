@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from sqlalchemy import ColumnElement, func, insert, select, true
@@ -35,17 +35,21 @@ class GateResults:
         observed = storable(self._database.redact(result.observed))
         return replace(result, expectation=storable(result.expectation), observed=observed)
 
-    def newest(self, cell: Cell) -> tuple[GateResult, ...]:
-        """All that was said when each partition was judged last."""
-        return self._judged_last(cell, true())
+    def newest(self, cell: Cell, among: Collection[int] | None = None) -> tuple[GateResult, ...]:
+        """All that was said when each partition was judged last; of the partitions ``among``, if they are given."""
+        return self._judged_last(cell, true(), among)
 
     def failures(self, cell: Cell) -> tuple[GateResult, ...]:
         """What failed when each partition was judged last; nothing for a partition that passed then."""
         return self._judged_last(cell, gate_results.c.passed.is_(False))
 
-    def _judged_last(self, cell: Cell, condition: ColumnElement[bool]) -> tuple[GateResult, ...]:
+    def _judged_last(
+        self, cell: Cell, condition: ColumnElement[bool], among: Collection[int] | None = None
+    ) -> tuple[GateResult, ...]:
         columns = gate_results.c
-        of_cell = (columns.pipeline == cell.pipeline, columns.interval == cell.interval, columns.stage == cell.stage)
+        of_cell = [columns.pipeline == cell.pipeline, columns.interval == cell.interval, columns.stage == cell.stage]
+        if among is not None:
+            of_cell.append(columns.partition.in_(among))
         judge = func.first_value(columns.attempt_id).over(partition_by=columns.partition, order_by=columns.id.desc())
         judged = select(columns.id, judge.label("last_judge")).where(*of_cell).subquery()
         query = (

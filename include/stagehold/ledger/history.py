@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, Table, and_, delete, func, or_, select, tuple_
+from sqlalchemy import ColumnElement, Select, Table, and_, delete, false, func, not_, or_, select, tuple_
 
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.schema import (
+    acknowledgements,
     attempts,
     checkpoints,
     events,
@@ -19,7 +20,8 @@ from stagehold.ledger.database.schema import (
     runs,
     transitions,
 )
-from stagehold.model.records import TRACE, CheckpointState, RunState
+from stagehold.model.checkpoint_records import CheckpointState
+from stagehold.model.records import TRACE, RunState
 
 Place = tuple[str, str]  # pipeline and interval
 AT_ONCE = 2_000  # rows in a transaction: SQLite's other writers wait for each
@@ -35,6 +37,7 @@ class Forgotten:
     partitions: int
     gate_results: int
     checkpoints: int
+    acknowledgements: int
 
 
 class History:
@@ -78,6 +81,7 @@ class History:
             partitions=work(partitions, *_replaced_partitions(older_than, cleared)),
             gate_results=work(gate_results, *_overruled_results(older_than)),
             checkpoints=work(checkpoints, *_gone_checkpoints(older_than)),
+            acknowledgements=work(acknowledgements, *_of_gone_checkpoints(older_than)),
         )
 
     def _count(self, table: Table, *conditions: ColumnElement[bool]) -> int:
@@ -144,6 +148,15 @@ def _gone_checkpoints(older_than: datetime) -> Sequence[ColumnElement[bool]]:
     highest = select(func.max(other.c.number)).where(*_same(other, checkpoints, "run_id")).scalar_subquery()
     failed = and_(columns.state == CheckpointState.FAILED, columns.ended_at < older_than)
     return columns.number < highest, or_(columns.discarded_at < older_than, failed)
+
+
+def _of_gone_checkpoints(older_than: datetime) -> Sequence[ColumnElement[bool]]:
+    """Those that are gone, and, for who only counts, those that are about to be."""
+    stays = select(checkpoints.c.number).where(
+        *_same(checkpoints, acknowledgements, "run_id", "number"),
+        not_(func.coalesce(and_(*_gone_checkpoints(older_than)), false())),
+    )
+    return (acknowledgements.c.asked_at < older_than, not_(stays.exists()))
 
 
 _PLACE = ("pipeline", "interval", "stage", "partition")

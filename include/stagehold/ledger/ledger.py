@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 
 from stagehold.ledger.acceptances import Acceptances
+from stagehold.ledger.acknowledgements import Acknowledgements
 from stagehold.ledger.attempts import Attempts
 from stagehold.ledger.checkpoints import Checkpoints
 from stagehold.ledger.database.engine import Chronicle, Database, Redact, keep_nowhere
@@ -45,6 +46,7 @@ class Ledger:
         self.acceptances = Acceptances(database)
         self.restores = Restores(database)
         self.checkpoints = Checkpoints(database)
+        self.acknowledgements = Acknowledgements(database)
         self.facts = Facts(database)
         self.history = History(database)
 

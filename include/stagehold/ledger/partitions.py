@@ -47,6 +47,30 @@ class Partitions:
         found = self._newest(partitions.c.pipeline == pipeline, partitions.c.interval == interval)
         return {stage: tuple(records) for stage, records in groupby(found, key=lambda record: record.cell.stage)}
 
+    def highest_id(self) -> int:
+        """Every row up to this id that will ever be there is there now, so none can turn up below it later.
+
+        PostgreSQL gives out ids before the transactions that use them are committed, so all of those are waited for; in
+        SQLite there is one writer.
+        """
+        with self._database.writing() as connection:
+            if connection.dialect.name == "postgresql":
+                connection.exec_driver_sql(f"LOCK TABLE {partitions.name} IN SHARE MODE")
+            return connection.scalar(select(func.max(partitions.c.id))) or 0
+
+    def between(self, pipeline: str, interval: str, after: int, upto: int) -> Mapping[str, tuple[PartitionRecord, ...]]:
+        """Of the rows with ids above ``after``, and none above ``upto``, the newest of each partition, by stage id.
+
+        It costs what these rows are, not what the interval has on record.
+        """
+        columns = partitions.c
+        cell = [columns.pipeline == pipeline, columns.interval == interval]
+        if after:
+            # Without an index on what is no column, SQLite goes by the ids and not through all rows of the interval.
+            cell = [columns.pipeline.concat("") == pipeline, columns.interval.concat("") == interval]
+        found = self._newest(*cell, columns.id > after, columns.id <= upto)
+        return {stage: tuple(records) for stage, records in groupby(found, key=lambda record: record.cell.stage)}
+
     def newest_everywhere(self, pipeline: str, stage: str) -> tuple[PartitionRecord, ...]:
         """The newest record of each partition of a stage in every interval."""
         return self._newest(partitions.c.pipeline == pipeline, partitions.c.stage == stage)

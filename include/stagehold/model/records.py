@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from stagehold.model.checkpoint_records import CheckpointRecord
 from stagehold.model.source_position import Position
 
 TRACE = "trace"  # the kind of an event that keeps the whole story of an attempt's failure
@@ -277,42 +278,6 @@ class Event:
     subject: str
     text: str
     recorded_at: datetime
-
-
-class CheckpointTrigger(StrEnum):
-    """Why a checkpoint was taken."""
-
-    END_OF_RUN = "end_of_run"
-
-
-class CheckpointState(StrEnum):
-    """How far a checkpoint came."""
-
-    IN_PROGRESS = "in_progress"
-    COMPLETED = "completed"
-    FAILED = "failed"
-
-
-@dataclass(frozen=True)
-class CheckpointRecord:
-    """One checkpoint of a run, in the order of their numbers; what is in it stands in the lake.
-
-    ``failure`` says why it failed. ``bytes_written`` are those of its own files, ``bytes_referenced`` those of parts
-    that an earlier one wrote. One that was ``discarded_at`` some time is in the lake no more.
-    """
-
-    run_id: str
-    number: int
-    pipeline: str
-    interval: str
-    trigger: CheckpointTrigger
-    state: CheckpointState
-    triggered_at: datetime
-    ended_at: datetime | None = None
-    failure: str | None = None
-    bytes_written: int = 0
-    bytes_referenced: int = 0
-    discarded_at: datetime | None = None
 
 
 # What the ledger says of the past and decides by, so that the lake has to know it as well. Not the rest: leases follow

@@ -44,6 +44,8 @@ class CheckpointPoint(StrEnum):
     """Steps of a checkpoint, in order; they have the run's pipeline as stage, and the checkpoint's number as wave."""
 
     BEGUN = "checkpoint_begun"  # its number is spent
+    TRIGGERED = "checkpoint_triggered"  # attempts are asked to acknowledge it; not at the end of a run
+    HALF_ACKNOWLEDGED = "checkpoint_half_acknowledged"  # some have done so, and not all
     WRITTEN = "checkpoint_written"  # its manifest is in the lake, and the ledger does not know
     RECORDED = "checkpoint_recorded"  # it is complete, and those that it replaces are still there
     RELEASED = "checkpoint_released"  # what it replaces counts no more, and is still in the lake

@@ -161,18 +161,9 @@ TEXTS = {
 }
 
 
-# Refused by name, so that nobody relies on what no code obeys.
-NOT_BUILT: frozenset[FieldPath] = frozenset(
-    ("checkpoint", field)
-    for field in ("interval", "min_pause", "timeout", "max_concurrent", "tolerable_failures", "on_cancel")
-)
-
-
 def _allowed(details: ErrorDetails, path: FieldPath) -> str:
     facts = details.get("ctx", {})
     match details["type"]:
-        case "extra_forbidden" if path in NOT_BUILT:
-            return f"nothing: this field is not built yet, so leave it out{_new_name(path)}"
         case "extra_forbidden":
             return suggest(path[-1], _fields_at(path[:-1]))
         case "enum":
@@ -186,9 +177,3 @@ def _allowed(details: ErrorDetails, path: FieldPath) -> str:
             return f"{facts['le']:g} or less"
         case kind:
             return TEXTS.get(kind, details["msg"])
-
-
-def _new_name(path: FieldPath) -> str:
-    """The length of a wave was `checkpoint: {interval: 30s}`."""
-    moved = path == ("checkpoint", "interval")
-    return "; the length of a wave is called `wave` now, as in `wave: 30s`" if moved else ""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from datetime import timedelta
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
+from pydantic_core import PydanticCustomError
 
-from stagehold.model.units import DurationOrAuto, PositiveDuration
-from stagehold.spec.fields import Params, SpecPart, Switch
+from stagehold.model.units import Duration, DurationOrAuto, PositiveDuration
+from stagehold.spec.fields import Count, Params, SpecPart, Switch
 from stagehold.spec.restart import RestartSettings
 
 
@@ -67,8 +68,58 @@ Determinism = Annotated[
 ]
 
 
+class OnCancel(StrEnum):
+    """What becomes of a run's checkpoints when it is cancelled."""
+
+    RETAIN = "retain"
+    DELETE = "delete"
+
+
+SHORTEST = timedelta(milliseconds=10)
+UNLIMITED = "unlimited"
+
+
+def _long_enough(duration: timedelta) -> timedelta:
+    if duration < SHORTEST:
+        raise PydanticCustomError("duration", "10ms or more")
+    return duration
+
+
+def _failures(given: object) -> int | str:
+    if given == UNLIMITED or (type(given) is int and given >= 0):
+        return given
+    raise PydanticCustomError("failures", "a whole number, 0 or more, or unlimited")
+
+
+LongEnough = Annotated[Duration, AfterValidator(_long_enough)]
+FailuresOrUnlimited = Annotated[int | Literal["unlimited"], PlainValidator(_failures)]
+
+
 class CheckpointSettings(SpecPart):
-    """Numbered checkpoints of a run: lists of all that it has reached, kept in the lake."""
+    """Numbered checkpoints of a run: lists of all that it has reached, kept in the lake. Words and defaults are
+    Flink's.
+    """
+
+    interval: LongEnough | None = None
+    """How often a checkpoint is taken while the run goes on. Without it: only when it ends. Example: `interval: 30s`"""
+
+    min_pause: Duration = timedelta(0)
+    """How long it is at least from the end of one to the beginning of the next. Without it: no time.
+    Example: `min_pause: 5s`"""
+
+    timeout: LongEnough = timedelta(minutes=10)
+    """One that is not acknowledged by all after so long has failed. Attempts acknowledge between two waves, so it
+    should be longer than a wave. Example: `timeout: 5min`"""
+
+    max_concurrent: Count = 1
+    """How many may be under way at a time. Example: `max_concurrent: 2`"""
+
+    tolerable_failures: FailuresOrUnlimited = 0
+    """How many may fail in a row; one more fails the attempts of the run that are under way, and `restart` decides
+    whether it goes on. Example: `tolerable_failures: unlimited`"""
+
+    on_cancel: OnCancel = OnCancel.RETAIN
+    """What becomes of a run's checkpoints when it is cancelled. Example: `on_cancel: delete`"""
 
     retained: int = Field(default=1, ge=1, strict=True)
     """How many completed checkpoints of a run are kept. Example: `retained: 3`"""
@@ -128,8 +179,9 @@ class RunSettings(SpecPart):
     Example: `wave: auto`"""
 
     checkpoint: CheckpointSettings = CheckpointSettings()
-    """How many numbered checkpoints are kept; a run leaves one when it ends. See the fields of `checkpoint`.
-    Example: `checkpoint: {retained: 3}`"""
+    """When numbered checkpoints are taken, and how many are kept; a run leaves one when it ends. See the fields of
+    `checkpoint`.
+    Example: `checkpoint: {interval: 1min, retained: 3}`"""
 
     release: ReleasePolicy = ReleasePolicy.RUN_END
     """When stored outputs go that only stages read: `at_once` when all that reads them has finished; `run_end` when the

@@ -3,19 +3,21 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import text
-from tests.ledger.samples import attempt, in_processes, record, run
+from tests.ledger.samples import attempt, checkpoint, in_processes, record, run
 
 from stagehold.errors import LedgerTooNew
 from stagehold.ledger import Ledger
 from stagehold.ledger.database import migrate
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.schema import SCHEMA_VERSION, VERSION_TABLE, metadata
+from stagehold.model.checkpoint_records import CheckpointFailure
 from stagehold.model.states import UNTIL_RUNNING, AttemptEvent, RunEvent
 
 VERSIONS = Path(migrate.__file__).parent / "migrations" / "versions"
@@ -117,6 +119,7 @@ def test_a_run_that_was_under_way_before_its_history_was_kept_goes_on(empty_ledg
     ledger.attempts.create(attempt(), *UNTIL_RUNNING)
     ledger.close()
     with Database(empty_ledger_url).writing() as connection:
+        connection.execute(text("DROP TABLE acknowledgements"))
         connection.execute(text("DROP TABLE checkpoints"))
         connection.execute(text("DROP TABLE transitions"))
         connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '0004'"))
@@ -137,9 +140,28 @@ def test_what_only_a_reason_told_is_a_field_after_the_migration(empty_ledger_url
     ledger.partitions.record([told, other], lease)
     ledger.close()
     with Database(empty_ledger_url).writing() as connection:
+        connection.execute(text("DROP TABLE acknowledgements"))
         connection.execute(text("DROP TABLE checkpoints"))
         connection.execute(text("DROP TABLE transitions"))
         connection.execute(text("ALTER TABLE partitions DROP COLUMN unexplained"))
         connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '0003'"))
     found = Ledger.open(empty_ledger_url).partitions.newest(told.cell)
     assert [(one.partition, one.unexplained) for one in found] == [(1, True), (2, False)]
+
+
+def test_checkpoints_of_before_are_still_there_and_cover_nothing_that_is_known(empty_ledger_url):
+    """Down to how version 0006 left it, and up again."""
+    ledger = Ledger.open(empty_ledger_url)
+    lease = ledger.leases.acquire("coordinator", "test", 60)
+    done, failed = (ledger.checkpoints.begin(checkpoint(number), lease) for number in (1, 2))
+    done = ledger.checkpoints.complete(done, lease, written=1, referenced=2, covers=7)
+    failed = ledger.checkpoints.fail(failed, lease, CheckpointFailure.CHECKPOINT_EXPIRED, "too late")
+    ledger.close()
+    with Database(empty_ledger_url).writing() as connection:
+        connection.execute(text("DROP TABLE acknowledgements"))
+        for column in ("reason", "fails_run", "covers"):
+            connection.execute(text(f"ALTER TABLE checkpoints DROP COLUMN {column}"))
+        connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '0006'"))
+    migrated = Ledger.open(empty_ledger_url)
+    assert migrated.checkpoints.of_run("run-1") == (done, replace(failed, reason=None))
+    assert migrated.checkpoints.covered(done) is None

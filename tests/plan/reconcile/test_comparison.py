@@ -9,12 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.ledger.samples import CELL, START, attempt, gate_result, record, run
 
+from stagehold.model.checkpoint_records import CheckpointRecord, CheckpointState, CheckpointTrigger
 from stagehold.model.records import (
     AttemptState,
     Cell,
-    CheckpointRecord,
-    CheckpointState,
-    CheckpointTrigger,
     Fact,
     GateResult,
     PartitionCount,

@@ -16,6 +16,7 @@ from pyspark.errors.exceptions.connect import (
 
 from stagehold.errors import (
     CallStalled,
+    CheckpointsFailed,
     Fenced,
     FunctionFailed,
     GateBlocked,
@@ -155,6 +156,7 @@ TABLE = [
     (LedgerUnavailable("sqlite:///ledger.db", "database is locked"), "ledger_unavailable", ENVIRONMENT),
     (RuntimeError("sqlite3.OperationalError: database is locked"), "database_locked", ENVIRONMENT),
     (LeaseLost("a", 1, "outage"), "lease", ENVIRONMENT),
+    (CheckpointsFailed(7, "checkpoint_expired", "too late", 0), "checkpoints", ENVIRONMENT),
     (ConnectionRefusedError(111, "Connection refused"), "connection", ENVIRONMENT),
     (UnknownException(STAGE_FAILED + "java.net.ConnectException: Connection refused"), "connection", ENVIRONMENT),
     (SparkConnectGrpcException("StatusCode.UNAVAILABLE: failed to connect"), "connection", ENVIRONMENT),

@@ -25,7 +25,7 @@ from stagehold.lake.location import table_location
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.migrate import migrate
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import CheckpointState, PartitionRecord, PartitionState, Restore
+from stagehold.model.records import PartitionRecord, PartitionState, Restore
 from stagehold.plan.split.regions import stage_regions
 from stagehold.run.attempt.region import work_on
 from stagehold.run.attempt.task import RegionTask
@@ -154,7 +154,7 @@ class Nights:
 
     def kept(self, interval: str) -> Iterator[tuple[StoredCheckpoints, int]]:
         for one in self.ledger.checkpoints.of_interval(PIPELINE, interval):
-            if one.state is CheckpointState.COMPLETED and one.discarded_at is None:
+            if one.kept:
                 run = CheckpointedRun(PIPELINE, interval, one.run_id)
                 yield StoredCheckpoints(self.settings.lake_uri, run), one.number
 

@@ -79,6 +79,12 @@ class Manifest:
     spec: Mapping[str, Any]
     stages: tuple[StageManifest, ...]
 
+    def continued(self, stage_id: str, parallelism: int, max_parallelism: int) -> StageManifest | None:
+        """The stage, unless it was cut differently: then its partitions are others."""
+        wanted = (stage_id, parallelism, max_parallelism)
+        found = (one for one in self.stages if (one.shape.id, one.parallelism, one.max_parallelism) == wanted)
+        return next(found, None)
+
     @property
     def parts(self) -> tuple[PartReference, ...]:
         return tuple(part for stage in self.stages for part in stage.parts)

@@ -52,7 +52,7 @@ class StoredCheckpoints:
         :raises CheckpointOvertaken: it was withdrawn, since what it refers to was discarded meanwhile.
         """
         assert self._run == CheckpointedRun(checkpoint.pipeline, checkpoint.interval, checkpoint.run_id)
-        base = self.read_manifest(builds_on).stages if builds_on is not None else ()
+        base = self.read_manifest(builds_on) if builds_on is not None else None
         parts = CheckpointParts(self._files, self.uri, checkpoint.id, builds_on)
         stages = tuple(_written(stage, base, parts) for stage in checkpoint.stages)
         manifest = Manifest(
@@ -185,10 +185,8 @@ def _numbers(paths: Iterable[str]) -> tuple[int, ...]:
     return tuple(sorted(int(match[1]) for match in map(MANIFEST.fullmatch, paths) if match))
 
 
-def _written(stage: StageSnapshot, base: Iterable[StageManifest], parts: CheckpointParts) -> StageManifest:
-    """A partition of a stage that is cut differently now is another one."""
-    facts = (stage.shape.id, stage.parallelism, stage.max_parallelism)
-    below = next((old for old in base if (old.shape.id, old.parallelism, old.max_parallelism) == facts), None)
+def _written(stage: StageSnapshot, base: Manifest | None, parts: CheckpointParts) -> StageManifest:
+    below = base.continued(stage.shape.id, stage.parallelism, stage.max_parallelism) if base else None
     return StageManifest(
         shape=stage.shape,
         parallelism=stage.parallelism,

@@ -59,13 +59,13 @@ def storable(text: str) -> str:
     return text.replace("\x00", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
 
 
-def words(enum: type[StrEnum]) -> Enum:
+def words(enum: type[StrEnum], length: int = 32) -> Enum:
     """A state word stored as its text, so that a new word needs no migration."""
     return Enum(
         enum,
         native_enum=False,
         create_constraint=False,
-        length=32,
+        length=length,
         values_callable=lambda kind: [word.value for word in kind],
     )
 

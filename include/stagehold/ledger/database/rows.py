@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 from sqlalchemy import RowMapping
 
+from stagehold.model.checkpoint_records import Acknowledgement, CheckpointRecord
 from stagehold.model.records import (
     Acceptance,
     Attempt,
     AttemptState,
     Cell,
-    CheckpointRecord,
     Event,
     GateResult,
     Lease,
@@ -125,7 +126,12 @@ def checkpoint_row(checkpoint: CheckpointRecord) -> dict[str, Any]:
 
 
 def checkpoint_from(row: RowMapping) -> CheckpointRecord:
-    return CheckpointRecord(**row)
+    """Without the ids of rows that it covers: they mean nothing in another ledger, and a record may go to one."""
+    return CheckpointRecord(**{field.name: row[field.name] for field in fields(CheckpointRecord)})
+
+
+def acknowledgement_from(row: RowMapping) -> Acknowledgement:
+    return Acknowledgement(**row)
 
 
 def event_row(event: Event) -> dict[str, Any]:

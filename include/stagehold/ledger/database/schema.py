@@ -9,16 +9,10 @@ from __future__ import annotations
 from sqlalchemy import JSON, BigInteger, Boolean, Column, Float, Index, Integer, MetaData, String, Table, Text, false
 
 from stagehold.ledger.database.columns import DataFiles, FreeText, UtcTime, words
-from stagehold.model.records import (
-    AttemptState,
-    CheckpointState,
-    CheckpointTrigger,
-    FailureClass,
-    PartitionState,
-    RunState,
-)
+from stagehold.model.checkpoint_records import Answer, CheckpointFailure, CheckpointState, CheckpointTrigger
+from stagehold.model.records import AttemptState, FailureClass, PartitionState, RunState
 
-SCHEMA_VERSION = "0006"
+SCHEMA_VERSION = "0007"
 VERSION_TABLE = "ledger_version"
 
 metadata = MetaData(
@@ -266,14 +260,38 @@ checkpoints = Table(
     Column("triggered_at", UtcTime, nullable=False),
     Column("ended_at", UtcTime),
     Column("failure", FreeText),
+    Column("reason", words(CheckpointFailure, 64)),
+    Column("fails_run", Boolean, nullable=False, server_default=false()),
     Column("bytes_written", BigInteger, nullable=False),
     Column("bytes_referenced", BigInteger, nullable=False),
     Column("discarded_at", UtcTime),
+    Column("covers", BigInteger),
     Index(None, "pipeline", "interval"),
     comment=(
         "Scope: one numbered checkpoint of a run. Lifetime: written when it is triggered, which spends its number; "
-        "state, ended_at, failure and bytes are set when it ends, discarded_at when its manifest is deleted. NULL: "
-        "ended_at, it is in progress, or who took it died; failure, it did not fail; discarded_at, its manifest is "
-        "in the lake, if it was completed."
+        "state, ended_at, failure, reason, fails_run, bytes and covers are set when it ends, discarded_at when its "
+        "manifest is deleted. covers is the highest id in `partitions` that it has. NULL: ended_at, it is in "
+        "progress, or who took it died; failure, reason, it did not fail, or no word of Flink's says why; "
+        "discarded_at, its manifest is in the lake, if it was completed; covers, it is not known to which row it "
+        "goes, as after a ledger was rebuilt, whose rows have other ids."
+    ),
+)
+
+acknowledgements = Table(
+    "acknowledgements",
+    metadata,
+    Column("run_id", String(250), primary_key=True),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("attempt_id", String(500), primary_key=True),
+    Column("region", String(250), nullable=False),
+    Column("share", String(64)),
+    Column("asked_at", UtcTime, nullable=False),
+    Column("answered_at", UtcTime),
+    Column("answer", words(Answer)),
+    Column("reason", words(CheckpointFailure, 64)),
+    comment=(
+        "Scope: one attempt's part in one checkpoint of its run. Lifetime: written when the attempt is asked, set once "
+        "more when it answers, or when it has finished. NULL: share, all partitions; answered_at, answer, it has not "
+        "answered, and never will once the checkpoint has ended; reason, it did not decline."
     ),
 )

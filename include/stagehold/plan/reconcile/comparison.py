@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import groupby
 
+from stagehold.model.checkpoint_records import CheckpointRecord
 from stagehold.model.records import (
     Acceptance,
     Attempt,
     Cell,
-    CheckpointRecord,
     Fact,
     GateResult,
     PartitionCount,

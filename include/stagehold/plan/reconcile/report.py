@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from stagehold.model.checkpoint_records import CheckpointRecord
 from stagehold.model.records import (
     Acceptance,
     Attempt,
-    CheckpointRecord,
     Fact,
     GateResult,
     PartitionCount,

@@ -116,6 +116,7 @@ RULES: tuple[FailureRule, ...] = (
     ),
     FailureRule(LEDGER_UNAVAILABLE, _ENVIRONMENT, errors=("stagehold.errors:LedgerUnavailable",)),
     FailureRule("database_locked", _ENVIRONMENT, texts=(r"database (table )?is locked|could not obtain lock",)),
+    FailureRule("checkpoints", _ENVIRONMENT, errors=("stagehold.errors:CheckpointsFailed",)),
     FailureRule("lease", _ENVIRONMENT, errors=("stagehold.errors:LeaseHeld", "stagehold.errors:LeaseLost")),
     FailureRule("transient", _ENVIRONMENT, errors=("stagehold.errors:Transient",)),
     FailureRule(

@@ -19,6 +19,7 @@ from stagehold.run.attempt.ownership import wait_for_faster
 from stagehold.run.attempt.task import RegionOutcome, RegionTask
 from stagehold.run.attempt.verdict import attach
 from stagehold.run.attempt.work import Heal, RegionWork
+from stagehold.run.checkpoints.answering import Answers
 from stagehold.run.faults import Point
 from stagehold.run.planning.restoring import check_restore, fulfil_restore
 from stagehold.run.stage.publisher import PublishRight
@@ -58,7 +59,9 @@ class RegionAttempt:
         died = tuple(one for one in previous if one.state is not AttemptState.FINISHED)
         publisher = LeasePublisher(attempt, heartbeat)
         report = partial(ledger.attempts.apply, attempt.attempt_id)
-        return RegionAttempt(RegionWork(task, attempt, died, heartbeat, publisher, report, workplace, heal), previous)
+        answers = Answers(attempt, task.pipeline.checkpoint, workplace)
+        work = RegionWork(task, attempt, died, heartbeat, publisher, report, answers, workplace, heal)
+        return RegionAttempt(work, previous)
 
     def run(self) -> RegionOutcome | None:
         """Do the work and record how it ended; None if the run starts anew meanwhile, so that all is to do again."""
@@ -66,9 +69,11 @@ class RegionAttempt:
         try:
             outcome = self._work_unless_overtaken()
         except KeyboardInterrupt:
+            self.work.answers.close()
             journal.cancel(task, attempt, place.ledger)
             raise
         except BaseException as error:
+            self.work.answers.close()
             verdict = journal.fail(task, attempt, place.ledger, place.settings, error)
             place.progress(f"{task.region.name}: {verdict}")
             attach(error, verdict)

@@ -20,7 +20,8 @@ from stagehold.run.attempt.speculation import Helper
 from stagehold.run.attempt.task import RegionOutcome, RegionTask
 from stagehold.run.attempt.unbegun import recorded
 from stagehold.run.attempt.verdict import verdict_of
-from stagehold.run.checkpointing import leave_checkpoint
+from stagehold.run.checkpoints.coordination import coordinating
+from stagehold.run.checkpoints.ending import leave_checkpoint
 from stagehold.run.clearing.releasing import release_after_attempt
 from stagehold.run.faults import Faults
 from stagehold.run.lost_ledger import refuse_lost_ledger
@@ -93,7 +94,9 @@ def _attempt_with(
             record_lost_attempts(task, attempt, workplace)
             task = replace(task, request=in_its_form(task.request, ledger))  # once: later failures are others' business
         with Heartbeat(ledger, lease, settings.lease_seconds) as heartbeat:
-            return RegionAttempt.begin(task, attempt, heartbeat, workplace, Healer(workplace)).run()
+            begun = RegionAttempt.begin(task, attempt, heartbeat, workplace, Healer(workplace))
+            with coordinating(task.request, workplace):
+                return begun.run()
     finally:
         ledger.leases.release(lease)
         release_after_attempt(task.request, workplace)

@@ -28,6 +28,7 @@ from stagehold.run.attempt import journal
 from stagehold.run.attempt.ownership import POLL_SECONDS, this_process
 from stagehold.run.attempt.task import SPECULATION, RegionTask
 from stagehold.run.attempt.work import Heal, RegionWork
+from stagehold.run.checkpoints.answering import Answers
 from stagehold.run.planning.planning import in_its_form
 from stagehold.run.stage.publisher import PublishRight
 from stagehold.run.workplace import Workplace
@@ -121,7 +122,8 @@ class SpeculativeAttempt:
     def __init__(
         self, task: RegionTask, attempt: Attempt, heartbeat: Heartbeat, workplace: Workplace, heal: Heal
     ) -> None:
-        self._work = RegionWork(task, attempt, (), heartbeat, self, _tell_nobody, workplace, heal)
+        answers = Answers(attempt, task.pipeline.checkpoint, workplace)
+        self._work = RegionWork(task, attempt, (), heartbeat, self, _tell_nobody, answers, workplace, heal)
         self._task, self._attempt, self._heartbeat, self._workplace = task, attempt, heartbeat, workplace
         self._won: PublishRight | None = None
         self._begun: dict[str, Callable[[int], None]] = {}

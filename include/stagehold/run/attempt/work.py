@@ -30,6 +30,7 @@ from stagehold.run.attempt import journal
 from stagehold.run.attempt.tables import RegionTables
 from stagehold.run.attempt.task import RegionOutcome, RegionTask
 from stagehold.run.attempt.verification import verify_reused
+from stagehold.run.checkpoints.answering import Answers
 from stagehold.run.engine import Session
 from stagehold.run.faults import Point
 from stagehold.run.planning.planning import RunRequest, counted, decide_counts, plan_region, sources_of
@@ -50,7 +51,7 @@ Heal = Callable[[RegionTask], None]
 class RegionWork:
     """The work of one attempt. ``died`` are attempts before it that may have left a session behind.
 
-    ``report`` is told how far the attempt has come.
+    ``report`` is told how far the attempt has come, ``answers`` are its part in checkpoints of the run.
     ``heal`` runs an attempt of another region, or waits a moment if somebody else runs one.
     """
 
@@ -60,6 +61,7 @@ class RegionWork:
     heartbeat: Heartbeat
     publisher: Publisher
     report: Callable[[AttemptEvent], object]
+    answers: Answers
     workplace: Workplace
     heal: Heal
 
@@ -253,6 +255,7 @@ class RegionWork:
             publisher=self.publisher,
             rivals=partial(self.tables.rivals, name),
             sizer=wave_sizer(stage, pipeline, ledger, settings),
+            at_boundary=self.answers.at_boundary,
             workplace=self.workplace,
         )
 

@@ -9,10 +9,11 @@ from datetime import UTC, datetime
 
 from stagehold.lake.checkpoints.manifest import CheckpointedRun
 from stagehold.lake.checkpoints.stored import StoredCheckpoints
-from stagehold.model.records import CheckpointRecord, CheckpointState, PartitionState, Run
+from stagehold.model.checkpoint_records import CheckpointRecord, CheckpointState
+from stagehold.model.records import PartitionState, Run
 from stagehold.model.states import GLOBALLY_TERMINAL
 from stagehold.plan.garbage import Why
-from stagehold.run.checkpointing import LONGEST, coordinator_lease
+from stagehold.run.checkpoints.taking import LONGEST, coordinator_lease, take_coordinator_lease
 from stagehold.run.clearing.place import Cleared, ClearedInterval
 
 Pins = Mapping[str, frozenset[str]]  # files that have to stay, by the id of their stage
@@ -35,7 +36,7 @@ class IntervalCheckpoints:
         if any(self._is_being_taken(one) for one in records):
             return None
         pinned: dict[str, set[str]] = defaultdict(set)
-        for one in filter(_kept, records):
+        for one in (one for one in records if one.kept):
             for stage in self._stored(one).read_checkpoint(one.number).stages:
                 for record in stage.partitions:
                     if record.state is not PartitionState.RELEASED:
@@ -47,14 +48,14 @@ class IntervalCheckpoints:
         return self.drop(self.kept())
 
     def kept(self) -> tuple[CheckpointRecord, ...]:
-        return tuple(filter(_kept, self._records()))
+        return tuple(one for one in self._records() if one.kept)
 
     def replaced(self, older_than: datetime) -> tuple[CheckpointRecord, ...]:
         """Those kept by runs that ended before that, and that a newer run of the interval has replaced."""
         runs = self._runs()
         newest = max(runs.values(), key=lambda run: (run.started_at, run.run_id), default=None)
         over = {run.run_id for run in runs.values() if run != newest and _ended_before(run, older_than)}
-        return tuple(one for one in self._records() if _kept(one) and one.run_id in over)
+        return tuple(one for one in self._records() if one.kept and one.run_id in over)
 
     def dead(self) -> tuple[CheckpointRecord, ...]:
         """Those that count no more, and are still there: whoever was to delete them died."""
@@ -68,17 +69,30 @@ class IntervalCheckpoints:
         return (self.place.cleared("", Why.CHECKPOINT, len(records), size),) if records else ()
 
     def drop(self, records: Sequence[CheckpointRecord]) -> tuple[Cleared, ...]:
-        """The row first, so that nobody restores what is about to go."""
+        """The rows first, so that nobody restores what is about to go.
+
+        :raises LeaseHeld: somebody takes checkpoints of one of these runs.
+        """
         if not records:
             return ()
         places = {one.run_id: self._stored(one) for one in records}
         before = _facts(places.values())
-        for one in records:
-            if one.discarded_at is None:
-                self.place.ledger.checkpoints.discard(one)
-            places[one.run_id].discard(one.number, datetime.now(UTC) - LONGEST)
+        for run_id in places:
+            self._drop_of_run(run_id, places[run_id], [one for one in records if one.run_id == run_id])
         files, size = (was - now for was, now in zip(before, _facts(places.values()), strict=True))
         return (self.place.cleared("", Why.CHECKPOINT, files, size),)
+
+    def _drop_of_run(self, run_id: str, stored: StoredCheckpoints, records: Sequence[CheckpointRecord]) -> None:
+        """:raises LeaseHeld: somebody takes checkpoints of the run."""
+        ledger = self.place.ledger
+        lease = take_coordinator_lease(ledger.runs.get(run_id), self.place.workplace)
+        try:
+            for one in records:
+                if one.kept:
+                    ledger.checkpoints.discard(one, lease)
+                stored.discard(one.number, datetime.now(UTC) - LONGEST)
+        finally:
+            ledger.leases.release(lease)
 
     def _runs(self) -> Mapping[str, Run]:
         return {one.run_id: self.place.ledger.runs.get(one.run_id) for one in self._records()}
@@ -101,10 +115,6 @@ def _facts(places: Collection[StoredCheckpoints]) -> tuple[int, int]:
     """Number and bytes of all files."""
     sizes = [size for place in places for size in place.sizes()]
     return len(sizes), sum(sizes)
-
-
-def _kept(record: CheckpointRecord) -> bool:
-    return record.state is CheckpointState.COMPLETED and record.discarded_at is None
 
 
 def _ended_before(run: Run, moment: datetime) -> bool:

@@ -42,7 +42,9 @@ if TYPE_CHECKING:
 
 
 class StageRunner:
-    """Runs the waves of one stage within one attempt. ``rivals`` are its table as attempts of other cuts know it."""
+    """Runs the waves of one stage within one attempt. ``rivals`` are its table as attempts of other cuts know it;
+    ``at_boundary`` is called behind each wave, when that is recorded.
+    """
 
     def __init__(
         self,
@@ -53,10 +55,11 @@ class StageRunner:
         publisher: Publisher,
         rivals: Callable[[], Sequence[TableLocation]],
         sizer: WaveSizer,
+        at_boundary: Callable[[], None],
         workplace: Workplace,
     ) -> None:
         self._task, self._reading, self._session, self._workplace = task, reading, session, workplace
-        self._publisher, self._rivals, self._sizer = publisher, rivals, sizer
+        self._publisher, self._rivals, self._sizer, self._at_boundary = publisher, rivals, sizer, at_boundary
         self._frames = session.frames(reading)
         self._committer = session.committer(task.stage, task.location)
         may_differ = reading.pipeline.determinism_of(task.stage) is DeterminismPolicy.WARN
@@ -112,6 +115,7 @@ class StageRunner:
             wave, computing = self._compute(number, current, schema, files.rows_per_file)
             right = self._publisher.right_to(self._task.stage.name, current)
             refused |= self._delivery.deliver(wave.of(right.partitions), right)
+            self._at_boundary()
             files = files.corrected_by([file for some in wave.staged.files.values() for file in some])
             seconds = wave.seconds
             size = self._sizer.following(MeasuredWave(len(current), seconds, seconds - computing), len(remaining))

@@ -13,7 +13,7 @@ from tests.run.workbench import FINISHED, INTERVAL, Workbench, ended, killed
 from stagehold.lake.checkpoints.manifest import CheckpointedRun
 from stagehold.lake.checkpoints.stored import StoredCheckpoints
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import CheckpointRecord, CheckpointState
+from stagehold.model.checkpoint_records import CheckpointRecord, CheckpointState
 from stagehold.run.faults import CheckpointPoint, FaultAction, Point, inject
 
 pytestmark = pytest.mark.spark
@@ -115,7 +115,7 @@ def test_the_command_lists_them_and_shows_what_is_in_one(finished):
     listed = json.loads(ended(finished.command("checkpoints", "list", "--json")).out)
     assert [one["state"] for one in listed["checkpoints"]] == ["completed", "completed"]
     lines = ended(finished.command("checkpoints", "list", "--run", FINISHED)).out
-    assert "1 replaced, 1 completed" in lines
+    assert "completed 2, failed 0, in progress 0" in lines
     shown = json.loads(ended(finished.command("checkpoints", "show", "2", "--json")).out)
     assert {stage["stage"]: stage["consumable"] for stage in shown["stages"]}["by_colour"] == 4
     assert "4 files" in ended(finished.command("checkpoints", "show", "2")).out
@@ -138,3 +138,19 @@ def test_history_comes_back_with_a_lost_ledger_and_numbers_never_come_again(fini
     assert history(finished, FINISHED) == known
     again(finished)
     assert states(finished, FINISHED) == [(1, "replaced"), (2, "replaced"), (3, "completed")]
+
+
+def test_a_run_on_spark_is_asked_between_its_waves_and_the_command_shows_what_it_answered(bench):
+    bench.declare("checkpoint: {interval: 200ms, tolerable_failures: unlimited}")
+    assert bench.run("--run-id", "r").code == 0
+    listed = json.loads(ended(bench.command("checkpoints", "list", "--json")).out)
+    asked = [one for one in listed["checkpoints"] if one["acknowledgements"] and one["state"] == "completed"]
+    assert asked
+    assert {part["answer"] for part in asked[-1]["acknowledgements"]} == {"acknowledged"}
+    assert listed["counts"]["completed"] >= 2
+    lines = ended(bench.command("checkpoints", "list")).out
+    assert f"completed {listed['counts']['completed']}, failed " in lines
+    part = asked[-1]["acknowledgements"][0]
+    shown = ended(bench.command("checkpoints", "show", str(asked[-1]["number"]), "--json"))
+    assert json.loads(shown.out)["checkpoint"]["acknowledgements"][0] == part
+    assert part["region"] in ended(bench.command("checkpoints", "show", str(asked[-1]["number"]))).out

@@ -1,0 +1,1 @@
+"""How does what a run has reached become a checkpoint, while the run goes on and when it ends?"""

@@ -1,0 +1,171 @@
+"""Drives the checkpoint coordinator of one run: tells it what happens, and does what it commands."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Sequence
+from functools import singledispatchmethod
+
+from stagehold.checkpoints import events
+from stagehold.checkpoints.coordinator import Coordinator
+from stagehold.checkpoints.settings import CoordinatorSettings
+from stagehold.model.checkpoint_records import CheckpointRecord, CheckpointTrigger
+from stagehold.model.records import RunState
+from stagehold.run.checkpoints.listeners import Listener, tell
+from stagehold.run.checkpoints.reasons import failure_text
+from stagehold.run.checkpoints.rhythm import Clock, life_began, until_next
+from stagehold.run.checkpoints.taking import RunCheckpoints
+from stagehold.run.checkpoints.watching import RunWatch, parts_of
+from stagehold.run.faults import CheckpointPoint
+
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.02, 1.0  # seconds between two looks at the ledger
+LOOKS = 10  # so often is looked in an interval or a timeout, whichever is shorter
+
+log = logging.getLogger(__name__)
+
+
+class Driver:
+    """One machine, from when the coordinator lease was taken until it is given up. All is done by one thread, one thing
+    after the other.
+
+    An error of ledger or lease comes out, and then it must not be used any more: what it began is cleared up by whoever
+    has the lease next. That the lake cannot be written makes a checkpoint fail.
+    """
+
+    def __init__(
+        self, checkpoints: RunCheckpoints, settings: CoordinatorSettings, listeners: Sequence[Listener]
+    ) -> None:
+        self._checkpoints, self._settings, self._listeners = checkpoints, settings, tuple(listeners)
+        self._clock, self._ledger = Clock(), checkpoints.workplace.ledger
+        parts = parts_of(checkpoints.request.pipeline)
+        self._watch = RunWatch(checkpoints.run, parts, self._ledger)
+        self._machine = Coordinator(
+            settings,
+            parts,
+            uniform=self._until_next,
+            store=checkpoints.store,
+            next_id=checkpoints.next_number,
+        )
+        self._records: dict[int, CheckpointRecord] = {}  # those that are in progress
+        self._errors: dict[int, Exception] = {}  # why they could not be written
+        self._failing: frozenset[str] = frozenset()  # attempts that were under way when the run was failed
+        self._at = self._clock.now  # of the event that is handled
+        self._halved: set[int] = set()
+        self._newest = 0
+
+    def turn(self) -> None:
+        """Look once what has happened, and do what follows from it.
+
+        :raises LeaseLost: or Fenced, the lease is somebody else's.
+        """
+        self._checkpoints.heartbeat.check()
+        for event in self._watch.look(tuple(self._records.values()), self._clock.now):
+            self._handle(event)
+        self._go_on_after_failure()
+        self._notice_halves()
+        self._handle(events.Tick(self._clock.now))
+
+    def suspend(self) -> None:
+        """Abort what is pending; somebody else goes on."""
+        self._handle(events.RunChanged(self._clock.now, RunState.SUSPENDED))
+
+    @property
+    def pause(self) -> float:
+        """Seconds until the next turn is due."""
+        often = min(self._settings.interval, self._settings.timeout) / 1000 / LOOKS
+        longest = min(max(often, SHORTEST_PAUSE), LONGEST_PAUSE)
+        wake = self._machine.next_wake()
+        return longest if wake is None else min(longest, max(wake - self._clock.now, 0) / 1000)
+
+    def _until_next(self, least: int, period: int) -> int:
+        run = self._checkpoints.run
+        began = life_began(run, self._ledger.transitions.of_run(run.run_id))
+        return until_next(run.run_id, began, self._at, least=least, period=period)
+
+    def _handle(self, happened: events.Event) -> None:
+        waiting = deque([happened])
+        while waiting:
+            event = waiting.popleft()
+            self._at = event.at
+            commands = self._machine.handle(event)
+            fatal = {one.checkpoint for one in commands if isinstance(one, events.FailRun)}
+            for command in commands:
+                if isinstance(command, events.Aborted):
+                    self._abort(command, fails_run=command.checkpoint in fatal)
+                elif (answer := self._carry_out(command)) is not None:
+                    waiting.append(answer)
+
+    @singledispatchmethod
+    def _carry_out(self, command: events.Command) -> events.Event | None:
+        """What is left over only says what was done, or what was of no use."""
+        log.debug("run %s: %s", self._checkpoints.run.run_id, command)
+        return None
+
+    @_carry_out.register
+    def _(self, command: events.Prepare) -> events.Event:
+        record = self._checkpoints.begin(command.checkpoint, CheckpointTrigger.PERIODIC)
+        self._records[record.number] = record
+        return events.Prepared(self._clock.now, record.number)
+
+    @_carry_out.register
+    def _(self, command: events.AskTasks) -> None:
+        attempts = self._watch.running(command.tasks)
+        lease = self._checkpoints.heartbeat.lease
+        self._ledger.acknowledgements.ask(self._records[command.checkpoint], attempts, lease)
+        self._checkpoints.reach(CheckpointPoint.TRIGGERED, command.checkpoint)
+
+    @_carry_out.register
+    def _(self, command: events.Write) -> events.Event:
+        record = self._records[command.checkpoint]
+        self._ledger.acknowledgements.settle(record)
+        try:
+            manifest, covers = self._checkpoints.write(record)
+        except Exception as error:
+            log.warning("checkpoint %d was not written", record.number, exc_info=True)
+            self._errors[record.number] = error
+            return events.WritingFailed(self._clock.now, record.number)
+        self._records[record.number] = self._checkpoints.complete(record, manifest, covers)
+        return events.Written(self._clock.now, record.number)
+
+    @_carry_out.register
+    def _(self, command: events.Completed) -> None:
+        self._newest = command.checkpoint
+        self._tell(self._records.pop(command.checkpoint))
+
+    @_carry_out.register
+    def _(self, command: events.Discard) -> events.Event:
+        try:
+            self._checkpoints.discard(command.checkpoint, self._newest)
+        except OSError:
+            log.warning("checkpoint %d was not deleted", command.checkpoint, exc_info=True)
+        return events.Discarded(self._clock.now, command.checkpoint)
+
+    @_carry_out.register
+    def _(self, command: events.FailRun) -> events.Event:
+        """The attempts hear of it at their next boundary; until then nothing more is asked of them."""
+        tolerable = f"{self._settings.tolerable_failures} may fail in a row"
+        self._checkpoints.workplace.progress(f"checkpoint {command.checkpoint} fails the run, since {tolerable}")
+        self._failing = self._watch.under_way
+        return events.RunChanged(self._clock.now, RunState.FAILING)
+
+    def _go_on_after_failure(self) -> None:
+        """The run may have been restarted between two looks, so its own state does not tell."""
+        if self._failing and self._failing.isdisjoint(self._watch.under_way):
+            self._failing = frozenset()
+            self._handle(events.RunChanged(self._clock.now, self._watch.state))
+
+    def _abort(self, command: events.Aborted, *, fails_run: bool) -> None:
+        record = self._records.pop(command.checkpoint)
+        answers = self._ledger.acknowledgements.of(record)
+        text = failure_text(command.reason, answers, self._settings.timeout, self._errors.pop(record.number, None))
+        self._tell(self._checkpoints.fail(record, command.reason, text, fails_run=fails_run))
+
+    def _notice_halves(self) -> None:
+        for pending in self._machine.pending.values():
+            if pending.half_acknowledged and pending.id not in self._halved:
+                self._halved.add(pending.id)
+                self._checkpoints.reach(CheckpointPoint.HALF_ACKNOWLEDGED, pending.id)
+
+    def _tell(self, record: CheckpointRecord) -> None:
+        tell(self._listeners, record, self._checkpoints.workplace)
