@@ -52,6 +52,10 @@ class Home:
             work(ledger)
         self.told = chronicle.told
 
+    def next_day(self) -> None:
+        """Of days that are compacted nothing new is told."""
+        self.told += -(self.told + 1) % self.of_a_day
+
     def reconcile(self) -> None:
         facts = LakeKnowledge(read_chronicle(self.lake).facts, {})
         self.does(lambda ledger: ledger.facts.mend(lambda known: missing_in_ledger(known, facts)))
@@ -132,6 +136,7 @@ def compacts(dies_after: int) -> Upkeep:
                 assert found.why_not is None
 
         home.does(work)
+        home.next_day()
 
     return upkeep
 
