@@ -8,6 +8,7 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
 
@@ -111,7 +112,8 @@ class Turmoil:
         collector = self.subject.bench.command("gc", "--older-than", "0s", "--json")
         if self.random.random() < DIES:
             time.sleep(self.random.random())
-            collector.send_signal(signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it has ended
+                collector.send_signal(signal.SIGKILL)
         code = collector.wait(SECONDS)
         busy = "maintenance is being worked on" in collector.err()  # by one that died, and was not missed yet
         assert code in (0, KILLED) or busy, collector.err()

@@ -108,13 +108,15 @@ def test_state_that_could_be_that_of_two_stages_is_nobodys():
     assert (first.known_ids, second.known_ids) == (("one",), ("two",))
 
 
+def test_one_function_twice_on_the_same_input_is_told_apart_by_name():
+    alone, twice = ids("a read", "b clean: a"), ids("a read", "b clean: a", "c clean: a", "d join: b c")
+    assert (twice["b"], twice["c"]) == (f"{alone['b']}-b", f"{alone['b']}-c")
+    assert ids("a read", "c clean: a", "b clean: a", "d join: b c") == twice
+    assert ids("a read", "b clean: a", "c#mine clean: a")["b"] == alone["b"]
+
+
 REFUSED = [
     ("one uid twice", ("a#x read", "b#x clean: a"), "Stages a and b of pipeline sample have the same uid"),
-    (
-        "one function twice on the same input",
-        ("a read", "b clean: a", "c clean: a"),
-        "Stages b and c of pipeline sample run the same function",
-    ),
     (
         "a uid that another stage derives",
         ("a read", "b clean: a", f"c#{ids('a read')['a']} clean: b"),

@@ -8,8 +8,9 @@ An author's ``uid`` is the id. Without one the id is derived from the structure 
 So a stage keeps its id when it is renamed or moved, when stages elsewhere come and go, and when its partitions,
 exchanges, keys, parameters, gate or output change. It gets a new one when its function is renamed or it reads from
 something else, and then so does every stage below it down to the next ``uid``; so do those below a stage that is given
-its first ``uid``. `find_renames` tells which new id an old
-one probably became; it is never applied unasked, because state that goes to the wrong stage is worse than none.
+its first ``uid``. Stages that run one function on the same inputs are told apart by their names, which their ids have
+then. `find_renames` tells which new id an old one probably became; it is never applied unasked, because state that goes
+to the wrong stage is worse than none.
 
 The ledger and the lake keep records under ``Stage.id``, which needs no other stage to be known; this id is for
 restores.
@@ -61,16 +62,16 @@ class Rename:
 def stage_shapes(pipeline: Pipeline) -> tuple[StageShape, ...]:
     """Every stage's ids, in the pipeline's order.
 
-    :raises DuplicateStageId: two stages have one ``uid``, or one function reads the same twice and neither has a
-    ``uid``.
+    :raises DuplicateStageId: two stages have one ``uid``, or one has what another derives.
     """
     shapes: dict[str, StageShape] = {}
     owners: dict[str, str] = {}
+    alike = Counter(_work(stage) for stage in pipeline.stages if stage.uid is None)
     for stage in pipeline.stages:
-        shape = _shape(stage, shapes)
+        shape = _shape(stage, shapes, by_name=alike[_work(stage)] > 1)
         owner = owners.setdefault(shape.id, stage.name)
         if owner != stage.name:
-            raise DuplicateStageId(pipeline.name, shape.id, (owner, stage.name), explicit=stage.uid is not None)
+            raise DuplicateStageId(pipeline.name, shape.id, (owner, stage.name))
         shapes[stage.name] = shape
     return tuple(_unambiguous(tuple(shapes.values())))
 
@@ -97,12 +98,17 @@ def find_renames(old: Sequence[StageShape], new: Sequence[StageShape]) -> tuple[
     return tuple(renames)
 
 
-def _shape(stage: Stage, above: Mapping[str, StageShape]) -> StageShape:
+def _work(stage: Stage) -> tuple[str, ...]:
+    """What a stage does to what. Its parameters may be all that tells it from another, and they may change."""
+    return (stage.job, *([stage.source.place] if stage.source else sorted(edge.stage for edge in stage.inputs)))
+
+
+def _shape(stage: Stage, above: Mapping[str, StageShape], *, by_name: bool) -> StageShape:
     reads = (
         frozenset({stage.source.place}) if stage.source else frozenset(above[edge.stage].id for edge in stage.inputs)
     )
     _, _, function = stage.job.rpartition(":")
-    derived = f"{function}-{digest((stage.job, *sorted(reads)))}"
+    derived = f"{function}-{digest((stage.job, *sorted(reads)))}{f'-{stage.name}' if by_name else ''}"
     return StageShape(stage.uid or derived, derived, stage.name, stage.job, reads)
 
 

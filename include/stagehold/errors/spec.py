@@ -118,12 +118,11 @@ class ScheduleRefused(SpecError, Terminal):
 class DuplicateStageId(SpecError, Terminal):
     """Two stages of a pipeline have one id, so state could go to either."""
 
-    def __init__(self, pipeline: str, stage_id: str, stages: Sequence[str], *, explicit: bool) -> None:
-        self.pipeline, self.stage_id, self.stages, self.explicit = pipeline, stage_id, tuple(stages), explicit
-        cause = "have the same uid" if explicit else "run the same function on the same inputs and neither has a uid"
+    def __init__(self, pipeline: str, stage_id: str, stages: Sequence[str]) -> None:
+        self.pipeline, self.stage_id, self.stages = pipeline, stage_id, tuple(stages)
         super().__init__(
-            f"Stages {' and '.join(self.stages)} of pipeline {pipeline} {cause}, so both have the id {stage_id}. "
-            "Nothing was saved or restored. Give each of them its own uid and run the command again."
+            f"Stages {' and '.join(self.stages)} of pipeline {pipeline} have the same uid, so both have the id "
+            f"{stage_id}. Nothing was saved or restored. Give each of them its own uid and run the command again."
         )
 
 
