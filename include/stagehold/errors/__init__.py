@@ -47,6 +47,7 @@ Every error that Stagehold raises on purpose, by what is to be mended.
     +-- LakeError                    a table of the lake does not take or does not have the data
     |   +-- TableSchemaConflict      a published table cannot take the columns a stage now has
     |   +-- TableChanged             somebody else removed rows from a published table
+    |   +-- TableUnreadable ~        the log of a table cannot be read
     |   +-- CommitContested ~        other commits to a table kept getting in first
     |   +-- PartitionDataMissing ~   recorded data is gone from the lake
     +-- LedgerError                  the ledger cannot be used, or not for this
@@ -116,7 +117,14 @@ from stagehold.errors.checkpoints import (
     RunLogCorrupt,
 )
 from stagehold.errors.gates import GateBlocked, GateError, GateErrored
-from stagehold.errors.lake import CommitContested, LakeError, PartitionDataMissing, TableChanged, TableSchemaConflict
+from stagehold.errors.lake import (
+    CommitContested,
+    LakeError,
+    PartitionDataMissing,
+    TableChanged,
+    TableSchemaConflict,
+    TableUnreadable,
+)
 from stagehold.errors.leases import Fenced, LeaseError, LeaseHeld, LeaseLost, LeaseNotFreed
 from stagehold.errors.ledger import (
     IllegalTransition,
@@ -274,6 +282,7 @@ __all__ = [
     "StrayKey",
     "TableChanged",
     "TableSchemaConflict",
+    "TableUnreadable",
     "Terminal",
     "ToolMissing",
     "TopologyProblem",

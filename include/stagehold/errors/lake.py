@@ -60,6 +60,17 @@ class CommitContested(LakeError, Transient):
         )
 
 
+class TableUnreadable(LakeError, Transient):
+    """The log of a table cannot be read, so nobody knows what the table holds."""
+
+    def __init__(self, table: str, reason: str) -> None:
+        self.table, self.reason = table, reason
+        super().__init__(
+            f"The log of {table} cannot be read: {reason} Nothing of it was deleted. Mend the log, or have the pipeline "
+            "publish another table, then run the command again."
+        )
+
+
 class PartitionDataMissing(LakeError, Transient):
     """Partitions that are recorded as consumable can no longer be read."""
 

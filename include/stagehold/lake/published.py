@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import unquote
 
+from stagehold.errors import TableUnreadable
 from stagehold.lake.columns import INTERVAL, PARTITION
 from stagehold.lake.commit.delta_log import (
     AddedFile,
@@ -69,12 +70,20 @@ def _is_whole(record: PartitionRecord, live: Paths) -> bool:
 
 
 def files_of_snapshot(uri: str) -> Paths:
-    """All files that the current snapshot points to, also those of which rows were deleted; none without a table."""
+    """All files that the current snapshot points to, also those of which rows were deleted; none without a table.
+
+    :raises TableUnreadable: nobody can say which.
+    """
     import pyarrow as pa  # type: ignore[import-untyped]
+    from deltalake.exceptions import DeltaError
 
     if not table_exists(uri):
         return frozenset()
-    return frozenset(map(unquote, pa.table(open_table(uri).get_add_actions(flatten=True))["path"].to_pylist()))
+    try:
+        files = open_table(uri).get_add_actions(flatten=True)
+    except DeltaError as error:
+        raise TableUnreadable(uri, str(error)) from error
+    return frozenset(map(unquote, pa.table(files)["path"].to_pylist()))
 
 
 def _live(uri: str, interval: str) -> Mapping[int, Paths] | None:

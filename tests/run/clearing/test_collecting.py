@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from tests.run.clearing.nights import PARTITIONS, Nights
 
 from stagehold.lake.checkpoints.stored import StoredCheckpoints
+from stagehold.lake.location import table_location
 from stagehold.model.records import PartitionState
 from stagehold.plan.garbage import Why
 from stagehold.spec.run_settings import ReleasePolicy
@@ -91,6 +93,17 @@ def test_nothing_goes_while_a_checkpoint_cannot_be_read(nights):
     assert str(manifest) in told
     assert nights.files(DAY) == before
     assert isinstance(stored, StoredCheckpoints)
+
+
+def test_a_log_that_cannot_be_read_holds_up_its_interval_only(nights):
+    nights.run(DAY)
+    other_data(nights, "r")
+    nights.run(OTHERS[0])
+    uri = table_location(nights.settings.lake_uri, "paper", nights.pipeline.stage("prints"), DAY).uri
+    for file in Path(uri, "_delta_log").glob("*.json"):
+        file.write_text("{")
+    (told,) = nights.collect().passed_over
+    assert told.startswith(f"paper {DAY}: The log of {uri} cannot be read")
 
 
 def test_what_was_refused_goes_when_it_was_computed_again(nights):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from stagehold.checkpoints.releasing import intervals_over
-from stagehold.errors import CheckpointCorrupt, LeaseHeld
+from stagehold.errors import StageholdError
 from stagehold.lake.chronicle import open_ledger
 from stagehold.lake.compaction import Compaction, NotCompacted, compact
 from stagehold.lake.files import files_at
@@ -56,13 +56,13 @@ class Collector:
 
     def collect(self, pipelines: Sequence[Pipeline]) -> Collected:
         """Everything of these pipelines, and what the ledger remembers of any. Intervals that somebody works on are
-        passed over.
+        passed over, and those of which nobody can say what is needed.
         """
         cleared, without_old_files, passed_over = list[Cleared](), list[tuple[str, str]](), list[str]()
         for place, due in self._places(pipelines):
             try:
                 cleared.extend(self._of_interval(place, due=due))  # whatever went before the error as well
-            except (LeaseHeld, CheckpointCorrupt) as error:
+            except StageholdError as error:
                 passed_over.append(f"{place}: {error}")
             if not any(superseded_left(place, stage) for stage in place.stages):
                 without_old_files.append((place.pipeline.name, place.request.interval))
