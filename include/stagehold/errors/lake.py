@@ -66,7 +66,7 @@ class TableUnreadable(LakeError, Transient):
     def __init__(self, table: str, reason: str) -> None:
         self.table, self.reason = table, reason
         super().__init__(
-            f"The log of {table} cannot be read: {reason} Nothing of it was deleted. Mend the log, or have the pipeline "
+            f"The log of {table} cannot be read: {reason} Nothing was deleted. Mend the log, or have the pipeline "
             "publish another table, then run the command again."
         )
 
