@@ -81,9 +81,11 @@ class Subject(ABC):
         document["stages"][self.last]["output"]["on_foreign_change"] = on_foreign_change
         self.file.write_text(yaml.safe_dump(document, sort_keys=False))
 
-    def release(self, policy: ReleasePolicy) -> None:
+    def settle(self, release: ReleasePolicy, checkpoints: str | None) -> None:
+        """When outputs go, and how often checkpoints are taken while a run goes on; None for never."""
         document = yaml.safe_load(self.file.read_text())
-        document["release"] = str(policy)
+        document["release"] = str(release)
+        document["checkpoint"] = {"interval": checkpoints, "tolerable_failures": "unlimited"} if checkpoints else {}
         self.file.write_text(yaml.safe_dump(document, sort_keys=False))
 
     def rows(self, interval: str) -> pa.Table:

@@ -17,6 +17,7 @@ from tests.run.lake_watch import LakeWatch
 from tests.run.workbench import ended
 from tests.run.zygote import Command
 
+from stagehold.ledger.ledger import Ledger
 from stagehold.run.faults import CheckpointPoint, ClearingPoint, FaultAction, Point, inject
 from stagehold.spark.server.server import running_server, start_server, stop_server
 from stagehold.spec.run_settings import ReleasePolicy
@@ -52,7 +53,7 @@ class Turmoil:
         """
         self.subject.begin()
         self.subject.declare("fail")
-        self.subject.release(self.random.choice(list(ReleasePolicy)))
+        self.subject.settle(self.random.choice(list(ReleasePolicy)), self.random.choice(("50ms", "1s", None)))
         for _ in range(self.random.randint(1, most)):
             possible = self._possible()
             if self.random.random() < COPIED:
@@ -91,33 +92,38 @@ class Turmoil:
         """A worker dies while it takes a checkpoint, or when it has released outputs."""
         self._renew_input()
         point = self.random.choice([*CheckpointPoint, ClearingPoint.RELEASED])
-        number = self.random.randint(1, 6) if isinstance(point, CheckpointPoint) else 0
+        number = self._next_checkpoint() if isinstance(point, CheckpointPoint) else 0
         inject(self.subject.bench.settings.home_path, point, self.subject.name, number, FaultAction.KILL)
         code = self._wait(self._start())
         self._tell("checkpoint", f"{point} {number}", hit=code == KILLED)
 
+    def _next_checkpoint(self) -> int:
+        with Ledger.open(self.subject.bench.settings.ledger_url) as ledger:
+            taken = ledger.checkpoints.of_run(f"r/{self.watch.interval}")
+        return max((one.number for one in taken), default=0) + 1
+
     def collect(self) -> None:
         """All goes that may go, while nobody but zombies is there."""
-        self._collect()
+        self._tell("gc", f"ended with {(code := self._collect())}", hit=code == 0)
 
     def collect_beside(self) -> None:
         """The same beside a worker, again and again; or the collector dies."""
         self._renew_input()
-        worker = self._start()
+        worker, codes = self._start(), list[int]()
         while worker.poll() is None:
-            self._collect()
+            codes.append(self._collect())
         self._wait(worker)
+        self._tell("gc", f"beside a worker, ended with {codes}", hit=0 in codes)
 
-    def _collect(self) -> None:
+    def _collect(self) -> int:
         collector = self.subject.bench.command("gc", "--older-than", "0s", "--json")
         if self.random.random() < DIES:
             time.sleep(self.random.random())
             with suppress(ProcessLookupError):  # it has ended
                 collector.send_signal(signal.SIGKILL)
         code = collector.wait(SECONDS)
-        busy = "maintenance is being worked on" in collector.err()  # by one that died, and was not missed yet
-        assert code in (0, KILLED) or busy, collector.err()
-        self._tell("gc", f"ended with {code}", hit=code == 0)
+        assert code in (0, KILLED), collector.err()
+        return code
 
     def freeze(self) -> None:
         """A worker stops; whoever comes next overtakes it."""

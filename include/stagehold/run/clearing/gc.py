@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from uuid import uuid4
 
 from stagehold.checkpoints.releasing import intervals_over
 from stagehold.errors import StageholdError
@@ -132,7 +133,8 @@ def collect_garbage(
     """
     with open_ledger(settings) as ledger:
         place = Workplace(ledger, settings, progress, SparkEngine(settings, progress), Faults(settings.home_path, ""))
-        lease = ledger.leases.acquire(MAINTENANCE, str(this_process(MAINTENANCE)), settings.lease_seconds)
+        holder = this_process(f"{MAINTENANCE} {uuid4().hex}")  # whoever died at it on this host holds nobody up
+        lease = ledger.leases.take(MAINTENANCE, None, str(holder), settings.lease_seconds, holder.may_seize)
         try:
             with Heartbeat(ledger, lease, settings.lease_seconds):
                 return Collector(place, older_than, dry_run).collect(pipelines)
