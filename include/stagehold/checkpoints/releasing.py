@@ -74,8 +74,10 @@ def finished_partitions(pipeline: Pipeline, attempts: Sequence[Attempt]) -> Mapp
 
 
 def as_released(record: PartitionRecord, at: datetime) -> PartitionRecord:
-    """What to append to the ledger, so that nobody reads the partition any more."""
-    return replace(record, state=PartitionState.RELEASED, reason=None, recorded_at=at)
+    """What to append to the ledger, so that nobody reads the partition any more. Its files are named by the record
+    before it, for as long as they are there.
+    """
+    return replace(record, state=PartitionState.RELEASED, files=(), reason=None, recorded_at=at)
 
 
 def _tracked(pipeline: Pipeline, recorded: Recorded) -> tuple[Mapping[str, PartitionRecord], PartitionTracker]:

@@ -72,7 +72,7 @@ def _last_named(records: Sequence[PartitionRecord]) -> Mapping[str, int]:
 
 def _why(records: Sequence[PartitionRecord], place: int, older_than: datetime) -> Why | None:
     record, following = records[place], records[place + 1 : place + 2]
-    if record.state is PartitionState.RELEASED:
+    if following and following[0].state is PartitionState.RELEASED:
         return Why.RELEASED
     if not following or following[0].recorded_at >= older_than:
         return None
