@@ -97,6 +97,13 @@ def test_at_once_an_output_goes_as_soon_as_its_readers_have_finished(tmp_path):
     nights.check()
 
 
+def test_at_once_checkpoints_go_with_the_intervals_that_are_over(tmp_path):
+    nights = Nights(tmp_path, ReleasePolicy.AT_ONCE)
+    run_all(nights, *DAYS[:5])
+    assert [list(nights.kept(day)) == [] for day in DAYS[:5]] == [True] * 2 + [False] * 3
+    nights.check()
+
+
 def test_an_attempt_that_reads_holds_a_release_up(tmp_path):
     nights = Nights(tmp_path, ReleasePolicy.AT_ONCE)
     nights.begin(DAYS[0], "drafts").go_to("its end")

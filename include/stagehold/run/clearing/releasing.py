@@ -104,7 +104,7 @@ class Release:
         checkpoints = IntervalCheckpoints(self.place)
         return (
             *(self._announced(stage, records) for stage, records in by_stage.items()),
-            *(checkpoints.announced(checkpoints.kept()) if by_stage and self.with_checkpoints else ()),
+            *(checkpoints.announced(checkpoints.kept()) if self.with_checkpoints else ()),
         )
 
     def _announced(self, stage: str, records: Sequence[PartitionRecord]) -> Cleared:
@@ -117,7 +117,7 @@ class Release:
         :raises LeaseHeld: somebody computes or reads what is to be released.
         :raises CheckpointCorrupt: nobody knows what a checkpoint needs; it is released, and nothing of it is deleted.
         """
-        stages = frozenset(self._names[record.cell.stage] for record in self.chosen)
+        stages = self._stages
         if not stages:
             return ()
         with self.place.held(stages) as hearts:
@@ -128,6 +128,13 @@ class Release:
         freed = sum(one.bytes for one in cleared)
         self.place.workplace.progress(f"{self.place}: released {released} partitions, {decimal(freed)} deleted")
         return cleared
+
+    @property
+    def _stages(self) -> frozenset[str]:
+        """Of which something is released, or may be deleted once no checkpoint points to it any more."""
+        chosen = (self._names[record.cell.stage] for record in self.chosen)
+        pinned = self.with_checkpoints and IntervalCheckpoints(self.place).kept()
+        return frozenset((*chosen, *(stage.name for stage in self.place.stages if pinned and not stage.output.table)))
 
     def _record(self, hearts: Mapping[str, Heartbeat]) -> int:
         """What it says now that nobody else can be at it."""
