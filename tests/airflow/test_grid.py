@@ -144,6 +144,12 @@ def test_counts_and_headline_take_a_partition_that_runs_again_as_not_done():
     )
 
 
+def test_what_was_released_is_done_and_told():
+    grid = run_grid(facts([REUSE, REUSE], [record(0), record(1, PartitionState.RELEASED)], "success"))
+    assert (grid.consumable, grid.released, grid.partitions) == (1, 1, 2)
+    assert grid.headline == "Success: 1 of 2 partitions are consumable, 1 released"
+
+
 @pytest.mark.parametrize(
     ("state", "start"), [("running", "Running: "), ("queued", "Running: "), ("success", "Success: ")]
 )

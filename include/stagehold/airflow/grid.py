@@ -142,6 +142,7 @@ class RunGrid:
     active: bool
     headline: str
     consumable: int
+    released: int
     partitions: int
     stages: tuple[StageRow, ...]
     attempts: tuple[AttemptLine, ...]
@@ -183,6 +184,7 @@ def run_grid(facts: RunFacts) -> RunGrid:
         active=dag_run.state in ACTIVE_RUN_STATES,
         headline=_headline(facts, consumable, partitions, released),
         consumable=consumable,
+        released=released,
         partitions=partitions,
         stages=rows,
         attempts=tuple(_attempt_line(attempt, attempt.failure, facts) for attempt in facts.attempts),
@@ -327,7 +329,7 @@ def _headline(facts: RunFacts, consumable: int, partitions: int, released: int) 
     failed = [task.name for task in facts.dag_run.tasks if task.state == "failed"]
     tally = f"{consumable} of {partitions} partitions are consumable"
     if released:
-        tally += f", {released} were released"
+        tally += f", {released} released"
     if facts.dag_run.state in ACTIVE_RUN_STATES:
         return f"Running: {tally}"
     if failed:

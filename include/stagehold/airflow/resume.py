@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from stagehold.errors import NothingToResume, RunStillActive
+from stagehold.model.records import PartitionState
 from stagehold.model.share import Share
 from stagehold.plan.resume.decisions import Action, ResumePlan
 from stagehold.plan.resume.reasons import grouped
@@ -128,7 +129,10 @@ def _why_nothing(plan: ResumePlan) -> str:
         )
     held = [decision for decision in plan.decisions if decision.action is Action.BLOCKED and decision.key is not None]
     if not held:
-        return f"all {len(plan.decisions)} partitions are consumable."
+        records = [one.record for one in plan.decisions if one.record is not None]
+        released = sum(record.state is PartitionState.RELEASED for record in records)
+        gone = f", but for {released} that were released since nothing needs them" if released else ""
+        return f"all {len(plan.decisions)} partitions are consumable{gone}."
     named = ", ".join(f"{decision.stage}[{decision.partition}]" for decision in held)
     return (
         f"a gate blocked {named}, and nothing these follow from has changed. Correct the data, the code or the "

@@ -51,14 +51,15 @@ function tone(grid) {
 }
 
 function Bar({ grid }) {
-  const share = grid.partitions ? (100 * grid.consumable) / grid.partitions : 0;
+  const done = grid.consumable + grid.released;
+  const share = grid.partitions ? (100 * done) / grid.partitions : 0;
   return h(
     Box,
     {
-      "aria-label": "consumable partitions",
+      "aria-label": "partitions that are done",
       "aria-valuemax": grid.partitions,
       "aria-valuemin": 0,
-      "aria-valuenow": grid.consumable,
+      "aria-valuenow": done,
       bg: "bg.emphasized",
       borderRadius: "full",
       h: "6px",
