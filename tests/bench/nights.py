@@ -4,7 +4,7 @@
 
 Every night is a run for an interval of its own, with `checkpoint: {retained: 3}`; one `stagehold gc` follows the last.
 The sources do not count: they are the user's. Prints a line for every tenth night, writes results/nights.json, and ends
-with 1 if the lake is more than 4 times as large as after the first night. The defaults are 100 nights and scale 0.05.
+with 1 if the lake is more than 4 times as large as after the first night. The defaults are 100 nights and scale 1.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MOST = 4.0
 def main() -> int:
     nights, scale = (
         (int(sys.argv[1]) if len(sys.argv) > 1 else 100),
-        (float(sys.argv[2]) if len(sys.argv) > 2 else 0.05),
+        (float(sys.argv[2]) if len(sys.argv) > 2 else 1.0),
     )
     with tempfile.TemporaryDirectory() as folder:
         settings = replace(load_settings(), home=f"{folder}/home", spark_port=15114, pipelines=_pipelines(Path(folder)))
