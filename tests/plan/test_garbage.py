@@ -6,8 +6,9 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from tests.ledger.samples import record
 
-from stagehold.model.records import Cell, DataFile, PartitionRecord, PartitionState
+from stagehold.model.records import DataFile, PartitionRecord, PartitionState
 from stagehold.plan.garbage import Why, garbage, may_have_garbage
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
@@ -31,29 +32,8 @@ def history(letters: str, partition: int = 0, *, days: int = 1) -> list[Partitio
         if state is PartitionState.RELEASED:
             files = ()
         at = NOW - timedelta(days=days * (len(letters) - 1 - place))
-        made.append(_record(partition, state, files, at))
+        made.append(record(partition, state=state, files=files, recorded_at=at))
     return made
-
-
-def _record(
-    partition: int, state: PartitionState, files: tuple[DataFile, ...], recorded_at: datetime
-) -> PartitionRecord:
-    return PartitionRecord(
-        cell=Cell("p", "s", "day"),
-        partition=partition,
-        state=state,
-        run_id="r",
-        attempt_id="a",
-        epoch=1,
-        wave=1,
-        table="t",
-        version=1,
-        files=files,
-        rows=1,
-        fingerprint="f",
-        compute_key="k",
-        recorded_at=recorded_at,
-    )
 
 
 def found(records: list[PartitionRecord], needed: set[str] = frozenset(), **older: int) -> dict[str, Why]:

@@ -25,10 +25,8 @@ LEFT_ALONE = timedelta(days=1)  # before today: transactions under way, and cloc
 class NotCompacted(StrEnum):
     """Why nothing was done."""
 
-    LEDGER_BEHIND = (
-        "ledger_behind"  # it lacks what the chronicle knows: it was lost or is an old copy, or a transaction
-    )
-    # failed at its very end; `stagehold reconcile` brings it up to date
+    # It lacks what the chronicle knows: it was lost or is an old copy, or a transaction failed at its very end.
+    LEDGER_BEHIND = "ledger_behind"
     OVERTAKEN = "overtaken"  # somebody else compacts
 
 

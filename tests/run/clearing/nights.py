@@ -7,22 +7,20 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
-from sqlalchemy import Connection
 from tests.run.protocol.paper_spark import PaperCommitter, PaperEngine, Pauses, rows_of
-from tests.run.protocol.stepper import Stepper, indivisible, pause
+from tests.run.protocol.stepper import Stepper, pause
+from tests.run.protocol.world import SteppedDatabase
 
 from stagehold.lake.checkpoints.manifest import CheckpointedRun
 from stagehold.lake.checkpoints.stored import StoredCheckpoints
 from stagehold.lake.chronicle import LakeChronicle
 from stagehold.lake.location import table_location
-from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.migrate import migrate
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import PartitionRecord, PartitionState, Restore
@@ -163,15 +161,6 @@ def _readable(records: tuple[PartitionRecord, ...]) -> None:
     for record in records:
         if record.state is PartitionState.CONSUMABLE:
             assert len(rows_of(record)) == record.rows
-
-
-class SteppedDatabase(Database):
-    """Whatever changes it is one step."""
-
-    @contextmanager
-    def writing(self) -> Iterator[Connection]:
-        with indivisible("a row"), super().writing() as connection:
-            yield connection
 
 
 def _open(settings: Settings) -> Ledger:

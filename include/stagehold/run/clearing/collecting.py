@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -54,18 +54,30 @@ def delete_garbage(
 
     :raises CheckpointCorrupt: nobody knows what a checkpoint needs.
     """
-    pins = IntervalCheckpoints(place).pins()
     cleared: list[Cleared] = []
-    for stage in place.stages if pins is not None else ():
-        if stage.name in stages and (found := find_garbage(place, stage, pins or {}, older_than)):
-            hearts[stage.name].check()
+    for found in find_all_garbage(place, older_than):
+        if found.stage.name in stages:
+            hearts[found.stage.name].check()
             found.delete()
             cleared.extend(found.cleared)
     return tuple(cleared)
 
 
-def find_garbage(place: ClearedInterval, stage: Stage, pins: Pins, older_than: datetime) -> StageGarbage | None:
-    """What may go of one stage now. It is sure only while the stage is held."""
+def find_all_garbage(place: ClearedInterval, older_than: datetime) -> Iterator[StageGarbage]:
+    """What may go of the interval now, stage by stage; nothing while a checkpoint is being taken. It is sure only of
+    stages that are held.
+
+    :raises CheckpointCorrupt: nobody knows what a checkpoint needs.
+    """
+    pins = IntervalCheckpoints(place).pins()
+    if pins is None:
+        return
+    for stage in place.stages:
+        if found := _find_garbage(place, stage, pins, older_than):
+            yield found
+
+
+def _find_garbage(place: ClearedInterval, stage: Stage, pins: Pins, older_than: datetime) -> StageGarbage | None:
     history = place.ledger.partitions.history(place.cell(stage))
     if not may_have_garbage(history):
         return None

@@ -18,7 +18,7 @@ from stagehold.plan.garbage import Why
 from stagehold.run.attempt.ownership import this_process
 from stagehold.run.attempt.spark_engine import SparkEngine
 from stagehold.run.attempt.sweeping import RegionSweep, sweep_lake
-from stagehold.run.clearing.collecting import delete_garbage, find_garbage, superseded_left
+from stagehold.run.clearing.collecting import delete_garbage, find_all_garbage, superseded_left
 from stagehold.run.clearing.pins import IntervalCheckpoints
 from stagehold.run.clearing.place import Cleared, ClearedInterval
 from stagehold.run.clearing.releasing import end_of
@@ -100,9 +100,7 @@ class Collector:
 
     def _garbage(self, place: ClearedInterval) -> tuple[Cleared, ...]:
         """Looked for first without a lease, so that nobody is held up where there is none."""
-        pins = IntervalCheckpoints(place).pins()
-        stages = place.stages if pins is not None else ()
-        found = [one for stage in stages if (one := find_garbage(place, stage, pins or {}, self.older_than))]
+        found = list(find_all_garbage(place, self.older_than))
         if self.dry_run or not found:
             return tuple(cleared for one in found for cleared in one.cleared)
         names = {one.stage.name for one in found}

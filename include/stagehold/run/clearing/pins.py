@@ -36,7 +36,7 @@ class IntervalCheckpoints:
         if any(self._is_being_taken(one) for one in records):
             return None
         pinned: dict[str, set[str]] = defaultdict(set)
-        for one in (one for one in records if one.kept):
+        for one in [record for record in records if record.kept]:
             for stage in self._stored(one).read_checkpoint(one.number).stages:
                 for record in stage.partitions:
                     if record.state is not PartitionState.RELEASED:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from stagehold.lake.location import TableLocation, table_location
@@ -24,7 +24,9 @@ LAUNCHER = "gc"
 
 @dataclass(frozen=True)
 class Cleared:
-    """Something that went, or would: of a stage, or of the whole interval or ledger if ``stage`` is empty."""
+    """Something that went, or would: of a stage, or of what dead attempts of a region left; of the whole interval if
+    ``stage`` is empty.
+    """
 
     pipeline: str
     interval: str
@@ -45,9 +47,7 @@ class ClearedInterval:
     def of(pipeline: Pipeline, interval: str, workplace: Workplace) -> ClearedInterval:
         run_id = f"{pipeline.name}/{LAUNCHER}__{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f}"
         request = in_its_form(RunRequest(pipeline, run_id, interval, pipeline.params), workplace.ledger)
-        return ClearedInterval(
-            RunRequest(counted(request, workplace.ledger).pipeline, run_id, interval, pipeline.params), workplace
-        )
+        return ClearedInterval(replace(request, pipeline=counted(request, workplace.ledger).pipeline), workplace)
 
     @property
     def ledger(self) -> Ledger:
