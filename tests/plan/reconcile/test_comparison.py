@@ -198,3 +198,15 @@ def _same_age(some: list[Fact], others: list[Fact]) -> bool:
 
 def _ages(some) -> dict[tuple[Cell, int], tuple[int, int, object]]:
     return {(one.cell, one.partition): (one.epoch, one.wave, one.recorded_at) for one in some}
+
+
+def test_a_run_that_began_anew_after_an_old_ledger_says_that_it_ended_goes_on():
+    again = replace(attempt(2), started_at=START + timedelta(hours=2))
+    assert missing([ENDED, FAILED], [ENDED, FAILED, CREATED, again]) == [
+        replace(CREATED, state=RunState.RUNNING),
+        again,
+    ]
+    assert missing([ENDED, FAILED], [FAILED, CREATED, again]) == gone_on
+    later = replace(ENDED, ended_at=START + timedelta(hours=3))
+    assert missing([ENDED, FAILED], [ENDED, FAILED, CREATED, again, later]) == [later, again]
+    assert missing([later, FAILED, again], [CREATED, FAILED, again]) == []  # the lake was full when it ended

@@ -55,11 +55,12 @@ def missing_in_ledger(known: Sequence[Fact], lake: LakeKnowledge) -> tuple[Fact,
 
 def missing_rows(known: Sequence[Fact], told: Sequence[Fact]) -> tuple[Fact, ...]:
     """What the chronicle says and the ledger does not, unless the ledger has forgotten it: it knows newer then."""
-    rows, numbers = _how_far(known), _highest_numbers(known)
+    rows, numbers, anew = _how_far(known), _highest_numbers(known), _begun_anew(known, told)
     behind = [
         fact
         for key, fact in _as_told_last(told).items()
-        if _progress(fact) > rows.get(key, UNKNOWN) and not (key not in rows and _is_outnumbered(fact, numbers))
+        if (_progress(fact) > rows.get(key, UNKNOWN) and not (key not in rows and _is_outnumbered(fact, numbers)))
+        or (isinstance(fact, Run) and fact.ended_at is None and fact.run_id in anew)
     ]
     ages = {place: _age(one) for place, one in newest_records(known).items()}
     newer = [one for one in _records(told) if _age(one) > ages.get(_place(one), NEVER)]
@@ -207,6 +208,13 @@ def _progress(fact: Fact) -> Progress:
             return (max(fact.ended_at or LONG_AGO, fact.discarded_at or LONG_AGO), 0)
         case _:
             return (LONG_AGO, 0)
+
+
+def _begun_anew(known: Iterable[Fact], told: Iterable[Fact]) -> frozenset[str]:
+    """Runs that have ended, as an old ledger says, and of which an attempt began after that."""
+    ends = {row.run_id: row.ended_at for row in known if isinstance(row, Run) and row.ended_at}
+    attempts = (fact for fact in told if isinstance(fact, Attempt) and fact.began and fact.run_id in ends)
+    return frozenset(one.run_id for one in attempts if one.started_at >= ends[one.run_id])
 
 
 def _as_they_ended(facts: Sequence[Fact]) -> Iterator[Fact]:
