@@ -4,11 +4,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stagehold.checkpoints.state_rescale import KeyedPart, ListKind, old_partitions_read, redistribute, rescale_keyed
+from stagehold.checkpoints.state_rescale import KeyedPart, old_partitions_read, redistribute, rescale_keyed
 from stagehold.errors import ImpossibleKeyGroups
 from stagehold.model.key_groups import range_of
+from stagehold.model.stage_state import StateKind
 
-SPLIT, UNION, BROADCAST = ListKind.SPLIT, ListKind.UNION, ListKind.BROADCAST
+SPLIT, UNION, BROADCAST = StateKind.SPLIT, StateKind.UNION, StateKind.BROADCAST
 
 TABLE = [
     ("split leaves an equal number of partitions untouched", SPLIT, ["aaa", "", "b"], 3, ["aaa", "", "b"]),

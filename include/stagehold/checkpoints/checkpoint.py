@@ -7,10 +7,9 @@ from datetime import datetime
 from enum import StrEnum
 
 from stagehold.checkpoints.stage_ids import StageShape
-from stagehold.checkpoints.state_rescale import KeyedPart, ListKind
-from stagehold.model.key_groups import HASH_NAME
-from stagehold.model.records import GateResult, PartitionRecord, PartitionState
+from stagehold.model.records import GateResult, PartitionRecord
 from stagehold.model.source_position import Position
+from stagehold.model.stage_state import StateShape
 
 
 class SnapshotKind(StrEnum):
@@ -32,37 +31,11 @@ class ClaimMode(StrEnum):
     CLAIM = "claim"  # it becomes an ordinary checkpoint of the run, and is deleted when subsumed
 
 
-class Finished(StrEnum):
-    """How much of a stage is finished."""
-
-    NONE = "not finished"
-    SOME = "partially finished"
-    ALL = "fully finished"
-
-
-@dataclass(frozen=True)
-class KeyedState:
-    """State by key group. It can be read with the hash it was written by, and no other."""
-
-    name: str
-    parts: tuple[KeyedPart, ...]
-    hash_name: str = HASH_NAME
-
-
-@dataclass(frozen=True)
-class ListState:
-    """State without keys: references to the elements that each partition held, None for one that reported nothing."""
-
-    name: str
-    kind: ListKind
-    held: tuple[tuple[str, ...] | None, ...]
-
-
 @dataclass(frozen=True)
 class StageSnapshot:
     """One stage in a checkpoint. ``partitions`` has records of those that had one, in ascending order;
     ``parallelism`` is how many there are. ``verdicts`` are what the gate said of the partitions that have a record, in
-    their order.
+    their order. ``states`` are what the stage keeps; what it holds is in the partitions' records.
     """
 
     shape: StageShape
@@ -70,22 +43,13 @@ class StageSnapshot:
     max_parallelism: int
     partitions: tuple[PartitionRecord, ...] = ()
     verdicts: tuple[GateResult, ...] = ()
-    keyed: tuple[KeyedState, ...] = ()
-    lists: tuple[ListState, ...] = ()
+    states: tuple[StateShape, ...] = ()
     position: Position | None = None
-
-    @property
-    def finished(self) -> Finished:
-        """A released partition counts: it had been finished before it was deleted."""
-        ended = sum(record.state in (PartitionState.CONSUMABLE, PartitionState.RELEASED) for record in self.partitions)
-        if ended == 0:
-            return Finished.NONE
-        return Finished.ALL if ended == self.parallelism else Finished.SOME
 
     @property
     def empty(self) -> bool:
         """Nothing would be lost without it."""
-        return not (self.partitions or self.keyed or self.lists or self.position)
+        return not (self.partitions or self.position)
 
 
 @dataclass(frozen=True)

@@ -1,29 +1,19 @@
-"""The id a stage is recognised by when a run is restored from an earlier version of its pipeline.
+"""How a stage is recognised when a run is restored from an earlier version of its pipeline.
 
-An author's ``uid`` is the id. Without one the id is derived from the structure around the stage, and from nothing else:
+By its id: the ``uid`` that its author gave it, else its name. Under that id ledger and lake keep its records, too. So a
+stage keeps its id when it is moved, when its function, inputs, partitions, keys, parameters, gate or output change, and
+when stages elsewhere come and go. It loses its id when it is renamed and has no ``uid``.
 
-* the job function, as ``module:function``;
-* what the stage reads: the path of its source, or the ids of its input stages, whatever order they are listed in.
-
-So a stage keeps its id when it is renamed or moved, when stages elsewhere come and go, and when its partitions,
-exchanges, keys, parameters, gate or output change. It gets a new one when its function is renamed or it reads from
-something else, and then so does every stage below it down to the next ``uid``; so do those below a stage that is given
-its first ``uid``. Stages that run one function on the same inputs are told apart by their names, which their ids have
-then. `find_renames` tells which new id an old one probably became; it is never applied unasked, because state that goes
-to the wrong stage is worse than none.
-
-The ledger and the lake keep records under ``Stage.id``, which needs no other stage to be known; this id is for
-restores.
+Then its structure tells what it was: the job function, and what it reads, whatever order that is listed in.
+`find_renames` compares structures. It is never applied unasked, because state that goes to the wrong stage is worse
+than none.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
-from stagehold.errors import DuplicateStageId
-from stagehold.model.compute_key import digest
 from stagehold.spec.pipeline import Pipeline, Stage
 
 ALIKE = 0.5  # from this share of what can be compared, two stages are called one that was renamed
@@ -34,17 +24,9 @@ class StageShape:
     """A stage and the structure around it. ``reads`` are ids of stages, or the path of the source."""
 
     id: str
-    derived_id: str
     name: str
     job: str
     reads: frozenset[str]
-
-    @property
-    def known_ids(self) -> tuple[str, ...]:
-        """Ids that state of this stage may be kept under, the one that wins first:
-        a ``uid`` may be newer than the state.
-        """
-        return tuple(dict.fromkeys((self.id, self.derived_id)))
 
 
 @dataclass(frozen=True)
@@ -56,24 +38,14 @@ class Rename:
     evidence: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"{self.old.name} ({self.old.id}) looks like {self.new.name} ({self.new.id}): {', '.join(self.evidence)}"
+        """What to do about it."""
+        return f"{self.new.name} looks like {self.old.name} renamed ({', '.join(self.evidence)}): put `uid: {self.old.id}` there"
 
 
 def stage_shapes(pipeline: Pipeline) -> tuple[StageShape, ...]:
-    """Every stage's ids, in the pipeline's order.
-
-    :raises DuplicateStageId: two stages have one ``uid``, or one has what another derives.
-    """
-    shapes: dict[str, StageShape] = {}
-    owners: dict[str, str] = {}
-    alike = Counter(_work(stage) for stage in pipeline.stages if stage.uid is None)
-    for stage in pipeline.stages:
-        shape = _shape(stage, shapes, by_name=alike[_work(stage)] > 1)
-        owner = owners.setdefault(shape.id, stage.name)
-        if owner != stage.name:
-            raise DuplicateStageId(pipeline.name, shape.id, (owner, stage.name))
-        shapes[stage.name] = shape
-    return tuple(_unambiguous(tuple(shapes.values())))
+    """Every stage's shape, in the pipeline's order."""
+    ids = {stage.name: stage.id for stage in pipeline.stages}
+    return tuple(StageShape(stage.id, stage.name, stage.job, _reads(stage, ids)) for stage in pipeline.stages)
 
 
 def find_renames(old: Sequence[StageShape], new: Sequence[StageShape]) -> tuple[Rename, ...]:
@@ -81,44 +53,23 @@ def find_renames(old: Sequence[StageShape], new: Sequence[StageShape]) -> tuple[
     order.
 
     Two candidates that are equally alike are no answer. Inputs are compared through the renames found above them, so
-    one renamed function does not make everything below it look new.
+    one renamed stage does not make everything below it look new.
     """
-    known = {name for shape in new for name in shape.known_ids}
+    known, kept = {shape.id for shape in new}, {shape.id for shape in old}
     gone = [shape for shape in old if shape.id not in known]
-    kept = {shape.id for shape in old}
     became: dict[str, str] = {}
     renames = []
     for shape in new:
-        if kept.isdisjoint(shape.known_ids):
-            comparison = _best(shape, gone, became, _readers(old), _readers(new))
-            if comparison is not None:
-                renames.append(comparison)
-                gone.remove(comparison.old)
-                became[comparison.old.id] = shape.id
+        comparison = None if shape.id in kept else _best(shape, gone, became, _readers(old), _readers(new))
+        if comparison is not None:
+            renames.append(comparison)
+            gone.remove(comparison.old)
+            became[comparison.old.id] = shape.id
     return tuple(renames)
 
 
-def _work(stage: Stage) -> tuple[str, ...]:
-    """What a stage does to what. Its parameters may be all that tells it from another, and they may change."""
-    return (stage.job, *([stage.source.place] if stage.source else sorted(edge.stage for edge in stage.inputs)))
-
-
-def _shape(stage: Stage, above: Mapping[str, StageShape], *, by_name: bool) -> StageShape:
-    reads = (
-        frozenset({stage.source.place}) if stage.source else frozenset(above[edge.stage].id for edge in stage.inputs)
-    )
-    _, _, function = stage.job.rpartition(":")
-    derived = f"{function}-{digest((stage.job, *sorted(reads)))}{f'-{stage.name}' if by_name else ''}"
-    return StageShape(stage.uid or derived, derived, stage.name, stage.job, reads)
-
-
-def _unambiguous(shapes: Sequence[StageShape]) -> Iterator[StageShape]:
-    """Where only a ``uid`` tells stages apart, state from before they had one could be any of theirs,
-    so it is nobody's.
-    """
-    owners = Counter(shape.derived_id for shape in shapes)
-    for shape in shapes:
-        yield shape if owners[shape.derived_id] == 1 else replace(shape, derived_id=shape.id)
+def _reads(stage: Stage, ids: Mapping[str, str]) -> frozenset[str]:
+    return frozenset({stage.source.place} if stage.source else (ids[edge.stage] for edge in stage.inputs))
 
 
 def _readers(shapes: Iterable[StageShape]) -> Mapping[str, frozenset[str]]:

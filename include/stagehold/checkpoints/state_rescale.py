@@ -8,21 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from itertools import chain, pairwise
 from typing import TypeVar
 
 from stagehold.model.key_groups import index_of_group, intersect, range_of
+from stagehold.model.stage_state import StateKind
 
 Element = TypeVar("Element")
-
-
-class ListKind(StrEnum):
-    """How the elements of list state are dealt to the partitions that come next."""
-
-    SPLIT = "split"  # each element goes to one partition
-    UNION = "union"  # every partition is given every element
-    BROADCAST = "broadcast"  # all partitions hold the same elements already
 
 
 @dataclass(frozen=True)
@@ -55,15 +47,15 @@ def rescale_keyed(
 
 
 def redistribute(
-    kind: ListKind, old: Sequence[Sequence[Element] | None], partitions: int
+    kind: StateKind, old: Sequence[Sequence[Element] | None], partitions: int
 ) -> tuple[tuple[Element, ...], ...]:
     """For each of ``partitions``, the elements it starts with.
 
     :param old: what every old partition held; None for one that had finished and no longer reported any.
     """
-    if kind is ListKind.UNION:
+    if kind is StateKind.UNION:
         return (tuple(chain.from_iterable(_reported(old))),) * partitions
-    if kind is ListKind.BROADCAST:
+    if kind is StateKind.BROADCAST:
         return _copied(old, partitions)
     if len(old) == partitions:
         return tuple(tuple(elements or ()) for elements in old)

@@ -25,7 +25,6 @@ Every error that Stagehold raises on purpose, by what is to be mended.
     |   +-- InvalidTopology          a graph of vertices and partitions says something impossible
     |   +-- ImpossibleKeyGroups      key groups were asked for by numbers that cannot be
     |   +-- ScheduleRefused          a schedule mode cannot run with these slots or exchanges
-    |   +-- DuplicateStageId         two stages cannot be told apart when a run is restored
     |   +-- CommitterRefused         a lake where commits by delta-spark would get lost
     +-- StageError                   a stage cannot be computed or published as its author wrote it
     |   +-- StageFailed              a stage's query or data failed; what caused it says whether another try can help
@@ -173,7 +172,6 @@ from stagehold.errors.spark import (
 from stagehold.errors.spec import (
     CodeUnusable,
     CommitterRefused,
-    DuplicateStageId,
     ImpossibleKeyGroups,
     InvalidSpec,
     InvalidTopology,
@@ -212,7 +210,6 @@ __all__ = [
     "CommitContested",
     "CommitterRefused",
     "DemoFailed",
-    "DuplicateStageId",
     "Fenced",
     "ForeignDag",
     "FunctionFailed",

@@ -115,17 +115,6 @@ class ScheduleRefused(SpecError, Terminal):
         super().__init__(f"Schedule mode {mode} cannot run this pipeline: {reason}. Nothing was started. {remedy}")
 
 
-class DuplicateStageId(SpecError, Terminal):
-    """Two stages of a pipeline have one id, so state could go to either."""
-
-    def __init__(self, pipeline: str, stage_id: str, stages: Sequence[str]) -> None:
-        self.pipeline, self.stage_id, self.stages = pipeline, stage_id, tuple(stages)
-        super().__init__(
-            f"Stages {' and '.join(self.stages)} of pipeline {pipeline} have the same uid, so both have the id "
-            f"{stage_id}. Nothing was saved or restored. Give each of them its own uid and run the command again."
-        )
-
-
 class CommitterRefused(SpecError, Terminal):
     """A stage asks for the delta_spark committer on an object store,
     where delta-spark's commits overwrite each other.

@@ -78,6 +78,10 @@ def spark_uri(uri: str) -> str:
     return uri.replace(OBJECT_STORE, "s3a://", 1) if uri.startswith(OBJECT_STORE) else uri
 
 
+def lake_root(lake_uri: str) -> str:
+    """The lake's address as those of its tables begin."""
+    return lake_uri.rstrip("/") if lake_uri.startswith(OBJECT_STORE) else str(Path(lake_uri).absolute())
+
+
 def _join(lake_uri: str, *names: str) -> str:
-    lake = lake_uri.rstrip("/") if lake_uri.startswith(OBJECT_STORE) else str(Path(lake_uri).absolute())
-    return "/".join((lake, *map(path_safe, names)))
+    return "/".join((lake_root(lake_uri), *map(path_safe, names)))

@@ -12,6 +12,7 @@ class CheckpointTrigger(StrEnum):
 
     PERIODIC = "periodic"
     END_OF_RUN = "end_of_run"
+    ASKED_FOR = "asked_for"  # a savepoint
 
 
 class CheckpointState(StrEnum):
@@ -45,12 +46,29 @@ class CheckpointFailure(StrEnum):
 
 
 @dataclass(frozen=True)
+class SavepointRequest:
+    """Somebody's wish for a savepoint of a run; with ``stop`` the run ends with it. ``failure`` says why there is none
+    once it is settled.
+    """
+
+    name: str
+    run_id: str
+    stop: bool
+    requested_by: str
+    reason: str
+    requested_at: datetime
+    settled_at: datetime | None = None
+    failure: str | None = None
+
+
+@dataclass(frozen=True)
 class CheckpointRecord:
     """One checkpoint of a run, in the order of their numbers.
 
     ``failure`` says in words why it failed, ``reason`` in one of Flink's; with ``fails_run`` it was one too many, and
     every attempt that was under way then fails. ``bytes_written`` are those of its own files, ``bytes_referenced``
-    those of parts that an earlier one wrote. One that was ``discarded_at`` some time is in the lake no more.
+    those of parts that an earlier one wrote. One that was ``discarded_at`` some time is in the lake no more. A
+    ``savepoint`` is the user's, who gave it this name.
     """
 
     run_id: str
@@ -67,6 +85,7 @@ class CheckpointRecord:
     bytes_written: int = 0
     bytes_referenced: int = 0
     discarded_at: datetime | None = None
+    savepoint: str | None = None
 
     @property
     def kept(self) -> bool:

@@ -184,13 +184,23 @@ class DataFile:
 
 
 @dataclass(frozen=True)
+class StatePart:
+    """What a partition's stage keeps there under one name for later intervals; its files lie in the stage's table."""
+
+    name: str
+    files: tuple[DataFile, ...]
+    rows: int
+    fingerprint: str
+
+
+@dataclass(frozen=True)
 class PartitionRecord:
     """One partition as one attempt left it. Records are appended; the newest of a partition counts.
 
     ``version`` is the Delta version that published it, None when the gate blocked it. ``fingerprint`` is a hash of the
     content that does not depend on row order. ``seconds`` is the partition's share of its wave's time. ``unexplained``
     says that it came out different from the one before though its key is the same, or that it was made from such data:
-    its readers run again.
+    its readers run again. ``kept`` is the state that was committed with the data.
     """
 
     cell: Cell
@@ -210,10 +220,16 @@ class PartitionRecord:
     reason: str | None = None
     seconds: float | None = None
     unexplained: bool = False
+    kept: tuple[StatePart, ...] = ()
 
     @property
     def bytes(self) -> int:
         return sum(file.bytes for file in self.files)
+
+    @property
+    def all_files(self) -> tuple[DataFile, ...]:
+        """Those of the data and those of the state."""
+        return (*self.files, *(file for part in self.kept for file in part.files))
 
 
 @dataclass(frozen=True)

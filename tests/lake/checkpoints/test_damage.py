@@ -13,20 +13,22 @@ import pyarrow.parquet as pq
 import pytest
 from tests.lake.checkpoints.samples import PIPELINE, RUN, SHAPES, checkpoint, record, stage, stored
 
-from stagehold.checkpoints.checkpoint import KeyedState, ListState, StageSnapshot
-from stagehold.checkpoints.state_rescale import KeyedPart, ListKind
+from stagehold.checkpoints.checkpoint import StageSnapshot
 from stagehold.errors import CheckpointCorrupt, CheckpointTooNew, Terminal
 from stagehold.lake.checkpoints.manifest import CheckpointedRun
 from stagehold.lake.checkpoints.stored import StoredCheckpoints
 from stagehold.lake.files import files_at
 from stagehold.model.source_position import VersionsRead
+from stagehold.model.stage_state import StateColumn, StateKind, StateShape
 
 STATE = StageSnapshot(
     SHAPES[1],
     2,
     128,
-    keyed=(KeyedState("seen", (KeyedPart(range(8), "fïle"),)),),
-    lists=(ListState("files", ListKind.SPLIT, (("x",), None)),),
+    states=(
+        StateShape("sëen", StateKind.KEYED, (StateColumn("k", "bigint"),), ("k",), "xxhash"),
+        StateShape("files", StateKind.SPLIT, (StateColumn("path", "string"),)),
+    ),
     position=VersionsRead(None, 3),
 )
 
@@ -224,8 +226,8 @@ def test_a_manifest_without_a_field_is_refused(there, path):
         lambda facts: facts.update(pipeline=None),
         lambda facts: facts["stages"][0].pop("reads"),
         lambda facts: facts["stages"][0].update(parallelism=True),
-        lambda facts: facts["stages"][1]["lists"][0].update(held=[3]),
-        lambda facts: facts["stages"][1]["keyed"][0]["parts"][0].update(groups=[0, 8, 2]),
+        lambda facts: facts["stages"][1]["states"][0].update(kind="hashed"),
+        lambda facts: facts["stages"][1]["states"][1].update(columns=["path"]),
         lambda facts: first(facts).update(file="../../other.parquet"),
         lambda facts: first(facts).update(sha256="x"),
         lambda facts: first(facts).update(first=None),

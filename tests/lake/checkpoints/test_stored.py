@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -27,14 +28,14 @@ from tests.lake.checkpoints.samples import (
     verdict,
 )
 
-from stagehold.checkpoints.checkpoint import Checkpoint, KeyedState, ListState, SnapshotKind
-from stagehold.checkpoints.state_rescale import KeyedPart, ListKind
+from stagehold.checkpoints.checkpoint import Checkpoint, SnapshotKind
 from stagehold.checkpoints.store import CheckpointStore, CompletedCheckpoint
 from stagehold.errors import CheckpointCorrupt, CheckpointNumberTaken, CheckpointOvertaken
 from stagehold.lake.checkpoints.stored import StoredCheckpoints
 from stagehold.lake.files import FolderFiles, files_at
-from stagehold.model.records import Cell, DataFile, GateResult, PartitionRecord, PartitionState
+from stagehold.model.records import Cell, DataFile, GateResult, PartitionRecord, PartitionState, StatePart
 from stagehold.model.source_position import FilesRead, FolderColumn, SourceFile, VersionsRead
+from stagehold.model.stage_state import StateColumn, StateKind, StateShape
 from stagehold.spec.pipeline import Pipeline
 
 TOMORROW = datetime.now(UTC) + timedelta(days=1)
@@ -44,6 +45,7 @@ TOMORROW = datetime.now(UTC) + timedelta(days=1)
 texts, named, whole = st.text(max_size=8), st.text(min_size=1, max_size=8), st.integers(0, 2**63 - 1)
 times = st.datetimes(timezones=st.sampled_from([UTC, timezone(timedelta(hours=-3.5))]), min_value=datetime(1970, 1, 2))
 cells = st.builds(Cell, texts, texts, texts)
+files = st.lists(st.builds(DataFile, texts, whole, whole), max_size=2).map(tuple)
 records = st.builds(
     PartitionRecord,
     cell=cells,
@@ -55,7 +57,7 @@ records = st.builds(
     wave=whole,
     table=texts,
     version=st.none() | whole,
-    files=st.lists(st.builds(DataFile, texts, whole, whole), max_size=2).map(tuple),
+    files=files,
     rows=whole,
     fingerprint=texts,
     compute_key=texts,
@@ -63,9 +65,11 @@ records = st.builds(
     reason=st.none() | texts,
     seconds=st.none() | st.floats(allow_nan=False),
     unexplained=st.booleans(),
+    kept=st.lists(st.builds(StatePart, texts, files, whole, texts), max_size=2).map(tuple),
 )
-keyed = st.builds(
-    KeyedState, texts, st.lists(st.builds(KeyedPart, st.builds(range, whole, whole), texts), max_size=2).map(tuple)
+columns = st.lists(st.builds(StateColumn, texts, texts), max_size=2).map(tuple)
+states = st.builds(
+    StateShape, texts, st.sampled_from(StateKind), columns, st.lists(texts, max_size=2).map(tuple), st.none() | texts
 )
 source_files = st.builds(SourceFile, texts, whole, texts)  # what folders say of a file is told by its path
 positions = st.one_of(
@@ -77,8 +81,6 @@ positions = st.one_of(
         st.lists(st.builds(FolderColumn, texts, texts), max_size=2).map(tuple),
     ),
 )
-held = st.lists(st.none() | st.lists(texts, max_size=2).map(tuple), max_size=2).map(tuple)
-lists = st.builds(ListState, texts, st.sampled_from(ListKind), held)
 
 
 @st.composite
@@ -95,8 +97,7 @@ def snapshots(draw, shape):
         stage(ordered, parallelism),
         shape=replace(shape, reads=frozenset(draw(st.lists(texts, max_size=2)))),
         verdicts=tuple(verdicts),
-        keyed=tuple(draw(st.lists(keyed, max_size=2))),
-        lists=tuple(draw(st.lists(lists, max_size=2))),
+        states=tuple(draw(st.lists(states, max_size=2))),
         position=draw(positions),
     )
 
@@ -403,3 +404,49 @@ def test_two_may_discard_at_once(tmp_path, moment):
     assert there.read_checkpoint(3) == checkpoint(3, stage(whole.values()))
     assert set(files_at(there.uri).sizes("parts")) == {part.file for part in there.read_manifest(3).parts}
     assert verdict(record(1, 1)) in there.read_checkpoint(3).stages[0].verdicts
+
+
+# A lake that was moved
+
+
+def moved(tmp_path, *stages):
+    """A checkpoint of a lake that lies somewhere else now."""
+    old, new = tmp_path / "old", tmp_path / "new"
+    stored(str(old)).write(checkpoint(1, *stages), PIPELINE)
+    shutil.move(old, new)
+    return stored(str(new)).read_checkpoint(1)
+
+
+def test_what_is_below_a_lake_moves_with_it(tmp_path):
+    inside = replace(record(0), table=str(tmp_path / "old" / "stages" / "a"))
+    source = FilesRead((SourceFile(str(tmp_path / "old" / "raw.parquet"), 1, "1"),))
+    (found,) = moved(tmp_path, replace(stage([inside]), position=source)).stages
+    assert found.partitions[0].table == str(tmp_path / "new" / "stages" / "a")
+    assert found.position.files[0].path == str(tmp_path / "new" / "raw.parquet")
+
+
+def test_what_is_beside_a_lake_stays_where_it_is(tmp_path):
+    outside = replace(record(0), table=str(tmp_path / "older" / "a"))
+    (found,) = moved(tmp_path, replace(stage([outside]), position=VersionsRead(None, 3))).stages
+    assert found.partitions == (outside,)
+
+
+def test_a_checkpoint_is_found_by_the_address_of_its_manifest(tmp_path):
+    there = stored(str(tmp_path))
+    there.write(checkpoint(3, stage([record(0)])), PIPELINE)
+    found, number = StoredCheckpoints.holding(f"{there.uri}/0000000003.json")
+    assert (found.uri, number) == (there.uri, 3)
+    assert found.read_checkpoint(number) == there.read_checkpoint(3)
+
+
+def test_an_address_that_is_none_says_what_is_wrong(tmp_path):
+    there = stored(str(tmp_path))
+    there.write(checkpoint(3, stage([record(0)])), PIPELINE)
+    elsewhere = tmp_path / "0000000003.json"
+    shutil.copy(f"{there.uri}/0000000003.json", elsewhere)
+    for address, problem in (
+        (f"{there.uri}/0000000004.json", "0000000004.json is missing"),
+        (str(elsewhere), "has to lie in a lake, as LAKE/checkpoints/sample/2026-01-01/run/0000000003.json"),
+    ):
+        with pytest.raises(CheckpointCorrupt, match=problem):
+            StoredCheckpoints.holding(address)

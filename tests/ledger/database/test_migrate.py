@@ -23,6 +23,12 @@ from stagehold.model.states import UNTIL_RUNNING, AttemptEvent, RunEvent
 VERSIONS = Path(migrate.__file__).parent / "migrations" / "versions"
 
 
+def undo_0008(connection) -> None:
+    connection.execute(text("DROP TABLE savepoint_requests"))
+    connection.execute(text("ALTER TABLE partitions DROP COLUMN kept"))
+    connection.execute(text("ALTER TABLE checkpoints DROP COLUMN savepoint"))
+
+
 def test_migrations_are_numbered_without_gaps_and_the_last_one_is_the_codes_schema():
     numbers = sorted(file.name[:4] for file in VERSIONS.glob("*.py"))
     assert numbers == [f"{number:04}" for number in range(1, len(numbers) + 1)]
@@ -119,6 +125,7 @@ def test_a_run_that_was_under_way_before_its_history_was_kept_goes_on(empty_ledg
     ledger.attempts.create(attempt(), *UNTIL_RUNNING)
     ledger.close()
     with Database(empty_ledger_url).writing() as connection:
+        undo_0008(connection)
         connection.execute(text("DROP TABLE acknowledgements"))
         connection.execute(text("DROP TABLE checkpoints"))
         connection.execute(text("DROP TABLE transitions"))
@@ -140,6 +147,7 @@ def test_what_only_a_reason_told_is_a_field_after_the_migration(empty_ledger_url
     ledger.partitions.record([told, other], lease)
     ledger.close()
     with Database(empty_ledger_url).writing() as connection:
+        undo_0008(connection)
         connection.execute(text("DROP TABLE acknowledgements"))
         connection.execute(text("DROP TABLE checkpoints"))
         connection.execute(text("DROP TABLE transitions"))
@@ -158,6 +166,7 @@ def test_checkpoints_of_before_are_still_there_and_cover_nothing_that_is_known(e
     failed = ledger.checkpoints.fail(failed, lease, CheckpointFailure.CHECKPOINT_EXPIRED, "too late")
     ledger.close()
     with Database(empty_ledger_url).writing() as connection:
+        undo_0008(connection)
         connection.execute(text("DROP TABLE acknowledgements"))
         for column in ("reason", "fails_run", "covers"):
             connection.execute(text(f"ALTER TABLE checkpoints DROP COLUMN {column}"))

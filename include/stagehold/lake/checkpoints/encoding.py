@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from stagehold.model.records import Cell, DataFile, GateResult, PartitionRecord, PartitionState
+from stagehold.model.records import Cell, DataFile, GateResult, PartitionRecord, PartitionState, StatePart
 
 if TYPE_CHECKING:
     from pyarrow import Schema  # type: ignore[import-untyped]
@@ -66,6 +66,7 @@ def _schema() -> Schema:
         **{"files": _list_of(file), "rows": whole, "fingerprint": text, "compute_key": text},
         **{"run_id": text, "attempt_id": text, "epoch": whole, "wave": whole, "recorded_at": time},
         **{"reason": text, "seconds": pa.float64(), "unexplained": pa.bool_(), "verdicts": _list_of(verdict)},
+        "kept": _list_of({"name": text, "files": _list_of(file), "rows": whole, "fingerprint": text}),
     }
     optional = ("version", "reason", "seconds")
     return pa.schema([pa.field(name, kind, nullable=name in optional) for name, kind in columns.items()])
@@ -85,6 +86,7 @@ def _row(one: RecordedPartition) -> dict[str, Any]:
         **vars(record.cell),
         "stage_id": one.stage_id,
         "files": [vars(file) for file in record.files],
+        "kept": [{**vars(part), "files": [vars(file) for file in part.files]} for part in record.kept],
         "verdicts": [{name: getattr(verdict, name) for name in VERDICT} for verdict in one.verdicts],
     }
 
@@ -94,8 +96,13 @@ def _recorded(row: Mapping[str, Any]) -> RecordedPartition:
     record = PartitionRecord(
         cell=cell,
         state=PartitionState(row["state"]),
-        files=tuple(DataFile(**file) for file in row["files"]),
+        files=_files(row["files"]),
+        kept=tuple(StatePart(**{**part, "files": _files(part["files"])}) for part in row["kept"]),
         **{name: row[name] for name in (*PLAIN, *LATE)},
     )
     verdicts = tuple(GateResult(cell=cell, partition=record.partition, **verdict) for verdict in row["verdicts"])
     return RecordedPartition(row["stage_id"], record, verdicts)
+
+
+def _files(rows: Iterable[Mapping[str, Any]]) -> tuple[DataFile, ...]:
+    return tuple(DataFile(**row) for row in rows)

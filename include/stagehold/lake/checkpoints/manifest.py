@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from stagehold.checkpoints.checkpoint import KeyedState, ListState, SnapshotKind
+from stagehold.checkpoints.checkpoint import SnapshotKind
 from stagehold.checkpoints.stage_ids import StageShape
-from stagehold.checkpoints.state_rescale import KeyedPart, ListKind
 from stagehold.errors import CheckpointCorrupt, CheckpointTooNew
 from stagehold.model.source_position import Position, read_position, write_position
+from stagehold.model.stage_state import StateColumn, StateKind, StateShape
 
 FORMAT = "stagehold-checkpoint"
 VERSION = 1
@@ -62,19 +62,21 @@ class StageManifest:
     parallelism: int
     max_parallelism: int
     parts: tuple[PartReference, ...]
-    keyed: tuple[KeyedState, ...]
-    lists: tuple[ListState, ...]
+    states: tuple[StateShape, ...]
     position: Position | None
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """``spec`` is the pipeline as it was, for people and programs that have neither its code nor the ledger."""
+    """``spec`` is the pipeline as it was, for people and programs that have neither its code nor the ledger. ``lake``
+    is where the lake was: whatever lies below that has moved along, if the manifest lies somewhere else now.
+    """
 
     number: int
     kind: SnapshotKind
     name: str | None
     run: CheckpointedRun
+    lake: str
     taken_at: datetime
     spec: Mapping[str, Any]
     stages: tuple[StageManifest, ...]
@@ -94,7 +96,7 @@ def encode_manifest(manifest: Manifest) -> bytes:
     facts = {
         **{"format": FORMAT, "version": VERSION, **vars(manifest.run), "number": manifest.number},
         **{"kind": manifest.kind, "name": manifest.name, "taken_at": manifest.taken_at.isoformat()},
-        **{"spec": manifest.spec, "stages": [_stage_facts(stage) for stage in manifest.stages]},
+        **{"lake": manifest.lake, "spec": manifest.spec, "stages": [_stage_facts(stage) for stage in manifest.stages]},
     }
     return _canonical({**facts, "checksum": _checksum(facts)})
 
@@ -146,14 +148,9 @@ def _stage_facts(stage: StageManifest) -> dict[str, Any]:
         "parallelism": stage.parallelism,
         "max_parallelism": stage.max_parallelism,
         "parts": [{**vars(part), "file": part.file} for part in stage.parts],
-        "keyed": [{**vars(state), "parts": [_keyed_facts(part) for part in state.parts]} for state in stage.keyed],
-        "lists": [vars(state) for state in stage.lists],
+        "states": [{**vars(state), "columns": [vars(column) for column in state.columns]} for state in stage.states],
         "position": None if stage.position is None else write_position(stage.position),
     }
-
-
-def _keyed_facts(part: KeyedPart) -> dict[str, Any]:
-    return {"groups": [part.groups.start, part.groups.stop], "reference": part.reference}
 
 
 def _manifest(facts: Mapping[str, Any]) -> Manifest:
@@ -162,6 +159,7 @@ def _manifest(facts: Mapping[str, Any]) -> Manifest:
         kind=SnapshotKind(facts["kind"]),
         name=None if facts["name"] is None else str(facts["name"]),
         run=CheckpointedRun(str(facts["pipeline"]), str(facts["interval"]), str(facts["run_id"])),
+        lake=str(facts["lake"]),
         taken_at=datetime.fromisoformat(facts["taken_at"]),
         spec=dict(facts["spec"]),
         stages=tuple(map(_stage, facts["stages"])),
@@ -169,14 +167,13 @@ def _manifest(facts: Mapping[str, Any]) -> Manifest:
 
 
 def _stage(facts: Mapping[str, Any]) -> StageManifest:
-    named = {name: str(facts[name]) for name in ("id", "derived_id", "name", "job")}
+    named = {name: str(facts[name]) for name in ("id", "name", "job")}
     return StageManifest(
         shape=StageShape(**named, reads=frozenset(map(str, facts["reads"]))),
         parallelism=int(facts["parallelism"]),
         max_parallelism=int(facts["max_parallelism"]),
         parts=_in_order(tuple(map(_part, facts["parts"]))),
-        keyed=tuple(map(_keyed, facts["keyed"])),
-        lists=tuple(map(_list, facts["lists"])),
+        states=tuple(map(_state, facts["states"])),
         position=None if facts["position"] is None else read_position(facts["position"]),
     )
 
@@ -193,11 +190,11 @@ def _part(facts: Mapping[str, Any]) -> PartReference:
     return PartReference(**numbers, sha256=bytes.fromhex(facts["sha256"]).hex())
 
 
-def _keyed(facts: Mapping[str, Any]) -> KeyedState:
-    parts = (KeyedPart(range(*map(int, part["groups"])), str(part["reference"])) for part in facts["parts"])
-    return KeyedState(str(facts["name"]), tuple(parts), str(facts["hash_name"]))
-
-
-def _list(facts: Mapping[str, Any]) -> ListState:
-    held = (None if elements is None else tuple(map(str, elements)) for elements in facts["held"])
-    return ListState(str(facts["name"]), ListKind(facts["kind"]), tuple(held))
+def _state(facts: Mapping[str, Any]) -> StateShape:
+    return StateShape(
+        name=str(facts["name"]),
+        kind=StateKind(facts["kind"]),
+        columns=tuple(StateColumn(str(column["name"]), str(column["type"])) for column in facts["columns"]),
+        key=tuple(map(str, facts["key"])),
+        hash_name=None if facts["hash_name"] is None else str(facts["hash_name"]),
+    )

@@ -23,9 +23,10 @@ from stagehold.lake.checkpoints.manifest import (
     encode_manifest,
 )
 from stagehold.lake.checkpoints.parts import CheckpointParts
+from stagehold.lake.checkpoints.relocation import Relocation
 from stagehold.lake.commit.delta_log import AT_ONCE
 from stagehold.lake.files import Files, files_at
-from stagehold.lake.location import checkpoints_of
+from stagehold.lake.location import CHECKPOINTS, checkpoints_of, lake_root
 from stagehold.spec.pipeline import Pipeline
 
 MANIFEST = re.compile(r"(\d{10})\.json")
@@ -38,7 +39,25 @@ class StoredCheckpoints:
 
     def __init__(self, lake_uri: str, run: CheckpointedRun, files: Callable[[str], Files] = files_at) -> None:
         self.uri = checkpoints_of(lake_uri, run.pipeline, run.interval, run.run_id)
-        self._run, self._files = run, files(self.uri)
+        self._lake, self._run, self._files = lake_root(lake_uri), run, files(self.uri)
+
+    @staticmethod
+    def holding(address: str) -> tuple[StoredCheckpoints, int]:
+        """The checkpoints among which is the one with this manifest, and its number.
+
+        :raises CheckpointCorrupt: it is not there, no manifest, or not where a lake has one.
+        """
+        folder, _, file = address.rpartition("/")
+        number = int(match[1]) if (match := MANIFEST.fullmatch(file)) else 0
+        try:
+            manifest = decode_manifest(files_at(folder).read(file), number, address)
+        except FileNotFoundError as error:
+            raise CheckpointCorrupt(number, f"{address} is missing") from error
+        found = StoredCheckpoints(folder.rpartition(f"/{CHECKPOINTS}/")[0], manifest.run)
+        if found.uri != lake_root(folder) or number != manifest.number:
+            own = "/".join((*found.uri.split("/")[-4:], _file(manifest.number)))
+            raise CheckpointCorrupt(number, f"{address} has to lie in a lake, as LAKE/{own}")
+        return found, number
 
     def write(self, checkpoint: Checkpoint, pipeline: Pipeline, *, builds_on: int | None = None) -> Manifest:
         """Make it durable.
@@ -60,6 +79,7 @@ class StoredCheckpoints:
             kind=checkpoint.kind,
             name=checkpoint.name,
             run=self._run,
+            lake=self._lake,
             taken_at=checkpoint.taken_at,
             spec=pipeline.model_dump(mode="json"),
             stages=stages,
@@ -86,18 +106,18 @@ class StoredCheckpoints:
         return manifest
 
     def read_checkpoint(self, number: int) -> Checkpoint:
-        """The whole of it, equal to what was written.
+        """The whole of it, equal to what was written, with the addresses of a lake that was moved as they are now.
 
         :raises CheckpointCorrupt: as for the manifest, or for one of the parts.
         """
         manifest = self.read_manifest(number)
-        parts = CheckpointParts(self._files, self.uri, number)
+        parts, moved = CheckpointParts(self._files, self.uri, number), Relocation(manifest.lake, self._lake)
         return Checkpoint(
             id=number,
             kind=manifest.kind,
             **vars(manifest.run),
             taken_at=manifest.taken_at,
-            stages=tuple(_snapshot(stage, parts) for stage in manifest.stages),
+            stages=tuple(moved.snapshot(_snapshot(stage, parts)) for stage in manifest.stages),
             name=manifest.name,
         )
 
@@ -192,8 +212,7 @@ def _written(stage: StageSnapshot, base: Manifest | None, parts: CheckpointParts
         parallelism=stage.parallelism,
         max_parallelism=stage.max_parallelism,
         parts=parts.write(stage, below),
-        keyed=stage.keyed,
-        lists=stage.lists,
+        states=stage.states,
         position=stage.position,
     )
 
@@ -206,7 +225,6 @@ def _snapshot(stage: StageManifest, parts: CheckpointParts) -> StageSnapshot:
         max_parallelism=stage.max_parallelism,
         partitions=tuple(row.record for row in rows),
         verdicts=tuple(verdict for row in rows for verdict in row.verdicts),
-        keyed=stage.keyed,
-        lists=stage.lists,
+        states=stage.states,
         position=stage.position,
     )

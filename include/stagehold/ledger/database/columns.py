@@ -13,7 +13,7 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
-from stagehold.model.records import DataFile
+from stagehold.model.records import DataFile, StatePart
 
 
 class UtcTime(TypeDecorator[datetime]):
@@ -42,6 +42,21 @@ class DataFiles(TypeDecorator[tuple[DataFile, ...]]):
 
     def process_result_value(self, value: Any, dialect: Dialect) -> tuple[DataFile, ...]:  # noqa: ARG002
         return tuple(DataFile(**file) for file in value)
+
+
+class StateParts(TypeDecorator[tuple[StatePart, ...]]):
+    """What a partition keeps for later intervals as a JSON list of objects; NULL is nothing."""
+
+    impl = JSON(none_as_null=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: Sequence[StatePart] | None, dialect: Dialect) -> Any:  # noqa: ARG002
+        return [asdict(part) for part in value] if value else None
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> tuple[StatePart, ...]:  # noqa: ARG002
+        return tuple(
+            StatePart(**{**part, "files": tuple(DataFile(**file) for file in part["files"])}) for part in value or ()
+        )
 
 
 class FreeText(TypeDecorator[str]):

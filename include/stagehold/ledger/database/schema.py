@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from sqlalchemy import JSON, BigInteger, Boolean, Column, Float, Index, Integer, MetaData, String, Table, Text, false
 
-from stagehold.ledger.database.columns import DataFiles, FreeText, UtcTime, words
+from stagehold.ledger.database.columns import DataFiles, FreeText, StateParts, UtcTime, words
 from stagehold.model.checkpoint_records import Answer, CheckpointFailure, CheckpointState, CheckpointTrigger
 from stagehold.model.records import AttemptState, FailureClass, PartitionState, RunState
 
-SCHEMA_VERSION = "0007"
+SCHEMA_VERSION = "0008"
 VERSION_TABLE = "ledger_version"
 
 metadata = MetaData(
@@ -125,6 +125,7 @@ partitions = Table(
     Column("reason", FreeText),
     Column("seconds", Float),
     Column("unexplained", Boolean, nullable=False, server_default=false()),
+    Column("kept", StateParts),
     Index(None, "pipeline", "interval", "stage", "partition", "id"),
     Index(None, "run_id"),
     sqlite_autoincrement=True,
@@ -132,7 +133,7 @@ partitions = Table(
         "Scope: one partition of one stage for one interval, as one attempt left it. Lifetime: appended, never "
         "rewritten; the row with the highest id counts. NULL: version, nothing was published (the gate blocked it); "
         "reason, there is nothing to explain; seconds, its share of its wave's time was not measured (an adopted "
-        "commit)."
+        "commit); kept, its stage keeps no state."
     ),
 )
 
@@ -266,14 +267,15 @@ checkpoints = Table(
     Column("bytes_referenced", BigInteger, nullable=False),
     Column("discarded_at", UtcTime),
     Column("covers", BigInteger),
+    Column("savepoint", String(250)),
     Index(None, "pipeline", "interval"),
     comment=(
-        "Scope: one numbered checkpoint of a run. Lifetime: written when it is triggered, which spends its number; "
-        "state, ended_at, failure, reason, fails_run, bytes and covers are set when it ends, discarded_at when its "
-        "manifest is deleted. covers is the highest id in `partitions` that it has. NULL: ended_at, it is in "
+        "Scope: one numbered checkpoint or savepoint of a run. Lifetime: written when it is triggered, which spends "
+        "its number; state, ended_at, failure, reason, fails_run, bytes and covers are set when it ends, discarded_at "
+        "when its manifest is deleted. covers is the highest id in `partitions` that it has. NULL: ended_at, it is in "
         "progress, or who took it died; failure, reason, it did not fail, or no word of Flink's says why; "
         "discarded_at, its manifest is in the lake, if it was completed; covers, it is not known to which row it "
-        "goes, as after a ledger was rebuilt, whose rows have other ids."
+        "goes, as after a ledger was rebuilt, whose rows have other ids; savepoint, it is a checkpoint."
     ),
 )
 
@@ -293,5 +295,25 @@ acknowledgements = Table(
         "Scope: one attempt's part in one checkpoint of its run. Lifetime: written when the attempt is asked, set once "
         "more when it answers, or when it has finished. NULL: share, all partitions; answered_at, answer, it has not "
         "answered, and never will once the checkpoint has ended; reason, it did not decline."
+    ),
+)
+
+savepoint_requests = Table(
+    "savepoint_requests",
+    metadata,
+    Column("name", String(250), primary_key=True),
+    Column("run_id", String(250), nullable=False),
+    Column("stop", Boolean, nullable=False),
+    Column("requested_by", String(250), nullable=False),
+    Column("reason", FreeText, nullable=False),
+    Column("requested_at", UtcTime, nullable=False),
+    Column("settled_at", UtcTime),
+    Column("failure", FreeText),
+    Index(None, "run_id"),
+    comment=(
+        "Scope: somebody's wish for a savepoint with this name, handed to whoever coordinates the run. Lifetime: "
+        "written when it is asked for, set once more when it is settled, written anew when the name is asked for "
+        "again. What was made stands in the lake. NULL: settled_at, nobody has served it yet; failure, it was made, "
+        "or is not settled."
     ),
 )

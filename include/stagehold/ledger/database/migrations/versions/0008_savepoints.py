@@ -1,0 +1,27 @@
+"""Savepoints, who asks for one, and what partitions keep for later intervals."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0008"
+down_revision = "0007"
+
+
+def upgrade() -> None:
+    op.add_column("partitions", sa.Column("kept", sa.JSON()))
+    op.add_column("checkpoints", sa.Column("savepoint", sa.String(250)))
+    op.create_table(
+        "savepoint_requests",
+        sa.Column("name", sa.String(250), nullable=False),
+        sa.Column("run_id", sa.String(250), nullable=False),
+        sa.Column("stop", sa.Boolean(), nullable=False),
+        sa.Column("requested_by", sa.String(250), nullable=False),
+        sa.Column("reason", sa.Text(), nullable=False),
+        sa.Column("requested_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("settled_at", sa.DateTime(timezone=True)),
+        sa.Column("failure", sa.Text()),
+        sa.PrimaryKeyConstraint("name", name="savepoint_requests_pkey"),
+    )
+    op.create_index("savepoint_requests_by_run_id", "savepoint_requests", ["run_id"])
