@@ -39,7 +39,8 @@ class Rename:
 
     def __str__(self) -> str:
         """What to do about it."""
-        return f"{self.new.name} looks like {self.old.name} renamed ({', '.join(self.evidence)}): put `uid: {self.old.id}` there"
+        evidence = ", ".join(self.evidence)
+        return f"{self.new.name} looks like {self.old.name} renamed ({evidence}): put `uid: {self.old.id}` there"
 
 
 def stage_shapes(pipeline: Pipeline) -> tuple[StageShape, ...]:
