@@ -12,11 +12,11 @@ EVERY_SECOND = CheckpointSettings(interval=timedelta(seconds=1))
 
 
 def test_without_an_interval_there_are_no_periodic_checkpoints():
-    assert CoordinatorSettings.periodic(CheckpointSettings()) is None
+    assert CoordinatorSettings.of(CheckpointSettings()).period > timedelta(days=9999) // timedelta(milliseconds=1)
 
 
 def test_defaults_are_flinks():
-    settings = CoordinatorSettings.periodic(EVERY_SECOND)
+    settings = CoordinatorSettings.of(EVERY_SECOND)
     assert settings == CoordinatorSettings(
         interval=1000,
         min_pause=0,
@@ -36,7 +36,7 @@ def test_what_the_author_says_counts_and_a_pause_is_never_longer_than_a_year():
             "max_concurrent": 3,
         }
     )
-    settings = CoordinatorSettings.periodic(declared)
+    settings = CoordinatorSettings.of(declared)
     assert settings is not None
     assert (settings.tolerable_failures, settings.max_concurrent) == (None, 3)
     assert settings.pause == settings.period == timedelta(days=365) // timedelta(milliseconds=1)

@@ -150,6 +150,7 @@ async def resume(
         facts = await run_in_threadpool(run_facts, dag_id, run_id, session, user)
         chosen, preview = _chosen(facts), resume_preview(facts)
         if not wanted.dry_run:
+            await run_in_threadpool(ledger.runs.lift_suspension, ledger_run_id(dag_id, run_id))
             await _clear(facts, chosen, preview, request)
         return ResumeAnswer(wanted.dry_run, chosen, preview.reuse, preview.run, preview.along)
     finally:

@@ -12,6 +12,7 @@ from stagehold.spec.run_settings import UNLIMITED, CheckpointSettings, OnCancel
 
 MILLISECOND = timedelta(milliseconds=1)
 LONGEST_PAUSE = timedelta(days=365) // MILLISECOND
+NEVER = 100 * LONGEST_PAUSE
 
 
 @dataclass(frozen=True)
@@ -35,13 +36,11 @@ class CoordinatorSettings:
     every_task: bool = False
 
     @staticmethod
-    def periodic(declared: CheckpointSettings) -> CoordinatorSettings | None:
-        """As the author of a pipeline says; None if no checkpoints are taken while a run goes on."""
-        if declared.interval is None:
-            return None
+    def of(declared: CheckpointSettings) -> CoordinatorSettings:
+        """As the author of a pipeline says. Without an interval of his nothing periodic comes in any run's time."""
         tolerable = declared.tolerable_failures
         return CoordinatorSettings(
-            interval=declared.interval // MILLISECOND,
+            interval=declared.interval // MILLISECOND if declared.interval else NEVER,
             min_pause=declared.min_pause // MILLISECOND,
             timeout=declared.timeout // MILLISECOND,
             max_concurrent=declared.max_concurrent,

@@ -31,7 +31,7 @@ def list_checkpoints(run: RunName = None, as_json: AsJson = False) -> None:
     from stagehold.lake.chronicle import open_ledger
 
     with open_ledger(load_settings()) as ledger:
-        found = _run(run, ledger)
+        found = run_asked(run, ledger)
         records = ledger.checkpoints.of_run(found.run_id)
         parts = _by_number(ledger.acknowledgements.of_run(found.run_id))
     if as_json:
@@ -51,7 +51,7 @@ def show(number: Number, run: RunName = None, as_json: AsJson = False) -> None:
 
     settings = load_settings()
     with open_ledger(settings) as ledger:
-        found = _run(run, ledger)
+        found = run_asked(run, ledger)
         records = {str(one.number): one for one in ledger.checkpoints.of_run(found.run_id)}
         parts = _by_number(ledger.acknowledgements.of_run(found.run_id))[number]
     if str(number) not in records:
@@ -59,18 +59,23 @@ def show(number: Number, run: RunName = None, as_json: AsJson = False) -> None:
     record = records[str(number)]
     checkpoint = _stored(record, settings) if _state(record) == "completed" else None  # else the lake has none
     if as_json:
-        print_document({"checkpoint": _document(record, parts), "stages": _stages(checkpoint)})
+        print_document({"checkpoint": _document(record, parts), "stages": stage_rows(checkpoint)})
         return
     print_table(f"checkpoint {number} of {found.run_id}", COLUMNS, [_row(record, parts)])
     if parts:
         print_table("acknowledgements", ("region", "attempt", "asked", "answered", "answer"), list(map(_part, parts)))
     if checkpoint is None:
         return
-    rows = [tuple(str(value) for value in stage.values()) for stage in _stages(checkpoint)]
+    stage_table(checkpoint)
+
+
+def stage_table(checkpoint: Checkpoint) -> None:
+    rows = [tuple(str(value) for value in stage.values()) for stage in stage_rows(checkpoint)]
     print_table("stages", ("stage", "id", "partitions", "consumable", "blocked", "rows", "bytes", "position"), rows)
 
 
-def _run(run_id: str | None, ledger: Ledger) -> Run:
+def run_asked(run_id: str | None, ledger: Ledger) -> Run:
+    """The run of that id, or the newest of all."""
     from stagehold.cli.runs import show_recent_runs
 
     if run_id is not None:
@@ -136,7 +141,7 @@ def _row(record: CheckpointRecord, parts: Sequence[Acknowledgement]) -> tuple[st
     return (
         str(record.number),
         _state(record),
-        record.trigger.replace("_", " "),
+        record.trigger.replace("_", " ") + (f": savepoint {record.savepoint}" if record.savepoint else ""),
         moment(record.triggered_at),
         "" if seconds is None else f"{seconds:.1f}",
         _acknowledged(parts),
@@ -147,7 +152,8 @@ def _row(record: CheckpointRecord, parts: Sequence[Acknowledgement]) -> tuple[st
     )
 
 
-def _stages(checkpoint: Checkpoint | None) -> list[dict[str, Any]]:
+def stage_rows(checkpoint: Checkpoint | None) -> list[dict[str, Any]]:
+    """What each stage has there, as a document says it."""
     from stagehold.model.records import PartitionState
 
     present = (PartitionState.CONSUMABLE, PartitionState.BLOCKED)

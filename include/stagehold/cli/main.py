@@ -16,6 +16,7 @@ from stagehold.cli.plan import plan
 from stagehold.cli.reconcile import reconcile
 from stagehold.cli.resume import resume
 from stagehold.cli.run import run
+from stagehold.cli.savepoints.savepoint import savepoint
 from stagehold.cli.services import down, up
 from stagehold.cli.source import source
 from stagehold.cli.status import status
@@ -81,6 +82,7 @@ app.command()(status)
 app.command()(partitions)
 app.command()(verify)
 app.add_typer(checkpoints, name="checkpoints")
+app.add_typer(savepoint, name="savepoint")
 app.command()(gc)
 app.command()(reconcile)
 app.command()(demo)

@@ -26,6 +26,7 @@ COLOURS = {
     "cancelling": "magenta",
     "canceling": "magenta",
     "canceled": "magenta",
+    "suspended": "magenta",
     "released": "dim",
 }
 

@@ -57,7 +57,7 @@ def _has_stopped(run: Run, ledger: Ledger) -> bool:
     """
     from stagehold.run.attempt.task import lease_of
 
-    if run.state in (RunState.FAILED, RunState.CANCELED):
+    if run.state in (RunState.FAILED, RunState.CANCELED, RunState.SUSPENDED):
         return True
     ends = run.state in (RunState.FAILING, RunState.CANCELLING)
     if run.state is RunState.FINISHED or (run.launcher == "airflow" and not ends):

@@ -47,6 +47,7 @@ Every error that Stagehold raises on purpose, by what is to be mended.
     |   +-- TableSchemaConflict      a published table cannot take the columns a stage now has
     |   +-- TableChanged             somebody else removed rows from a published table
     |   +-- TableUnreadable ~        the log of a table cannot be read
+    |   +-- CopyRefused              a file is where another one was to be copied to
     |   +-- CommitContested ~        other commits to a table kept getting in first
     |   +-- PartitionDataMissing ~   recorded data is gone from the lake
     +-- LedgerError                  the ledger cannot be used, or not for this
@@ -69,6 +70,14 @@ Every error that Stagehold raises on purpose, by what is to be mended.
     |   +-- CheckpointOvertaken ~    what a checkpoint consists of was discarded while it was being written
     |   +-- CheckpointsFailed ~      more checkpoints failed in a row than the pipeline tolerates
     |   +-- CheckpointStoreClosed    a checkpoint came after its run had ended
+    |   +-- SavepointError           a savepoint cannot be made, found or read
+    |   |   +-- InvalidSavepointName no savepoint can be called so
+    |   |   +-- SavepointTaken       there is another savepoint of that name
+    |   |   +-- SavepointUnreadable  the file that stands for a savepoint is not what was written
+    |   |   +-- SavepointFailed      a savepoint that was asked for was not made
+    |   |   +-- NothingToSave        nothing is left of a run
+    |   |   +-- ExportUnusable       what should be imported is not what was exported
+    |   +-- RunSuspended             a run was stopped with a savepoint
     |   +-- RunLogCorrupt            the event log of a run contradicts itself or its pipeline
     +-- RunError                     a region of a run does not start
     |   +-- RestartRefused           the restart strategy allows no further attempt
@@ -111,13 +120,22 @@ from stagehold.errors.checkpoints import (
     CheckpointsFailed,
     CheckpointStoreClosed,
     CheckpointTooNew,
+    ExportUnusable,
+    InvalidSavepointName,
+    NothingToSave,
     RestoreRefused,
     RestoreSourceUnusable,
     RunLogCorrupt,
+    RunSuspended,
+    SavepointError,
+    SavepointFailed,
+    SavepointTaken,
+    SavepointUnreadable,
 )
 from stagehold.errors.gates import GateBlocked, GateError, GateErrored
 from stagehold.errors.lake import (
     CommitContested,
+    CopyRefused,
     LakeError,
     PartitionDataMissing,
     TableChanged,
@@ -209,7 +227,9 @@ __all__ = [
     "CodeUnusable",
     "CommitContested",
     "CommitterRefused",
+    "CopyRefused",
     "DemoFailed",
+    "ExportUnusable",
     "Fenced",
     "ForeignDag",
     "FunctionFailed",
@@ -223,6 +243,7 @@ __all__ = [
     "InvalidArgument",
     "InvalidInterval",
     "InvalidParameter",
+    "InvalidSavepointName",
     "InvalidSetting",
     "InvalidSpec",
     "InvalidTopology",
@@ -246,6 +267,7 @@ __all__ = [
     "NothingToAccept",
     "NothingToRestore",
     "NothingToResume",
+    "NothingToSave",
     "PartitionDataMissing",
     "PortTaken",
     "RegionCycle",
@@ -259,6 +281,11 @@ __all__ = [
     "RunIdTaken",
     "RunLogCorrupt",
     "RunStillActive",
+    "RunSuspended",
+    "SavepointError",
+    "SavepointFailed",
+    "SavepointTaken",
+    "SavepointUnreadable",
     "ScheduleRefused",
     "ServerInUse",
     "ServiceError",

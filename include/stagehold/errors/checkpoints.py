@@ -118,3 +118,84 @@ class RunLogCorrupt(CheckpointError, Terminal):
             f"The run's event log cannot be used: {reason}. Recorded partitions are still safe. "
             "The log is cleared; `stagehold plan` shows what runs again."
         )
+
+
+class SavepointError(CheckpointError):
+    """A savepoint cannot be made, found or read."""
+
+
+class InvalidSavepointName(SavepointError, Terminal):
+    """What was given cannot be the name of a savepoint."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(
+            f"No savepoint can be called {name!r}. Allowed are letters, digits, `.`, `_` and `-`, 100 at most, and the "
+            "first one is a letter or a digit. Nothing was changed; give another name."
+        )
+
+
+class SavepointTaken(SavepointError, Terminal):
+    """There is a savepoint of that name, which is another one."""
+
+    def __init__(self, name: str, whose: str) -> None:
+        self.name = name
+        super().__init__(
+            f"There is a savepoint {name} already, {whose}. It is untouched. Give another name, or dispose of that one "
+            f"with `stagehold savepoint dispose {name}`."
+        )
+
+
+class SavepointUnreadable(SavepointError, Terminal):
+    """The file that stands for a savepoint is not what Stagehold wrote."""
+
+    def __init__(self, file: str, reason: str) -> None:
+        self.file = file
+        super().__init__(
+            f"{file} cannot be read as a savepoint: {reason}. Nothing is deleted while nobody knows what it needs. Put "
+            "the file back, or delete it if the savepoint is not needed, then run the command again."
+        )
+
+
+class SavepointFailed(SavepointError, Terminal):
+    """A savepoint that was asked for was not made."""
+
+    def __init__(self, name: str, run_id: str, reason: str) -> None:
+        self.name, self.reason = name, reason
+        super().__init__(
+            f"Savepoint {name} of run {run_id} was not made: {reason}. The run goes on as if nobody had asked. Run the "
+            "command again."
+        )
+
+
+class NothingToSave(SavepointError, Terminal):
+    """Nothing is left of a run that a savepoint could be made of."""
+
+    def __init__(self, run_id: str) -> None:
+        self.run_id = run_id
+        super().__init__(
+            f"A newer run of its interval has replaced what run {run_id} left, and no checkpoint of it is kept. "
+            "Nothing was changed. `stagehold status` lists the runs; name the newest of the interval."
+        )
+
+
+class ExportUnusable(SavepointError, Terminal):
+    """What should be imported is not what an export made."""
+
+    def __init__(self, source: str, reason: str) -> None:
+        self.source, self.reason = source, reason
+        super().__init__(
+            f"{source} cannot be imported: {reason}. No savepoint was made of it. Run `stagehold savepoint export` to "
+            "the same place once more, which copies what is not there, then run the command again."
+        )
+
+
+class RunSuspended(CheckpointError, Terminal):
+    """The run was stopped with a savepoint."""
+
+    def __init__(self, run_id: str, savepoint: str) -> None:
+        self.run_id, self.savepoint = run_id, savepoint
+        super().__init__(
+            f"Run {run_id} was suspended with savepoint {savepoint}. What is consumable is kept. `stagehold resume "
+            f"{run_id}` goes on from there."
+        )

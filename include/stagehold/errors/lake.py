@@ -81,3 +81,14 @@ class PartitionDataMissing(LakeError, Transient):
             f"Data of {stage} is gone for partition(s) {named}. Everything else is still safe to read. "
             f"`stagehold plan` shows what runs again; `stagehold resume` runs it."
         )
+
+
+class CopyRefused(LakeError, Terminal):
+    """Files were to be copied to where another file is."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        super().__init__(
+            f"{path} is there already, and is another file. It is untouched; what was copied beside it is complete. "
+            "Delete it, or name another place, then run the command again."
+        )

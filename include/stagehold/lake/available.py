@@ -66,9 +66,9 @@ def _without_version(table: str, records: Sequence[PartitionRecord]) -> Iterable
 
 
 def _without_files(table: str, records: Sequence[PartitionRecord]) -> Iterable[int]:
-    present = _present(table, {_folder(file.path) for record in records for file in record.files})
+    present = _present(table, {_folder(file.path) for record in records for file in record.all_files})
     return (
-        record.partition for record in records if any(present.get(file.path) != file.bytes for file in record.files)
+        record.partition for record in records if any(present.get(file.path) != file.bytes for file in record.all_files)
     )
 
 

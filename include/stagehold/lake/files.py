@@ -41,6 +41,9 @@ class Files(Protocol):
     def folders(self, folder: str) -> Collection[str]:
         """Names of the folders right in ``folder``."""
 
+    def names(self) -> Collection[str]:
+        """Names of the files right in the root."""
+
     def facts(self, path: str) -> Mapping[str, FileFacts]:
         """The file at ``path``, or every file in it at any depth, by path; an empty ``path`` is the root."""
 
@@ -84,6 +87,9 @@ class FolderFiles:
     def folders(self, folder: str) -> Collection[str]:
         place = self._root / folder
         return [entry.name for entry in place.iterdir() if entry.is_dir()] if place.is_dir() else []
+
+    def names(self) -> Collection[str]:
+        return [entry.name for entry in self._root.iterdir() if entry.is_file()] if self._root.is_dir() else []
 
     def facts(self, path: str) -> Mapping[str, FileFacts]:
         place = self._root / path
@@ -147,16 +153,12 @@ class ObjectFiles:
 
     def folders(self, folder: str) -> Collection[str]:
         prefix = f"{self._root}{folder}/" if folder else self._root
-        pages = (
-            _s3(os.getpid())
-            .get_paginator("list_objects_v2")
-            .paginate(Bucket=self._bucket, Prefix=prefix, Delimiter="/")
-        )
-        return [
-            entry["Prefix"].removeprefix(prefix).rstrip("/")
-            for page in pages
-            for entry in page.get("CommonPrefixes", ())
-        ]
+        found = (entry for page in self._right_in(prefix) for entry in page.get("CommonPrefixes", ()))
+        return [entry["Prefix"].removeprefix(prefix).rstrip("/") for entry in found]
+
+    def names(self) -> Collection[str]:
+        found = (entry for page in self._right_in(self._root) for entry in page.get("Contents", ()))
+        return [entry["Key"].removeprefix(self._root) for entry in found]
 
     def facts(self, path: str) -> Mapping[str, FileFacts]:
         entries = ((entry["Key"].removeprefix(self._root), entry) for entry in self._entries(path))
@@ -198,6 +200,10 @@ class ObjectFiles:
                 raise
             return answer
         return HTTPStatus.OK
+
+    def _right_in(self, prefix: str) -> Iterator[Any]:
+        paginator = _s3(os.getpid()).get_paginator("list_objects_v2")
+        return iter(paginator.paginate(Bucket=self._bucket, Prefix=prefix, Delimiter="/"))
 
     def _entries(self, prefix: str) -> Iterator[Any]:
         pages = (

@@ -68,7 +68,7 @@ def recorded_files(records: Iterable[PartitionRecord]) -> frozenset[str]:
         file.path
         for record in every
         if record.state is not PartitionState.BLOCKED or record == newest[record.partition]
-        for file in record.files
+        for file in record.all_files
     )
 
 

@@ -71,6 +71,11 @@ class Checkpoints:
         """It is about to be deleted from the lake; nobody may restore it any more."""
         self._set(checkpoint, lease, discarded_at=DatabaseTime())
 
+    def get(self, run_id: str, number: int) -> CheckpointRecord:
+        query = select(checkpoints).where(checkpoints.c.run_id == run_id, checkpoints.c.number == number)
+        with self._database.reading() as connection:
+            return checkpoint_from(connection.execute(query).mappings().one())
+
     def of_run(self, run_id: str) -> tuple[CheckpointRecord, ...]:
         """All of them by number, also those that failed or were discarded."""
         query = select(checkpoints).where(checkpoints.c.run_id == run_id).order_by(checkpoints.c.number)

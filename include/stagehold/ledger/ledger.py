@@ -21,6 +21,7 @@ from stagehold.ledger.partitions import Partitions
 from stagehold.ledger.positions import Positions
 from stagehold.ledger.restores import Restores
 from stagehold.ledger.runs import Runs
+from stagehold.ledger.savepoint_requests import SavepointRequests
 from stagehold.ledger.transitions import Transitions
 
 
@@ -47,6 +48,7 @@ class Ledger:
         self.restores = Restores(database)
         self.checkpoints = Checkpoints(database)
         self.acknowledgements = Acknowledgements(database)
+        self.savepoint_requests = SavepointRequests(database)
         self.facts = Facts(database)
         self.history = History(database)
 

@@ -53,6 +53,13 @@ class Runs:
             if RUN.is_terminal(run.state):
                 self._begin_life(connection, run)
 
+    def lift_suspension(self, run_id: str) -> None:
+        """A run that is SUSPENDED may be gone on with; any other, and one that is unknown, is left alone."""
+        with self._database.writing() as connection:
+            row = connection.execute(select(runs).where(runs.c.run_id == run_id)).mappings().one_or_none()
+            if row is not None and run_from(row).state is RunState.SUSPENDED:
+                self._begin_life(connection, run_from(row))
+
     def apply(self, run_id: str, *events: RunEvent) -> bool:
         """Let the events happen to the run, one after the other. False when they change nothing, as those do that come
         too late.

@@ -13,6 +13,7 @@ class CheckpointTrigger(StrEnum):
     PERIODIC = "periodic"
     END_OF_RUN = "end_of_run"
     ASKED_FOR = "asked_for"  # a savepoint
+    STOP = "stop"  # a savepoint with which the run ends
 
 
 class CheckpointState(StrEnum):

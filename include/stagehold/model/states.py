@@ -108,9 +108,8 @@ def run_after(state: RunState, event: RunEvent) -> RunState:
     return RUN_EVENTS[event].get(state, state)
 
 
-# What becomes of a run that its coordinator loses to another one, or that an earlier one left. A run of ours has no
-# coordinator: any process may go on with it.
-_OF_COORDINATORS = {RunEvent.SUSPEND: _R.SUSPENDED, RunEvent.RECONCILE: _R.RECONCILING}
+# What becomes of a run that an earlier coordinator left. A run of ours has none: any process may go on with it.
+_OF_COORDINATORS = {RunEvent.RECONCILE: _R.RECONCILING}
 
 
 def recorded_run_after(state: RunState, event: RunEvent) -> RunState:

@@ -67,7 +67,7 @@ def _of_partition(
 
 def _last_named(records: Sequence[PartitionRecord]) -> Mapping[str, int]:
     """The last record that names a file: one that says what became of data names the same files again."""
-    return {file.path: place for place, record in enumerate(records) for file in record.files}
+    return {file.path: place for place, record in enumerate(records) for file in record.all_files}
 
 
 def _why(records: Sequence[PartitionRecord], place: int, older_than: datetime) -> Why | None:

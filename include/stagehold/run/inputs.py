@@ -19,7 +19,7 @@ from stagehold.run.workplace import Progress
 from stagehold.settings import Settings
 
 POLL_SECONDS = 0.5
-GIVEN_UP = (RunState.FAILING, RunState.FAILED, RunState.CANCELLING, RunState.CANCELED)
+GIVEN_UP = (RunState.FAILING, RunState.FAILED, RunState.CANCELLING, RunState.CANCELED, RunState.SUSPENDED)
 
 
 def await_inputs(task: RegionTask, settings: Settings, progress: Progress) -> Attempt:

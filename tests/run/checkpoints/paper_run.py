@@ -121,10 +121,18 @@ class PaperRun:
             committer=PaperCommitter(),
         )
 
-    def work(self, stage: str = LEFT, pace: Pace = no_haste, faults: Faults | None = None) -> RegionOutcome:
-        """One attempt of the region, in this thread."""
+    def work(
+        self,
+        stage: str = LEFT,
+        pace: Pace = no_haste,
+        faults: Faults | None = None,
+        launcher: str = "cli",
+        *,
+        again: bool = False,
+    ) -> RegionOutcome:
+        """One attempt of the region, in this thread; ``again`` if the launcher tries by itself."""
         (region,) = (one for one in stage_regions(self.pipeline) if one.name == stage)
-        task = RegionTask(self.request, region, f"cli/{RUN}/{stage}", "cli")
+        task = RegionTask(self.request, region, f"{launcher}/{RUN}/{stage}", launcher, again=again)
         with self.ledger() as ledger:
             return work_on(task, self.workplace(ledger, pace, faults))
 

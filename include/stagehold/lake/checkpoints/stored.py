@@ -55,7 +55,7 @@ class StoredCheckpoints:
             raise CheckpointCorrupt(number, f"{address} is missing") from error
         found = StoredCheckpoints(folder.rpartition(f"/{CHECKPOINTS}/")[0], manifest.run)
         if found.uri != lake_root(folder) or number != manifest.number:
-            own = "/".join((*found.uri.split("/")[-4:], _file(manifest.number)))
+            own = "/".join((*found.uri.split("/")[-4:], manifest_file(manifest.number)))
             raise CheckpointCorrupt(number, f"{address} has to lie in a lake, as LAKE/{own}")
         return found, number
 
@@ -102,7 +102,7 @@ class StoredCheckpoints:
         """
         manifest = self._manifest_if_there(number)
         if manifest is None:
-            raise CheckpointCorrupt(number, f"{self.uri}/{_file(number)} is missing")
+            raise CheckpointCorrupt(number, f"{self.uri}/{manifest_file(number)} is missing")
         return manifest
 
     def read_checkpoint(self, number: int) -> Checkpoint:
@@ -135,7 +135,7 @@ class StoredCheckpoints:
             is gone then.
         """
         own = self._parts_if_readable(number)
-        self._files.remove([_file(number)])
+        self._files.remove([manifest_file(number)])
         present = self._files.facts("")
         needed = self._parts_of(_numbers(present))
         self._files.remove(
@@ -148,7 +148,7 @@ class StoredCheckpoints:
 
     def _made(self, manifest: Manifest) -> bool:
         """False if it is there already: whoever made it looks whether it was overtaken."""
-        content, file = encode_manifest(manifest), _file(manifest.number)
+        content, file = encode_manifest(manifest), manifest_file(manifest.number)
         if self._files.create(file, content):
             return True
         try:
@@ -163,19 +163,19 @@ class StoredCheckpoints:
         """Whoever discards deletes the manifest first, and then lists what there is. So if the one below is there now,
         its discarder will see ours.
         """
-        below = [_file(builds_on)] if builds_on is not None else []
+        below = [manifest_file(builds_on)] if builds_on is not None else []
         made = [part.file for part in manifest.parts if part.written_by == manifest.number]
         with ThreadPoolExecutor(AT_ONCE) as pool:
             there = pool.map(self._files.facts, (*below, *made))
         gone = [file for file, facts in zip((*below, *made), there, strict=True) if not facts]
         if gone:
-            self._files.remove([_file(manifest.number)])
+            self._files.remove([manifest_file(manifest.number)])
             raise CheckpointOvertaken(manifest.number, f"{self.uri}/{gone[0]}")
 
     def _manifest_if_there(self, number: int) -> Manifest | None:
-        file = f"{self.uri}/{_file(number)}"
+        file = f"{self.uri}/{manifest_file(number)}"
         try:
-            content = self._files.read(_file(number))
+            content = self._files.read(manifest_file(number))
         except FileNotFoundError:
             return None
         manifest = decode_manifest(content, number, file)
@@ -197,7 +197,8 @@ class StoredCheckpoints:
             return ()
 
 
-def _file(number: int) -> str:
+def manifest_file(number: int) -> str:
+    """Its name in the folder of its run."""
     return f"{number:010d}.json"
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import RowMapping
 
-from stagehold.model.checkpoint_records import Acknowledgement, CheckpointRecord
+from stagehold.model.checkpoint_records import Acknowledgement, CheckpointRecord, SavepointRequest
 from stagehold.model.records import (
     Acceptance,
     Attempt,
@@ -132,6 +132,14 @@ def checkpoint_from(row: RowMapping) -> CheckpointRecord:
 
 def acknowledgement_from(row: RowMapping) -> Acknowledgement:
     return Acknowledgement(**row)
+
+
+def savepoint_request_row(request: SavepointRequest) -> dict[str, Any]:
+    return dict(vars(request))
+
+
+def savepoint_request_from(row: RowMapping) -> SavepointRequest:
+    return SavepointRequest(**row)
 
 
 def event_row(event: Event) -> dict[str, Any]:

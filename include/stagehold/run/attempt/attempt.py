@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from stagehold.errors import RunSuspended
 from stagehold.lake.commit.committed import RECENT
 from stagehold.lake.commit.wave_commit import Claim
 from stagehold.ledger.heartbeat import Heartbeat
@@ -71,6 +72,9 @@ class RegionAttempt:
         except KeyboardInterrupt:
             self.work.answers.close()
             journal.cancel(task, attempt, place.ledger)
+            raise
+        except RunSuspended as suspended:
+            journal.suspend(task, attempt, place.ledger, suspended)
             raise
         except BaseException as error:
             self.work.answers.close()

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from uuid import uuid4
 
-from stagehold.errors import Fenced, StageFailed
+from stagehold.errors import Fenced, RunSuspended, StageFailed
 from stagehold.lake.location import path_safe
 from stagehold.ledger.ledger import Ledger
+from stagehold.model.checkpoint_records import CheckpointTrigger
 from stagehold.model.records import TRACE, UNBEGUN, Attempt, AttemptState, Event, Failure, FailureClass, Run, RunState
 from stagehold.model.states import ATTEMPT, AttemptEvent, RunEvent, newest_life
 from stagehold.plan.restart.failure import diagnose
@@ -42,7 +43,10 @@ def schedule_attempt(task: RegionTask, attempt: Attempt, ledger: Ledger, setting
 
     A run that waited for a restart, was failing or was being cancelled goes on, unless that is because of another
     region, too.
+
+    :raises RunSuspended: the run was suspended, and nobody has resumed it.
     """
+    refuse_suspended(task, ledger)
     with ledger.together():
         ledger.runs.start(run_of(task.request, task.launcher))
         ledger.attempts.apply(attempt.attempt_id, AttemptEvent.SCHEDULE)
@@ -150,6 +154,28 @@ def cancel(task: RegionTask, attempt: Attempt, ledger: Ledger) -> None:
         return
     tell(task, ledger, "cancelled", text)
     cancel_run(task.request.run_id, ledger)
+
+
+def suspend(task: RegionTask, attempt: Attempt, ledger: Ledger, why: RunSuspended) -> None:
+    """The run has been SUSPENDED by whoever completed the savepoint; the attempt follows."""
+    events = (AttemptEvent.CANCEL, AttemptEvent.REPORTED_CANCELED)
+    if ledger.attempts.apply(attempt.attempt_id, *events, failure=Failure(f"suspended with savepoint {why.savepoint}")):
+        tell(task, ledger, "suspended", f"stopped behind a wave with savepoint {why.savepoint}")
+
+
+def refuse_suspended(task: RegionTask, ledger: Ledger) -> None:
+    """Tasks that Airflow starts or tries again after the run was suspended are not what somebody resumed; one that
+    somebody cleared is, since it was begun before.
+
+    :raises RunSuspended: nobody has resumed the run.
+    """
+    run_id = task.request.run_id
+    if task.launcher != "airflow" or ledger.runs.get(run_id).state is not RunState.SUSPENDED:
+        return
+    begun = any(one.subject == task.subject and one.began for one in ledger.attempts.of_run(run_id))
+    if task.again or not begun:
+        stopped = [one for one in ledger.checkpoints.of_run(run_id) if one.trigger is CheckpointTrigger.STOP]
+        raise RunSuspended(run_id, next((one.savepoint or "" for one in reversed(stopped)), ""))
 
 
 def cancel_run(run_id: str, ledger: Ledger) -> None:

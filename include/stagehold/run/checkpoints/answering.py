@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Iterable
 
-from stagehold.errors import CheckpointsFailed
+from stagehold.errors import CheckpointsFailed, RunSuspended
 from stagehold.ledger.acknowledgements import Notice
-from stagehold.model.checkpoint_records import Answer, CheckpointFailure, CheckpointState
+from stagehold.model.checkpoint_records import (
+    Answer,
+    CheckpointFailure,
+    CheckpointRecord,
+    CheckpointState,
+    CheckpointTrigger,
+)
 from stagehold.model.records import Attempt
 from stagehold.run.workplace import Workplace
 from stagehold.spec.run_settings import CheckpointSettings
+
+POLL_SECONDS = 0.2
 
 log = logging.getLogger(__name__)
 
@@ -24,9 +31,8 @@ class Answers:
 
     def __init__(self, attempt: Attempt, declared: CheckpointSettings, workplace: Workplace) -> None:
         self._attempt, self._tolerable, self._workplace = attempt, declared.tolerable_failures, workplace
+        self._timeout = declared.timeout.total_seconds()
         self._ledger = workplace.ledger.acknowledgements
-        heard = partial(self._ledger.notices, attempt)
-        self._notices: Callable[[int], tuple[Notice, ...]] = heard if declared.interval else _nothing
         self._after = 0  # nothing new can be heard of checkpoints up to this one
         self._told: set[int] = set()
         self._told.update(one.checkpoint.number for one in self._heard() if _ended(one))
@@ -35,10 +41,13 @@ class Answers:
         """A wave is recorded: acknowledge whatever is asked for, and hear what became of it.
 
         :raises CheckpointsFailed: more checkpoints failed than the pipeline tolerates.
+        :raises RunSuspended: the run was stopped with a savepoint.
         """
         for notice in self._heard():
             if _waits_for_us(notice):
                 self._ledger.answer(notice.checkpoint, self._attempt.attempt_id, Answer.ACKNOWLEDGED)
+                if notice.checkpoint.trigger is CheckpointTrigger.STOP:
+                    self._await_end(notice.checkpoint)
             elif _ended(notice) and notice.checkpoint.number not in self._told:
                 self._told.add(notice.checkpoint.number)
                 self._hear_end(notice)
@@ -55,22 +64,38 @@ class Answers:
             log.info("%s ends without declining checkpoints: %s", self._attempt.attempt_id, error)
 
     def _heard(self) -> tuple[Notice, ...]:
-        notices = self._notices(self._after)
+        notices = self._ledger.notices(self._attempt, self._after)
         self._after = _settled(notices, self._after)
         return notices
 
+    def _await_end(self, checkpoint: CheckpointRecord) -> None:
+        """Begin nothing while others may still have to acknowledge it. If whoever coordinates dies, the work goes on
+        after a while; should it be completed all the same, that is heard at the next boundary.
+
+        :raises RunSuspended: it is complete.
+        """
+        waited = 0.0
+        while waited < self._timeout:
+            now = self._workplace.ledger.checkpoints.get(checkpoint.run_id, checkpoint.number)
+            if now.state is not CheckpointState.IN_PROGRESS:
+                self._told.add(now.number)
+                return self._refuse_if_suspended(now)
+            self._workplace.sleep(POLL_SECONDS)
+            waited += POLL_SECONDS
+        return None
+
+    def _refuse_if_suspended(self, checkpoint: CheckpointRecord) -> None:
+        if checkpoint.state is CheckpointState.COMPLETED and checkpoint.trigger is CheckpointTrigger.STOP:
+            raise RunSuspended(checkpoint.run_id, checkpoint.savepoint or "")
+
     def _hear_end(self, notice: Notice) -> None:
         checkpoint = notice.checkpoint
+        self._refuse_if_suspended(checkpoint)
         if checkpoint.fails_run:
             reason = str(checkpoint.reason or checkpoint.state)
             raise CheckpointsFailed(checkpoint.number, reason, checkpoint.failure or "", self._tolerable)
         if checkpoint.state is CheckpointState.COMPLETED and notice.answer is Answer.ACKNOWLEDGED:
             self._workplace.progress(f"{self._attempt.subject}: checkpoint {checkpoint.number} is complete")
-
-
-def _nothing(after: int) -> tuple[Notice, ...]:  # noqa: ARG001
-    """No checkpoints are taken while the run goes on, so the ledger is not asked."""
-    return ()
 
 
 def _ended(notice: Notice) -> bool:

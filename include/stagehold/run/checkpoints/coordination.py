@@ -23,8 +23,9 @@ log = logging.getLogger(__name__)
 
 def coordinating(request: RunRequest, workplace: Workplace) -> AbstractContextManager[object]:
     """Have periodic checkpoints taken while the block works, if the pipeline wants them."""
-    settings = CoordinatorSettings.periodic(request.pipeline.checkpoint)
-    return Coordination(request, workplace, settings) if settings else nullcontext()
+    if request.pipeline.checkpoint.interval is None:
+        return nullcontext()  # whoever asks for a savepoint coordinates it
+    return Coordination(request, workplace, CoordinatorSettings.of(request.pipeline.checkpoint))
 
 
 class Coordination:

@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from functools import singledispatchmethod
 
 from stagehold.checkpoints import events
+from stagehold.checkpoints.checkpoint import SnapshotKind
 from stagehold.checkpoints.coordinator import Coordinator
 from stagehold.checkpoints.settings import CoordinatorSettings
-from stagehold.model.checkpoint_records import CheckpointRecord, CheckpointTrigger
+from stagehold.model.checkpoint_records import CheckpointFailure, CheckpointRecord, CheckpointTrigger
 from stagehold.model.records import RunState
+from stagehold.model.states import RunEvent
 from stagehold.run.checkpoints.listeners import Listener, tell
 from stagehold.run.checkpoints.reasons import failure_text
 from stagehold.run.checkpoints.rhythm import Clock, life_began, until_next
@@ -21,6 +23,21 @@ from stagehold.run.faults import CheckpointPoint
 
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.02, 1.0  # seconds between two looks at the ledger
 LOOKS = 10  # so often is looked in an interval or a timeout, whichever is shorter
+
+TRIGGERS = {
+    SnapshotKind.CHECKPOINT: CheckpointTrigger.PERIODIC,
+    SnapshotKind.SAVEPOINT: CheckpointTrigger.ASKED_FOR,
+    SnapshotKind.STOP_WITH_SAVEPOINT: CheckpointTrigger.STOP,
+}
+# Of a savepoint that was asked for: an attempt, or whoever coordinated, ended meanwhile.
+TRIED_AGAIN = frozenset(
+    {
+        CheckpointFailure.CHECKPOINT_COORDINATOR_SUSPEND,
+        CheckpointFailure.JOB_FAILOVER_REGION,
+        CheckpointFailure.CHECKPOINT_DECLINED_TASK_CLOSING,
+        CheckpointFailure.NOT_ALL_REQUIRED_TASKS_RUNNING,
+    }
+)
 
 log = logging.getLogger(__name__)
 
@@ -52,6 +69,7 @@ class Driver:
         self._failing: frozenset[str] = frozenset()  # attempts that were under way when the run was failed
         self._at = self._clock.now  # of the event that is handled
         self._halved: set[int] = set()
+        self._asked_for: set[str] = set()  # savepoints
         self._newest = 0
 
     def turn(self) -> None:
@@ -63,6 +81,7 @@ class Driver:
         for event in self._watch.look(tuple(self._records.values()), self._clock.now):
             self._handle(event)
         self._go_on_after_failure()
+        self._take_requests()
         self._notice_halves()
         self._handle(events.Tick(self._clock.now))
 
@@ -104,7 +123,8 @@ class Driver:
 
     @_carry_out.register
     def _(self, command: events.Prepare) -> events.Event:
-        record = self._checkpoints.begin(command.checkpoint, CheckpointTrigger.PERIODIC)
+        name = command.request.name
+        record = self._checkpoints.begin(command.checkpoint, TRIGGERS[command.request.kind], name)
         self._records[record.number] = record
         return events.Prepared(self._clock.now, record.number)
 
@@ -130,8 +150,22 @@ class Driver:
 
     @_carry_out.register
     def _(self, command: events.Completed) -> None:
-        self._newest = command.checkpoint
-        self._tell(self._records.pop(command.checkpoint))
+        record = self._records.pop(command.checkpoint)
+        if record.savepoint:
+            self._ledger.savepoint_requests.settle(record.savepoint)
+        else:
+            self._newest = command.checkpoint
+        self._tell(record)
+
+    @_carry_out.register
+    def _(self, command: events.Announce) -> None:
+        """Attempts hear of the end of what they acknowledged; a run that is stopped is so from now on."""
+        if command.stop:
+            self._ledger.runs.apply(self._checkpoints.run.run_id, RunEvent.SUSPEND)
+
+    @_carry_out.register
+    def _(self, command: events.Refused) -> None:
+        self._answer_request(command.request.name, command.reason, failure_text(command.reason, (), 0, None))
 
     @_carry_out.register
     def _(self, command: events.Discard) -> events.Event:
@@ -155,10 +189,28 @@ class Driver:
             self._failing = frozenset()
             self._handle(events.RunChanged(self._clock.now, self._watch.state))
 
+    def _take_requests(self) -> None:
+        """Savepoints that somebody wants, each handed to the machine once, as soon as that would begin it."""
+        if self._watch.state is not RunState.RUNNING:
+            return
+        for request in self._ledger.savepoint_requests.open_of(self._checkpoints.run.run_id):
+            if request.name not in self._asked_for:
+                self._asked_for.add(request.name)
+                kind = SnapshotKind.STOP_WITH_SAVEPOINT if request.stop else SnapshotKind.SAVEPOINT
+                self._handle(events.SnapshotRequested(self._clock.now, kind, request.name))
+
+    def _answer_request(self, savepoint: str | None, reason: CheckpointFailure, text: str) -> None:
+        """Whoever waits for the savepoint is told why there is none, unless it is only to be tried again."""
+        if savepoint and reason in TRIED_AGAIN:
+            self._asked_for.discard(savepoint)
+        elif savepoint:
+            self._ledger.savepoint_requests.settle(savepoint, text)
+
     def _abort(self, command: events.Aborted, *, fails_run: bool) -> None:
         record = self._records.pop(command.checkpoint)
         answers = self._ledger.acknowledgements.of(record)
         text = failure_text(command.reason, answers, self._settings.timeout, self._errors.pop(record.number, None))
+        self._answer_request(record.savepoint, command.reason, text)
         self._tell(self._checkpoints.fail(record, command.reason, text, fails_run=fails_run))
 
     def _notice_halves(self) -> None:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from uuid import uuid4
 
-from stagehold.checkpoints.checkpoint import Checkpoint, SnapshotKind, StageSnapshot
-from stagehold.checkpoints.stage_ids import stage_shapes
+from stagehold.checkpoints.checkpoint import Checkpoint, SnapshotKind
 from stagehold.checkpoints.store import CheckpointStore, CompletedCheckpoint
-from stagehold.errors import CheckpointCorrupt
+from stagehold.errors import CheckpointCorrupt, NothingToSave, SavepointTaken
 from stagehold.lake.checkpoints.manifest import CheckpointedRun, Manifest
+from stagehold.lake.checkpoints.savepoints import Savepoint, Savepoints
 from stagehold.lake.checkpoints.stored import StoredCheckpoints
+from stagehold.lake.location import lake_root
 from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.model.checkpoint_records import (
     CheckpointFailure,
@@ -21,23 +20,14 @@ from stagehold.model.checkpoint_records import (
     CheckpointState,
     CheckpointTrigger,
 )
-from stagehold.model.records import Cell, GateResult, Lease, PartitionRecord, Run
+from stagehold.model.records import Lease, Run
 from stagehold.run.attempt.ownership import this_process
+from stagehold.run.checkpoints.contents import Base, Changes, protected
 from stagehold.run.faults import CheckpointPoint
 from stagehold.run.planning.planning import RunRequest, counted
 from stagehold.run.workplace import Workplace
-from stagehold.spec.pipeline import Pipeline, Stage
 
 LONGEST = timedelta(hours=1)  # what nobody refers to after so long is of a writer that died
-FEW = 1000  # so many partitions may be named in one query
-
-
-@dataclass(frozen=True)
-class _Base:
-    """The checkpoint that the next one builds on, and the ids of rows that it has; 0 if nobody knows that."""
-
-    manifest: Manifest
-    covers: int
 
 
 @dataclass(frozen=True)
@@ -55,8 +45,9 @@ class RunCheckpoints:
 
     @property
     def store(self) -> CheckpointStore:
-        """Those that are kept, by number."""
-        entries = (CompletedCheckpoint(one.number, SnapshotKind.CHECKPOINT) for one in self._known if one.kept)
+        """Those that are kept and are the run's own, by number."""
+        own = (one for one in self._known if one.kept and not one.savepoint)
+        entries = (CompletedCheckpoint(one.number, SnapshotKind.CHECKPOINT) for one in own)
         return CheckpointStore(self.request.pipeline.checkpoint.retained, tuple(entries))
 
     @property
@@ -69,15 +60,16 @@ class RunCheckpoints:
         """Whoever had the lease before and is not at work any more may have died at any step."""
         known = {one.number: one for one in self._known}
         for record in known.values():
-            if record.state is CheckpointState.IN_PROGRESS:
+            if record.state is CheckpointState.IN_PROGRESS and not self._completed_savepoint(record):
                 reason, text = CheckpointFailure.CHECKPOINT_COORDINATOR_SUSPEND, "whoever took it died before its end"
                 self.fail(record, reason, text)
+        known = {one.number: one for one in self._known}
         for number in self._stored.numbers():
             if number in known and not known[number].kept:
                 self._stored.discard(number, datetime.now(UTC) - LONGEST)
 
-    def begin(self, number: int, trigger: CheckpointTrigger) -> CheckpointRecord:
-        """Spend the number."""
+    def begin(self, number: int, trigger: CheckpointTrigger, savepoint: str | None = None) -> CheckpointRecord:
+        """Spend the number. A ``savepoint`` is the user's, with this name."""
         run = self.run
         record = CheckpointRecord(
             run_id=run.run_id,
@@ -87,35 +79,73 @@ class RunCheckpoints:
             trigger=trigger,
             state=CheckpointState.IN_PROGRESS,
             triggered_at=datetime.now(UTC),
+            savepoint=savepoint,
         )
         begun = self.workplace.ledger.checkpoints.begin(record, self._lease)
         self.reach(CheckpointPoint.BEGUN, number)
         return begun
 
     def write(self, record: CheckpointRecord) -> tuple[Manifest, int]:
-        """Make it durable in the lake; the ids of rows that it covers go up to the number that is given with it."""
+        """Make it durable in the lake, a savepoint under its name; the ids of rows that it covers go up to the number
+        that is given with it.
+
+        :raises SavepointTaken: the name is another one's.
+        :raises NothingToSave: a newer run has replaced what this one left, of which there is no checkpoint.
+        """
+        manifest, upto = self._write_old(record) if self._is_replaced(record) else self._write(record)
+        if record.savepoint:
+            self._name(record, record.savepoint)
+        return manifest, upto
+
+    def _write(self, record: CheckpointRecord) -> tuple[Manifest, int]:
         known = counted(self.request, self.workplace.ledger)
         base, upto = self._base(), self.workplace.ledger.partitions.highest_id()
+        changed = Changes(known.pipeline, self.run.interval, self.workplace.ledger, base, upto)
         checkpoint = Checkpoint(
             id=record.number,
-            kind=SnapshotKind.CHECKPOINT,
+            kind=SnapshotKind.SAVEPOINT if record.savepoint else SnapshotKind.CHECKPOINT,
             pipeline=self.run.pipeline,
             interval=self.run.interval,
             run_id=self.run.run_id,
             taken_at=record.triggered_at,
-            stages=tuple(self._snapshots(known.pipeline, base, upto)),
+            stages=tuple(protected(changed, record.savepoint) if record.savepoint else changed.snapshots()),
+            name=record.savepoint,
         )
         return self._stored.write(checkpoint, known.pipeline, builds_on=base.manifest.number if base else None), upto
+
+    def _is_replaced(self, record: CheckpointRecord) -> bool:
+        """Whether it is wanted of a run which is not the newest of its interval: the ledger has what that left."""
+        newest = self.workplace.ledger.runs.newest(self.run.pipeline, self.run.interval)
+        return record.savepoint is not None and newest is not None and newest.run_id != self.run.run_id
+
+    def _write_old(self, record: CheckpointRecord) -> tuple[Manifest, int]:
+        """Write the newest checkpoint of the run once more, as the user's."""
+        newest = self.store.newest
+        if newest is None:
+            raise NothingToSave(self.run.run_id)
+        old = self._stored.read_checkpoint(newest.id)
+        named = replace(old, id=record.number, kind=SnapshotKind.SAVEPOINT, name=record.savepoint)
+        return self._stored.write(named, self.request.pipeline, builds_on=newest.id), 0
+
+    def _name(self, record: CheckpointRecord, name: str) -> None:
+        """From now on the user has it."""
+        asked = self.workplace.ledger.savepoint_requests.get(name)
+        savepoint = Savepoint(
+            name=name,
+            **vars(self._place),
+            number=record.number,
+            created_by=asked.requested_by if asked else "",
+            reason=asked.reason if asked else "",
+            created_at=record.triggered_at,
+        )
+        if not Savepoints(self.workplace.settings.lake_uri).create(savepoint):
+            raise SavepointTaken(name, "made just now")
 
     def complete(self, record: CheckpointRecord, manifest: Manifest, covers: int) -> CheckpointRecord:
         """The manifest is there: say so."""
         self.reach(CheckpointPoint.WRITTEN, record.number)
         self.heartbeat.check()
-        own = [part for part in manifest.parts if part.written_by == record.number]
-        written, everything = (sum(part.bytes for part in parts) for parts in (own, manifest.parts))
-        completed = self.workplace.ledger.checkpoints.complete(
-            record, self._lease, written=written, referenced=everything - written, covers=covers
-        )
+        completed = self._complete(record, manifest, covers)
         self.reach(CheckpointPoint.RECORDED, record.number)
         return completed
 
@@ -143,6 +173,21 @@ class RunCheckpoints:
     def reach(self, point: CheckpointPoint, number: int) -> None:
         self.workplace.faults.reach(point, self.run.pipeline, number)
 
+    def _complete(self, record: CheckpointRecord, manifest: Manifest, covers: int) -> CheckpointRecord:
+        own = [part for part in manifest.parts if part.written_by == record.number]
+        written, everything = (sum(part.bytes for part in parts) for parts in (own, manifest.parts))
+        return self.workplace.ledger.checkpoints.complete(
+            record, self._lease, written=written, referenced=everything - written, covers=covers
+        )
+
+    def _completed_savepoint(self, record: CheckpointRecord) -> bool:
+        """Whether it is one that was made, and whose maker died before it could say so here."""
+        made = record.savepoint and Savepoints(self.workplace.settings.lake_uri).find(record.savepoint)
+        if not made or (made.run, made.number) != (self._place, record.number):
+            return False
+        self._complete(record, self._stored.read_manifest(record.number), 0)
+        return True
+
     @property
     def _lease(self) -> Lease:
         return self.heartbeat.lease
@@ -153,10 +198,13 @@ class RunCheckpoints:
 
     @property
     def _stored(self) -> StoredCheckpoints:
-        place = CheckpointedRun(self.run.pipeline, self.run.interval, self.run.run_id)
-        return StoredCheckpoints(self.workplace.settings.lake_uri, place)
+        return StoredCheckpoints(self.workplace.settings.lake_uri, self._place)
 
-    def _base(self) -> _Base | None:
+    @property
+    def _place(self) -> CheckpointedRun:
+        return CheckpointedRun(self.run.pipeline, self.run.interval, self.run.run_id)
+
+    def _base(self) -> Base | None:
         """The newest checkpoint that can be read; what is unchanged since is referred to."""
         for one in reversed(self._known):
             if not one.kept:
@@ -166,36 +214,23 @@ class RunCheckpoints:
             except CheckpointCorrupt as error:
                 self.workplace.progress(str(error))
             else:
-                return _Base(manifest, self.workplace.ledger.checkpoints.covered(one) or 0)
+                if manifest.lake != lake_root(self.workplace.settings.lake_uri):
+                    return None  # the lake was moved, and the records of its parts name tables where it was
+                return Base(manifest, self.workplace.ledger.checkpoints.covered(one) or 0)
         return None
 
-    def _snapshots(self, pipeline: Pipeline, base: _Base | None, upto: int) -> Iterator[StageSnapshot]:
-        """What changed since ``base``; all of it of a stage that this does not have, or cut differently."""
-        between = partial(self.workplace.ledger.partitions.between, pipeline.name, self.run.interval, upto=upto)
-        changed = between(after=base.covers if base else 0)
-        for stage, shape in zip(pipeline.stages, stage_shapes(pipeline), strict=True):
-            continued = base and base.manifest.continued(shape.id, stage.partitions, stage.max_parallelism)
-            found = changed if continued or not base else between(after=0)
-            records = tuple(one for one in found.get(stage.id, ()) if one.partition < stage.partitions)
-            cell = Cell(pipeline.name, stage.id, self.run.interval)
-            yield StageSnapshot(
-                shape=shape,
-                parallelism=stage.partitions,
-                max_parallelism=stage.max_parallelism,
-                partitions=records,
-                verdicts=self._verdicts(stage, cell, records),
-                position=self.workplace.ledger.positions.taken_by(cell) if stage.source else None,
-            )
 
-    def _verdicts(self, stage: Stage, cell: Cell, records: tuple[PartitionRecord, ...]) -> tuple[GateResult, ...]:
-        """What the gate said was recorded with the partitions, so nothing is new of those that have no new record."""
-        if not stage.gate or not records:
-            return ()
-        few = {one.partition for one in records} if len(records) <= FEW else None
-        return self.workplace.ledger.gates.newest(cell, few)
+def discard_stored(place: CheckpointedRun, number: int, workplace: Workplace, lease: Lease) -> None:
+    """Delete a checkpoint that nobody may restore any more: its row says so before the lake forgets it. There may be no
+    row, since a savepoint outlives its ledger.
+    """
+    for record in workplace.ledger.checkpoints.of_run(place.run_id):
+        if record.number == number and record.kept:
+            workplace.ledger.checkpoints.discard(record, lease)
+    StoredCheckpoints(workplace.settings.lake_uri, place).discard(number, datetime.now(UTC) - LONGEST)
 
 
-def take_coordinator_lease(run: Run, workplace: Workplace) -> Lease:
+def take_coordinator_lease(run: Run | CheckpointedRun, workplace: Workplace) -> Lease:
     """The right to take checkpoints of the run. Who died with it on this host is robbed of it; who died elsewhere has
     it until it ends.
 
@@ -206,6 +241,6 @@ def take_coordinator_lease(run: Run, workplace: Workplace) -> Lease:
     return workplace.ledger.leases.take(coordinator_lease(run), None, str(holder), seconds, holder.may_seize)
 
 
-def coordinator_lease(run: Run) -> str:
+def coordinator_lease(run: Run | CheckpointedRun) -> str:
     """Name of the lease without which nobody takes a checkpoint of the run."""
     return f"{run.pipeline}/{run.interval}/{run.run_id}/coordinator"

@@ -82,7 +82,7 @@ def _find_garbage(place: ClearedInterval, stage: Stage, pins: Pins, older_than: 
     if not may_have_garbage(history):
         return None
     uri, pinned = place.location(stage).uri, pins.get(stage.id, frozenset())
-    paths = (file.path for record in history for file in record.files)
+    paths = (file.path for record in history for file in record.all_files)
     present = present_files(uri, paths)
     if stage.output.table is not None:
         older_than = min(older_than, datetime.now(UTC) - READERS_TIME)
@@ -97,8 +97,8 @@ def superseded_left(place: ClearedInterval, stage: Stage) -> bool:
     """Whether files are still there that only records name which are not the newest."""
     history = place.ledger.partitions.history(place.cell(stage))
     newest = {record.partition: record for record in history}
-    current = {file.path for record in newest.values() for file in record.files}
-    older = {file.path for record in history for file in record.files} - current
+    current = {file.path for record in newest.values() for file in record.all_files}
+    older = {file.path for record in history for file in record.all_files} - current
     return bool(older) and bool(present_files(place.location(stage).uri, older))
 
 
@@ -107,5 +107,5 @@ def _nothing_left(history: Sequence[PartitionRecord], pinned: frozenset[str]) ->
     epochs, and so does the chronicle.
     """
     newest = {record.partition: record for record in history}
-    named = (file.path for record in history for file in record.files)
+    named = (file.path for record in history for file in record.all_files)
     return all(one.state is PartitionState.RELEASED for one in newest.values()) and pinned.isdisjoint(named)

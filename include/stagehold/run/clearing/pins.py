@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from stagehold.checkpoints.checkpoint import Checkpoint
 from stagehold.lake.checkpoints.manifest import CheckpointedRun
+from stagehold.lake.checkpoints.savepoints import Savepoints
 from stagehold.lake.checkpoints.stored import StoredCheckpoints
 from stagehold.model.checkpoint_records import CheckpointRecord, CheckpointState
 from stagehold.model.records import PartitionState, Run
 from stagehold.model.states import GLOBALLY_TERMINAL
 from stagehold.plan.garbage import Why
+from stagehold.run.checkpoints.contents import delete_copies
 from stagehold.run.checkpoints.taking import LONGEST, coordinator_lease, take_coordinator_lease
 from stagehold.run.clearing.place import Cleared, ClearedInterval
 
@@ -36,30 +39,43 @@ class IntervalCheckpoints:
         if any(self._is_being_taken(one) for one in records):
             return None
         pinned: dict[str, set[str]] = defaultdict(set)
-        for one in [record for record in records if record.kept]:
-            for stage in self._stored(one).read_checkpoint(one.number).stages:
-                for record in stage.partitions:
-                    if record.state is not PartitionState.RELEASED:
-                        pinned[record.cell.stage].update(file.path for file in record.files)
+        for checkpoint in (*self._kept_ones(), *self._savepoints()):
+            for record in (record for stage in checkpoint.stages for record in stage.partitions):
+                if record.state is not PartitionState.RELEASED:
+                    pinned[record.cell.stage].update(file.path for file in record.all_files)
         return {stage: frozenset(paths) for stage, paths in pinned.items()}
+
+    def _kept_ones(self) -> Iterator[Checkpoint]:
+        return (self._stored(one).read_checkpoint(one.number) for one in self.kept())
+
+    def _savepoints(self) -> Iterator[Checkpoint]:
+        """The lake says which there are, so that a lost ledger costs none."""
+        savepoints, own = Savepoints(self.place.workplace.settings.lake_uri), self.place
+        for one in savepoints.all():
+            if (one.pipeline, one.interval, one.root) == (own.pipeline.name, own.request.interval, ""):
+                yield savepoints.stored(one).read_checkpoint(one.number)
 
     def drop_all(self) -> tuple[Cleared, ...]:
         """Delete those that are kept, since nobody will go on from them."""
         return self.drop(self.kept())
 
     def kept(self) -> tuple[CheckpointRecord, ...]:
-        return tuple(one for one in self._records() if one.kept)
+        """Those that are the runs' own: a savepoint is its user's."""
+        return tuple(one for one in self._records() if one.kept and not one.savepoint)
 
     def replaced(self, older_than: datetime) -> tuple[CheckpointRecord, ...]:
         """Those kept by runs that ended before that, and that a newer run of the interval has replaced."""
         runs = self._runs()
         newest = max(runs.values(), key=lambda run: (run.started_at, run.run_id), default=None)
         over = {run.run_id for run in runs.values() if run != newest and _ended_before(run, older_than)}
-        return tuple(one for one in self._records() if one.kept and one.run_id in over)
+        return tuple(one for one in self._records() if one.kept and not one.savepoint and one.run_id in over)
 
     def dead(self) -> tuple[CheckpointRecord, ...]:
         """Those that count no more, and are still there: whoever was to delete them died."""
-        dead = [one for one in self._records() if one.discarded_at or one.state is CheckpointState.FAILED]
+        named = {(one.run_id, one.number) for one in Savepoints(self.place.workplace.settings.lake_uri).all()}
+        nameless = (one for one in self._records() if (one.run_id, one.number) not in named)
+        ended = (one for one in nameless if one.state is not CheckpointState.IN_PROGRESS)
+        dead = [one for one in ended if one.savepoint or not one.kept]
         there = {one.run_id: self._stored(one).numbers() for one in dead}
         return tuple(one for one in dead if one.number in there[one.run_id])
 
@@ -88,6 +104,8 @@ class IntervalCheckpoints:
         lease = take_coordinator_lease(ledger.runs.get(run_id), self.place.workplace)
         try:
             for one in records:
+                if one.savepoint and one.number in stored.numbers():
+                    delete_copies(stored.read_checkpoint(one.number), one.savepoint)
                 if one.kept:
                     ledger.checkpoints.discard(one, lease)
                 stored.discard(one.number, datetime.now(UTC) - LONGEST)

@@ -1,0 +1,1 @@
+"""What do commands about savepoints print?"""

@@ -1,0 +1,176 @@
+"""`stagehold savepoint`: what runs have reached, kept under names of the user's own."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from stagehold.cli.output import moment, print_document, print_table
+from stagehold.cli.request import AsJson
+from stagehold.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from stagehold.lake.checkpoints.savepoints import Savepoint
+    from stagehold.model.records import Run
+    from stagehold.run.savepoints.moving import Moved
+    from stagehold.run.workplace import Workplace
+
+savepoint = typer.Typer(help="Savepoints: what a run has reached, kept under a name.", no_args_is_help=True)
+COLUMNS = ("name", "pipeline", "interval", "made", "by", "of", "why")
+Name = Annotated[str, typer.Argument(help="Name of the savepoint.")]
+RunName = Annotated[str | None, typer.Argument(help="Id of the run. Default: the newest of all.")]
+NewName = Annotated[str, typer.Option("--name", help="What it is called; letters, digits, `.`, `_` and `-`.")]
+OtherName = Annotated[str | None, typer.Option("--name", help="Another name than the one it had.")]
+Reason = Annotated[str, typer.Option("--reason", help="Why it is made.")]
+By = Annotated[str | None, typer.Option("--by", help="Who makes it. Default: you.")]
+Stop = Annotated[
+    bool, typer.Option("--stop", help="End the run with it, behind the wave it is at; `stagehold resume` goes on.")
+]
+Target = Annotated[str, typer.Argument(help="A folder, or an s3:// prefix.")]
+
+
+@savepoint.command()
+def create(
+    name: NewName, run: RunName = None, reason: Reason = "", by: By = None, stop: Stop = False, as_json: AsJson = False
+) -> None:
+    """Make a savepoint of a run, whether it has ended or goes on."""
+    from stagehold.model.checkpoint_records import SavepointRequest
+    from stagehold.run.savepoints.creating import create_savepoint
+    from stagehold.spec.loader import find_pipeline
+
+    settings = load_settings()
+    with _workplace(settings) as place:
+        found = _run(run, place)
+        asked = SavepointRequest(name, found.run_id, stop, by or getpass.getuser(), reason, datetime.now(UTC))
+        made = create_savepoint(asked, find_pipeline(found.pipeline, settings), place)
+    if as_json:
+        print_document({"savepoint": asdict(made), "manifest": _manifest(made, settings)})
+        return
+    stopped = f"; the run is suspended, and `stagehold resume {made.run_id}` goes on" if stop else ""
+    typer.echo(f"savepoint {made.name} is checkpoint {made.number} of run {made.run_id}{stopped}")
+
+
+@savepoint.command("list")
+def list_savepoints(as_json: AsJson = False) -> None:
+    """Show the savepoints of the lake, the newest first."""
+    from stagehold.lake.checkpoints.savepoints import Savepoints
+
+    settings = load_settings()
+    found = Savepoints(settings.lake_uri).all()
+    if as_json:
+        print_document({"savepoints": [{**asdict(one), "manifest": _manifest(one, settings)} for one in found]})
+    elif found:
+        print_table("savepoints", COLUMNS, [_row(one) for one in found])
+    else:
+        typer.echo("There are none. `stagehold savepoint create --name NAME` makes one of the newest run.")
+
+
+@savepoint.command()
+def show(name: Name, as_json: AsJson = False) -> None:
+    """Show what is in a savepoint, and whether its data is there."""
+    from stagehold.cli.checkpoints import stage_rows, stage_table
+    from stagehold.lake.available import missing_files
+    from stagehold.lake.checkpoints.savepoints import Savepoints
+    from stagehold.model.records import PartitionState
+
+    settings = load_settings()
+    savepoints = Savepoints(settings.lake_uri)
+    found = savepoints.get(name)
+    checkpoint = savepoints.stored(found).read_checkpoint(found.number)
+    missing = {
+        stage.shape.name: sorted(
+            missing_files([one for one in stage.partitions if one.state is PartitionState.CONSUMABLE])
+        )
+        for stage in checkpoint.stages
+    }
+    if as_json:
+        facts = {"savepoint": asdict(found), "manifest": _manifest(found, settings)}
+        print_document({**facts, "stages": stage_rows(checkpoint), "missing": missing})
+        return
+    print_table(f"savepoint {name}", COLUMNS, [_row(found)])
+    stage_table(checkpoint)
+    for stage, partitions in missing.items():
+        if partitions:
+            typer.secho(f"data of {stage} is gone for partitions {', '.join(map(str, partitions))}", fg="red")
+    typer.echo(f"manifest: {_manifest(found, settings)}")
+
+
+@savepoint.command()
+def dispose(name: Name, as_json: AsJson = False) -> None:
+    """Throw a savepoint away. Data that only it needed goes with the next `stagehold gc`."""
+    from stagehold.lake.checkpoints.savepoints import Savepoints
+    from stagehold.run.savepoints.disposing import dispose_of
+
+    settings = load_settings()
+    with _workplace(settings) as place:
+        found = Savepoints(settings.lake_uri).get(name)
+        dispose_of(found, place)
+    if as_json:
+        print_document({"disposed": asdict(found)})
+    else:
+        typer.echo(f"savepoint {name} is gone")
+
+
+@savepoint.command()
+def export(name: Name, target: Target, as_json: AsJson = False) -> None:
+    """Copy a savepoint, manifest and data, to where another lake can import it. May be repeated after a crash."""
+    from stagehold.run.savepoints.moving import export_savepoint
+
+    moved = export_savepoint(name, target, load_settings(), lambda line: typer.echo(line, err=True))
+    _tell(f"savepoint {name} is in {target}", moved, as_json=as_json)
+
+
+@savepoint.command("import")
+def import_(source: Target, name: OtherName = None, as_json: AsJson = False) -> None:
+    """Copy an exported savepoint into this lake."""
+    from stagehold.run.savepoints.moving import import_savepoint
+
+    moved = import_savepoint(source, name, load_settings(), lambda line: typer.echo(line, err=True))
+    _tell(f"savepoint {moved.savepoint.name} is in this lake", moved, as_json=as_json)
+
+
+def _tell(text: str, moved: Moved, *, as_json: bool) -> None:
+    from rich.filesize import decimal
+
+    if as_json:
+        print_document({"savepoint": asdict(moved.savepoint), "files": moved.files, "bytes": moved.bytes})
+    else:
+        typer.echo(f"{text}: {moved.files} files, {decimal(moved.bytes)}")
+
+
+@contextmanager
+def _workplace(settings: Settings) -> Iterator[Workplace]:
+    from stagehold.lake.chronicle import open_ledger
+    from stagehold.run.attempt.spark_engine import SparkEngine
+    from stagehold.run.faults import Faults
+    from stagehold.run.workplace import Workplace
+
+    def progress(line: str) -> None:
+        typer.echo(line, err=True)
+
+    with open_ledger(settings) as ledger:
+        yield Workplace(ledger, settings, progress, SparkEngine(settings, progress), Faults(settings.home_path, ""))
+
+
+def _run(run_id: str | None, place: Workplace) -> Run:
+    from stagehold.cli.checkpoints import run_asked
+
+    return run_asked(run_id, place.ledger)
+
+
+def _manifest(one: Savepoint, settings: Settings) -> str:
+    from stagehold.lake.checkpoints.savepoints import Savepoints
+    from stagehold.lake.checkpoints.stored import manifest_file
+
+    return f"{Savepoints(settings.lake_uri).stored(one).uri}/{manifest_file(one.number)}"
+
+
+def _row(one: Savepoint) -> tuple[str, ...]:
+    of = f"checkpoint {one.number} of {one.run_id}{' (imported)' if one.root else ''}"
+    return one.name, one.pipeline, one.interval, moment(one.created_at), one.created_by, of, one.reason

@@ -1,0 +1,35 @@
+"""Copies files within a lake or between two, as they are, and says what their content is."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+from stagehold.errors import CopyRefused
+from stagehold.lake.files import Files
+
+AT_ONCE = 4  # files, each of which is in memory as a whole
+
+
+def copy_files(
+    source: Files, target: Files, paths: Mapping[str, str], copied: Callable[[int], object] = lambda size: size
+) -> Mapping[str, str]:
+    """Copy each file from its path in ``source`` to that in ``target``; gives their SHA-256 by path in the target.
+
+    A file that is there with the same content is left as it is, so who died in the middle may do it again.
+
+    :param copied: is told the bytes of each file when it is there.
+    :raises FileNotFoundError: one of them is gone.
+    :raises CopyRefused: there is another file in its place.
+    """
+
+    def copy(pair: tuple[str, str]) -> str:
+        content = source.read(pair[0])
+        if not target.create(pair[1], content) and target.read(pair[1]) != content:
+            raise CopyRefused(pair[1])
+        copied(len(content))
+        return hashlib.sha256(content).hexdigest()
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return dict(zip(paths.values(), pool.map(copy, paths.items()), strict=True))

@@ -1,0 +1,104 @@
+"""What goes into a checkpoint: all that changed since the one that it builds on, as the ledger has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from stagehold.checkpoints.checkpoint import Checkpoint, StageSnapshot
+from stagehold.checkpoints.stage_ids import stage_shapes
+from stagehold.lake.checkpoints.manifest import Manifest
+from stagehold.lake.commit.staging import DATA_FOLDER
+from stagehold.lake.copying import copy_files
+from stagehold.lake.files import files_at
+from stagehold.ledger.ledger import Ledger
+from stagehold.model.records import Cell, GateResult, PartitionRecord, PartitionState
+from stagehold.spec.pipeline import CommitterKind, Pipeline, Stage
+
+FEW = 1000  # so many partitions may be named in one query
+OWN_FOLDER = "_savepoints"  # of a table: what savepoints need of it, and others could delete elsewhere
+
+
+@dataclass(frozen=True)
+class Base:
+    """The checkpoint that the next one builds on, and the ids of rows that it has; 0 if nobody knows that."""
+
+    manifest: Manifest
+    covers: int
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Rows of `partitions` up to ``upto`` that ``base`` does not have; all of a stage that it does not have, or cut
+    differently.
+    """
+
+    pipeline: Pipeline
+    interval: str
+    ledger: Ledger
+    base: Base | None
+    upto: int
+
+    def snapshots(self) -> Iterator[StageSnapshot]:
+        changed = self._between(self.base.covers if self.base else 0)
+        for stage, shape in zip(self.pipeline.stages, stage_shapes(self.pipeline), strict=True):
+            continues = self.base and self.base.manifest.continued(shape.id, stage.partitions, stage.max_parallelism)
+            found = changed if continues or not self.base else self._between(0)
+            records = tuple(one for one in found.get(stage.id, ()) if one.partition < stage.partitions)
+            cell = Cell(self.pipeline.name, stage.id, self.interval)
+            yield StageSnapshot(
+                shape=shape,
+                parallelism=stage.partitions,
+                max_parallelism=stage.max_parallelism,
+                partitions=records,
+                verdicts=self._verdicts(stage, cell, records),
+                position=self.ledger.positions.taken_by(cell) if stage.source else None,
+            )
+
+    def whole(self, stage_id: str) -> Sequence[PartitionRecord]:
+        """The newest record of each partition of a stage, whatever the base has."""
+        return self._between(0).get(stage_id, ())
+
+    def _between(self, after: int) -> Mapping[str, Sequence[PartitionRecord]]:
+        return self.ledger.partitions.between(self.pipeline.name, self.interval, after=after, upto=self.upto)
+
+    def _verdicts(self, stage: Stage, cell: Cell, records: tuple[PartitionRecord, ...]) -> tuple[GateResult, ...]:
+        """What the gate said was recorded with the partitions, so nothing is new of those that have no new record."""
+        if not stage.gate or not records:
+            return ()
+        few = {one.partition for one in records} if len(records) <= FEW else None
+        return self.ledger.gates.newest(cell, few)
+
+
+def protected(changes: Changes, savepoint: str) -> Iterator[StageSnapshot]:
+    """What goes into a savepoint. What delta-spark wrote lies where anybody's VACUUM may delete it, so it is copied to
+    where nobody looks; then all records of the stage are given, since those of the base name the originals.
+    """
+    for stage, snapshot in zip(changes.pipeline.stages, changes.snapshots(), strict=True):
+        if stage.output.committer is CommitterKind.DELTA_SPARK:
+            every = [one for one in changes.whole(stage.id) if one.partition < snapshot.parallelism]
+            yield replace(snapshot, partitions=tuple(_copied(record, savepoint) for record in every))
+        else:
+            yield snapshot
+
+
+def delete_copies(checkpoint: Checkpoint, savepoint: str) -> None:
+    """Delete what was copied for a savepoint, and for nothing else."""
+    own = f"{OWN_FOLDER}/{savepoint}"
+    records = (record for stage in checkpoint.stages for record in stage.partitions)
+    for table in {record.table for record in records if any(file.path.startswith(own) for file in record.files)}:
+        files_at(table).delete(own)
+
+
+def _copied(record: PartitionRecord, savepoint: str) -> PartitionRecord:
+    """State and what is staged lies in a folder that nobody touches."""
+    if record.state is not PartitionState.CONSUMABLE:
+        return record
+    paths = {
+        file.path: f"{OWN_FOLDER}/{savepoint}/{file.path}"
+        for file in record.files
+        if not file.path.startswith(f"{DATA_FOLDER}/")
+    }
+    table = files_at(record.table)
+    copy_files(table, table, paths)
+    return replace(record, files=tuple(replace(file, path=paths.get(file.path, file.path)) for file in record.files))

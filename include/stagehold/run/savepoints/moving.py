@@ -1,0 +1,162 @@
+"""Copies a savepoint out of its lake, as a small lake of its own, and into another one.
+
+TARGET/export.json                      made last: what was copied, with checksums
+TARGET/checkpoints/..., TARGET/...      as in the lake, but only what the savepoint consists of
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
+from itertools import groupby
+
+from rich.filesize import decimal
+
+from stagehold.checkpoints.checkpoint import Checkpoint
+from stagehold.errors import CopyRefused, ExportUnusable, PartitionDataMissing, SavepointTaken
+from stagehold.lake.available import missing_files
+from stagehold.lake.checkpoints.savepoints import FOLDER, Savepoint, Savepoints, checked_name
+from stagehold.lake.checkpoints.stored import manifest_file
+from stagehold.lake.commit.delta_log import LOG_FOLDER
+from stagehold.lake.copying import copy_files
+from stagehold.lake.files import files_at
+from stagehold.lake.location import lake_root
+from stagehold.model.records import PartitionState
+from stagehold.run.workplace import Progress
+from stagehold.settings import Settings
+
+LISTING = "export.json"
+FORMAT, VERSION = "stagehold-export", 1
+NEXT_WORD = 2.0  # seconds until it is said again how far the copying is
+
+
+@dataclass(frozen=True)
+class Moved:
+    """What was copied, or found there already."""
+
+    savepoint: Savepoint
+    files: int
+    bytes: int
+
+
+def export_savepoint(name: str, target: str, settings: Settings, progress: Progress) -> Moved:
+    """Copy it to a folder or bucket. Who dies in the middle does it again, and copies only what is not there yet.
+
+    :raises PartitionDataMissing: not all of its data is there; nothing was copied.
+    :raises CopyRefused: something else is in the place of one of its files.
+    """
+    savepoint = Savepoints(settings.lake_uri).get(name)
+    contents = _Contents.of(savepoint, settings.lake_uri)
+    told = _Told(len(contents.sizes), progress)
+    paths = {path: path for path in contents.sizes}
+    sums = copy_files(files_at(contents.lake), files_at(target), paths, told)
+    listing = {"format": FORMAT, "version": VERSION, "savepoint": {**asdict(savepoint), "root": ""}}
+    files = {path: {"bytes": contents.sizes[path], "sha256": sums[path]} for path in sorted(sums)}
+    text = json.dumps({**listing, "files": files}, indent=1, default=datetime.isoformat).encode()
+    if not files_at(target).create(LISTING, text) and files_at(target).read(LISTING) != text:
+        raise CopyRefused(f"{target}/{LISTING}")
+    return Moved(savepoint, len(files), sum(contents.sizes.values()))
+
+
+def import_savepoint(source: str, name: str | None, settings: Settings, progress: Progress) -> Moved:
+    """Copy what `export_savepoint` made into this lake, where it is a lake of its own, and name it.
+
+    :raises ExportUnusable: it is not complete, or not what was exported.
+    :raises SavepointTaken: there is another savepoint of that name.
+    """
+    exported, listed = _read(source)
+    named = checked_name(name or exported.name)
+    root = f"{FOLDER}/{named}"
+    savepoint = replace(exported, name=named, root=root)
+    savepoints = Savepoints(settings.lake_uri)
+    if (taken := savepoints.find(named)) not in (None, savepoint):
+        raise SavepointTaken(named, f"of run {taken.run_id if taken else ''}")
+    target = files_at(f"{lake_root(settings.lake_uri)}/{root}")
+    try:
+        sums = copy_files(files_at(source), target, {path: path for path in listed}, _Told(len(listed), progress))
+    except FileNotFoundError as error:
+        raise ExportUnusable(source, f"{error.filename or error} is missing") from error
+    other = [path for path, sha256 in sums.items() if sha256 != listed[path].sha256]
+    if other:
+        target.remove(other)
+        raise ExportUnusable(source, f"{other[0]} has another content than when it was exported")
+    savepoints.stored(savepoint).read_checkpoint(savepoint.number)
+    if not savepoints.create(savepoint):
+        raise SavepointTaken(named, "made just now")
+    return Moved(savepoint, len(listed), sum(one.bytes for one in listed.values()))
+
+
+@dataclass(frozen=True)
+class _Listed:
+    bytes: int
+    sha256: str
+
+
+def _read(source: str) -> tuple[Savepoint, Mapping[str, _Listed]]:
+    try:
+        facts = json.loads(files_at(source).read(LISTING))
+        if (facts["format"], facts["version"]) != (FORMAT, VERSION):
+            raise ValueError(f"its format is not {FORMAT} {VERSION}")
+        said = facts["savepoint"]
+        savepoint = Savepoint(**{**said, "created_at": datetime.fromisoformat(said["created_at"])})
+        return savepoint, {path: _Listed(**one) for path, one in facts["files"].items()}
+    except FileNotFoundError as error:
+        raise ExportUnusable(source, f"it has no {LISTING}, which is made last") from error
+    except (ValueError, LookupError, TypeError) as error:
+        raise ExportUnusable(source, f"{LISTING} cannot be read ({error})") from error
+
+
+@dataclass(frozen=True)
+class _Contents:
+    """All files of a savepoint by their path below ``lake``, with their bytes."""
+
+    lake: str
+    sizes: Mapping[str, int]
+
+    @staticmethod
+    def of(savepoint: Savepoint, lake_uri: str) -> _Contents:
+        stored, lake = Savepoints(lake_uri).stored(savepoint), lake_root(lake_uri)
+        if savepoint.root:
+            lake = f"{lake}/{savepoint.root}"
+        checkpoint = stored.read_checkpoint(savepoint.number)
+        own = stored.uri.removeprefix(f"{lake}/")
+        manifest = stored.read_manifest(savepoint.number)
+        size = files_at(stored.uri).facts(manifest_file(savepoint.number))[manifest_file(savepoint.number)].bytes
+        parts = {f"{own}/{part.file}": part.bytes for part in manifest.parts}
+        return _Contents(
+            lake, {f"{own}/{manifest_file(savepoint.number)}": size, **parts, **dict(_data(checkpoint, lake))}
+        )
+
+
+def _data(checkpoint: Checkpoint, lake: str) -> Iterator[tuple[str, int]]:
+    """What its partitions consist of, and the logs of their tables, which tell the columns of empty ones."""
+    for stage in checkpoint.stages:
+        records = [one for one in stage.partitions if one.state is PartitionState.CONSUMABLE]
+        if gone := missing_files(records):
+            raise PartitionDataMissing(stage.shape.name, sorted(gone))
+        by_table = sorted(records, key=lambda record: record.table)
+        for table, some in groupby(by_table, key=lambda record: record.table):
+            below = table.removeprefix(f"{lake}/")
+            yield from ((f"{below}/{file.path}", file.bytes) for record in some for file in record.all_files)
+            log = files_at(table).sizes(LOG_FOLDER)
+            yield from ((f"{below}/{path}", size) for path, size in log.items())
+
+
+@dataclass
+class _Told:
+    """Says from time to time how far the copying is."""
+
+    total: int
+    progress: Callable[[str], None]
+    files: int = 0
+    bytes: int = 0
+    next_word: float = field(default_factory=lambda: time.monotonic() + NEXT_WORD)
+
+    def __call__(self, size: int) -> None:
+        self.files, self.bytes = self.files + 1, self.bytes + size
+        if time.monotonic() >= self.next_word:
+            self.next_word = time.monotonic() + NEXT_WORD
+            self.progress(f"{self.files} of {self.total} files are there, {decimal(self.bytes)}")
