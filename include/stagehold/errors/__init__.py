@@ -71,7 +71,7 @@ Every error that Stagehold raises on purpose, by what is to be mended.
     |   +-- CheckpointsFailed ~      more checkpoints failed in a row than the pipeline tolerates
     |   +-- CheckpointStoreClosed    a checkpoint came after its run had ended
     |   +-- SavepointError           a savepoint cannot be made, found or read
-    |   |   +-- InvalidSavepointName no savepoint can be called so
+    |   |   +-- BadSavepointName     no savepoint can be called so
     |   |   +-- SavepointTaken       there is another savepoint of that name
     |   |   +-- SavepointUnreadable  the file that stands for a savepoint is not what was written
     |   |   +-- SavepointFailed      a savepoint that was asked for was not made
@@ -113,6 +113,7 @@ from __future__ import annotations
 
 from stagehold.errors.base import StageholdError, Terminal, Transient
 from stagehold.errors.checkpoints import (
+    BadSavepointName,
     CheckpointCorrupt,
     CheckpointError,
     CheckpointNumberTaken,
@@ -121,7 +122,6 @@ from stagehold.errors.checkpoints import (
     CheckpointStoreClosed,
     CheckpointTooNew,
     ExportUnusable,
-    InvalidSavepointName,
     NothingToSave,
     RestoreRefused,
     RestoreSourceUnusable,
@@ -215,6 +215,7 @@ from stagehold.errors.stages import (
 __all__ = [
     "AirflowRefused",
     "AlreadyUp",
+    "BadSavepointName",
     "CallStalled",
     "CameOutDifferent",
     "CheckpointCorrupt",
@@ -243,7 +244,6 @@ __all__ = [
     "InvalidArgument",
     "InvalidInterval",
     "InvalidParameter",
-    "InvalidSavepointName",
     "InvalidSetting",
     "InvalidSpec",
     "InvalidTopology",

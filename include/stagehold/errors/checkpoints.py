@@ -124,7 +124,7 @@ class SavepointError(CheckpointError):
     """A savepoint cannot be made, found or read."""
 
 
-class InvalidSavepointName(SavepointError, Terminal):
+class BadSavepointName(SavepointError, Terminal):
     """What was given cannot be the name of a savepoint."""
 
     def __init__(self, name: str) -> None:

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
-from stagehold.errors import InvalidSavepointName, SavepointUnreadable, UnknownName
+from stagehold.errors import BadSavepointName, SavepointUnreadable, UnknownName
 from stagehold.lake.checkpoints.manifest import CheckpointedRun
 from stagehold.lake.checkpoints.stored import StoredCheckpoints
 from stagehold.lake.commit.delta_log import AT_ONCE
@@ -109,9 +109,9 @@ class Savepoints:
 
 
 def checked_name(name: str) -> str:
-    """:raises InvalidSavepointName: no savepoint can be called so."""
+    """:raises BadSavepointName: no savepoint can be called so."""
     if not NAME.fullmatch(name):
-        raise InvalidSavepointName(name)
+        raise BadSavepointName(name)
     return name
 
 
