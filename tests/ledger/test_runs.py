@@ -58,12 +58,30 @@ def test_a_run_that_has_ended_or_is_about_to_may_begin_a_new_life(ledger, state)
     assert sum(one.begins_life_of_run for one in ledger.transitions.of_run("run-1")) == 2
 
 
-@pytest.mark.parametrize("event", [RunEvent.SUSPEND, RunEvent.RECONCILE])
-def test_nobody_may_claim_what_only_a_coordinator_knows(ledger, event):
+def test_nobody_may_claim_what_only_a_coordinator_knows(ledger):
     ledger.runs.start(run())
     with pytest.raises(IllegalTransition, match="A run that is running cannot become") as refused:
-        ledger.runs.apply("run-1", event)
-    assert RunState.SUSPENDED not in refused.value.allowed
+        ledger.runs.apply("run-1", RunEvent.RECONCILE)
+    assert RunState.RECONCILING not in refused.value.allowed
+    assert ledger.runs.get("run-1") == run()
+
+
+def test_a_suspended_run_stays_so_whatever_its_attempts_do_until_somebody_lifts_that(ledger):
+    ledger.runs.start(run())
+    assert ledger.runs.apply("run-1", RunEvent.SUSPEND) is True
+    suspended = ledger.runs.get("run-1")
+    assert suspended.state is RunState.SUSPENDED
+    assert suspended.ended_at is not None
+    assert ledger.runs.apply("run-1", RunEvent.FAIL, RunEvent.CANCEL, RunEvent.ALL_ENDED) is False
+    ledger.runs.lift_suspension("run-1")
+    assert ledger.runs.get("run-1").state is RunState.CREATED
+    assert sum(one.begins_life_of_run for one in ledger.transitions.of_run("run-1")) == 2
+
+
+def test_only_a_suspension_can_be_lifted(ledger):
+    ledger.runs.start(run())
+    ledger.runs.lift_suspension("run-1")
+    ledger.runs.lift_suspension("nobody")
     assert ledger.runs.get("run-1") == run()
 
 

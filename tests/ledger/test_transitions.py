@@ -72,7 +72,7 @@ def test_what_is_refused_leaves_no_trace_not_even_of_what_came_before_it(ledger,
     ledger.attempts.create(attempt(), *(UNTIL_RUNNING if state else ()))
     before = history(ledger)
     with pytest.raises(IllegalTransition):
-        ledger.runs.apply("run-1", RunEvent.RESTART, RunEvent.SUSPEND)
+        ledger.runs.apply("run-1", RunEvent.RESTART, RunEvent.RECONCILE)
     with pytest.raises(IllegalTransition):
         ledger.attempts.apply(A, AttemptEvent.DEPLOY)
     assert history(ledger) == before
