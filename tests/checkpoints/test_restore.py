@@ -213,9 +213,3 @@ def test_keyed_state_of_another_hash_is_refused():
     assert [str(problem) for problem in plan.problems] == [
         "a: its keyed state was written with the hash murmur; this version finds keys by xxhash64-canonical-1"
     ]
-
-
-def test_checkpoint_ids_go_on_after_the_restored_one():
-    plan = restore_plan(taken(pipeline("a")), pipeline("a"))
-    assert plan.next_checkpoint_id == 8
-    assert str(plan.checkpoint) == "checkpoint 7 of run run"

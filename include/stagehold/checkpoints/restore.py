@@ -89,11 +89,6 @@ class RestorePlan:
     renames: tuple[Rename, ...]
     problems: tuple[RestoreProblem, ...]
 
-    @property
-    def next_checkpoint_id(self) -> int:
-        """Ids go on after the restored one, so that they stay ascending over all runs that follow from it."""
-        return self.checkpoint.id + 1
-
 
 def restore_plan(checkpoint: Checkpoint, pipeline: Pipeline, *, allow_non_restored: bool = False) -> RestorePlan:
     """Match state to stages by id and check that what is matched fits. A stage without state starts empty.

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -29,6 +30,15 @@ RestoreFrom = Annotated[
     str | None,
     typer.Option("--restore-from-stage", help="Run this stage and all that read it; take earlier stages as they are."),
 ]
+RestoreSnapshot = Annotated[
+    str | None,
+    typer.Option(
+        "--restore", help="Begin with a savepoint, by its name, or a checkpoint, by the path of its manifest."
+    ),
+]
+AllowNonRestored = Annotated[
+    bool, typer.Option("--allow-non-restored-state", help="Leave behind what no stage of the pipeline takes.")
+]
 Params = Annotated[
     list[str] | None,
     typer.Option("--param", help="A parameter as name=value; the value is JSON, or else text. Repeatable."),
@@ -43,6 +53,8 @@ class RunOptions:
     interval: str | None
     restore_from_stage: str | None
     params: Sequence[str] | None
+    snapshot: str | None = None
+    allow_non_restored: bool = False
 
 
 def request_asked(pipeline: str, run_id: str, options: RunOptions, settings: Settings) -> RunRequest:
@@ -51,7 +63,7 @@ def request_asked(pipeline: str, run_id: str, options: RunOptions, settings: Set
 
     declared = find_pipeline(pipeline, settings)
     params = parse_params(options.params, declared.params)
-    restore = restore_asked(run_id, options.restore_from_stage, settings)
+    restore = restore_asked(run_id, options, settings)
     return RunRequest(declared, run_id, interval_asked(options.interval, declared.schedule), params, restore)
 
 
@@ -85,18 +97,42 @@ def recorded_interval(interval: str, pipeline: str, settings: Settings) -> str:
     return interval_key(interval, schedule)
 
 
-def restore_asked(run_id: str, stage: str | None, settings: Settings) -> Restore | None:
-    """The request that ``--restore-from-stage`` makes,
+def restore_asked(run_id: str, options: RunOptions, settings: Settings) -> Restore | None:
+    """The request that ``--restore-from-stage`` or ``--restore`` makes,
     or the same one again for a run that was named and asked for this before.
+
+    :raises InvalidArgument: both are given.
     """
     from stagehold.lake.chronicle import open_ledger
-    from stagehold.run.planning.restoring import new_restore
+    from stagehold.run.planning.restoring import new_restore, new_restore_of_snapshot
 
-    if stage is None:
+    stage, snapshot = options.restore_from_stage, options.snapshot
+    if stage is None and snapshot is None:
         return None
+    if stage is not None and snapshot is not None:
+        raise InvalidArgument("--restore", snapshot, "one of --restore and --restore-from-stage")
+    asked = (
+        new_restore(run_id, stage)
+        if stage is not None
+        else new_restore_of_snapshot(
+            run_id, manifest_asked(str(snapshot), settings), allow_non_restored=options.allow_non_restored
+        )
+    )
     with open_ledger(settings) as ledger:
         newest = next(iter(ledger.restores.of_run(run_id)), None)
-    return newest if newest and newest.stage == stage else new_restore(run_id, stage)
+    same = newest and (newest.stage, newest.snapshot) == (asked.stage, asked.snapshot)
+    return newest if same else asked
+
+
+def manifest_asked(reference: str, settings: Settings) -> str:
+    """The address of the manifest that a savepoint's name stands for, or that is given itself."""
+    from stagehold.lake.checkpoints.savepoints import Savepoints
+    from stagehold.lake.checkpoints.stored import manifest_file
+
+    if reference.endswith(".json"):
+        return reference if "://" in reference else str(Path(reference).absolute())
+    found = Savepoints(settings.lake_uri).get(reference)
+    return f"{Savepoints(settings.lake_uri).stored(found).uri}/{manifest_file(found.number)}"
 
 
 def parse_params(texts: Sequence[str] | None, defaults: Mapping[str, Any]) -> dict[str, Any]:

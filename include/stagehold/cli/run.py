@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from stagehold.cli.output import print_document
-from stagehold.cli.request import AsJson, Interval, Params, PipelineName, RestoreFrom, RunOptions, request_asked
+from stagehold.cli.request import (
+    AllowNonRestored,
+    AsJson,
+    Interval,
+    Params,
+    PipelineName,
+    RestoreFrom,
+    RestoreSnapshot,
+    RunOptions,
+    request_asked,
+)
 from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -31,6 +41,8 @@ def run(
     pipeline: PipelineName,
     interval: Interval = None,
     restore_from_stage: RestoreFrom = None,
+    restore: RestoreSnapshot = None,
+    allow_non_restored_state: AllowNonRestored = False,
     param: Params = None,
     run_id: RunId = None,
     as_json: AsJson = False,
@@ -38,7 +50,9 @@ def run(
     """Run a pipeline here and now; what is consumable already is reused."""
     settings = load_settings()
     name = run_id or f"{pipeline}/cli__{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f}"
-    request = request_asked(pipeline, name, RunOptions(interval, restore_from_stage, param), settings)
+    request = request_asked(
+        pipeline, name, RunOptions(interval, restore_from_stage, param, restore, allow_non_restored_state), settings
+    )
     run_here(request, settings, as_json=as_json)
 
 

@@ -157,7 +157,7 @@ def _print_report(report: RunReport) -> None:
 
 def _tables(report: RunReport) -> Iterator[tuple[str, Sequence[str], Sequence[Sequence[str]]]]:
     """Title, columns and rows of each."""
-    asked = ("from stage", "asked", "all computed")
+    asked = ("from", "asked", "all there")
     yield "Restores that were asked for", asked, [*map(_restore_cells, report.restores)]
     counted = ("stage", "consumable", "of this run", "blocked", "released", "rows", "size")
     yield "Stages", counted, [*map(_stage_cells, report.stages)]
@@ -175,7 +175,11 @@ def _run_cells(run: Run) -> tuple[str, ...]:
 
 
 def _restore_cells(restore: Restore) -> tuple[str, ...]:
-    return restore.stage, moment(restore.requested_at), moment(restore.fulfilled_at) or "not yet"
+    return (
+        restore.stage or restore.snapshot or "",
+        moment(restore.requested_at),
+        moment(restore.fulfilled_at) or "not yet",
+    )
 
 
 def _stage_cells(stage: StageCount) -> tuple[str, ...]:

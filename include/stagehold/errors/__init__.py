@@ -39,6 +39,7 @@ Every error that Stagehold raises on purpose, by what is to be mended.
     |   +-- SourceMissing            a source path matches no file
     |   +-- SourceUnusable           a source cannot be read as it is declared
     |   +-- SourceChanged            something that a source has read is not what it was
+    |   +-- PositionTaken            a restore needs what another interval has taken of a source
     |   +-- RetakeRefused            an interval cannot take the files of its source anew
     +-- GateError                    a gate did not say yes, so partitions were not published
     |   +-- GateBlocked              a gate said no; the data has to change first
@@ -177,7 +178,14 @@ from stagehold.errors.services import (
     ServicesFailed,
     ToolMissing,
 )
-from stagehold.errors.sources import RetakeRefused, SourceChanged, SourceError, SourceMissing, SourceUnusable
+from stagehold.errors.sources import (
+    PositionTaken,
+    RetakeRefused,
+    SourceChanged,
+    SourceError,
+    SourceMissing,
+    SourceUnusable,
+)
 from stagehold.errors.spark import (
     CallStalled,
     JarsUnusable,
@@ -270,6 +278,7 @@ __all__ = [
     "NothingToSave",
     "PartitionDataMissing",
     "PortTaken",
+    "PositionTaken",
     "RegionCycle",
     "RequestError",
     "RestartRefused",

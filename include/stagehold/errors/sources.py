@@ -65,3 +65,15 @@ class RetakeRefused(SourceError, Terminal):
             f"it was.{ways}\n"
             "`stagehold plan` shows what a run would read."
         )
+
+
+class PositionTaken(SourceError, Terminal):
+    """An interval should go back to what it, or another one, had taken of a source, and some of it is another's now."""
+
+    def __init__(self, stage: str, interval: str) -> None:
+        self.stage, self.interval = stage, interval
+        super().__init__(
+            f"Source stage {stage} cannot go back to where the checkpoint was: interval {interval} has taken some of "
+            "that since, and its rows would be there twice. Nothing was read or changed. Restore into the interval "
+            "that had taken it, or into another lake, and run the command again."
+        )

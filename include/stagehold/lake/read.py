@@ -54,6 +54,13 @@ def written_schemas(records: Sequence[PartitionRecord]) -> tuple[StructType, ...
     return tuple(StructType(_columns(schema)) for schema in _by_schema(records))
 
 
+def table_schema(record: PartitionRecord) -> StructType:
+    """The columns of the record's table when it was committed, with `_partition` and without `_interval`."""
+    from pyspark.sql.types import IntegerType, StructType
+
+    return StructType(_columns(_table_schema(record))).add(PARTITION, IntegerType())
+
+
 def partition_of_file() -> Column:
     """The partition of a row that was read from a staged file, for as long as Spark knows which file that is."""
     from pyspark.sql import functions as F
@@ -67,13 +74,13 @@ def _by_schema(records: Sequence[PartitionRecord]) -> Mapping[str, Sequence[Part
     If no record has files, all of them are empty and have the columns of their table.
     """
     filled = [record for record in records if record.files]
-    by_attempt = {record.attempt_id: record for record in filled}
+    by_attempt = {record.written_by: record for record in filled}
     schemas = {
         attempt: read_footer(record.table, record.files[0].path).spark_schema for attempt, record in by_attempt.items()
     }
     found: dict[str, list[PartitionRecord]] = {}
     for record in filled:
-        found.setdefault(schemas[record.attempt_id], []).append(record)
+        found.setdefault(schemas[record.written_by], []).append(record)
     return found or {_table_schema(records[-1]): records}
 
 

@@ -35,7 +35,8 @@ class StageContext:
     """The facts a stage may depend on, so that it needs neither the clock nor a random source.
 
     ``partitions`` are the ids computed by this call: one, unless the stage is ``per_wave``. ``seed`` is the same for
-    every attempt of the same stage and interval.
+    every attempt of the same stage and interval. ``restored_from`` is the address of the checkpoint or savepoint that
+    the run began with, if it did.
     """
 
     pipeline: str
@@ -46,6 +47,11 @@ class StageContext:
     seed: int
     params: Mapping[str, Any] = field(default_factory=dict)
     logger: logging.Logger = field(default_factory=lambda: logging.getLogger("stagehold.stage"))
+    restored_from: str | None = None
+
+    @property
+    def is_restored(self) -> bool:
+        return self.restored_from is not None
 
 
 def stage(function: Function) -> Function:

@@ -106,7 +106,9 @@ class Run:
 
 @dataclass(frozen=True)
 class Restore:
-    """A request that a run computes ``stage`` and all that reads it anew, although they are consumable.
+    """A request that a run begins with other data than its interval has: it computes ``stage`` and all that reads it
+    anew, although they are consumable; or it begins with a ``snapshot``, by the address of its manifest, and state that
+    no stage takes is an error unless ``allow_non_restored``. One of the two is None.
 
     A run may be asked more than once: Airflow keeps the run when a backfill reprocesses its date. ``identity`` tells
     the requests apart, and an attempt names the one that it works for, so that a retry or a resume goes on where the
@@ -116,10 +118,12 @@ class Restore:
 
     run_id: str
     identity: str
-    stage: str
+    stage: str | None
     requested_at: datetime
     life: datetime | None = None
     fulfilled_at: datetime | None = None
+    snapshot: str | None = None
+    allow_non_restored: bool = False
 
 
 @dataclass(frozen=True)
@@ -225,6 +229,16 @@ class PartitionRecord:
     @property
     def bytes(self) -> int:
         return sum(file.bytes for file in self.files)
+
+    @property
+    def written_by(self) -> str:
+        """Equal for records whose files one attempt wrote: all of those have the same columns. Another attempt may have
+        put them back, or copied them.
+        """
+        first, *folders = self.files[0].path.split("/") if self.files else ("",)
+        if first != "_data":
+            return self.attempt_id
+        return folders[0] if folders[1:2] and folders[1].isdigit() else "/".join(folders[:2])
 
     @property
     def all_files(self) -> tuple[DataFile, ...]:

@@ -54,6 +54,11 @@ class VersionsRead:
     after: int | None
     version: int
 
+    @property
+    def first(self) -> int:
+        """The first version that is read."""
+        return 0 if self.after is None else self.after + 1
+
     def __str__(self) -> str:
         if self.after is None:
             return f"the table at version {self.version}"

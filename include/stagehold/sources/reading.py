@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from stagehold.model.compute_key import digest
 from stagehold.model.source_position import FolderColumn, SourceFile
+from stagehold.sources.files import LAKE
 from stagehold.spec.source import Source
 
 
@@ -20,6 +21,11 @@ class Split:
     files: tuple[SourceFile, ...]
     reading: str
     condition: str | None = None
+
+    def below(self, lake: str) -> Split:
+        """The same split as it is called from the root of its lake, wherever that lies."""
+        files = (replace(file, path=_from_root(file.path, f"{lake}/")) for file in self.files)
+        return replace(self, files=tuple(files))
 
     @property
     def fingerprint(self) -> str:
@@ -53,6 +59,10 @@ def split_files(
     """One split for each group of files. A column of another type changes them all, so that they stay alike."""
     reading = digest((how_rows_are_read(source), schema or "", *map(repr, columns)))
     return tuple(Split(files, reading) for files in groups)
+
+
+def _from_root(path: str, lake: str) -> str:
+    return f"{LAKE}/{path.removeprefix(lake)}" if path.startswith(lake) else path
 
 
 def how_rows_are_read(source: Source) -> str:

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from stagehold.errors import SourceMissing, SourceUnusable
+from stagehold.errors import PositionTaken, SourceMissing, SourceUnusable
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.compute_key import digest
 from stagehold.model.records import Cell
 from stagehold.model.source_position import Position, SourceFile, SourcePosition
+from stagehold.plan.sources.positions import taken_twice
 from stagehold.plan.sources.ranges import range_conditions
 from stagehold.sources.contents import ReadingInterval, SourceContents, columns_of_folders, contents_of
 from stagehold.sources.files import find_files
@@ -35,6 +36,7 @@ class Sources:
     What an attempt deals into splits is kept in the ledger. So partitions of one source that are computed by several
     attempts, because they are shared out or healed later, are cut from the same files, and no file is in two of them or
     in none. ``stored_with`` are the stages whose commits say once more what intervals took of an incremental source.
+    ``restored`` are positions, by stage name, that the run begins with: incremental sources go back to them.
 
     No data is opened. A file that is replaced between the listing and its reading is read as it is then; the next plan
     finds it changed: its split is computed again, or, if the source is incremental, refused.
@@ -46,6 +48,7 @@ class Sources:
     lake_uri: str
     ledger: Ledger
     stored_with: Mapping[str, tuple[Stage, ...]] = field(default_factory=dict)
+    restored: Mapping[str, Position] = field(default_factory=dict)
     _settled: dict[str, tuple[SourceContents, Position]] = field(default_factory=dict)
     _readings: dict[tuple[str, int], SourceReading] = field(default_factory=dict)
 
@@ -60,6 +63,7 @@ class Sources:
         source = _declared(stage)
         if not source.dealt:
             return None
+        self._move_back(stage)
         taken = self._taken(stage, source)
         kept = self.interval in taken and (source.incremental or listing is Listing.OF_INTERVAL)
         contents = contents_of(ReadingInterval(self.pipeline, self.interval), stage.name, source, self.lake_uri)
@@ -98,6 +102,16 @@ class Sources:
             self._readings[key] = self._read(stage, _declared(stage))
         return self._readings[key]
 
+    def _move_back(self, stage: Stage) -> None:
+        """Have the interval take what the run begins with, if that is something else than it has.
+
+        :raises PositionTaken: another interval has taken some of it.
+        """
+        restored = self.restored.get(stage.name)
+        if restored is not None:
+            cell = Cell(self.pipeline, stage.id, self.interval)
+            self.ledger.positions.take_again(cell, self.run_id, lambda others: _free(stage, restored, others))
+
     def _take(self, stage: Stage, contents: SourceContents, listing: Listing) -> Position:
         cell, positions = Cell(self.pipeline, stage.id, self.interval), self.ledger.positions
         if _declared(stage).incremental or listing is Listing.OF_INTERVAL:
@@ -130,6 +144,9 @@ class Sources:
         contents = contents_of(ReadingInterval(self.pipeline, self.interval), stage.name, source, self.lake_uri)
         taken = self.ledger.positions.taken(self.pipeline, stage.id) if source.incremental else {}
         taken = {**{interval: one.position for interval, one in self._unrecorded(stage, taken).items()}, **taken}
+        if stage.name in self.restored:
+            others = {interval: position for interval, position in taken.items() if interval != self.interval}
+            return contents, _free(stage, self.restored[stage.name], others)
         if self.interval not in taken:
             contents.check(taken)
         return contents, taken.get(self.interval) or contents.choose(taken)
@@ -144,6 +161,13 @@ class Sources:
 
 def is_incremental(stage: Stage) -> bool:
     return stage.source is not None and stage.source.incremental
+
+
+def _free(stage: Stage, position: Position, others: Mapping[str, Position]) -> Position:
+    """:raises PositionTaken: another interval has taken some of it."""
+    if interval := taken_twice(position, others):
+        raise PositionTaken(stage.name, interval)
+    return position
 
 
 def _declared(stage: Stage) -> Source:

@@ -27,6 +27,8 @@ def undo_0008(connection) -> None:
     connection.execute(text("DROP TABLE savepoint_requests"))
     connection.execute(text("ALTER TABLE partitions DROP COLUMN kept"))
     connection.execute(text("ALTER TABLE checkpoints DROP COLUMN savepoint"))
+    for column in ("snapshot", "allow_non_restored"):
+        connection.execute(text(f"ALTER TABLE restores DROP COLUMN {column}"))
 
 
 def test_migrations_are_numbered_without_gaps_and_the_last_one_is_the_codes_schema():

@@ -83,20 +83,25 @@ class Nights:
         files = (Path(self.settings.lake_uri, "raw", f"{partition}.parquet") for partition in range(PARTITIONS))
         return [pq.read_table(file)["amount"][0].as_py() for file in files]
 
-    def begin(self, interval: str, stage: str, run: str = "r", restore: str | None = None) -> Stepper:
+    def begin(
+        self, interval: str, stage: str, run: str = "r", restore: str | None = None, snapshot: str | None = None
+    ) -> Stepper:
         """Begin an attempt of a stage; it stands before its first step."""
         run_id = f"{run}.{interval}"
-        asked = Restore(run_id, f"{run_id}/{restore}", restore, datetime.now(UTC)) if restore else None
+        identity = f"{run_id}/{restore or snapshot}"[-100:]
+        asked = Restore(run_id, identity, restore, datetime.now(UTC), snapshot=snapshot)
         (own,) = (one for one in stage_regions(self.pipeline) if one.name == stage)
-        request = RunRequest(self.pipeline, run_id, interval, {}, restore=asked)
+        request = RunRequest(self.pipeline, run_id, interval, {}, restore=asked if restore or snapshot else None)
+        if request.restore:
+            self.ledger.restores.ask(request.restore)
         task = RegionTask(request, own, f"cli/{run_id}/{stage}", "cli")
         self.attempts.append(Stepper(lambda: work_on(task, self.workplace)))
         return self.attempts[-1]
 
-    def run(self, interval: str, run: str = "r", restore: str | None = None) -> None:
+    def run(self, interval: str, run: str = "r", restore: str | None = None, snapshot: str | None = None) -> None:
         """Let every stage's attempt go to its end."""
         for stage in STAGES:
-            attempt = self.begin(interval, stage, run, restore)
+            attempt = self.begin(interval, stage, run, restore, snapshot)
             attempt.go_to("its end", most=2000)
             if attempt.error is not None:
                 raise attempt.error

@@ -20,19 +20,19 @@ class Relocation:
         if self.before == self.now:
             return stage
         partitions = tuple(map(self._record, stage.partitions))
-        return replace(stage, partitions=partitions, position=self._position(stage.position))
+        return replace(stage, partitions=partitions, position=stage.position and self.position(stage.position))
 
     def moved(self, uri: str) -> str:
         below = uri.removeprefix(f"{self.before}/")
         return uri if below == uri else f"{self.now}/{below}"
 
-    def _record(self, record: PartitionRecord) -> PartitionRecord:
-        return replace(record, table=self.moved(record.table))
-
-    def _position(self, position: Position | None) -> Position | None:
+    def position(self, position: Position) -> Position:
         if not isinstance(position, FilesRead):
             return position
         return replace(position, files=tuple(map(self._source_file, position.files)))
+
+    def _record(self, record: PartitionRecord) -> PartitionRecord:
+        return replace(record, table=self.moved(record.table))
 
     def _source_file(self, file: SourceFile) -> SourceFile:
         return replace(file, path=self.moved(file.path))

@@ -39,7 +39,7 @@ class StoredCheckpoints:
 
     def __init__(self, lake_uri: str, run: CheckpointedRun, files: Callable[[str], Files] = files_at) -> None:
         self.uri = checkpoints_of(lake_uri, run.pipeline, run.interval, run.run_id)
-        self._lake, self._run, self._files = lake_root(lake_uri), run, files(self.uri)
+        self.lake, self._run, self._files = lake_root(lake_uri), run, files(self.uri)
 
     @staticmethod
     def holding(address: str) -> tuple[StoredCheckpoints, int]:
@@ -79,7 +79,7 @@ class StoredCheckpoints:
             kind=checkpoint.kind,
             name=checkpoint.name,
             run=self._run,
-            lake=self._lake,
+            lake=self.lake,
             taken_at=checkpoint.taken_at,
             spec=pipeline.model_dump(mode="json"),
             stages=stages,
@@ -111,7 +111,7 @@ class StoredCheckpoints:
         :raises CheckpointCorrupt: as for the manifest, or for one of the parts.
         """
         manifest = self.read_manifest(number)
-        parts, moved = CheckpointParts(self._files, self.uri, number), Relocation(manifest.lake, self._lake)
+        parts, moved = CheckpointParts(self._files, self.uri, number), Relocation(manifest.lake, self.lake)
         return Checkpoint(
             id=number,
             kind=manifest.kind,

@@ -237,15 +237,18 @@ restores = Table(
     metadata,
     Column("run_id", String(250), primary_key=True),
     Column("identity", String(100), primary_key=True),
-    Column("stage", String(250), nullable=False),
+    Column("stage", String(250)),
     Column("requested_at", UtcTime, nullable=False),
     Column("life", UtcTime),
     Column("fulfilled_at", UtcTime),
+    Column("snapshot", Text),
+    Column("allow_non_restored", Boolean, nullable=False, server_default=false()),
     comment=(
-        "Scope: one request that a run computes a stage, by its name, and all that read it anew; a backfill may ask "
-        "a run that was asked before. Lifetime: written when it is asked; life is set when Airflow starts the run "
-        "for it again, fulfilled_at once. NULL: life, a command asks, not Airflow; fulfilled_at, something that was "
-        "asked for is not computed yet."
+        "Scope: one request that a run computes a stage, by its name, and all that read it anew, or begins with a "
+        "checkpoint or savepoint, by the address of its manifest; a backfill may ask a run that was asked before. "
+        "Lifetime: written when it is asked; life is set when Airflow starts the run "
+        "for it again, fulfilled_at once. NULL: stage, it begins with a snapshot; snapshot, it computes a stage anew; "
+        "life, a command asks, not Airflow; fulfilled_at, something that was asked for is not there yet."
     ),
 )
 

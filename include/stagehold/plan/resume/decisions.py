@@ -52,7 +52,8 @@ class Situation:
     them. Into how many partitions the ``undecided`` stages are cut is not known yet; one decision stands for all of
     them. ``acceptances`` are people's words that data made by other code is as good as by the present one. ``wanted``
     are partitions that somebody outside the accepted stages' view needs, so that they are healed if they are gone.
-    ``discarded`` are those that this run computed before a failure of its own, after which it starts anew.
+    ``discarded`` are those that this run computed before a failure of its own, after which it starts anew. ``restored``
+    have a record of the checkpoint that the run begins with, and have not been put in place yet.
     """
 
     pipeline: Pipeline
@@ -69,6 +70,7 @@ class Situation:
     wanted: Mapping[str, frozenset[int]] = field(default_factory=dict)
     removed: Mapping[str, Mapping[int, ForeignChange]] = field(default_factory=dict)
     discarded: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    restored: Mapping[str, frozenset[int]] = field(default_factory=dict)
 
     def foreign_change(self, stage: str, partition: int) -> ForeignChange | None:
         return self.removed.get(stage, {}).get(partition)
@@ -80,7 +82,8 @@ class Decision:
 
     ``hinges_on`` is a partition to heal that this one was made from, directly or not: if that comes out different, this
     one runs after all. ``foreign`` is why it, or what it reads, is blocked if no gate is to blame. ``anew`` says that
-    its ``record`` does not count because its run starts anew.
+    its ``record`` does not count because its run starts anew, ``restored`` that it is one of the checkpoint that the
+    run begins with.
     """
 
     stage: str
@@ -92,6 +95,7 @@ class Decision:
     hinges_on: Place | None = None
     foreign: ForeignChange | None = None
     anew: bool = False
+    restored: bool = False
 
     @property
     def reused(self) -> PartitionRecord | None:

@@ -44,9 +44,17 @@ def resume_plan(situation: Situation) -> ResumePlan:
     while _heal(situation, drafts):
         _release_what_is_needed(situation.pipeline, drafts, held_back)
     _mark_what_hinges_on_heals(situation.pipeline, drafts)
-    by_stage = {stage: tuple(decisions) for stage, decisions in drafts.items()}
+    by_stage = {
+        stage: tuple(_told_if_restored(one, situation) for one in decisions) for stage, decisions in drafts.items()
+    }
     unstored = frozenset(stage.name for stage in situation.pipeline.stages if not stage.output.stored)
     return ResumePlan(tuple(decision for decisions in by_stage.values() for decision in decisions), by_stage, unstored)
+
+
+def _told_if_restored(decision: Decision, situation: Situation) -> Decision:
+    if decision.record is None or decision.partition not in situation.restored.get(decision.stage, ()):
+        return decision
+    return replace(decision, restored=True, reason=decision.reason.and_then("; restored"))
 
 
 def _draft(stage: Stage, situation: Situation, drafts: Mapping[str, list[Decision]]) -> Iterator[Decision]:

@@ -14,7 +14,7 @@ command (`run/retake.py`). An interval that found nothing new is empty, and stay
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from stagehold.model.source_position import FilesRead, Position, SourceFile, VersionsRead
@@ -34,6 +34,19 @@ def new_versions(newest: int, taken: Iterable[Position]) -> VersionsRead:
 
 def last_version(taken: Iterable[Position]) -> int | None:
     return max((position.version for position in taken if isinstance(position, VersionsRead)), default=None)
+
+
+def taken_twice(position: Position, taken: Mapping[str, Position]) -> str | None:
+    """An interval that has taken something of this position, too."""
+    return next((interval for interval, other in taken.items() if _have_in_common(position, other)), None)
+
+
+def _have_in_common(one: Position, other: Position) -> bool:
+    if isinstance(one, FilesRead) and isinstance(other, FilesRead):
+        return not {file.path for file in one.files}.isdisjoint(file.path for file in other.files)
+    if isinstance(one, VersionsRead) and isinstance(other, VersionsRead):
+        return max(one.first, other.first) <= min(one.version, other.version)
+    return False
 
 
 @dataclass(frozen=True)

@@ -50,8 +50,12 @@ def verify_reused(
 
 def mismatches(records: Sequence[PartitionRecord], session: Fingerprints) -> list[Mismatch]:
     """Those of ``records``, all with files, whose content is not what was recorded."""
-    by_attempt = groupby(sorted(records, key=lambda record: record.attempt_id), key=lambda record: record.attempt_id)
+    by_attempt = groupby(sorted(records, key=_writer), key=_writer)
     return [found for _, written in by_attempt for found in _differing(list(written), session)]
+
+
+def _writer(record: PartitionRecord) -> str:
+    return record.written_by
 
 
 def _differing(records: list[PartitionRecord], session: Fingerprints) -> list[Mismatch]:

@@ -27,13 +27,21 @@ from stagehold.plan.resume.explanation import explain
 from stagehold.plan.resume.healing import healings, lost_data, missing_inputs
 from stagehold.plan.split.regions import sources_within, stage_regions
 from stagehold.run.attempt import journal
+from stagehold.run.attempt.putting import WAVE, Putting
 from stagehold.run.attempt.tables import RegionTables
 from stagehold.run.attempt.task import RegionOutcome, RegionTask
 from stagehold.run.attempt.verification import verify_reused
 from stagehold.run.checkpoints.answering import Answers
 from stagehold.run.engine import Session
 from stagehold.run.faults import Point
-from stagehold.run.planning.planning import RunRequest, counted, decide_counts, plan_region, sources_of
+from stagehold.run.planning.planning import (
+    RunRequest,
+    begins_with_of,
+    counted,
+    decide_counts,
+    plan_region,
+    sources_of,
+)
 from stagehold.run.stage.inputs import Reading
 from stagehold.run.stage.publisher import Publisher
 from stagehold.run.stage.runner import StageRunner
@@ -78,6 +86,7 @@ class RegionWork:
         self.report(AttemptEvent.REPORTED_INITIALIZING)
         self._settle_sources()
         plan = self._plan_with_inputs()
+        plan = self._put_restored(plan)
         for line in explain(plan, self.task.region.stages):
             self.workplace.progress(str(line))
         computing = [name for name in self.tables.stages if self._to_compute(name, plan)]
@@ -87,6 +96,19 @@ class RegionWork:
         self.refuse_blocked(self.plan() if computing and self._changes_others else plan)
         self.workplace.faults.reach(Point.BEFORE_FINISH, self.task.region.name)
         return self._outcome(plan, waves, time.monotonic() - started)
+
+    def _put_restored(self, plan: ResumePlan) -> ResumePlan:
+        """The plan, after what the run begins with is where its interval has its data."""
+        begins_with = begins_with_of(self._request)
+        if begins_with is None:
+            return plan
+        putting = Putting(begins_with, self.tables, self.attempt, self.heartbeat)
+        pipeline = counted(self.task.request, self.workplace.ledger).pipeline
+        put = 0
+        for name in self.tables.stages:
+            taken = [one for one in plan.of(name) if self.task.takes(name, one.partition)]
+            put += putting.put(pipeline.stage(name), taken)
+        return self.plan() if put else plan
 
     def _tell_form(self) -> None:
         """That outputs are stored which were to be computed along, and why."""
@@ -255,6 +277,7 @@ class RegionWork:
             publisher=self.publisher,
             rivals=partial(self.tables.rivals, name),
             sizer=wave_sizer(stage, pipeline, ledger, settings),
+            waves_before=WAVE if begins_with_of(self.task.request) else 0,
             at_boundary=self.answers.at_boundary,
             workplace=self.workplace,
         )
@@ -280,6 +303,7 @@ class RegionWork:
             partitions=partitions,
             seed=zlib.crc32(f"{task.pipeline.name}/{stage.id}/{task.request.interval}".encode()),
             params={**task.pipeline.params, **task.request.params, **stage.params},
+            restored_from=task.request.restore.snapshot if task.request.restore else None,
         )
 
 

@@ -24,7 +24,7 @@ from stagehold.model.records import Lease, Run
 from stagehold.run.attempt.ownership import this_process
 from stagehold.run.checkpoints.contents import Base, Changes, protected
 from stagehold.run.faults import CheckpointPoint
-from stagehold.run.planning.planning import RunRequest, counted
+from stagehold.run.planning.planning import RunRequest, begins_with_of, counted
 from stagehold.run.workplace import Workplace
 
 LONGEST = timedelta(hours=1)  # what nobody refers to after so long is of a writer that died
@@ -52,9 +52,13 @@ class RunCheckpoints:
 
     @property
     def next_number(self) -> int:
-        """Numbers never come again, also when the ledger was lost: the lake remembers."""
+        """Numbers never come again, also when the ledger was lost: the lake remembers. They go on after that of a
+        checkpoint that the run began with.
+        """
         known = (one.number for one in self._known)
-        return max((*known, *self._stored.numbers()), default=0) + 1
+        begins_with = begins_with_of(self.request)
+        before = begins_with.plan.checkpoint.id if begins_with else 0
+        return max((before, *known, *self._stored.numbers())) + 1
 
     def clear_up(self) -> None:
         """Whoever had the lease before and is not at work any more may have died at any step."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from stagehold.lake.available import missing_data, missing_files
 from stagehold.lake.published import Absences, absences
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.foreign_change import ForeignChange
 from stagehold.model.records import PartitionRecord, PartitionState
+from stagehold.run.planning.snapshots import BeginsWith, ById
 from stagehold.spec.pipeline import Pipeline
 
 
@@ -17,6 +18,7 @@ from stagehold.spec.pipeline import Pipeline
 class OnRecord:
     """The newest records by stage name, whatever their state.
 
+    ``restored`` are partitions whose record is one of a checkpoint that the run begins with, and not put in place yet.
     ``gone`` are partitions whose data cannot be read now, ``removed`` those that somebody else took out of a published
     table: both are asked of the lake each time.
     """
@@ -24,26 +26,45 @@ class OnRecord:
     records: Mapping[str, tuple[PartitionRecord, ...]]
     gone: Mapping[str, frozenset[int]]
     removed: Mapping[str, Mapping[int, ForeignChange]]
+    restored: Mapping[str, frozenset[int]] = field(default_factory=dict)
 
 
-def on_record(pipeline: Pipeline, interval: str, ledger: Ledger) -> OnRecord:
-    by_id = ledger.partitions.newest_of(pipeline.name, interval)
+def on_record(pipeline: Pipeline, interval: str, ledger: Ledger, begins_with: BeginsWith | None = None) -> OnRecord:
+    by_id: ById = ledger.partitions.newest_of(pipeline.name, interval)
+    waiting: Mapping[str, frozenset[int]] = {}
+    if begins_with:
+        by_id, waiting = begins_with.in_place_of(by_id, ledger)
+    restored = {stage.name: waiting[stage.id] for stage in pipeline.stages if waiting.get(stage.id)}
     records = {stage.name: by_id[stage.id] for stage in pipeline.stages if stage.id in by_id}
     published = {
-        stage.name: absences([one for one in _committed(records[stage.name]) if one.partition < stage.partitions])
+        stage.name: absences(
+            [
+                one
+                for one in _committed(records[stage.name])
+                if one.partition < stage.partitions and one.partition not in restored.get(stage.name, ())
+            ]
+        )
         for stage in pipeline.stages
         if stage.output.table is not None and stage.name in records
     }
     return OnRecord(
         records=records,
-        gone={name: _gone(_committed(some), published.get(name)) for name, some in records.items()},
+        gone={
+            name: _gone(_committed(some), published.get(name), restored.get(name, frozenset()))
+            for name, some in records.items()
+        },
         removed={name: found.removed for name, found in published.items()},
+        restored=restored,
     )
 
 
-def _gone(records: tuple[PartitionRecord, ...], published: Absences | None) -> frozenset[int]:
-    """Of a published table it counts what its snapshot holds; of a stage's own, whether its version is there."""
-    return missing_data(records) if published is None else missing_files(records) | published.lost
+def _gone(records: tuple[PartitionRecord, ...], published: Absences | None, restored: frozenset[int]) -> frozenset[int]:
+    """Of a published table it counts what its snapshot holds; of a stage's own, whether its version is there; of what
+    is to be put there, whether its files are.
+    """
+    waiting = missing_files([one for one in records if one.partition in restored])
+    here = tuple(one for one in records if one.partition not in restored)
+    return waiting | (missing_data(here) if published is None else missing_files(here) | published.lost)
 
 
 def _committed(records: tuple[PartitionRecord, ...]) -> tuple[PartitionRecord, ...]:

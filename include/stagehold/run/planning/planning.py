@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 from stagehold.code.stage_code import code_fingerprint
 from stagehold.errors import UnknownName
 from stagehold.gates.suite import suite_fingerprint
+from stagehold.lake.location import lake_root
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.compute_key import digest
 from stagehold.model.records import Acceptance, Cell, PartitionCount, PartitionRecord, Restore
@@ -29,6 +30,7 @@ from stagehold.plan.split.partition_counts import (
 )
 from stagehold.plan.split.regions import stored_with
 from stagehold.run.planning.on_record import on_record
+from stagehold.run.planning.snapshots import BeginsWith
 from stagehold.settings import Settings
 from stagehold.sources.sources import Sources, is_incremental
 from stagehold.spec.pipeline import Pipeline, Stage
@@ -97,14 +99,30 @@ def sources_of(request: RunRequest, ledger: Ledger, settings: Settings) -> Sourc
     stored = {
         stage.name: stored_with(stage, request.pipeline) for stage in request.pipeline.stages if is_incremental(stage)
     }
-    return Sources(request.pipeline.name, request.interval, request.run_id, settings.lake_uri, ledger, stored)
+    begins_with = begins_with_of(request)
+    restored = begins_with.positions(request.pipeline, settings.lake_uri) if begins_with else {}
+    return Sources(request.pipeline.name, request.interval, request.run_id, settings.lake_uri, ledger, stored, restored)
 
 
 def counted(request: RunRequest, ledger: Ledger) -> CountedPipeline:
-    """The pipeline with the numbers of partitions that were decided for the interval."""
+    """The pipeline with the numbers of partitions that were decided for the interval, and with what it takes over from
+    a checkpoint that it begins with.
+    """
     adaptive = any(stage.auto_partitions for stage in request.pipeline.stages)
     decided = ledger.partition_counts.decided(request.pipeline.name, request.interval) if adaptive else {}
-    return with_counts(request.pipeline, {stage: count.partitions for stage, count in decided.items()})
+    begins_with = begins_with_of(request)
+    counts = {stage: count.partitions for stage, count in decided.items()}
+    if begins_with is None:
+        return with_counts(request.pipeline, counts)
+    return with_counts(begins_with.adapted(request.pipeline), {**begins_with.counts, **counts})
+
+
+def begins_with_of(request: RunRequest) -> BeginsWith | None:
+    """What the run takes over, if it begins with a checkpoint or savepoint.
+
+    :raises RestoreRefused: that does not fit the pipeline.
+    """
+    return BeginsWith.of(request.restore, request.pipeline, request.interval)
 
 
 def decide_counts(
@@ -115,6 +133,8 @@ def decide_counts(
     Whoever plans after this plans with them. Returns the ones that were missing; another's stands if it came first.
     """
     known = counted(request, ledger)
+    if begins_with := begins_with_of(request):
+        _keep_counts(begins_with, [known.pipeline.stage(name) for name in stages], ledger)
     missing = [
         stage for stage in map(known.pipeline.stage, stages) if stage.auto_partitions and stage.name in known.undecided
     ]
@@ -124,6 +144,15 @@ def decide_counts(
         for stage in missing
         if plan is not None and all(plan.consumable(edge.stage) for edge in stage.inputs)
     )
+
+
+def _keep_counts(begins_with: BeginsWith, stages: Sequence[Stage], ledger: Ledger) -> None:
+    """The interval goes on with the numbers of partitions of what it begins with; one that it has stays."""
+    for stage in stages:
+        if stage.auto_partitions and stage.id in begins_with.counts:
+            cell = Cell(begins_with.plan.pipeline, stage.id, begins_with.interval)
+            count = PartitionCount(cell, begins_with.counts[stage.id], begins_with.bytes(stage), datetime.now(UTC))
+            ledger.partition_counts.decide(count)
 
 
 def _count(stage: Stage, pipeline: Pipeline, plan: ResumePlan, sources: Sources, interval: str) -> PartitionCount:
@@ -151,7 +180,7 @@ def situation(
     """Ask code, ledger and lake; nothing but ``sources`` is cached between calls."""
     known = counted(request, ledger)
     pipeline = known.pipeline
-    found = on_record(pipeline, request.interval, ledger)
+    found = on_record(pipeline, request.interval, ledger, begins_with_of(request))
     return Situation(
         pipeline=pipeline,
         facts={stage.name: _facts(stage, settings, sources) for stage in pipeline.stages},
@@ -167,6 +196,7 @@ def situation(
         acceptances=_acceptances(request, ledger),
         wanted=request.wanted,
         discarded=_discarded(request, found.records, ledger),
+        restored=found.restored,
     )
 
 
@@ -184,7 +214,7 @@ def _discarded(
 
 
 def _renewed(request: RunRequest, ledger: Ledger) -> Mapping[str, frozenset[int]]:
-    by_id = ledger.restores.computed(request.restore) if request.restore else {}
+    by_id = ledger.restores.computed(request.restore) if request.restore and request.restore.stage else {}
     return {stage.name: by_id[stage.id] for stage in request.pipeline.stages if stage.id in by_id}
 
 
@@ -198,15 +228,16 @@ def environment() -> str:
 def _facts(stage: Stage, settings: Settings, sources: Sources) -> StageFacts:
     code = code_fingerprint(stage.job, Path(settings.project))
     gate = suite_fingerprint(Path(settings.suites) / f"{stage.gate}.yaml") if stage.gate else ""
-    splits = tuple(split.fingerprint for split in sources.of(stage).splits) if stage.source else ()
+    lake = lake_root(settings.lake_uri)
+    splits = tuple(split.below(lake).fingerprint for split in sources.of(stage).splits) if stage.source else ()
     return StageFacts(code.value or "", code.reason, gate, splits)
 
 
 def forced_stages(request: RunRequest) -> frozenset[str]:
     """The stages that a restore computes anew; none without one."""
-    if request.restore is None:
+    stage = request.restore.stage if request.restore else None
+    if stage is None:
         return frozenset()
-    stage = request.restore.stage
     known = [candidate.name for candidate in request.pipeline.stages]
     if stage not in known:
         raise UnknownName("stage", stage, known)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from stagehold.errors import NothingToRestore
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Restore
-from stagehold.run.planning.planning import RunRequest, counted, forced_stages
+from stagehold.run.planning.planning import RunRequest, begins_with_of, counted, forced_stages
 
 SHOWN = 5  # intervals that a refusal names
 
@@ -16,6 +16,14 @@ def new_restore(run_id: str, stage: str) -> Restore:
     """A request that is like no other, for somebody who asks for it now."""
     now = datetime.now(UTC)
     return Restore(run_id, f"asked {now.isoformat()}", stage, now)
+
+
+def new_restore_of_snapshot(run_id: str, manifest: str, *, allow_non_restored: bool) -> Restore:
+    """A request that the run begins with the checkpoint or savepoint that has this manifest."""
+    now = datetime.now(UTC)
+    return Restore(
+        run_id, f"asked {now.isoformat()}", None, now, snapshot=manifest, allow_non_restored=allow_non_restored
+    )
 
 
 def restore_of_life(run_id: str, stage: str, life: datetime, ledger: Ledger) -> Restore:
@@ -35,23 +43,23 @@ def check_restore(request: RunRequest, ledger: Ledger) -> None:
 
     :raises NothingToRestore: the interval has no records, which is most likely a slip.
     :raises UnknownName: the pipeline has no stage of that name.
+    :raises RestoreRefused: the checkpoint that the run is to begin with does not fit the pipeline.
     """
     forced_stages(request)
-    if request.restore and not ledger.partitions.newest_of(request.pipeline.name, request.interval):
+    begins_with_of(request)
+    stage = request.restore.stage if request.restore else None
+    if stage is not None and not ledger.partitions.newest_of(request.pipeline.name, request.interval):
         known = ledger.partitions.intervals(request.pipeline.name, SHOWN)
-        raise NothingToRestore(request.pipeline.name, request.interval, request.restore.stage, known)
+        raise NothingToRestore(request.pipeline.name, request.interval, stage, known)
 
 
 def fulfil_restore(request: RunRequest, ledger: Ledger) -> Restore | None:
     """Note it when the last partition that was asked for is computed; gives the request to the one who notes it."""
     if request.restore is None or request.restore.fulfilled_at is not None:
         return None
-    known, computed, forced = (
-        counted(request, ledger),
-        ledger.restores.computed(request.restore),
-        forced_stages(request),
-    )
-    wanted = [stage for stage in known.pipeline.stages if stage.name in forced and stage.output.type.stored]
+    known, computed = counted(request, ledger), ledger.restores.computed(request.restore)
+    asked = forced_stages(request) or {stage.name for stage in known.pipeline.stages}
+    wanted = [stage for stage in known.pipeline.stages if stage.name in asked and stage.output.type.stored]
     done = all(
         stage.name not in known.undecided and computed.get(stage.id, frozenset()) >= {*range(stage.partitions)}
         for stage in wanted

@@ -78,7 +78,7 @@ class StageInputs:
         if others or edge.exchange is not Exchange.FORWARD or not producer.output.stored:
             return None
         records = [record for record in self._records(producer, partitions) if record.files]
-        if any(len(record.files) > 1 for record in records) or len({record.attempt_id for record in records}) != 1:
+        if any(len(record.files) > 1 for record in records) or len({record.written_by for record in records}) != 1:
             return None
         reserved = [column for column in recorded_schema(records).fieldNames() if is_reserved(column)]
         return read_partitions(self._spark, records).drop(*reserved), partition_of_file()

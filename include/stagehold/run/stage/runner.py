@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 
 class StageRunner:
-    """Runs the waves of one stage within one attempt. ``rivals`` are its table as attempts of other cuts know it;
-    ``at_boundary`` is called behind each wave, when that is recorded.
+    """Runs the waves of one stage within one attempt, of which it may have had some before. ``rivals`` are its table as
+    attempts of other cuts know it; ``at_boundary`` is called behind each wave, when that is recorded.
     """
 
     def __init__(
@@ -55,11 +55,13 @@ class StageRunner:
         publisher: Publisher,
         rivals: Callable[[], Sequence[TableLocation]],
         sizer: WaveSizer,
+        waves_before: int,
         at_boundary: Callable[[], None],
         workplace: Workplace,
     ) -> None:
         self._task, self._reading, self._session, self._workplace = task, reading, session, workplace
         self._publisher, self._rivals, self._sizer, self._at_boundary = publisher, rivals, sizer, at_boundary
+        self._waves_before = waves_before
         self._frames = session.frames(reading)
         self._committer = session.committer(task.stage, task.location)
         may_differ = reading.pipeline.determinism_of(task.stage) is DeterminismPolicy.WARN
@@ -106,7 +108,7 @@ class StageRunner:
     def _run_waves(self, remaining: tuple[Decision, ...], schema: StructType) -> tuple[int, dict[int, str]]:
         """The number of waves, and the partitions that the gate refused."""
         files = FileSizer.guess(self._task.stage.output.file_bytes, schema).corrected_by(_recorded_files(remaining))
-        size, number, refused = self._sizer.first(len(remaining)), 0, dict[int, str]()
+        size, number, refused = self._sizer.first(len(remaining)), self._waves_before, dict[int, str]()
         while remaining:
             number += 1
             share = f"takes {size.partitions} of {len(remaining)} partitions: {size.reason}"
@@ -119,7 +121,7 @@ class StageRunner:
             files = files.corrected_by([file for some in wave.staged.files.values() for file in some])
             seconds = wave.seconds
             size = self._sizer.following(MeasuredWave(len(current), seconds, seconds - computing), len(remaining))
-        return number, refused
+        return number - self._waves_before, refused
 
     def _compute(
         self, number: int, decisions: tuple[Decision, ...], schema: StructType, rows_per_file: int

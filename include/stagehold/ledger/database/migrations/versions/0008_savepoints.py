@@ -1,4 +1,4 @@
-"""Savepoints, who asks for one, and what partitions keep for later intervals."""
+"""Savepoints, who asks for one and who begins with one, and what partitions keep for later intervals."""
 
 from __future__ import annotations
 
@@ -12,6 +12,10 @@ down_revision = "0007"
 def upgrade() -> None:
     op.add_column("partitions", sa.Column("kept", sa.JSON()))
     op.add_column("checkpoints", sa.Column("savepoint", sa.String(250)))
+    with op.batch_alter_table("restores") as restores:
+        restores.alter_column("stage", existing_type=sa.String(250), nullable=True)
+        restores.add_column(sa.Column("snapshot", sa.Text()))
+        restores.add_column(sa.Column("allow_non_restored", sa.Boolean(), nullable=False, server_default=sa.false()))
     op.create_table(
         "savepoint_requests",
         sa.Column("name", sa.String(250), nullable=False),

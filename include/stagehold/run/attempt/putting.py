@@ -1,0 +1,122 @@
+"""Puts what a run takes over from a checkpoint or savepoint where its interval has its data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from stagehold.lake.columns import PARTITION
+from stagehold.lake.commit.staging import DATA_FOLDER
+from stagehold.lake.commit.wave_commit import Claim, CommittedPartition, WaveCommit
+from stagehold.lake.copying import copy_files
+from stagehold.lake.files import files_at
+from stagehold.lake.read import table_schema
+from stagehold.lake.tables import ensure_table
+from stagehold.ledger.heartbeat import Heartbeat
+from stagehold.model.records import Attempt, DataFile, GateResult, PartitionRecord, PartitionState
+from stagehold.plan.resume.decisions import Decision
+from stagehold.run.attempt.tables import RegionTables
+from stagehold.run.planning.snapshots import BeginsWith
+from stagehold.spec.pipeline import Stage
+
+WAVE = 1  # of the attempt in its stage; the waves that are computed come after it
+
+
+@dataclass(frozen=True)
+class Putting:
+    """For one attempt, under its lease. What was put counts as the run's own from then on: nobody puts it twice."""
+
+    begins_with: BeginsWith
+    tables: RegionTables
+    attempt: Attempt
+    heartbeat: Heartbeat
+
+    def put(self, stage: Stage, decisions: Sequence[Decision]) -> int:
+        """Have the interval begin with what these decisions say it takes over; gives the number of partitions.
+
+        What lies in the stage's own table of this interval already is recorded again, and nothing is copied. All else
+        is copied there, and published in one commit; so is what a published table does not have any more.
+        """
+        taken = [one.record for one in decisions if one.restored and one.record and not one.action.computes]
+        if not taken:
+            return 0
+        location, place = self.tables.location(stage.name), self.tables.workplace
+        published = [
+            one for one in taken if one.state is PartitionState.CONSUMABLE and self._has_to_be_published(stage, one)
+        ]
+        again = self._published(stage, published) if published else {}
+        now = datetime.now(UTC)
+        records = [self._as_ours(again.get(one.partition, one), now) for one in taken]
+        results = [
+            self._verdict(one, record)
+            for record in records
+            for one in self.begins_with.verdicts(stage, record.partition)
+        ]
+        with place.ledger.together():
+            place.ledger.partitions.record(records, self.heartbeat.lease)
+            place.ledger.gates.record(results)
+        place.progress(f"{stage.name}: {len(records)} partitions from {self.begins_with.name} ({location.uri})")
+        return len(records)
+
+    def _has_to_be_published(self, stage: Stage, record: PartitionRecord) -> bool:
+        return stage.output.table is not None or not self._is_here(stage, record)
+
+    def _is_here(self, stage: Stage, record: PartitionRecord) -> bool:
+        """A published table is that of all intervals, so a file of another one is copied as well."""
+        own = record.table == self.tables.location(stage.name).uri and self.begins_with.is_of_this_interval
+        return own and all(file.path.startswith(f"{DATA_FOLDER}/") for file in record.files)
+
+    def _published(self, stage: Stage, records: Sequence[PartitionRecord]) -> dict[int, PartitionRecord]:
+        location, committer = self.tables.location(stage.name), self.tables.workplace.committer
+        claim = Claim(self.attempt.epoch, self.attempt.attempt_id)
+        copies = [one if self._is_here(stage, one) else self._copied(stage, one) for one in records]
+        ensure_table(location, table_schema(max(records, key=lambda one: one.version or 0)), claim)
+        committer.fence(location, claim, self.tables.rivals(stage.name))
+        self.heartbeat.check()
+        landed = committer.publish(location, self._commit(stage, copies))
+        return {one.partition: replace(one, table=location.uri, version=landed.version) for one in copies}
+
+    def _copied(self, stage: Stage, record: PartitionRecord) -> PartitionRecord:
+        """The same record with files in the stage's table, below what this attempt wrote."""
+        folder = f"{DATA_FOLDER}/{self.attempt.attempt_id}/{record.written_by.replace('/', '.')}"
+        paths = {file.path: _path(folder, record.partition, file) for file in record.all_files}
+        copy_files(files_at(record.table), files_at(self.tables.location(stage.name).uri), paths)
+        kept = tuple(replace(part, files=_moved(part.files, paths)) for part in record.kept)
+        return replace(record, files=_moved(record.files, paths), kept=kept)
+
+    def _commit(self, stage: Stage, records: Sequence[PartitionRecord]) -> WaveCommit:
+        return WaveCommit(
+            run_id=self.attempt.run_id,
+            stage=stage.id,
+            attempt_id=self.attempt.attempt_id,
+            epoch=self.attempt.epoch,
+            wave=WAVE,
+            partitions=tuple(
+                CommittedPartition(one.partition, one.rows, one.fingerprint, one.compute_key, one.files)
+                for one in records
+            ),
+            cut_into=stage.partitions,
+        )
+
+    def _as_ours(self, record: PartitionRecord, now: datetime) -> PartitionRecord:
+        return replace(
+            record,
+            run_id=self.attempt.run_id,
+            attempt_id=self.attempt.attempt_id,
+            epoch=self.attempt.epoch,
+            wave=WAVE,
+            recorded_at=now,
+            reason=f"from {self.begins_with.name}",
+        )
+
+    def _verdict(self, said: GateResult, of: PartitionRecord) -> GateResult:
+        return replace(said, cell=of.cell, attempt_id=of.attempt_id, recorded_at=of.recorded_at)
+
+
+def _path(folder: str, partition: int, file: DataFile) -> str:
+    return f"{folder}/{PARTITION}={partition}/{file.path.rpartition('/')[2]}"
+
+
+def _moved(files: Sequence[DataFile], paths: dict[str, str]) -> tuple[DataFile, ...]:
+    return tuple(replace(file, path=paths[file.path]) for file in files)

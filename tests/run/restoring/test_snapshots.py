@@ -1,0 +1,198 @@
+"""Runs that begin with a savepoint: what they take over, where that goes, and what a death in the middle costs."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from tests.run.clearing.nights import PARTITIONS, PIPELINE, STAGES, Nights
+
+from stagehold.checkpoints.checkpoint import Checkpoint
+from stagehold.errors import CheckpointCorrupt, RestoreRefused
+from stagehold.lake.checkpoints.savepoints import Savepoint, Savepoints
+from stagehold.lake.checkpoints.stored import manifest_file
+from stagehold.model.checkpoint_records import SavepointRequest
+from stagehold.model.records import Cell, PartitionState
+from stagehold.run.savepoints.creating import create_savepoint
+from stagehold.run.savepoints.moving import export_savepoint, import_savepoint
+
+DAY, OTHER, NAME = "2026-11-20", "2026-11-21", "kept"
+
+
+@pytest.fixture
+def nights(tmp_path):
+    return Nights(tmp_path)
+
+
+def save(nights: Nights, name: str = NAME) -> str:
+    """The address of the manifest."""
+    asked = SavepointRequest(name, f"r.{DAY}", False, "ann", "", datetime.now(UTC))
+    made = create_savepoint(asked, nights.pipeline, nights.workplace)
+    return address(nights, made)
+
+
+def address(nights: Nights, made: Savepoint) -> str:
+    return f"{Savepoints(nights.settings.lake_uri).stored(made).uri}/{manifest_file(made.number)}"
+
+
+def write(nights: Nights, amounts: list[int]) -> None:
+    for partition, amount in enumerate(amounts):
+        nights.write_source(partition, amount)
+
+
+def computed(nights: Nights, run: str, interval: str = DAY) -> int:
+    """Partitions that the run made itself."""
+    every = (nights.ledger.partitions.history(nights_cell(nights, interval, stage)) for stage in STAGES)
+    own = [one for records in every for one in records if one.run_id == f"{run}.{interval}"]
+    return sum("from savepoint kept" not in (one.reason or "") for one in own)
+
+
+def nights_cell(nights: Nights, interval: str, stage: str) -> Cell:
+    return Cell(PIPELINE, nights.pipeline.stage(stage).id, interval)
+
+
+OLD, NEW = [1, 2, 3], [11, 12, 13]
+
+
+def test_an_interval_goes_back_to_what_it_was_and_nothing_is_computed(nights):
+    nights.run(DAY)
+    manifest = save(nights)
+    write(nights, NEW)
+    nights.run(DAY, "s")
+    assert nights.published(DAY) == [4 * amount for amount in NEW]
+    write(nights, OLD)
+    nights.run(DAY, "back", snapshot=manifest)
+    assert nights.published(DAY) == [4 * amount for amount in OLD]
+    assert computed(nights, "back") == 0
+    nights.run(DAY, "later")
+    assert computed(nights, "later") == 0, "what was put counts as the interval's own"
+    nights.check()
+
+
+def test_numbers_of_checkpoints_go_on_after_the_restored_one(nights):
+    nights.run(DAY)
+    manifest = save(nights)
+    nights.run(DAY, "back", snapshot=manifest)
+    assert [one.number for one in nights.ledger.checkpoints.of_run(f"back.{DAY}")] == [3]
+
+
+def test_what_has_changed_since_is_computed(nights):
+    nights.run(DAY)
+    manifest = save(nights)
+    nights.write_source(1, 50)
+    nights.run(DAY, "back", snapshot=manifest)
+    assert nights.published(DAY) == [4, 200, 12]
+    assert computed(nights, "back") == len(STAGES)
+
+
+def test_what_the_snapshot_lacks_is_computed_though_the_interval_has_it(nights):
+    attempt = nights.begin(DAY, "drafts")
+    attempt.go_to("its end", most=2000)
+    manifest = save(nights)
+    nights.run(DAY)
+    nights.run(DAY, "back", snapshot=manifest)
+    assert computed(nights, "back") == 2 * PARTITIONS
+    assert nights.published(DAY) == nights.expected
+
+
+def test_another_interval_gets_copies_of_its_own(nights):
+    nights.run(DAY)
+    manifest = save(nights)
+    nights.run(OTHER, "copy", snapshot=manifest)
+    assert computed(nights, "copy", OTHER) == 0
+    assert nights.published(OTHER) == nights.published(DAY) == nights.expected
+    for stage in STAGES[:-1]:
+        assert {Path(one.table).name for one in nights.records(OTHER, stage)} == {OTHER}
+        shutil.rmtree(nights.records(DAY, stage)[0].table)
+    assert nights.states(OTHER)["drafts"] == {PartitionState.CONSUMABLE}
+    write(nights, [*OLD[:2], 7])
+    nights.run(OTHER, "more")
+    assert nights.published(OTHER) == nights.expected
+
+
+def test_a_savepoint_of_another_lake_is_taken_over(nights, tmp_path):
+    nights.run(DAY)
+    save(nights)
+    export_savepoint(NAME, str(tmp_path / "exported"), nights.settings, print)
+    there = Nights(tmp_path / "there")
+    back = import_savepoint(str(tmp_path / "exported"), None, there.settings, print).savepoint
+    there.run(DAY, "taken", snapshot=address(there, back))
+    assert there.published(DAY) == there.expected
+    tables = {one.table for stage in STAGES for one in there.records(DAY, stage)}
+    assert not [table for table in tables if "savepoints" in table]
+    there.check()
+
+
+@pytest.mark.parametrize("interval", [DAY, OTHER])
+@pytest.mark.parametrize("stage", STAGES)
+def test_who_dies_at_any_step_goes_on_and_puts_nothing_twice(nights, stage, interval):
+    nights.run(DAY)
+    manifest = save(nights)
+    write(nights, NEW)
+    nights.run(DAY, "s")
+    write(nights, OLD)
+    for earlier in STAGES[: STAGES.index(stage)]:
+        nights.begin(interval, earlier, "back", snapshot=manifest).go_to("its end", most=2000)
+    for steps in range(1, 200, 4):
+        attempt = nights.begin(interval, stage, "back", snapshot=manifest)
+        for _ in range(steps):
+            attempt.step()
+        if attempt.ended:
+            break
+        attempt.kill()
+        nights.end_leases()
+    assert attempt.error is None
+    nights.run(interval, "back", snapshot=manifest)
+    assert nights.published(interval) == [4 * amount for amount in OLD]
+    assert computed(nights, "back", interval) == 0
+    nights.check()
+
+
+def test_a_retry_keeps_what_the_run_has_computed_since(nights):
+    attempt = nights.begin(DAY, "drafts")
+    attempt.go_to("its end", most=2000)
+    manifest = save(nights)
+    nights.run(DAY, "back", snapshot=manifest)
+    before = computed(nights, "back")
+    nights.run(DAY, "back", snapshot=manifest)
+    assert computed(nights, "back") == before
+
+
+def test_lost_data_of_the_snapshot_is_computed_again(nights):
+    nights.run(DAY)
+    manifest = save(nights)
+    write(nights, NEW)
+    nights.run(DAY, "s")
+    write(nights, OLD)
+    Path(
+        checkpoint(nights).stages[2].partitions[1].table, checkpoint(nights).stages[2].partitions[1].files[0].path
+    ).unlink()
+    nights.run(DAY, "back", snapshot=manifest)
+    assert nights.published(DAY) == [4 * amount for amount in OLD]
+    assert computed(nights, "back") == 1
+
+
+def test_what_does_not_fit_is_refused_before_anything_is_done(nights):
+    nights.run(DAY)
+    manifest = save(nights)
+    before = nights.published(DAY)
+    (drafts, *others) = nights.pipeline.stages
+    renamed = drafts.model_copy(update={"uid": "sketches"})
+    nights.pipeline = nights.pipeline.model_copy(update={"stages": (renamed, *others)})
+    with pytest.raises(RestoreRefused, match=r"drafts looks like drafts renamed.*put `uid: drafts` there"):
+        nights.run(DAY, "back", snapshot=manifest)
+    assert nights.published(DAY) == before
+
+
+def test_a_manifest_that_is_gone_is_named(nights):
+    nights.run(DAY)
+    with pytest.raises(CheckpointCorrupt, match=r"0000000099\.json is missing"):
+        nights.run(DAY, "back", snapshot=save(nights).replace("0000000002", "0000000099"))
+
+
+def checkpoint(nights: Nights) -> Checkpoint:
+    savepoints = Savepoints(nights.settings.lake_uri)
+    found = savepoints.get(NAME)
+    return savepoints.stored(found).read_checkpoint(found.number)
