@@ -77,6 +77,7 @@ Every error that Stagehold raises on purpose, by what is to be mended.
     |   |   +-- SavepointUnreadable  the file that stands for a savepoint is not what was written
     |   |   +-- SavepointFailed      a savepoint that was asked for was not made
     |   |   +-- NothingToSave        nothing is left of a run
+    |   |   +-- RollbackIncomplete   going back to a savepoint means computing
     |   |   +-- ExportUnusable       what should be imported is not what was exported
     |   +-- RunSuspended             a run was stopped with a savepoint
     |   +-- RunLogCorrupt            the event log of a run contradicts itself or its pipeline
@@ -126,6 +127,7 @@ from stagehold.errors.checkpoints import (
     NothingToSave,
     RestoreRefused,
     RestoreSourceUnusable,
+    RollbackIncomplete,
     RunLogCorrupt,
     RunSuspended,
     SavepointError,
@@ -286,6 +288,7 @@ __all__ = [
     "RestoreSourceUnusable",
     "ResumeUnderWay",
     "RetakeRefused",
+    "RollbackIncomplete",
     "RunError",
     "RunIdTaken",
     "RunLogCorrupt",

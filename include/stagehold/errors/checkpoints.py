@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from stagehold.errors.base import StageholdError, Terminal, Transient
 
@@ -187,6 +187,18 @@ class ExportUnusable(SavepointError, Terminal):
         super().__init__(
             f"{source} cannot be imported: {reason}. No savepoint was made of it. Run `stagehold savepoint export` to "
             "the same place once more, which copies what is not there, then run the command again."
+        )
+
+
+class RollbackIncomplete(SavepointError, Terminal):
+    """A savepoint does not have all of its interval, so going back to it means computing."""
+
+    def __init__(self, savepoint: str, missing: Mapping[str, int]) -> None:
+        self.savepoint, self.missing = savepoint, dict(missing)
+        named = ", ".join(f"{count} partitions of {stage}" for stage, count in self.missing.items())
+        super().__init__(
+            f"Savepoint {savepoint} cannot be put back as it is: it lacks {named}, or their data is gone. Nothing was "
+            f"changed. `stagehold run PIPELINE --restore {savepoint}` takes over what it has and computes the rest."
         )
 
 

@@ -27,7 +27,7 @@ def undo_0008(connection) -> None:
     connection.execute(text("DROP TABLE savepoint_requests"))
     connection.execute(text("ALTER TABLE partitions DROP COLUMN kept"))
     connection.execute(text("ALTER TABLE checkpoints DROP COLUMN savepoint"))
-    for column in ("snapshot", "allow_non_restored"):
+    for column in ("snapshot", "allow_non_restored", "as_recorded"):
         connection.execute(text(f"ALTER TABLE restores DROP COLUMN {column}"))
 
 

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
-from tests.run.workbench import TOY, Ended, Workbench, ended
+from tests.run.workbench import INTERVAL, TOY, Ended, Workbench, ended
+
+from stagehold.run.faults import FaultAction, Point
 
 pytestmark = pytest.mark.spark
 
@@ -87,3 +89,39 @@ def test_an_interval_goes_back_and_the_plan_said_so(bench):
     back = say(bench, "run", "toy", "--restore", "good")
     assert back.counts[1] == 0, back.err
     assert say(bench, "run", "toy").counts[1] == 0
+
+
+def summary(bench: Workbench) -> list[dict[str, object]]:
+    return DeltaTable(f"{bench.settings.lake_uri}/marts/summary").to_pyarrow_table().to_pylist()
+
+
+def test_a_bad_night_is_rolled_back_in_one_commit_and_computes_nothing(bench):
+    assert bench.run().code == 0
+    assert say(bench, "savepoint", "create", "--name", "good").code == 0
+    good = summary(bench)
+    for number in range(4):
+        bench.write_source(number, 1000 * number)
+    assert bench.run().counts[1] > 0
+    assert summary(bench) != good
+    version = DeltaTable(f"{bench.settings.lake_uri}/marts/summary").version()
+    shown = json.loads(say(bench, "savepoint", "restore", "good").out)
+    assert (shown["published"], shown["restored"]) == (False, 13)
+    assert DeltaTable(f"{bench.settings.lake_uri}/marts/summary").version() == version
+    back = say(bench, "savepoint", "restore", "good", "--publish", "--by", "ann", "--reason", "wrong factor")
+    assert back.code == 0, back.err
+    assert summary(bench) == good
+    table = DeltaTable(f"{bench.settings.lake_uri}/marts/summary")
+    commits = [one for one in table.history() if "savepoint good" in str(one.get("userMetadata"))]
+    assert len(commits) == 1
+    assert commits[0]["version"] == table.version()
+    status = say(bench, "status", json.loads(back.out)["run_id"])
+    assert f"ann put {INTERVAL} back to savepoint good: wrong factor" in status.out
+
+
+def test_what_is_not_whole_is_not_rolled_back(bench):
+    bench.inject(Point.BEFORE_PUBLISH, "by_colour", 1, FaultAction.FAIL)
+    assert say(bench, "run", "toy").code == 1
+    assert say(bench, "savepoint", "create", "--name", "half").code == 0
+    refused = say(bench, "savepoint", "restore", "half", "--publish")
+    assert refused.code == 1
+    assert "it lacks 4 partitions of by_colour, 1 partitions of summary" in refused.err

@@ -32,6 +32,7 @@ By = Annotated[str | None, typer.Option("--by", help="Who makes it. Default: you
 Stop = Annotated[
     bool, typer.Option("--stop", help="End the run with it, behind the wave it is at; `stagehold resume` goes on.")
 ]
+Publish = Annotated[bool, typer.Option("--publish", help="Do it.")]
 Target = Annotated[str, typer.Argument(help="A folder, or an s3:// prefix.")]
 
 
@@ -115,6 +116,40 @@ def dispose(name: Name, as_json: AsJson = False) -> None:
         print_document({"disposed": asdict(found)})
     else:
         typer.echo(f"savepoint {name} is gone")
+
+
+@savepoint.command()
+def restore(name: Name, publish: Publish = False, reason: Reason = "", by: By = None, as_json: AsJson = False) -> None:
+    """Put the interval of a savepoint back to how it was, published tables included, and compute nothing.
+
+    Each table gets one commit on top of what it has. Without --publish it only says what would be put back.
+    """
+    from stagehold.cli.output import print_explanation
+    from stagehold.lake.checkpoints.savepoints import Savepoints
+    from stagehold.run.savepoints.rolling_back import roll_back, rollback_plan, rollback_request
+    from stagehold.spec.loader import find_pipeline
+
+    settings = load_settings()
+    found = Savepoints(settings.lake_uri).get(name)
+    request = rollback_request(found, find_pipeline(found.pipeline, settings), settings)
+    if not publish:
+        plan = rollback_plan(found, request, settings)
+        taken = sum(one.restored for one in plan.decisions)
+        if as_json:
+            print_document({"savepoint": asdict(found), "published": False, "restored": taken})
+            return
+        print_explanation(f"{found.pipeline} for {found.interval}", plan)
+        typer.echo(f"{taken} partitions would be put back; nothing was changed. Add --publish to do it.")
+        return
+    who = by or getpass.getuser()
+    outcome = roll_back(found, request, who, reason, settings, lambda line: typer.echo(line, err=True))
+    if as_json:
+        facts = {"savepoint": asdict(found), "published": True, "run_id": request.run_id}
+        print_document({**facts, "restored": outcome.reused})
+    else:
+        typer.echo(
+            f"{found.interval} is back to savepoint {name}: {outcome.reused} partitions, by run {request.run_id}"
+        )
 
 
 @savepoint.command()

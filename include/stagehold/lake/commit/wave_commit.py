@@ -62,7 +62,7 @@ class WaveCommit:
 
     The stage has ``cut_into`` partitions in all. Whatever the table holds beyond them is of an earlier cut, and goes.
     ``positions`` are what the interval took of the incremental sources that these rows were made from: who has lost the
-    ledger can tell by them what must not be read again.
+    ledger can tell by them what must not be read again. ``note`` is for people who read the table's history.
     """
 
     run_id: str
@@ -73,6 +73,7 @@ class WaveCommit:
     partitions: tuple[CommittedPartition, ...]
     cut_into: int
     positions: tuple[SourcePosition, ...] = ()
+    note: str = ""
 
     @property
     def claim(self) -> Claim:
@@ -120,6 +121,7 @@ def _read(found: dict[str, Any]) -> WaveCommit:
         wave=found["wave"],
         partitions=tuple(_partition(one) for one in found["partitions"]),
         cut_into=found["cut_into"],
+        note=found.get("note", ""),
         positions=tuple(SourcePosition(stage, read_position(position)) for stage, position in found["positions"]),
     )
 

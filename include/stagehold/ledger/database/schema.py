@@ -243,6 +243,7 @@ restores = Table(
     Column("fulfilled_at", UtcTime),
     Column("snapshot", Text),
     Column("allow_non_restored", Boolean, nullable=False, server_default=false()),
+    Column("as_recorded", Boolean, nullable=False, server_default=false()),
     comment=(
         "Scope: one request that a run computes a stage, by its name, and all that read it anew, or begins with a "
         "checkpoint or savepoint, by the address of its manifest; a backfill may ask a run that was asked before. "

@@ -97,6 +97,7 @@ class Putting:
                 for one in records
             ),
             cut_into=stage.partitions,
+            note=f"from {self.begins_with.name}",
         )
 
     def _as_ours(self, record: PartitionRecord, now: datetime) -> PartitionRecord:

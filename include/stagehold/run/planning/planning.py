@@ -62,8 +62,9 @@ class RunRequest:
 def plan_run(request: RunRequest, ledger: Ledger, settings: Settings) -> ResumePlan:
     """The plan for the whole run, as resume, preview and dry run show it: in the form of attempts that begin now."""
     request = in_its_form(request, ledger)
-    forced = forced_stages(request)
-    accepted = frozenset(stage.name for stage in request.pipeline.stages) - forced if forced else frozenset[str]()
+    forced, as_recorded = forced_stages(request), request.restore is not None and request.restore.as_recorded
+    every = frozenset(stage.name for stage in request.pipeline.stages)
+    accepted = every - forced if forced or as_recorded else frozenset[str]()
     sources = sources_of(request, ledger, settings)
     return resume_plan(situation(request, ledger, settings, sources, accepted=accepted, forced=forced))
 
@@ -89,7 +90,9 @@ def plan_region(
     ``wanted`` are partitions that another region asked this one for, in place of those that the request wants; taking
     others as they are hides who needs them.
     """
-    accepted = frozenset(stage.name for stage in request.pipeline.stages) - frozenset(stages)
+    as_recorded = request.restore is not None and request.restore.as_recorded
+    own = frozenset[str]() if as_recorded else frozenset(stages)
+    accepted = frozenset(stage.name for stage in request.pipeline.stages) - own
     known = situation(request, ledger, settings, sources, accepted=accepted, forced=forced_stages(request))
     return resume_plan(known if wanted is None else replace(known, wanted=wanted))
 

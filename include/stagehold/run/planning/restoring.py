@@ -18,11 +18,19 @@ def new_restore(run_id: str, stage: str) -> Restore:
     return Restore(run_id, f"asked {now.isoformat()}", stage, now)
 
 
-def new_restore_of_snapshot(run_id: str, manifest: str, *, allow_non_restored: bool) -> Restore:
+def new_restore_of_snapshot(
+    run_id: str, manifest: str, *, allow_non_restored: bool, as_recorded: bool = False
+) -> Restore:
     """A request that the run begins with the checkpoint or savepoint that has this manifest."""
     now = datetime.now(UTC)
     return Restore(
-        run_id, f"asked {now.isoformat()}", None, now, snapshot=manifest, allow_non_restored=allow_non_restored
+        run_id=run_id,
+        identity=f"asked {now.isoformat()}",
+        stage=None,
+        requested_at=now,
+        snapshot=manifest,
+        allow_non_restored=allow_non_restored,
+        as_recorded=as_recorded,
     )
 
 

@@ -15,7 +15,8 @@ def upgrade() -> None:
     with op.batch_alter_table("restores") as restores:
         restores.alter_column("stage", existing_type=sa.String(250), nullable=True)
         restores.add_column(sa.Column("snapshot", sa.Text()))
-        restores.add_column(sa.Column("allow_non_restored", sa.Boolean(), nullable=False, server_default=sa.false()))
+        for flag in ("allow_non_restored", "as_recorded"):
+            restores.add_column(sa.Column(flag, sa.Boolean(), nullable=False, server_default=sa.false()))
     op.create_table(
         "savepoint_requests",
         sa.Column("name", sa.String(250), nullable=False),
