@@ -33,7 +33,8 @@ RestoreFrom = Annotated[
 RestoreSnapshot = Annotated[
     str | None,
     typer.Option(
-        "--restore", help="Begin with a savepoint, by its name, or a checkpoint, by the path of its manifest."
+        "--restore",
+        help="Begin with a savepoint, a checkpoint by the path of its manifest, or the `latest` that verifies.",
     ),
 ]
 AllowNonRestored = Annotated[
@@ -44,6 +45,9 @@ Params = Annotated[
     typer.Option("--param", help="A parameter as name=value; the value is JSON, or else text. Repeatable."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
+
+
+Place = tuple[str, str]  # pipeline and interval
 
 
 @dataclass(frozen=True)
@@ -63,8 +67,9 @@ def request_asked(pipeline: str, run_id: str, options: RunOptions, settings: Set
 
     declared = find_pipeline(pipeline, settings)
     params = parse_params(options.params, declared.params)
-    restore = restore_asked(run_id, options, settings)
-    return RunRequest(declared, run_id, interval_asked(options.interval, declared.schedule), params, restore)
+    interval = interval_asked(options.interval, declared.schedule)
+    restore = restore_asked(run_id, (declared.name, interval), options, settings)
+    return RunRequest(declared, run_id, interval, params, restore)
 
 
 def stage_asked(pipeline: Pipeline, name: str) -> Stage:
@@ -97,7 +102,7 @@ def recorded_interval(interval: str, pipeline: str, settings: Settings) -> str:
     return interval_key(interval, schedule)
 
 
-def restore_asked(run_id: str, options: RunOptions, settings: Settings) -> Restore | None:
+def restore_asked(run_id: str, place: Place, options: RunOptions, settings: Settings) -> Restore | None:
     """The request that ``--restore-from-stage`` or ``--restore`` makes,
     or the same one again for a run that was named and asked for this before.
 
@@ -115,7 +120,9 @@ def restore_asked(run_id: str, options: RunOptions, settings: Settings) -> Resto
         new_restore(run_id, stage)
         if stage is not None
         else new_restore_of_snapshot(
-            run_id, manifest_asked(str(snapshot), settings), allow_non_restored=options.allow_non_restored
+            run_id,
+            manifest_asked(str(snapshot), run_id, place, settings),
+            allow_non_restored=options.allow_non_restored,
         )
     )
     with open_ledger(settings) as ledger:
@@ -124,11 +131,19 @@ def restore_asked(run_id: str, options: RunOptions, settings: Settings) -> Resto
     return newest if same else asked
 
 
-def manifest_asked(reference: str, settings: Settings) -> str:
-    """The address of the manifest that a savepoint's name stands for, or that is given itself."""
+def manifest_asked(reference: str, run_id: str, place: Place, settings: Settings) -> str:
+    """The address of the manifest that `latest` or a savepoint's name stands for, or that is given itself."""
     from stagehold.lake.checkpoints.savepoints import Savepoints
     from stagehold.lake.checkpoints.stored import manifest_file
+    from stagehold.lake.chronicle import open_ledger
+    from stagehold.run.planning.candidates import LATEST, Candidates
 
+    if reference == LATEST:
+        with open_ledger(settings) as ledger:
+            address, choice = Candidates(*place, run_id, settings.lake_uri, ledger).latest()
+        for source, why in choice.passed_over:
+            typer.echo(f"passed over {source}: {why}", err=True)
+        return address
     if reference.endswith(".json"):
         return reference if "://" in reference else str(Path(reference).absolute())
     found = Savepoints(settings.lake_uri).get(reference)

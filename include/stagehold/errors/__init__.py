@@ -64,6 +64,7 @@ Every error that Stagehold raises on purpose, by what is to be mended.
     |   +-- Fenced                   a newer attempt owns this work
     +-- CheckpointError              a checkpoint or the log of a run cannot be used
     |   +-- RestoreRefused           a checkpoint does not fit the pipeline it should be restored into
+    |   +-- NoSnapshot               there is nothing that a run could begin with
     |   +-- RestoreSourceUnusable    the checkpoint or savepoint that was asked for cannot be read
     |   +-- CheckpointCorrupt        a stored checkpoint cannot be read
     |   |   +-- CheckpointTooNew     a newer Stagehold wrote it
@@ -124,6 +125,7 @@ from stagehold.errors.checkpoints import (
     CheckpointStoreClosed,
     CheckpointTooNew,
     ExportUnusable,
+    NoSnapshot,
     NothingToSave,
     RestoreRefused,
     RestoreSourceUnusable,
@@ -272,6 +274,7 @@ __all__ = [
     "LedgerLost",
     "LedgerTooNew",
     "LedgerUnavailable",
+    "NoSnapshot",
     "NotDeterministic",
     "NotInTime",
     "NothingToAccept",

@@ -32,6 +32,23 @@ class RestoreRefused(CheckpointError, Terminal):
         )
 
 
+class NoSnapshot(CheckpointError, Terminal):
+    """There is nothing that a run could begin with."""
+
+    def __init__(self, pipeline: str, interval: str, refused: Sequence[str]) -> None:
+        self.pipeline, self.interval, self.refused = pipeline, interval, tuple(refused)
+        lines = "".join(f"\n  {line}" for line in self.refused)
+        why = (
+            f"none of its checkpoints and savepoints verifies:{lines}"
+            if refused
+            else "it has no checkpoint or savepoint"
+        )
+        super().__init__(
+            f"No run of {pipeline} for {interval} can begin with the latest one, since {why}\nNothing was started. "
+            "Name one by its path, or leave --restore out: a run reuses what its interval has anyway."
+        )
+
+
 class RestoreSourceUnusable(CheckpointError, Terminal):
     """The checkpoint or savepoint that the user named cannot be restored from."""
 

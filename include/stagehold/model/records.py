@@ -243,6 +243,11 @@ class PartitionRecord:
         return folders[0] if folders[1:2] and folders[1].isdigit() else "/".join(folders[:2])
 
     @property
+    def taken_over(self) -> bool:
+        """Whether another attempt had computed it, of which this one took it over."""
+        return bool(self.files) and self.files[0].path.startswith("_data/") and self.written_by != self.attempt_id
+
+    @property
     def all_files(self) -> tuple[DataFile, ...]:
         """Those of the data and those of the state."""
         return (*self.files, *(file for part in self.kept for file in part.files))

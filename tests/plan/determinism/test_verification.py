@@ -6,11 +6,13 @@ from datetime import UTC, datetime
 import pytest
 from tests.ledger.samples import record
 
-from stagehold.model.records import PartitionState
+from stagehold.model.records import DataFile, PartitionState
 from stagehold.plan.determinism.verification import NO_MATCH, SAMPLE, as_damaged, same_content, to_verify
 from stagehold.spec.run_settings import VerifyPolicy
 
-OWN = [replace(record(partition), run_id="now") for partition in range(4)]
+WRITTEN = DataFile("_data/now.a/1/_partition=0/part.parquet", 1, 1)
+OWN = [replace(record(partition), run_id="now", attempt_id="now.a", files=(WRITTEN,)) for partition in range(4)]
+TAKEN = [replace(one, attempt_id="now.b") for one in OWN]
 OLD = [replace(record(partition), run_id="before") for partition in range(4)]
 EMPTY = [replace(one, files=()) for one in OLD]
 
@@ -26,6 +28,7 @@ EMPTY = [replace(one, files=()) for one in OLD]
         (VerifyPolicy.SAMPLE, OWN, False, 0),
         (VerifyPolicy.SAMPLE, OWN, True, SAMPLE),
         (VerifyPolicy.SAMPLE, EMPTY, True, 0),
+        (VerifyPolicy.SAMPLE, TAKEN, False, SAMPLE),
     ],
 )
 def test_how_many_are_compared(policy, records, interrupted, expected):

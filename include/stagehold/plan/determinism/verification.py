@@ -30,7 +30,8 @@ def to_verify(
     """Of the ``records`` that are about to be reused, those to compare. A partition without rows has nothing to
     compare.
 
-    A sample is drawn of what other runs left, and of what this run left before it was ``interrupted``: what it has made
+    A sample is drawn of what other runs left, also where this run has only put it in place, and of what this run left
+    before it was ``interrupted``: what it has made
     just now is not old enough to have changed, so a run without failures pays nothing.
     """
     filled = [record for record in records if record.files]
@@ -38,7 +39,7 @@ def to_verify(
         return ()
     if policy is VerifyPolicy.ALWAYS:
         return tuple(filled)
-    old = [record for record in filled if interrupted or record.run_id != run_id]
+    old = [record for record in filled if interrupted or record.run_id != run_id or record.taken_over]
     return tuple(Random(seed).sample(old, min(SAMPLE, len(old))))  # noqa: S311
 
 
