@@ -71,6 +71,12 @@ class Nights:
             sleep=lambda seconds: pause("waiting"),
         )
 
+    def rewrite(self, stage: str, body: str) -> None:
+        """Give the stage's function another body."""
+        jobs = Path(self.settings.project, "paper_jobs.py")
+        (line,) = (one for one in jobs.read_text().splitlines() if one.startswith(f"def {stage}("))
+        jobs.write_text(jobs.read_text().replace(line, line.replace("...", body)))
+
     def write_source(self, partition: int, amount: int) -> None:
         path = Path(self.settings.lake_uri, "raw", f"{partition}.parquet")
         path.parent.mkdir(parents=True, exist_ok=True)

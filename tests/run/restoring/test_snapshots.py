@@ -112,6 +112,17 @@ def test_another_interval_gets_copies_of_its_own(nights):
     assert nights.published(OTHER) == nights.expected
 
 
+def test_what_looks_at_its_interval_is_computed_for_another_one(nights):
+    nights.rewrite("edits", "return drafts, ctx.logical_date")
+    nights.run(DAY)
+    manifest = save(nights)
+    nights.run(DAY, "same", snapshot=manifest)
+    assert computed(nights, "same") == 0
+    nights.run(OTHER, "copy", snapshot=manifest)
+    assert computed(nights, "copy", OTHER) == PARTITIONS, "and what reads it takes over, since it came out the same"
+    assert nights.published(OTHER) == nights.expected
+
+
 def test_a_savepoint_of_another_lake_is_taken_over(nights, tmp_path):
     nights.run(DAY)
     save(nights)

@@ -29,11 +29,20 @@ class OnRecord:
     restored: Mapping[str, frozenset[int]] = field(default_factory=dict)
 
 
-def on_record(pipeline: Pipeline, interval: str, ledger: Ledger, begins_with: BeginsWith | None = None) -> OnRecord:
+def on_record(
+    pipeline: Pipeline,
+    interval: str,
+    ledger: Ledger,
+    begins_with: BeginsWith | None = None,
+    tied: frozenset[str] = frozenset(),
+) -> OnRecord:
+    """
+    :param tied: ids of stages that take nothing over.
+    """
     by_id: ById = ledger.partitions.newest_of(pipeline.name, interval)
     waiting: Mapping[str, frozenset[int]] = {}
     if begins_with:
-        by_id, waiting = begins_with.in_place_of(by_id, ledger)
+        by_id, waiting = begins_with.in_place_of(by_id, ledger, tied)
     restored = {stage.name: waiting[stage.id] for stage in pipeline.stages if waiting.get(stage.id)}
     records = {stage.name: by_id[stage.id] for stage in pipeline.stages if stage.id in by_id}
     published = {

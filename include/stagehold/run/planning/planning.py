@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from stagehold.code.interval_facts import looks_at_interval
 from stagehold.code.stage_code import code_fingerprint
 from stagehold.errors import UnknownName
 from stagehold.gates.suite import suite_fingerprint
@@ -183,7 +184,9 @@ def situation(
     """Ask code, ledger and lake; nothing but ``sources`` is cached between calls."""
     known = counted(request, ledger)
     pipeline = known.pipeline
-    found = on_record(pipeline, request.interval, ledger, begins_with_of(request))
+    begins_with = begins_with_of(request)
+    tied = _tied_to_another(begins_with, pipeline, settings) if begins_with else frozenset[str]()
+    found = on_record(pipeline, request.interval, ledger, begins_with, tied)
     return Situation(
         pipeline=pipeline,
         facts={stage.name: _facts(stage, settings, sources) for stage in pipeline.stages},
@@ -201,6 +204,20 @@ def situation(
         discarded=_discarded(request, found.records, ledger),
         restored=found.restored,
     )
+
+
+def _tied_to_another(begins_with: BeginsWith, pipeline: Pipeline, settings: Settings) -> frozenset[str]:
+    """Ids of stages whose data of another interval is not theirs: their code, or that of what is computed along with
+    them, looks at the interval.
+    """
+    if begins_with.is_of_this_interval:
+        return frozenset()
+    looking: dict[str, bool] = {}
+    for stage in pipeline.stages:
+        along = (edge.stage for edge in stage.inputs if not pipeline.stage(edge.stage).output.stored)
+        own = looks_at_interval(stage.job, Path(settings.project))
+        looking[stage.name] = own or any(looking[name] for name in along)
+    return frozenset(stage.id for stage in pipeline.stages if looking[stage.name])
 
 
 def _acceptances(request: RunRequest, ledger: Ledger) -> Mapping[str, tuple[Acceptance, ...]]:

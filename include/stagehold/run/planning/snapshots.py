@@ -57,9 +57,12 @@ class BeginsWith:
         taken = self.plan.checkpoint
         return (taken.pipeline, taken.interval) == (self.plan.pipeline, self.interval)
 
-    def in_place_of(self, recorded: ById, ledger: Ledger) -> tuple[ById, Mapping[str, frozenset[int]]]:
+    def in_place_of(
+        self, recorded: ById, ledger: Ledger, tied: frozenset[str]
+    ) -> tuple[ById, Mapping[str, frozenset[int]]]:
         """The records that count, by stage id, and which of them are still in the snapshot alone. What attempts for
-        this restore have put or computed is newer than that; whatever else the interval has does not count.
+        this restore have put or computed is newer than that; whatever else the interval has does not count. Stages
+        that are ``tied`` to the snapshot's own interval take nothing over.
         """
         computed = ledger.restores.computed(self.restore)
         counting: dict[str, tuple[PartitionRecord, ...]] = {}
@@ -67,7 +70,11 @@ class BeginsWith:
         for stage_id in {*recorded, *(one.snapshot.shape.id for one in self.plan.stages)}:
             done = computed.get(stage_id, frozenset())
             own = {one.partition: one for one in recorded.get(stage_id, ()) if one.partition in done}
-            taken = {one.partition: one for one in self._records(stage_id) if one.partition not in done}
+            taken = {
+                one.partition: one
+                for one in self._records(stage_id)
+                if one.partition not in done and stage_id not in tied
+            }
             merged = {**taken, **own}
             counting[stage_id] = tuple(merged[partition] for partition in sorted(merged))
             waiting[stage_id] = frozenset(taken)
