@@ -1,4 +1,4 @@
-"""Whether a stage's code looks at which interval it computes: then another interval's data is not what it would make."""
+"""Whether a stage's code looks at its interval: then the data of another one is not what it would make."""
 
 from __future__ import annotations
 
