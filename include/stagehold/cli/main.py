@@ -8,7 +8,8 @@ import typer
 from typer.core import TyperGroup
 
 from stagehold.cli.accept import accept
-from stagehold.cli.checkpoints import checkpoints
+from stagehold.cli.checkpoints.history import checkpoints
+from stagehold.cli.checkpoints.inspect import SpreadingCommand, inspect
 from stagehold.cli.demo import demo
 from stagehold.cli.gc import gc
 from stagehold.cli.partitions import partitions
@@ -81,6 +82,7 @@ app.command()(status)
 app.command()(partitions)
 app.command()(verify)
 app.add_typer(checkpoints, name="checkpoints")
+app.command(cls=SpreadingCommand)(inspect)
 app.command()(gc)
 app.command()(reconcile)
 app.command()(demo)

@@ -1,0 +1,311 @@
+"""How what is in a checkpoint is printed: as a tree, as tables, or as one JSON document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich.filesize import decimal
+from rich.text import Text
+from rich.tree import Tree
+
+from stagehold.cli.output import moment, print_document, print_table, print_tree
+from stagehold.errors import UnknownName
+from stagehold.errors.base import ranges
+from stagehold.lake.checkpoints.encoding import RecordedPartition
+from stagehold.lake.checkpoints.opened import OpenedCheckpoint, OpenedStage
+from stagehold.model.source_position import FilesRead, Position, write_position
+from stagehold.viewer.checking import FileTrouble, file_troubles
+from stagehold.viewer.diff import Changes, CheckpointDiff, PositionDiff, StageDiff, change_words
+from stagehold.viewer.partitions import PartitionLine, partition_lines
+from stagehold.viewer.rows import Rows, plain, shown
+from stagehold.viewer.tree import Amount, CheckpointTree, HeldPart, StageTree, StateTree, checkpoint_tree, stage_tree
+
+if TYPE_CHECKING:
+    from stagehold.viewer.row_diff import Difference, RowDiff
+
+FIRST = 5  # of a long list
+Troubles = Mapping[str, tuple[FileTrouble, ...]]  # by stage
+PARTITION_COLUMNS = ("partition", "state", "rows", "bytes", "version", "wave", "seconds", "gate", "fingerprint", "key")
+
+
+def print_checkpoint(opened: OpenedCheckpoint, check: bool, as_json: bool) -> None:
+    tree = checkpoint_tree(opened)
+    troubles = {stage.name: file_troubles(opened.records(stage)) for stage in opened.stages} if check else {}
+    if as_json:
+        print_document(_document(tree, troubles))
+        return
+    root = Tree(Text(_title(tree), "bold"))
+    for line in _about(tree):
+        _add(root, line)
+    for stage in tree.stages:
+        _add_stage(root, stage, troubles.get(stage.shape.name))
+    print_tree(root)
+
+
+def print_stage(opened: OpenedCheckpoint, stage: OpenedStage, check: bool, as_json: bool) -> None:
+    records = opened.records(stage)
+    troubles, lines = file_troubles(records) if check else None, partition_lines(records)
+    if as_json:
+        each = partition_lines(records, len(records))
+        print_document({**_stage_document(stage_tree(stage), troubles), "partitions": [asdict(line) for line in each]})
+        return
+    root = Tree(Text(opened.address, "bold"))
+    _add_stage(root, stage_tree(stage), troubles)
+    print_tree(root)
+    print_table("partitions", PARTITION_COLUMNS, map(_row, lines))
+
+
+def print_partition(opened: OpenedCheckpoint, stage: OpenedStage, partition: int, check: bool, as_json: bool) -> None:
+    records = {str(one.record.partition): one for one in opened.records(stage)}
+    if str(partition) not in records:
+        raise UnknownName(f"partition of {stage.name} with a record", str(partition), [ranges([*map(int, records)])])
+    found = records[str(partition)]
+    troubles = file_troubles([found]) if check else None
+    if as_json:
+        verdicts = [asdict(verdict) for verdict in found.verdicts]
+        missing = {} if troubles is None else {"file_troubles": [asdict(one) for one in troubles]}
+        print_document({"stage": stage.name, **asdict(found.record), "verdicts": verdicts, **missing})
+        return
+    print_tree(_partition_tree(stage.name, found, troubles))
+
+
+def print_rows(rows: Rows, title: str, as_json: bool) -> None:
+    if as_json:
+        print_document(_rows_document(rows))
+        return
+    print_table(title, rows.columns, [[shown(value) for value in row] for row in rows.rows])
+    more = "; there are more, --limit shows them" if rows.more else ""
+    typer.echo(f"{len(rows.rows)} rows{more}")
+
+
+def print_diff(diff: CheckpointDiff, rows: RowDiff | None, as_json: bool) -> None:
+    if as_json:
+        print_document({**asdict(diff), "alike": diff.alike, "rows": _row_diff_document(rows)})
+        return
+    root = Tree(Text("what differs" if not diff.alike else "nothing differs", "bold"))
+    _add(root, f"A {diff.a}")
+    _add(root, f"B {diff.b}")
+    for side, stages in (("A", diff.only_in_a), ("B", diff.only_in_b)):
+        if stages:
+            _add(root, f"stages only in {side}: {', '.join(stages)}")
+    for stage in diff.stages:
+        _add_stage_diff(root, stage)
+    print_tree(root)
+    if rows is not None:
+        _print_row_diff(rows)
+
+
+# The tree
+
+
+def _title(tree: CheckpointTree) -> str:
+    kind = tree.kind.replace("_", " ")
+    return f"{kind} {tree.name or tree.number} of {tree.run.run_id}"
+
+
+def _about(tree: CheckpointTree) -> Iterable[str]:
+    yield f"pipeline {tree.run.pipeline}, interval {tree.run.interval}, number {tree.number}"
+    yield f"taken at {moment(tree.taken_at)} UTC, format version {tree.version}"
+    yield f"{tree.address}, with parts of {decimal(tree.bytes_of_parts)}"
+    yield f"consumable: {_amount(tree.consumable)}"
+
+
+def _add_stage(root: Tree, stage: StageTree, troubles: tuple[FileTrouble, ...] | None) -> None:
+    shape = stage.shape
+    named = shape.name if shape.name == shape.id else f"{shape.name} (id {shape.id})"
+    branch = _add(root, f"{named}: {_amount(stage.consumable)}", "bold")
+    _add(branch, f"job {shape.job}, parallelism {stage.parallelism}, max parallelism {stage.max_parallelism}")
+    _add(branch, _counts(stage))
+    if stage.position is not None:
+        _add_position(branch, stage.position)
+    for state in stage.states:
+        _add_state(branch, state)
+    if troubles is not None:
+        _add_troubles(branch, troubles)
+
+
+def _counts(stage: StageTree) -> str:
+    counts = {state.value: amount.partitions for state, amount in stage.amounts.items()} | {"missing": stage.missing}
+    return f"partitions: {', '.join(f'{count} {state}' for state, count in counts.items() if count) or 'none'}"
+
+
+def _add_position(branch: Tree, position: Position) -> None:
+    if not isinstance(position, FilesRead):
+        _add(branch, f"source: {position}")
+        return
+    files = _add(branch, f"source: {position}, {decimal(sum(file.bytes for file in position.files))}")
+    _add_some(files, [f"{file.path} {decimal(file.bytes)}" for file in position.files])
+
+
+def _add_state(branch: Tree, state: StateTree) -> None:
+    shape = state.shape
+    of = f" by {', '.join(shape.key)}, hash {shape.hash_name}" if shape.key else ""
+    node = _add(branch, f"state {shape.name}, {shape.kind}{of}: {_amount(state.amount)}")
+    _add(node, ", ".join(f"{column.name} {column.type}" for column in shape.columns))
+    _add_some(node, list(map(_held, state.parts)))
+
+
+def _held(part: HeldPart) -> str:
+    groups = f", key groups {part.first_group}-{part.last_group}" if part.first_group is not None else ""
+    return f"partition {part.partition}{groups}: {part.rows:,} rows, {decimal(part.bytes)}"
+
+
+def _add_troubles(branch: Tree, troubles: tuple[FileTrouble, ...]) -> None:
+    if not troubles:
+        _add(branch, "every file is there, as large as it was")
+        return
+    gone = sorted({one.partition for one in troubles})
+    node = _add(branch, f"files gone or of another size: partitions {ranges(gone)}", "red")
+    _add_some(node, [f"{one.path}: {_found(one)}" for one in troubles])
+
+
+def _found(one: FileTrouble) -> str:
+    return "gone" if one.found is None else f"{one.found:,} bytes, and not {one.bytes:,}"
+
+
+def _partition_tree(stage: str, one: RecordedPartition, troubles: tuple[FileTrouble, ...] | None) -> Tree:
+    record = one.record
+    root = Tree(Text(f"{stage}[{record.partition}] {record.state}", "bold"))
+    _add(root, f"{record.rows:,} rows, {decimal(record.bytes)}, fingerprint {record.fingerprint}")
+    _add(root, f"version {record.version} of {record.table}")
+    took = "" if record.seconds is None else f", {record.seconds:.3f} s"
+    _add(root, f"attempt {record.attempt_id} of run {record.run_id}, epoch {record.epoch}, wave {record.wave}{took}")
+    _add(root, f"recorded at {moment(record.recorded_at)} UTC, compute key {record.compute_key}")
+    for text in (record.reason, "came out different, unexplained" if record.unexplained else None):
+        if text:
+            _add(root, text)
+    for verdict in one.verdicts:
+        said = "passed" if verdict.passed else "failed"
+        _add(root, f"gate {verdict.suite}: {verdict.expectation} {said}: {verdict.observed}")
+    files = _add(root, f"{len(record.files)} files")
+    for file in record.files:
+        _add(files, f"{file.path} {file.rows:,} rows, {decimal(file.bytes)}")
+    for part in record.kept:
+        node = _add(root, f"state {part.name}: {part.rows:,} rows, fingerprint {part.fingerprint}")
+        for file in part.files:
+            _add(node, f"{file.path} {file.rows:,} rows, {decimal(file.bytes)}")
+    if troubles is not None:
+        _add_troubles(root, troubles)
+    return root
+
+
+def _add_some(node: Tree, lines: list[str]) -> None:
+    for line in lines[:FIRST]:
+        _add(node, line)
+    if len(lines) > FIRST:
+        _add(node, f"... and {len(lines) - FIRST:,} more")
+
+
+def _add(tree: Tree, line: str, style: str = "") -> Tree:
+    return tree.add(Text(line, style))
+
+
+def _amount(amount: Amount) -> str:
+    return f"{amount.partitions:,} partitions, {amount.rows:,} rows, {decimal(amount.bytes)}"
+
+
+def _row(line: PartitionLine) -> tuple[str, ...]:
+    failed = ", ".join(f"{one.expectation} failed: {one.observed}" for one in line.failed)
+    return (
+        str(line.first) if line.first == line.last else f"{line.first}-{line.last}",
+        line.state,
+        f"{line.rows:,}",
+        decimal(line.bytes),
+        "" if line.version is None else str(line.version),
+        str(line.wave),
+        "" if line.seconds is None else f"{line.seconds:.3f}",
+        "; ".join(text for text in (f"{line.passed} passed" if line.passed else "", failed) if text),
+        line.fingerprint or "...",
+        line.compute_key or "...",
+    )
+
+
+# Differences
+
+
+def _add_stage_diff(root: Tree, diff: StageDiff) -> None:
+    branch = _add(root, diff.name, "bold")
+    if not diff.cut_alike:
+        (a, b), (most_a, most_b) = diff.parallelism, diff.max_parallelism
+        _add(branch, f"parallelism {a} in A and {b} in B, max parallelism {most_a} and {most_b}")
+    _add_changes(branch, diff.partitions)
+    if diff.position is not None:
+        _add_position_diff(branch, diff.position)
+    for state in diff.states:
+        node = _add(branch, f"state {state.name}{', declared otherwise' if state.declared_otherwise else ''}")
+        _add_changes(node, state.partitions)
+
+
+def _add_changes(branch: Tree, changes: Changes) -> None:
+    for words, partitions in change_words(changes):
+        _add(branch, f"{len(partitions):,} partitions {words}: {ranges(partitions)}")
+
+
+def _add_position_diff(branch: Tree, diff: PositionDiff) -> None:
+    node = _add(branch, f"source: {diff.a or 'nothing'} in A, {diff.b or 'nothing'} in B")
+    for words, paths in (("only in A", diff.only_in_a), ("only in B", diff.only_in_b), ("changed", diff.changed)):
+        if paths:
+            _add_some(_add(node, f"{len(paths):,} files {words}"), list(paths))
+
+
+def _print_row_diff(rows: RowDiff) -> None:
+    for side, columns in (("A", rows.only_in_a), ("B", rows.only_in_b)):
+        if columns:
+            typer.echo(f"columns only in {side}, not compared: {', '.join(columns)}")
+    for words, difference in (("only in A", rows.removed), ("only in B", rows.added), ("changed", rows.changed)):
+        if difference is not None:
+            _print_difference(words, difference)
+
+
+def _print_difference(words: str, difference: Difference) -> None:
+    typer.echo(f"{difference.count:,} rows {words}")
+    if difference.count:
+        examples = [[shown(value) for value in row] for row in difference.examples.rows]
+        print_table("", difference.examples.columns, examples)
+
+
+# Documents
+
+
+def _document(tree: CheckpointTree, troubles: Troubles) -> dict[str, Any]:
+    stages = [_stage_document(stage, troubles.get(stage.shape.name)) for stage in tree.stages]
+    run = vars(tree.run)
+    facts = {name: value for name, value in vars(tree).items() if name not in ("run", "stages")}
+    return {**facts, **run, "consumable": asdict(tree.consumable), "stages": stages}
+
+
+def _stage_document(stage: StageTree, troubles: tuple[FileTrouble, ...] | None) -> dict[str, Any]:
+    checked = {} if troubles is None else {"file_troubles": [asdict(one) for one in troubles]}
+    return {
+        **vars(stage.shape),
+        "reads": sorted(stage.shape.reads),
+        "parallelism": stage.parallelism,
+        "max_parallelism": stage.max_parallelism,
+        "amounts": {state.value: asdict(amount) for state, amount in stage.amounts.items()},
+        "missing": stage.missing,
+        "position": None if stage.position is None else write_position(stage.position),
+        "states": [asdict(state) for state in stage.states],
+        **checked,
+    }
+
+
+def _rows_document(rows: Rows) -> dict[str, Any]:
+    return {
+        "columns": dict(zip(rows.columns, rows.types, strict=True)),
+        "rows": [{name: plain(value) for name, value in zip(rows.columns, row, strict=True)} for row in rows.rows],
+        "more": rows.more,
+    }
+
+
+def _row_diff_document(rows: RowDiff | None) -> dict[str, Any] | None:
+    if rows is None:
+        return None
+    parts = {"removed": rows.removed, "added": rows.added, "changed": rows.changed}
+    counted = {
+        name: None if part is None else {"count": part.count, "first": _rows_document(part.examples)["rows"]}
+        for name, part in parts.items()
+    }
+    return {"key": rows.key, "only_in_a": rows.only_in_a, "only_in_b": rows.only_in_b, **counted}
