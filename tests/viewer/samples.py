@@ -16,6 +16,7 @@ from stagehold.checkpoints.stage_ids import stage_shapes
 from stagehold.lake.checkpoints.manifest import CheckpointedRun
 from stagehold.lake.checkpoints.stored import StoredCheckpoints
 from stagehold.lake.files import files_at
+from stagehold.model.compute_key import digest
 from stagehold.model.records import Cell, DataFile, GateResult, PartitionRecord, PartitionState, StatePart
 from stagehold.model.source_position import FilesRead, SourceFile
 from stagehold.model.stage_state import StateColumn, StateKind, StateShape
@@ -75,7 +76,7 @@ def partition(lake: str, stage: str, number: int, rows: list[Row], wave: int = 0
         version=wave,
         files=(file,),
         rows=len(rows),
-        fingerprint=f"print {rows}",
+        fingerprint=digest(map(str, rows)),
         compute_key=f"key {number}",
         recorded_at=NOW,
         seconds=0.5,
@@ -86,7 +87,7 @@ def partition(lake: str, stage: str, number: int, rows: list[Row], wave: int = 0
 def kept(lake: str, name: str, number: int, rows: list[Row]) -> StatePart:
     path = f"_data/attempt-1/0/_state/{name}/_partition={number}/part-0.parquet"
     file = parquet(lake, "stages/sales/orders/2026-01-01", path, rows)
-    return StatePart(name, (file,), len(rows), f"print {rows}")
+    return StatePart(name, (file,), len(rows), digest(map(str, rows)))
 
 
 def _seen(group: int, number: int, times: int) -> Row:

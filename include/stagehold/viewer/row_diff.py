@@ -23,7 +23,7 @@ FIRST = 20
 
 
 @dataclass(frozen=True)
-class Difference:
+class DifferingRows:
     """``examples`` are the first of them."""
 
     count: int
@@ -39,9 +39,9 @@ class RowDiff:
     key: tuple[str, ...]
     only_in_a: tuple[str, ...]
     only_in_b: tuple[str, ...]
-    removed: Difference
-    added: Difference
-    changed: Difference | None
+    removed: DifferingRows
+    added: DifferingRows
+    changed: DifferingRows | None
 
 
 def row_diff(
@@ -120,9 +120,9 @@ def _as_multisets(a: str, b: str, columns: Sequence[str]) -> list[str]:
     return [f"SELECT {every} FROM {one} EXCEPT ALL SELECT {every} FROM {other}" for one, other in ((a, b), (b, a))]
 
 
-def _difference(query: str, connection: DuckDBPyConnection) -> Difference:
+def _difference(query: str, connection: DuckDBPyConnection) -> DifferingRows:
     ((count,),) = connection.execute(f"SELECT count(*) FROM ({query})").fetchall()
-    return Difference(count, fetched(connection.execute(f"{query} ORDER BY ALL LIMIT {FIRST}"), None))
+    return DifferingRows(count, fetched(connection.execute(f"{query} ORDER BY ALL LIMIT {FIRST}"), None))
 
 
 def _list(columns: Sequence[str]) -> str:

@@ -20,8 +20,6 @@ from stagehold.model.source_position import Position
 from stagehold.model.stage_state import StateKind, StateShape
 
 if TYPE_CHECKING:
-    from numpy import int64
-    from numpy.typing import NDArray
     from pyarrow import Array, Table  # type: ignore[import-untyped]
 
 
@@ -125,9 +123,8 @@ def stage_tree(stage: OpenedStage) -> StageTree:
 def _amounts(partitions: Table) -> Mapping[PartitionState, Amount]:
     import pyarrow as pa
 
-    table = pa.table(
-        {"state": partitions["state"], "rows": partitions["rows"], "bytes": _bytes(_whole(partitions["files"]))}
-    )
+    columns = [_whole(partitions["state"]), _whole(partitions["rows"]), _bytes(_whole(partitions["files"]))]
+    table = pa.Table.from_arrays(columns, names=["state", "rows", "bytes"])
     sums = table.group_by("state").aggregate([([], "count_all"), ("rows", "sum"), ("bytes", "sum")])
     found = {row["state"]: Amount(row["count_all"], row["rows_sum"], row["bytes_sum"]) for row in sums.to_pylist()}
     return {state: found[state] for state in PartitionState if state in found}
@@ -156,20 +153,19 @@ def _groups(partition: int, shape: StateShape, stage: OpenedStage) -> tuple[int,
     return groups.start, groups.stop - 1
 
 
-def _bytes(files: Array) -> NDArray[int64]:
+def _bytes(files: Array) -> Array:
     """Of each list of files, their bytes."""
-    import numpy as np
-
-    offsets = files.offsets.to_numpy()
-    until = np.concatenate(([0], np.cumsum(files.flatten().field("bytes").to_numpy())))
-    sums: NDArray[int64] = np.diff(until[offsets - offsets[0]]).astype(np.int64)
-    return sums
-
-
-def _list(column: Any, chosen: Array) -> list[int]:
     import pyarrow as pa
+    import pyarrow.compute as pc
 
-    numbers: list[int] = pa.array(column).filter(chosen).to_pylist()
+    nothing = pa.repeat(pa.scalar(0, pa.int64()), 1)
+    until = pa.concat_arrays([nothing, pc.cumulative_sum(files.flatten().field("bytes"))])
+    ends = until.take(pc.subtract(files.offsets, files.offsets[0]))
+    return pc.subtract(ends[1:], ends[:-1])
+
+
+def _list(column: Array, chosen: Array) -> list[int]:
+    numbers: list[int] = column.filter(chosen).to_pylist()
     return numbers
 
 

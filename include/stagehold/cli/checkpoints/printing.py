@@ -24,7 +24,7 @@ from stagehold.viewer.rows import Rows, plain, shown
 from stagehold.viewer.tree import Amount, CheckpointTree, HeldPart, StageTree, StateTree, checkpoint_tree, stage_tree
 
 if TYPE_CHECKING:
-    from stagehold.viewer.row_diff import Difference, RowDiff
+    from stagehold.viewer.row_diff import DifferingRows, RowDiff
 
 FIRST = 5  # of a long list
 Troubles = Mapping[str, tuple[FileTrouble, ...]]  # by stage
@@ -260,7 +260,7 @@ def _print_row_diff(rows: RowDiff) -> None:
             _print_difference(words, difference)
 
 
-def _print_difference(words: str, difference: Difference) -> None:
+def _print_difference(words: str, difference: DifferingRows) -> None:
     typer.echo(f"{difference.count:,} rows {words}")
     if difference.count:
         examples = [[shown(value) for value in row] for row in difference.examples.rows]

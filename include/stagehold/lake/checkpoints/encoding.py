@@ -45,7 +45,7 @@ def decode_table(content: bytes) -> Table:
     import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(pa.BufferReader(content), use_threads=False)
+        table = pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
     except (pa.ArrowException, OSError) as error:
         raise ValueError(str(error)) from error
     if not table.schema.equals(_schema()):

@@ -46,7 +46,7 @@ class OpenedCheckpoint:
         named = {stage.name: stage for stage in self.stages}
         found = named.get(name) or next((one for one in self.stages if one.manifest.shape.id == name), None)
         if found is None:
-            raise UnknownName(f"stage of {self.address}", name, tuple(named))
+            raise UnknownName(f"stage of checkpoint {self.manifest.number}", name, tuple(named))
         return found
 
     def records(self, stage: OpenedStage) -> tuple[RecordedPartition, ...]:
