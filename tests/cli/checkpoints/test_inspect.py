@@ -24,7 +24,8 @@ try:
     app(sys.argv[1:])
 except SystemExit as ended:
     code = ended.code
-foreign = [name for name in sys.modules if name.split(".")[0] in ("pyspark", "airflow", "sqlalchemy", "delta", "deltalake")]
+heavy = ("pyspark", "airflow", "sqlalchemy", "delta", "deltalake")
+foreign = [name for name in sys.modules if name.split(".")[0] in heavy]
 ledger = [name for name in sys.modules if name.startswith("stagehold.ledger")]
 assert not foreign + ledger, foreign + ledger
 sys.exit(code)
@@ -132,7 +133,7 @@ def test_rows_of_state_by_several_keys(lake):
 
 def test_rows_as_a_table_are_limited_and_as_a_document_are_not(lake):
     assert "1 rows; there are more, --limit shows them" in invoke("sales/run", "--sql", "FROM orders", "--limit", "1")
-    document = json.loads(invoke("sales/run", "--sql", "SELECT id, price, at FROM orders ORDER BY id", "--json"))
+    document = json.loads(invoke("sales/run", "--sql", 'SELECT id, price, "at" FROM orders ORDER BY id', "--json"))
     assert document["rows"][1] == {"id": 1, "price": "1.50", "at": "2026-01-01T01:00:00+00:00"}
     assert document["columns"]["price"] == "DECIMAL(3,2)"
     assert "Nothing was changed." in refused("sales/run", "--sql", "COPY orders TO 'x'")

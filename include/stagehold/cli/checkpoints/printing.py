@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 from rich.filesize import decimal
 from rich.text import Text
 from rich.tree import Tree
 
+from stagehold.cli.checkpoints.documents import checkpoint_document, rows_document, stage_document
 from stagehold.cli.output import moment, print_document, print_table, print_tree
 from stagehold.errors import UnknownName
 from stagehold.errors.base import ranges
 from stagehold.lake.checkpoints.encoding import RecordedPartition
 from stagehold.lake.checkpoints.opened import OpenedCheckpoint, OpenedStage
-from stagehold.model.source_position import FilesRead, Position, write_position
+from stagehold.model.source_position import FilesRead, Position
 from stagehold.viewer.checking import FileTrouble, file_troubles
-from stagehold.viewer.diff import Changes, CheckpointDiff, PositionDiff, StageDiff, change_words
 from stagehold.viewer.partitions import PartitionLine, partition_lines
-from stagehold.viewer.rows import Rows, plain, shown
+from stagehold.viewer.rows import Rows, shown
 from stagehold.viewer.tree import Amount, CheckpointTree, HeldPart, StageTree, StateTree, checkpoint_tree, stage_tree
 
 if TYPE_CHECKING:
-    from stagehold.viewer.row_diff import DifferingRows, RowDiff
+    pass
 
 FIRST = 5  # of a long list
-Troubles = Mapping[str, tuple[FileTrouble, ...]]  # by stage
 PARTITION_COLUMNS = ("partition", "state", "rows", "bytes", "version", "wave", "seconds", "gate", "fingerprint", "key")
 
 
@@ -35,11 +34,11 @@ def print_checkpoint(opened: OpenedCheckpoint, check: bool, as_json: bool) -> No
     tree = checkpoint_tree(opened)
     troubles = {stage.name: file_troubles(opened.records(stage)) for stage in opened.stages} if check else {}
     if as_json:
-        print_document(_document(tree, troubles))
+        print_document(checkpoint_document(tree, troubles))
         return
     root = Tree(Text(_title(tree), "bold"))
     for line in _about(tree):
-        _add(root, line)
+        add(root, line)
     for stage in tree.stages:
         _add_stage(root, stage, troubles.get(stage.shape.name))
     print_tree(root)
@@ -50,7 +49,7 @@ def print_stage(opened: OpenedCheckpoint, stage: OpenedStage, check: bool, as_js
     troubles, lines = file_troubles(records) if check else None, partition_lines(records)
     if as_json:
         each = partition_lines(records, len(records))
-        print_document({**_stage_document(stage_tree(stage), troubles), "partitions": [asdict(line) for line in each]})
+        print_document({**stage_document(stage_tree(stage), troubles), "partitions": [asdict(line) for line in each]})
         return
     root = Tree(Text(opened.address, "bold"))
     _add_stage(root, stage_tree(stage), troubles)
@@ -74,31 +73,11 @@ def print_partition(opened: OpenedCheckpoint, stage: OpenedStage, partition: int
 
 def print_rows(rows: Rows, title: str, as_json: bool) -> None:
     if as_json:
-        print_document(_rows_document(rows))
+        print_document(rows_document(rows))
         return
     print_table(title, rows.columns, [[shown(value) for value in row] for row in rows.rows])
     more = "; there are more, --limit shows them" if rows.more else ""
     typer.echo(f"{len(rows.rows)} rows{more}")
-
-
-def print_diff(diff: CheckpointDiff, rows: RowDiff | None, as_json: bool) -> None:
-    if as_json:
-        print_document({**asdict(diff), "alike": diff.alike, "rows": _row_diff_document(rows)})
-        return
-    root = Tree(Text("what differs" if not diff.alike else "nothing differs", "bold"))
-    _add(root, f"A {diff.a}")
-    _add(root, f"B {diff.b}")
-    for side, stages in (("A", diff.only_in_a), ("B", diff.only_in_b)):
-        if stages:
-            _add(root, f"stages only in {side}: {', '.join(stages)}")
-    for stage in diff.stages:
-        _add_stage_diff(root, stage)
-    print_tree(root)
-    if rows is not None:
-        _print_row_diff(rows)
-
-
-# The tree
 
 
 def _title(tree: CheckpointTree) -> str:
@@ -116,9 +95,9 @@ def _about(tree: CheckpointTree) -> Iterable[str]:
 def _add_stage(root: Tree, stage: StageTree, troubles: tuple[FileTrouble, ...] | None) -> None:
     shape = stage.shape
     named = shape.name if shape.name == shape.id else f"{shape.name} (id {shape.id})"
-    branch = _add(root, f"{named}: {_amount(stage.consumable)}", "bold")
-    _add(branch, f"job {shape.job}, parallelism {stage.parallelism}, max parallelism {stage.max_parallelism}")
-    _add(branch, _counts(stage))
+    branch = add(root, f"{named}: {_amount(stage.consumable)}", "bold")
+    add(branch, f"job {shape.job}, parallelism {stage.parallelism}, max parallelism {stage.max_parallelism}")
+    add(branch, _counts(stage))
     if stage.position is not None:
         _add_position(branch, stage.position)
     for state in stage.states:
@@ -134,18 +113,18 @@ def _counts(stage: StageTree) -> str:
 
 def _add_position(branch: Tree, position: Position) -> None:
     if not isinstance(position, FilesRead):
-        _add(branch, f"source: {position}")
+        add(branch, f"source: {position}")
         return
-    files = _add(branch, f"source: {position}, {decimal(sum(file.bytes for file in position.files))}")
-    _add_some(files, [f"{file.path} {decimal(file.bytes)}" for file in position.files])
+    files = add(branch, f"source: {position}, {decimal(sum(file.bytes for file in position.files))}")
+    add_some(files, [f"{file.path} {decimal(file.bytes)}" for file in position.files])
 
 
 def _add_state(branch: Tree, state: StateTree) -> None:
     shape = state.shape
     of = f" by {', '.join(shape.key)}, hash {shape.hash_name}" if shape.key else ""
-    node = _add(branch, f"state {shape.name}, {shape.kind}{of}: {_amount(state.amount)}")
-    _add(node, ", ".join(f"{column.name} {column.type}" for column in shape.columns))
-    _add_some(node, list(map(_held, state.parts)))
+    node = add(branch, f"state {shape.name}, {shape.kind}{of}: {_amount(state.amount)}")
+    add(node, ", ".join(f"{column.name} {column.type}" for column in shape.columns))
+    add_some(node, list(map(_held, state.parts)))
 
 
 def _held(part: HeldPart) -> str:
@@ -155,11 +134,11 @@ def _held(part: HeldPart) -> str:
 
 def _add_troubles(branch: Tree, troubles: tuple[FileTrouble, ...]) -> None:
     if not troubles:
-        _add(branch, "every file is there, as large as it was")
+        add(branch, "every file is there, as large as it was")
         return
     gone = sorted({one.partition for one in troubles})
-    node = _add(branch, f"files gone or of another size: partitions {ranges(gone)}", "red")
-    _add_some(node, [f"{one.path}: {_found(one)}" for one in troubles])
+    node = add(branch, f"files gone or of another size: partitions {ranges(gone)}", "red")
+    add_some(node, [f"{one.path}: {_found(one)}" for one in troubles])
 
 
 def _found(one: FileTrouble) -> str:
@@ -169,37 +148,39 @@ def _found(one: FileTrouble) -> str:
 def _partition_tree(stage: str, one: RecordedPartition, troubles: tuple[FileTrouble, ...] | None) -> Tree:
     record = one.record
     root = Tree(Text(f"{stage}[{record.partition}] {record.state}", "bold"))
-    _add(root, f"{record.rows:,} rows, {decimal(record.bytes)}, fingerprint {record.fingerprint}")
-    _add(root, f"version {record.version} of {record.table}")
+    add(root, f"{record.rows:,} rows, {decimal(record.bytes)}, fingerprint {record.fingerprint}")
+    add(root, f"version {record.version} of {record.table}")
     took = "" if record.seconds is None else f", {record.seconds:.3f} s"
-    _add(root, f"attempt {record.attempt_id} of run {record.run_id}, epoch {record.epoch}, wave {record.wave}{took}")
-    _add(root, f"recorded at {moment(record.recorded_at)} UTC, compute key {record.compute_key}")
+    add(root, f"attempt {record.attempt_id} of run {record.run_id}, epoch {record.epoch}, wave {record.wave}{took}")
+    add(root, f"recorded at {moment(record.recorded_at)} UTC, compute key {record.compute_key}")
     for text in (record.reason, "came out different, unexplained" if record.unexplained else None):
         if text:
-            _add(root, text)
+            add(root, text)
     for verdict in one.verdicts:
         said = "passed" if verdict.passed else "failed"
-        _add(root, f"gate {verdict.suite}: {verdict.expectation} {said}: {verdict.observed}")
-    files = _add(root, f"{len(record.files)} files")
+        add(root, f"gate {verdict.suite}: {verdict.expectation} {said}: {verdict.observed}")
+    files = add(root, f"{len(record.files)} files")
     for file in record.files:
-        _add(files, f"{file.path} {file.rows:,} rows, {decimal(file.bytes)}")
+        add(files, f"{file.path} {file.rows:,} rows, {decimal(file.bytes)}")
     for part in record.kept:
-        node = _add(root, f"state {part.name}: {part.rows:,} rows, fingerprint {part.fingerprint}")
+        node = add(root, f"state {part.name}: {part.rows:,} rows, fingerprint {part.fingerprint}")
         for file in part.files:
-            _add(node, f"{file.path} {file.rows:,} rows, {decimal(file.bytes)}")
+            add(node, f"{file.path} {file.rows:,} rows, {decimal(file.bytes)}")
     if troubles is not None:
         _add_troubles(root, troubles)
     return root
 
 
-def _add_some(node: Tree, lines: list[str]) -> None:
+def add_some(node: Tree, lines: list[str]) -> None:
+    """The first of them, and how many there are more."""
     for line in lines[:FIRST]:
-        _add(node, line)
+        add(node, line)
     if len(lines) > FIRST:
-        _add(node, f"... and {len(lines) - FIRST:,} more")
+        add(node, f"... and {len(lines) - FIRST:,} more")
 
 
-def _add(tree: Tree, line: str, style: str = "") -> Tree:
+def add(tree: Tree, line: str, style: str = "") -> Tree:
+    """A new branch, with the line as it is."""
     return tree.add(Text(line, style))
 
 
@@ -221,91 +202,3 @@ def _row(line: PartitionLine) -> tuple[str, ...]:
         line.fingerprint or "...",
         line.compute_key or "...",
     )
-
-
-# Differences
-
-
-def _add_stage_diff(root: Tree, diff: StageDiff) -> None:
-    branch = _add(root, diff.name, "bold")
-    if not diff.cut_alike:
-        (a, b), (most_a, most_b) = diff.parallelism, diff.max_parallelism
-        _add(branch, f"parallelism {a} in A and {b} in B, max parallelism {most_a} and {most_b}")
-    _add_changes(branch, diff.partitions)
-    if diff.position is not None:
-        _add_position_diff(branch, diff.position)
-    for state in diff.states:
-        node = _add(branch, f"state {state.name}{', declared otherwise' if state.declared_otherwise else ''}")
-        _add_changes(node, state.partitions)
-
-
-def _add_changes(branch: Tree, changes: Changes) -> None:
-    for words, partitions in change_words(changes):
-        _add(branch, f"{len(partitions):,} partitions {words}: {ranges(partitions)}")
-
-
-def _add_position_diff(branch: Tree, diff: PositionDiff) -> None:
-    node = _add(branch, f"source: {diff.a or 'nothing'} in A, {diff.b or 'nothing'} in B")
-    for words, paths in (("only in A", diff.only_in_a), ("only in B", diff.only_in_b), ("changed", diff.changed)):
-        if paths:
-            _add_some(_add(node, f"{len(paths):,} files {words}"), list(paths))
-
-
-def _print_row_diff(rows: RowDiff) -> None:
-    for side, columns in (("A", rows.only_in_a), ("B", rows.only_in_b)):
-        if columns:
-            typer.echo(f"columns only in {side}, not compared: {', '.join(columns)}")
-    for words, difference in (("only in A", rows.removed), ("only in B", rows.added), ("changed", rows.changed)):
-        if difference is not None:
-            _print_difference(words, difference)
-
-
-def _print_difference(words: str, difference: DifferingRows) -> None:
-    typer.echo(f"{difference.count:,} rows {words}")
-    if difference.count:
-        examples = [[shown(value) for value in row] for row in difference.examples.rows]
-        print_table("", difference.examples.columns, examples)
-
-
-# Documents
-
-
-def _document(tree: CheckpointTree, troubles: Troubles) -> dict[str, Any]:
-    stages = [_stage_document(stage, troubles.get(stage.shape.name)) for stage in tree.stages]
-    run = vars(tree.run)
-    facts = {name: value for name, value in vars(tree).items() if name not in ("run", "stages")}
-    return {**facts, **run, "consumable": asdict(tree.consumable), "stages": stages}
-
-
-def _stage_document(stage: StageTree, troubles: tuple[FileTrouble, ...] | None) -> dict[str, Any]:
-    checked = {} if troubles is None else {"file_troubles": [asdict(one) for one in troubles]}
-    return {
-        **vars(stage.shape),
-        "reads": sorted(stage.shape.reads),
-        "parallelism": stage.parallelism,
-        "max_parallelism": stage.max_parallelism,
-        "amounts": {state.value: asdict(amount) for state, amount in stage.amounts.items()},
-        "missing": stage.missing,
-        "position": None if stage.position is None else write_position(stage.position),
-        "states": [asdict(state) for state in stage.states],
-        **checked,
-    }
-
-
-def _rows_document(rows: Rows) -> dict[str, Any]:
-    return {
-        "columns": dict(zip(rows.columns, rows.types, strict=True)),
-        "rows": [{name: plain(value) for name, value in zip(rows.columns, row, strict=True)} for row in rows.rows],
-        "more": rows.more,
-    }
-
-
-def _row_diff_document(rows: RowDiff | None) -> dict[str, Any] | None:
-    if rows is None:
-        return None
-    parts = {"removed": rows.removed, "added": rows.added, "changed": rows.changed}
-    counted = {
-        name: None if part is None else {"count": part.count, "first": _rows_document(part.examples)["rows"]}
-        for name, part in parts.items()
-    }
-    return {"key": rows.key, "only_in_a": rows.only_in_a, "only_in_b": rows.only_in_b, **counted}
