@@ -22,7 +22,8 @@ SEVERAL = ("--keys", "--key")
 Reference = Annotated[
     str | None,
     typer.Argument(
-        metavar="REF", help="Id of a run (its newest), RUN_ID#NUMBER, address of a manifest, or folder of a lake."
+        metavar="REF",
+        help="A run (its newest), RUN_ID#NUMBER, address of a manifest, or folder of a lake. Default: your lake's newest.",
     ),
 ]
 LakeUri = Annotated[str | None, typer.Option("--lake", help="The lake in which runs are looked for. Default: yours.")]
@@ -81,12 +82,12 @@ def inspect(
     wish = Wish(stage, partition, state, tuple(keys or ()), check, _limit(limit, as_json), as_json)
     if diff is not None:
         _show_diff(_opened(diff[0], lake_uri), _opened(diff[1], lake_uri), wish, tuple(key or ()))
-    elif reference is None:
-        raise InvalidArgument("REF", "", "the name of a checkpoint, or --diff with two")
-    elif sql is not None:
-        _show_answer(_opened(reference, lake_uri), sql, wish)
+        return
+    opened = _opened(reference or lake_uri, lake_uri)
+    if sql is not None:
+        _show_answer(opened, sql, wish)
     else:
-        _show(_opened(reference, lake_uri), wish)
+        _show(opened, wish)
 
 
 def _spread(words: Sequence[str]) -> Iterator[str]:
