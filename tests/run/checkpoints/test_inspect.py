@@ -25,12 +25,11 @@ def test_a_copied_lake_answers_as_the_run_did(finished, tmp_path):
         return json.loads(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
 
     stages = {stage["name"]: stage for stage in inspect("--check")["stages"]}
-    assert {name: stage["amounts"]["consumable"]["partitions"] for name, stage in stages.items()} == {
-        name: len(finished.records(name)) for name in stages
-    }
+    stored = {name: stage["amounts"].get("consumable", {}).get("partitions", 0) for name, stage in stages.items()}
+    assert stored == {name: len(finished.records(name)) for name in stages}
     assert [stage["file_troubles"] for stage in stages.values()] == [[]] * len(stages)
     rows = inspect("--sql", "SELECT colour, total, numbers FROM summary ORDER BY colour")["rows"]
     assert [tuple(row.values()) for row in rows] == finished.expected()
-    for name in stages:
+    for name in (name for name, count in stored.items() if count):
         columns = inspect("--sql", f"FROM {name} LIMIT 1")["columns"]
         assert [one for one in columns if one.startswith("_")] == ["_partition"]

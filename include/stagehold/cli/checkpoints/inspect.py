@@ -23,7 +23,7 @@ Reference = Annotated[
     str | None,
     typer.Argument(
         metavar="REF",
-        help="A run (its newest), RUN_ID#NUMBER, address of a manifest, or folder of a lake. Default: your lake's newest.",
+        help="A run (its newest), RUN_ID#NUMBER, address of a manifest, or folder of a lake. Default: the newest.",
     ),
 ]
 LakeUri = Annotated[str | None, typer.Option("--lake", help="The lake in which runs are looked for. Default: yours.")]

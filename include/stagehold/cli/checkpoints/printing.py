@@ -107,8 +107,10 @@ def _add_stage(root: Tree, stage: StageTree, troubles: tuple[FileTrouble, ...] |
 
 
 def _counts(stage: StageTree) -> str:
+    if not stage.amounts:
+        return "partitions: none on record"
     counts = {state.value: amount.partitions for state, amount in stage.amounts.items()} | {"missing": stage.missing}
-    return f"partitions: {', '.join(f'{count} {state}' for state, count in counts.items() if count) or 'none'}"
+    return f"partitions: {', '.join(f'{count} {state}' for state, count in counts.items() if count)}"
 
 
 def _add_position(branch: Tree, position: Position) -> None:
