@@ -69,7 +69,8 @@ class CheckpointParts:
             return self._table(stage.shape.id, part, self._verified(part))
 
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            return pa.concat_tables([empty_table(), *pool.map(read, stage.parts)])
+            tables = list(pool.map(read, stage.parts))
+        return pa.concat_tables(tables) if tables else empty_table()
 
     def _stored(self, first: int, rows: Rows, old: PartReference | None) -> PartReference:
         content = encode(rows[partition] for partition in sorted(rows))
