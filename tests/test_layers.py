@@ -29,6 +29,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         "checkpoints",
         "ledger",
         "lake gates",
+        "viewer",
         "spark",
         "sources",
         "run",
@@ -147,7 +148,7 @@ def test_every_part_of_the_library_has_a_layer() -> None:
     assert {unit(path) for path in FILES} - {"__init__"} <= set(RANK)
 
 
-WITHOUT_HEAVY = ("model", "code", "spec", "topology", "plan", "checkpoints", "ledger", "cli", "local")
+WITHOUT_HEAVY = ("model", "code", "spec", "topology", "plan", "checkpoints", "ledger", "viewer", "cli", "local")
 LOAD_EACH = """
 import importlib, sys
 heavy, *parts = {given!r}

@@ -8,7 +8,9 @@ import typer
 from typer.core import TyperGroup
 
 from stagehold.cli.accept import accept
-from stagehold.cli.checkpoints import checkpoints
+from stagehold.cli.checkpoints.history import checkpoints
+from stagehold.cli.checkpoints.inspect import SpreadingCommand, inspect
+from stagehold.cli.checkpoints.savepoint import savepoint
 from stagehold.cli.demo import demo
 from stagehold.cli.gc import gc
 from stagehold.cli.partitions import partitions
@@ -16,7 +18,6 @@ from stagehold.cli.plan import plan
 from stagehold.cli.reconcile import reconcile
 from stagehold.cli.resume import resume
 from stagehold.cli.run import run
-from stagehold.cli.savepoints.savepoint import savepoint
 from stagehold.cli.services import down, up
 from stagehold.cli.source import source
 from stagehold.cli.status import status
@@ -83,6 +84,7 @@ app.command()(partitions)
 app.command()(verify)
 app.add_typer(checkpoints, name="checkpoints")
 app.add_typer(savepoint, name="savepoint")
+app.command(cls=SpreadingCommand)(inspect)
 app.command()(gc)
 app.command()(reconcile)
 app.command()(demo)

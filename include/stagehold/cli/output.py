@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
+    from rich.tree import Tree
+
     from stagehold.plan.resume.decisions import ResumePlan
 
 WIDTH_OF_A_PIPE = 200  # Rich takes 80 for what is no terminal and folds the cells that grep looks for
@@ -52,6 +54,14 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
     for cells in rows:
         table.add_row(*(Text(cell, COLOURS.get(cell, "")) for cell in cells))
     Console(width=None if sys.stdout.isatty() else WIDTH_OF_A_PIPE).print(table)
+
+
+def print_tree(tree: Tree) -> None:
+    """Print a tree; in a pipe without colours, and one line for each of its lines, however long."""
+    from rich.console import Console
+
+    terminal = sys.stdout.isatty()
+    Console(width=None if terminal else WIDTH_OF_A_PIPE).print(tree, soft_wrap=not terminal)
 
 
 def print_explanation(title: str, plan: ResumePlan) -> None:

@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -34,7 +33,7 @@ RestoreSnapshot = Annotated[
     str | None,
     typer.Option(
         "--restore",
-        help="Begin with a savepoint, a checkpoint by the path of its manifest, or the `latest` that verifies.",
+        help="Begin with a savepoint, a run's checkpoint (RUN_ID, RUN_ID#7), a manifest, or the `latest` that verifies.",
     ),
 ]
 AllowNonRestored = Annotated[
@@ -132,9 +131,8 @@ def restore_asked(run_id: str, place: Place, options: RunOptions, settings: Sett
 
 
 def manifest_asked(reference: str, run_id: str, place: Place, settings: Settings) -> str:
-    """The address of the manifest that `latest` or a savepoint's name stands for, or that is given itself."""
-    from stagehold.lake.checkpoints.savepoints import Savepoints
-    from stagehold.lake.checkpoints.stored import manifest_file
+    """The address of the manifest that `latest` stands for, or whatever `find_checkpoint` knows."""
+    from stagehold.lake.checkpoints.references import find_checkpoint
     from stagehold.lake.chronicle import open_ledger
     from stagehold.run.planning.candidates import LATEST, Candidates
 
@@ -144,10 +142,7 @@ def manifest_asked(reference: str, run_id: str, place: Place, settings: Settings
         for source, why in choice.passed_over:
             typer.echo(f"passed over {source}: {why}", err=True)
         return address
-    if reference.endswith(".json"):
-        return reference if "://" in reference else str(Path(reference).absolute())
-    found = Savepoints(settings.lake_uri).get(reference)
-    return f"{Savepoints(settings.lake_uri).stored(found).uri}/{manifest_file(found.number)}"
+    return find_checkpoint(reference, settings.lake_uri).address
 
 
 def parse_params(texts: Sequence[str] | None, defaults: Mapping[str, Any]) -> dict[str, Any]:

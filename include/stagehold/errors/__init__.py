@@ -11,6 +11,8 @@ Every error that Stagehold raises on purpose, by what is to be mended.
     |   +-- InvalidParameter         a run was given a parameter or value that its pipeline does not have
     |   +-- InvalidInterval          an interval that does not exist, or that may be several
     |   +-- UnknownName              a pipeline, stage, run or partition that does not exist
+    |   +-- UnknownCheckpoint        what was named is no checkpoint of the lake
+    |   +-- QueryRefused             a statement over a checkpoint may not be carried out, or cannot be
     |   +-- ForeignDag               a DAG that has no Stagehold regions
     |   +-- NothingToAccept          code was to be accepted, and no recorded data is of other code
     |   +-- NothingToRestore         a restore was asked for, and nothing of its interval is on record
@@ -165,10 +167,12 @@ from stagehold.errors.requests import (
     NothingToAccept,
     NothingToRestore,
     NothingToResume,
+    QueryRefused,
     RequestError,
     ResumeUnderWay,
     RunIdTaken,
     RunStillActive,
+    UnknownCheckpoint,
     UnknownName,
 )
 from stagehold.errors.runs import InputsNeverCame, InputsNotReady, RestartRefused, RunError
@@ -284,6 +288,7 @@ __all__ = [
     "PartitionDataMissing",
     "PortTaken",
     "PositionTaken",
+    "QueryRefused",
     "RegionCycle",
     "RequestError",
     "RestartRefused",
@@ -326,6 +331,7 @@ __all__ = [
     "ToolMissing",
     "TopologyProblem",
     "Transient",
+    "UnknownCheckpoint",
     "UnknownName",
 ]
 

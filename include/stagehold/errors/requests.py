@@ -60,6 +60,30 @@ class UnknownName(RequestError, Terminal):
         super().__init__(f"There is no {kind} {given!r}. Known: {', '.join(self.known) or 'none'}.")
 
 
+class UnknownCheckpoint(RequestError, Terminal):
+    """What was named is no checkpoint or savepoint of the lake."""
+
+    def __init__(self, reference: str, lake: str, runs: Sequence[str], forms: str) -> None:
+        self.reference, self.lake, self.runs, self.forms = reference, lake, tuple(runs), forms
+        known = f"Newest runs with one: {', '.join(self.runs)}." if runs else "No run has left one there."
+        super().__init__(
+            f"There is no checkpoint {reference!r} in lake {lake}. {known} A checkpoint is named by {forms}. Another "
+            "lake is named by --lake."
+        )
+
+
+class QueryRefused(RequestError, Terminal):
+    """A statement over a checkpoint could do more than read its partitions, or DuckDB does not understand it."""
+
+    def __init__(self, reason: str, views: Sequence[str]) -> None:
+        self.reason, self.views = reason, tuple(views)
+        known = f" There is {', '.join(self.views)}." if views else ""
+        super().__init__(
+            f"The statement was refused: {reason.rstrip('. ')}. Nothing was changed.{known} Ask with one SELECT over "
+            "the checkpoint's stages and states."
+        )
+
+
 class ForeignDag(RequestError, Terminal):
     """An Airflow DAG was asked about that is not a Stagehold pipeline."""
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from stagehold.model.records import Cell, DataFile, GateResult, PartitionRecord, PartitionState, StatePart
 
 if TYPE_CHECKING:
-    from pyarrow import Schema  # type: ignore[import-untyped]
+    from pyarrow import Schema, Table  # type: ignore[import-untyped]
 
 PLAIN = ("partition", "run_id", "attempt_id", "epoch", "wave", "table", "version", "rows", "fingerprint", "compute_key")
 LATE = ("recorded_at", "reason", "seconds", "unexplained")
@@ -36,8 +36,8 @@ def encode(rows: Iterable[RecordedPartition]) -> bytes:
     return bytes(sink.getvalue())
 
 
-def decode(content: bytes) -> tuple[RecordedPartition, ...]:
-    """What `encode` was given.
+def decode_table(content: bytes) -> Table:
+    """The rows that `encode` was given, as columns.
 
     :raises ValueError: it did not make this content.
     """
@@ -45,11 +45,27 @@ def decode(content: bytes) -> tuple[RecordedPartition, ...]:
     import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(pa.BufferReader(content))
-        if not table.schema.equals(_schema()):
-            raise ValueError("its columns are not those of a part")
-        return tuple(_recorded(row) for row in table.to_pylist())
-    except (pa.ArrowException, OSError, LookupError, TypeError) as error:
+        table = pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
+    except (pa.ArrowException, OSError) as error:
+        raise ValueError(str(error)) from error
+    if not table.schema.equals(_schema()):
+        raise ValueError("its columns are not those of a part")
+    return table
+
+
+def empty_table() -> Table:
+    """No rows, with the columns that a part has."""
+    return _schema().empty_table()
+
+
+def records_in(table: Table) -> tuple[RecordedPartition, ...]:
+    """The rows of a part.
+
+    :raises ValueError: it says what cannot be.
+    """
+    try:
+        return tuple(map(_recorded, table.to_pylist()))
+    except (LookupError, TypeError) as error:
         raise ValueError(str(error)) from error
 
 

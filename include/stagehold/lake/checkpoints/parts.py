@@ -10,14 +10,18 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 from stagehold.checkpoints.checkpoint import StageSnapshot
 from stagehold.errors import CheckpointCorrupt, CheckpointOvertaken
-from stagehold.lake.checkpoints.encoding import RecordedPartition, decode, encode
+from stagehold.lake.checkpoints.encoding import RecordedPartition, decode_table, empty_table, encode, records_in
 from stagehold.lake.checkpoints.manifest import PARTITIONS_PER_PART, PartReference, StageManifest
 from stagehold.lake.commit.delta_log import AT_ONCE
 from stagehold.lake.files import Files
 from stagehold.model.records import GateResult
+
+if TYPE_CHECKING:
+    from pyarrow import Table  # type: ignore[import-untyped]
 
 Rows = Mapping[int, RecordedPartition]  # by partition
 
@@ -54,6 +58,20 @@ class CheckpointParts:
             parts = zip(stage.parts, contents, strict=True)
             return tuple(row for part, content in parts for row in self._rows_of(stage.shape.id, part, content))
 
+    def read_table(self, stage: StageManifest) -> Table:
+        """What `read` reads, as columns: for sums over many partitions, which need no record of each.
+
+        :raises CheckpointCorrupt: as `read` does, unless a row is wrong in itself.
+        """
+        import pyarrow as pa
+
+        def read(part: PartReference) -> Table:
+            return self._table(stage.shape.id, part, self._verified(part))
+
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            tables = list(pool.map(read, stage.parts))
+        return pa.concat_tables(tables) if tables else empty_table()
+
     def _stored(self, first: int, rows: Rows, old: PartReference | None) -> PartReference:
         content = encode(rows[partition] for partition in sorted(rows))
         sha256 = hashlib.sha256(content).hexdigest()
@@ -72,15 +90,21 @@ class CheckpointParts:
 
     def _rows_of(self, stage_id: str, part: PartReference, content: bytes) -> tuple[RecordedPartition, ...]:
         try:
-            rows = decode(content)
+            return records_in(self._table(stage_id, part, content))
         except ValueError as error:
             raise self._corrupt(part, f"is no part of a checkpoint ({error})") from error
-        numbers = [row.record.partition for row in rows]
-        if any(row.stage_id != stage_id for row in rows) or not set(numbers) <= set(part.covers):
+
+    def _table(self, stage_id: str, part: PartReference, content: bytes) -> Table:
+        try:
+            table = decode_table(content)
+        except ValueError as error:
+            raise self._corrupt(part, f"is no part of a checkpoint ({error})") from error
+        numbers = table["partition"].to_pylist()
+        if set(table["stage_id"].unique().to_pylist()) - {stage_id} or not set(numbers) <= set(part.covers):
             raise self._corrupt(part, f"has partitions that are not those of stage {stage_id} from {part.first} on")
-        if len(rows) != part.partitions or numbers != sorted(set(numbers)):
+        if len(numbers) != part.partitions or numbers != sorted(set(numbers)):
             raise self._corrupt(part, f"does not have {part.partitions} partitions in ascending order")
-        return rows
+        return table
 
     def _verified(self, part: PartReference) -> bytes:
         try:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from stagehold.checkpoints.checkpoint import StageSnapshot
 from stagehold.model.records import PartitionRecord
 from stagehold.model.source_position import FilesRead, Position, SourceFile
+
+if TYPE_CHECKING:
+    from pyarrow import Table  # type: ignore[import-untyped]
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,17 @@ class Relocation:
     def moved(self, uri: str) -> str:
         below = uri.removeprefix(f"{self.before}/")
         return uri if below == uri else f"{self.now}/{below}"
+
+    def table(self, partitions: Table) -> Table:
+        """Partitions as columns, with the addresses of their tables as they are now."""
+        import pyarrow as pa
+
+        if self.before == self.now:
+            return partitions
+        tables = partitions["table"].combine_chunks().dictionary_encode()
+        moved = pa.DictionaryArray.from_arrays(tables.indices, [*map(self.moved, tables.dictionary.to_pylist())])
+        place = partitions.schema.get_field_index("table")
+        return partitions.set_column(place, partitions.schema.field(place), moved.cast(pa.string()))
 
     def position(self, position: Position) -> Position:
         if not isinstance(position, FilesRead):

@@ -22,6 +22,7 @@ from stagehold.lake.checkpoints.manifest import (
     decode_manifest,
     encode_manifest,
 )
+from stagehold.lake.checkpoints.opened import OpenedCheckpoint, OpenedStage
 from stagehold.lake.checkpoints.parts import CheckpointParts
 from stagehold.lake.checkpoints.relocation import Relocation
 from stagehold.lake.commit.delta_log import AT_ONCE
@@ -120,6 +121,19 @@ class StoredCheckpoints:
             stages=tuple(moved.snapshot(_snapshot(stage, parts)) for stage in manifest.stages),
             name=manifest.name,
         )
+
+    def open(self, number: int) -> OpenedCheckpoint:
+        """The same, for who looks at it.
+
+        :raises CheckpointCorrupt: as `read_checkpoint` does, but for a row that is wrong in itself.
+        """
+        manifest = self.read_manifest(number)
+        parts, moved = CheckpointParts(self._files, self.uri, number), Relocation(manifest.lake, self.lake)
+        stages = tuple(
+            OpenedStage(stage, moved.table(parts.read_table(stage)), stage.position and moved.position(stage.position))
+            for stage in manifest.stages
+        )
+        return OpenedCheckpoint(manifest, f"{self.uri}/{manifest_file(number)}", self.lake, stages)
 
     def discard(self, number: int, older_than: datetime) -> None:
         """Delete the manifest, then the parts that no other checkpoint of the run refers to. It may be done twice.

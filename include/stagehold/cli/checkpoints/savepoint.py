@@ -75,7 +75,7 @@ def list_savepoints(as_json: AsJson = False) -> None:
 @savepoint.command()
 def show(name: Name, as_json: AsJson = False) -> None:
     """Show what is in a savepoint, and whether its data is there."""
-    from stagehold.cli.checkpoints import stage_rows, stage_table
+    from stagehold.cli.checkpoints.history import stage_rows, stage_table
     from stagehold.lake.available import missing_files
     from stagehold.lake.checkpoints.savepoints import Savepoints
     from stagehold.model.records import PartitionState
@@ -194,7 +194,7 @@ def _workplace(settings: Settings) -> Iterator[Workplace]:
 
 
 def _run(run_id: str | None, place: Workplace) -> Run:
-    from stagehold.cli.checkpoints import run_asked
+    from stagehold.cli.checkpoints.history import run_asked
 
     return run_asked(run_id, place.ledger)
 

@@ -1,0 +1,206 @@
+"""How what is in a checkpoint is printed: as a tree, as tables, or as one JSON document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import typer
+from rich.filesize import decimal
+from rich.text import Text
+from rich.tree import Tree
+
+from stagehold.cli.checkpoints.documents import checkpoint_document, rows_document, stage_document
+from stagehold.cli.output import moment, print_document, print_table, print_tree
+from stagehold.errors import UnknownName
+from stagehold.errors.base import ranges
+from stagehold.lake.checkpoints.encoding import RecordedPartition
+from stagehold.lake.checkpoints.opened import OpenedCheckpoint, OpenedStage
+from stagehold.model.source_position import FilesRead, Position
+from stagehold.viewer.checking import FileTrouble, file_troubles
+from stagehold.viewer.partitions import PartitionLine, partition_lines
+from stagehold.viewer.rows import Rows, shown
+from stagehold.viewer.tree import Amount, CheckpointTree, HeldPart, StageTree, StateTree, checkpoint_tree, stage_tree
+
+if TYPE_CHECKING:
+    pass
+
+FIRST = 5  # of a long list
+PARTITION_COLUMNS = ("partition", "state", "rows", "bytes", "version", "wave", "seconds", "gate", "fingerprint", "key")
+
+
+def print_checkpoint(opened: OpenedCheckpoint, check: bool, as_json: bool) -> None:
+    tree = checkpoint_tree(opened)
+    troubles = {stage.name: file_troubles(opened.records(stage)) for stage in opened.stages} if check else {}
+    if as_json:
+        print_document(checkpoint_document(tree, troubles))
+        return
+    root = Tree(Text(_title(tree), "bold"))
+    for line in _about(tree):
+        add(root, line)
+    for stage in tree.stages:
+        _add_stage(root, stage, troubles.get(stage.shape.name))
+    print_tree(root)
+
+
+def print_stage(opened: OpenedCheckpoint, stage: OpenedStage, check: bool, as_json: bool) -> None:
+    records = opened.records(stage)
+    troubles, lines = file_troubles(records) if check else None, partition_lines(records)
+    if as_json:
+        each = partition_lines(records, len(records))
+        print_document({**stage_document(stage_tree(stage), troubles), "partitions": [asdict(line) for line in each]})
+        return
+    root = Tree(Text(opened.address, "bold"))
+    _add_stage(root, stage_tree(stage), troubles)
+    print_tree(root)
+    print_table("partitions", PARTITION_COLUMNS, map(_row, lines))
+
+
+def print_partition(opened: OpenedCheckpoint, stage: OpenedStage, partition: int, check: bool, as_json: bool) -> None:
+    records = {str(one.record.partition): one for one in opened.records(stage)}
+    if str(partition) not in records:
+        raise UnknownName(f"partition of {stage.name} with a record", str(partition), [ranges([*map(int, records)])])
+    found = records[str(partition)]
+    troubles = file_troubles([found]) if check else None
+    if as_json:
+        verdicts = [asdict(verdict) for verdict in found.verdicts]
+        missing = {} if troubles is None else {"file_troubles": [asdict(one) for one in troubles]}
+        print_document({"stage": stage.name, **asdict(found.record), "verdicts": verdicts, **missing})
+        return
+    print_tree(_partition_tree(stage.name, found, troubles))
+
+
+def print_rows(rows: Rows, title: str, as_json: bool) -> None:
+    if as_json:
+        print_document(rows_document(rows))
+        return
+    print_table(title, rows.columns, [[shown(value) for value in row] for row in rows.rows])
+    more = "; there are more, --limit shows them" if rows.more else ""
+    typer.echo(f"{len(rows.rows)} rows{more}")
+
+
+def _title(tree: CheckpointTree) -> str:
+    kind = tree.kind.replace("_", " ")
+    return f"{kind} {tree.name or tree.number} of {tree.run.run_id}"
+
+
+def _about(tree: CheckpointTree) -> Iterable[str]:
+    yield f"pipeline {tree.run.pipeline}, interval {tree.run.interval}, number {tree.number}"
+    yield f"taken at {moment(tree.taken_at)} UTC, format version {tree.version}"
+    yield f"{tree.address}, with parts of {decimal(tree.bytes_of_parts)}"
+    yield f"consumable: {_amount(tree.consumable)}"
+
+
+def _add_stage(root: Tree, stage: StageTree, troubles: tuple[FileTrouble, ...] | None) -> None:
+    shape = stage.shape
+    named = shape.name if shape.name == shape.id else f"{shape.name} (id {shape.id})"
+    branch = add(root, f"{named}: {_amount(stage.consumable)}", "bold")
+    add(branch, f"job {shape.job}, parallelism {stage.parallelism}, max parallelism {stage.max_parallelism}")
+    add(branch, _counts(stage))
+    if stage.position is not None:
+        _add_position(branch, stage.position)
+    for state in stage.states:
+        _add_state(branch, state)
+    if troubles is not None:
+        _add_troubles(branch, troubles)
+
+
+def _counts(stage: StageTree) -> str:
+    if not stage.amounts:
+        return "partitions: none on record"
+    counts = {state.value: amount.partitions for state, amount in stage.amounts.items()} | {"missing": stage.missing}
+    return f"partitions: {', '.join(f'{count} {state}' for state, count in counts.items() if count)}"
+
+
+def _add_position(branch: Tree, position: Position) -> None:
+    if not isinstance(position, FilesRead):
+        add(branch, f"source: {position}")
+        return
+    files = add(branch, f"source: {position}, {decimal(sum(file.bytes for file in position.files))}")
+    add_some(files, [f"{file.path} {decimal(file.bytes)}" for file in position.files])
+
+
+def _add_state(branch: Tree, state: StateTree) -> None:
+    shape = state.shape
+    of = f" by {', '.join(shape.key)}, hash {shape.hash_name}" if shape.key else ""
+    node = add(branch, f"state {shape.name}, {shape.kind}{of}: {_amount(state.amount)}")
+    add(node, ", ".join(f"{column.name} {column.type}" for column in shape.columns))
+    add_some(node, list(map(_held, state.parts)))
+
+
+def _held(part: HeldPart) -> str:
+    groups = f", key groups {part.first_group}-{part.last_group}" if part.first_group is not None else ""
+    return f"partition {part.partition}{groups}: {part.rows:,} rows, {decimal(part.bytes)}"
+
+
+def _add_troubles(branch: Tree, troubles: tuple[FileTrouble, ...]) -> None:
+    if not troubles:
+        add(branch, "every file is there, as large as it was")
+        return
+    gone = sorted({one.partition for one in troubles})
+    node = add(branch, f"files gone or of another size: partitions {ranges(gone)}", "red")
+    add_some(node, [f"{one.path}: {_found(one)}" for one in troubles])
+
+
+def _found(one: FileTrouble) -> str:
+    return "gone" if one.found is None else f"{one.found:,} bytes, and not {one.bytes:,}"
+
+
+def _partition_tree(stage: str, one: RecordedPartition, troubles: tuple[FileTrouble, ...] | None) -> Tree:
+    record = one.record
+    root = Tree(Text(f"{stage}[{record.partition}] {record.state}", "bold"))
+    add(root, f"{record.rows:,} rows, {decimal(record.bytes)}, fingerprint {record.fingerprint}")
+    add(root, f"version {record.version} of {record.table}")
+    took = "" if record.seconds is None else f", {record.seconds:.3f} s"
+    add(root, f"attempt {record.attempt_id} of run {record.run_id}, epoch {record.epoch}, wave {record.wave}{took}")
+    add(root, f"recorded at {moment(record.recorded_at)} UTC, compute key {record.compute_key}")
+    for text in (record.reason, "came out different, unexplained" if record.unexplained else None):
+        if text:
+            add(root, text)
+    for verdict in one.verdicts:
+        said = "passed" if verdict.passed else "failed"
+        add(root, f"gate {verdict.suite}: {verdict.expectation} {said}: {verdict.observed}")
+    files = add(root, f"{len(record.files)} files")
+    for file in record.files:
+        add(files, f"{file.path} {file.rows:,} rows, {decimal(file.bytes)}")
+    for part in record.kept:
+        node = add(root, f"state {part.name}: {part.rows:,} rows, fingerprint {part.fingerprint}")
+        for file in part.files:
+            add(node, f"{file.path} {file.rows:,} rows, {decimal(file.bytes)}")
+    if troubles is not None:
+        _add_troubles(root, troubles)
+    return root
+
+
+def add_some(node: Tree, lines: list[str]) -> None:
+    """The first of them, and how many there are more."""
+    for line in lines[:FIRST]:
+        add(node, line)
+    if len(lines) > FIRST:
+        add(node, f"... and {len(lines) - FIRST:,} more")
+
+
+def add(tree: Tree, line: str, style: str = "") -> Tree:
+    """A new branch, with the line as it is."""
+    return tree.add(Text(line, style))
+
+
+def _amount(amount: Amount) -> str:
+    return f"{amount.partitions:,} partitions, {amount.rows:,} rows, {decimal(amount.bytes)}"
+
+
+def _row(line: PartitionLine) -> tuple[str, ...]:
+    failed = ", ".join(f"{one.expectation} failed: {one.observed}" for one in line.failed)
+    return (
+        str(line.first) if line.first == line.last else f"{line.first}-{line.last}",
+        line.state,
+        f"{line.rows:,}",
+        decimal(line.bytes),
+        "" if line.version is None else str(line.version),
+        str(line.wave),
+        "" if line.seconds is None else f"{line.seconds:.3f}",
+        "; ".join(text for text in (f"{line.passed} passed" if line.passed else "", failed) if text),
+        line.fingerprint or "...",
+        line.compute_key or "...",
+    )

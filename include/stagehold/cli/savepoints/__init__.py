@@ -1,1 +1,0 @@
-"""What do commands about savepoints print?"""

@@ -1,0 +1,59 @@
+"""A stored checkpoint for who looks at it: its partitions stay columns until somebody wants the record of one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from stagehold.errors import CheckpointCorrupt, UnknownName
+from stagehold.lake.checkpoints.encoding import RecordedPartition, records_in
+from stagehold.lake.checkpoints.manifest import Manifest, StageManifest
+from stagehold.model.source_position import Position
+
+if TYPE_CHECKING:
+    from pyarrow import Table  # type: ignore[import-untyped]
+
+
+@dataclass(frozen=True)
+class OpenedStage:
+    """``partitions`` has one row for each that has a record, in ascending order, as `encoding` writes them. It and
+    ``position`` have the addresses of a lake that was moved as they are now.
+    """
+
+    manifest: StageManifest
+    partitions: Table
+    position: Position | None
+
+    @property
+    def name(self) -> str:
+        return self.manifest.shape.name
+
+
+@dataclass(frozen=True)
+class OpenedCheckpoint:
+    """``address`` is that of its manifest, ``lake`` the root under which it is found now."""
+
+    manifest: Manifest
+    address: str
+    lake: str
+    stages: tuple[OpenedStage, ...]
+
+    def stage(self, name: str) -> OpenedStage:
+        """The stage of this name, or else of this id.
+
+        :raises UnknownName: there is none.
+        """
+        named = {stage.name: stage for stage in self.stages}
+        found = named.get(name) or next((one for one in self.stages if one.manifest.shape.id == name), None)
+        if found is None:
+            raise UnknownName(f"stage of checkpoint {self.manifest.number}", name, tuple(named))
+        return found
+
+    def records(self, stage: OpenedStage) -> tuple[RecordedPartition, ...]:
+        """
+        :raises CheckpointCorrupt: a row says what cannot be.
+        """
+        try:
+            return records_in(stage.partitions)
+        except ValueError as error:
+            raise CheckpointCorrupt(self.manifest.number, f"a part of {self.address} is wrong ({error})") from error

@@ -1,0 +1,86 @@
+"""DuckDB over the files of a checkpoint: in memory, and locked before anybody's statement is carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from stagehold.lake.columns import GROUP_PREFIX, INTERVAL, METADATA, PARTITION
+from stagehold.viewer.local_files import Tell, local_files
+from stagehold.viewer.views import View, identifier
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+CLOSED: Mapping[str, str] = {
+    "python_enable_replacements": "false",
+    "autoload_known_extensions": "false",
+    "temp_directory": "",
+}
+FILE = "_stagehold_file"
+FILES = "_stagehold_files"  # schema of the tables that say whose partition a file is
+VIEW = """
+CREATE VIEW memory.{schema}.{name} AS
+SELECT file.partition AS {partition}, data.* EXCLUDE ({file})
+FROM (
+    SELECT {file}, COLUMNS(lambda c: NOT (c IN ('{file}', {hidden}) OR starts_with(c, '{group_prefix}')))
+    FROM read_parquet({paths}, union_by_name = true, hive_partitioning = false, filename = '{file}')
+) AS data JOIN memory.{files}.{number} AS file ON data.{file} = file.path
+"""
+
+
+@contextmanager
+def closed_database() -> Iterator[DuckDBPyConnection]:
+    """One that sees no file at all, for reading statements."""
+    import duckdb
+
+    with duckdb.connect(config={**CLOSED, "enable_external_access": False}) as connection:
+        yield connection
+
+
+@contextmanager
+def database_over(views: Sequence[View], tell: Tell) -> Iterator[DuckDBPyConnection]:
+    """A database with these views, except those without files. Whatever a statement in it says, no other file can be
+    read. It could write those behind the views, so whose statement it is has to be parsed before.
+
+    :raises PartitionDataMissing: files behind a view are gone.
+    """
+    import duckdb
+
+    with local_files(views, tell) as places, duckdb.connect(config={**CLOSED}) as connection:
+        connection.execute(f"SET TimeZone = 'UTC'; CREATE SCHEMA memory.{FILES}")
+        for number, view in enumerate(view for view in views if view.files):
+            _create(view, number, places, connection)
+        connection.execute(f"SET allowed_paths = {_list_of(sorted(places.values()))}")
+        connection.execute("SET enable_external_access = false; SET lock_configuration = true")
+        yield connection
+
+
+def _create(view: View, number: int, places: Mapping[str, str], connection: DuckDBPyConnection) -> None:
+    table = f"memory.{FILES}.{identifier(str(number))}"
+    paths = {places[file.address]: file.partition for file in view.files}
+    connection.execute(f"CREATE TABLE {table} (path VARCHAR, partition BIGINT)")
+    connection.execute(f"INSERT INTO {table} SELECT unnest($1), unnest($2)", [list(paths), list(paths.values())])
+    connection.execute(f"CREATE SCHEMA IF NOT EXISTS memory.{identifier(view.schema)}")
+    connection.execute(
+        VIEW.format(
+            schema=identifier(view.schema),
+            name=identifier(view.name),
+            partition=PARTITION,
+            file=FILE,
+            hidden=", ".join(map(_text, (PARTITION, INTERVAL, METADATA))),
+            group_prefix=GROUP_PREFIX,
+            paths=_list_of(paths),
+            files=FILES,
+            number=identifier(str(number)),
+        )
+    )
+
+
+def _list_of(texts: Mapping[str, int] | Sequence[str]) -> str:
+    return f"[{', '.join(map(_text, texts))}]"
+
+
+def _text(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

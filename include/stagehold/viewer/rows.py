@@ -1,0 +1,140 @@
+"""Rows of a checkpoint's stages and states, as a statement or a state's name asks for them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, time
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from stagehold.errors import InvalidArgument, QueryRefused
+from stagehold.lake.checkpoints.opened import OpenedCheckpoint, OpenedStage
+from stagehold.lake.columns import PARTITION
+from stagehold.model.stage_state import StateKind, StateShape
+from stagehold.viewer.database import closed_database, database_over
+from stagehold.viewer.local_files import Tell
+from stagehold.viewer.statement import Statement, parse_statement
+from stagehold.viewer.views import View, identifier, view_names, views_of
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+GROUP, POSITION = "_group", "_position"  # columns of the files of keyed state, and of lists
+KEY_SEPARATOR = ","
+
+
+@dataclass(frozen=True)
+class Rows:
+    """``types`` are DuckDB's, one for each column. ``more`` says that there are others behind these."""
+
+    columns: tuple[str, ...]
+    types: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    more: bool = False
+
+
+@dataclass(frozen=True)
+class StateQuestion:
+    """Which rows of a state are asked for. ``keys`` are the key columns' values as text, joined by a comma; none of
+    them means every key.
+    """
+
+    state: StateShape
+    partition: int | None = None
+    keys: tuple[str, ...] = ()
+
+
+def rows_of_statement(opened: OpenedCheckpoint, text: str, limit: int | None, tell: Tell) -> Rows:
+    """The answer to one SELECT over the views of the checkpoint; only the files behind those that it names are opened.
+
+    :raises QueryRefused: it does something else, or DuckDB does not understand it.
+    :raises PartitionDataMissing: files that it would read are gone.
+    """
+    import duckdb
+
+    names = view_names(opened)
+    shown = [str(View(*name, stage.name, ())) for name, stage in names.items()]
+    try:
+        with closed_database() as connection:
+            statement = parse_statement(text, connection)
+        with database_over(views_of(opened, _named(statement, names)), tell) as connection:
+            return fetched(connection.execute(statement.text), limit)
+    except duckdb.Error as error:
+        raise QueryRefused(str(error), shown) from error
+
+
+def rows_of_state(
+    opened: OpenedCheckpoint, stage: OpenedStage, question: StateQuestion, limit: int | None, tell: Tell
+) -> Rows:
+    """Keyed state in the order of its groups, a list in its own, each row with the partition that holds it.
+
+    :raises InvalidArgument: keys are asked for of a list.
+    :raises PartitionDataMissing: files of the state are gone.
+    """
+    state = question.state
+    if question.keys and state.kind.is_list:
+        raise InvalidArgument("--keys", " ".join(question.keys), f"none, since {state.name} is a list")
+    (view,) = views_of(opened, [(stage.name, state.name)])
+    if not view.files:
+        return Rows((), (), ())
+    conditions = (_of_partition(question.partition), _of_keys(state.key, question.keys))
+    where = " AND ".join(condition for condition in conditions if condition) or "true"
+    order = (GROUP, *state.key) if state.kind is StateKind.KEYED else (PARTITION, POSITION)
+    query = f"SELECT * FROM {view} WHERE {where} ORDER BY {', '.join(map(identifier, order))}"
+    with database_over([view], tell) as connection:
+        return fetched(connection.execute(query, list(question.keys)), limit)
+
+
+def fetched(answer: DuckDBPyConnection, limit: int | None) -> Rows:
+    """The first ``limit`` rows of an answer, or all of them."""
+    description = answer.description or []
+    found = answer.fetchall() if limit is None else answer.fetchmany(limit + 1)
+    return Rows(
+        columns=tuple(column[0] for column in description),
+        types=tuple(str(column[1]) for column in description),
+        rows=tuple(found[:limit]),
+        more=limit is not None and len(found) > limit,
+    )
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it. Numbers that JSON would round are text, and so are moments, in ISO's form."""
+    if isinstance(value, dict):
+        return {str(plain(key)): plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    if isinstance(value, datetime | date | time):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    return str(value)
+
+
+def shown(value: Any) -> str:
+    """A value for people, in one line."""
+    if value is None:
+        return "NULL"
+    simple = plain(value)
+    return simple if isinstance(simple, str) else json.dumps(simple, ensure_ascii=False)
+
+
+def _named(statement: Statement, names: Collection[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Views that it reads; all of them if it asks which there are."""
+    named = [one for one in names if (one[0].lower(), one[1].lower()) in statement.reads]
+    return list(names) if statement.lists and not named else named
+
+
+def _of_partition(partition: int | None) -> str:
+    return "" if partition is None else f"{PARTITION} = {partition}"
+
+
+def _of_keys(key: Sequence[str], wanted: Sequence[str]) -> str:
+    columns = ", ".join(f"{identifier(column)}::VARCHAR" for column in key)
+    return f"concat_ws('{KEY_SEPARATOR}', {columns}) IN ({', '.join('?' * len(wanted))})" if wanted else ""

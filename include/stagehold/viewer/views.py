@@ -1,0 +1,83 @@
+"""Which files are behind the views of a checkpoint: one for each stage and one for each of its states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from stagehold.lake.checkpoints.opened import OpenedCheckpoint, OpenedStage
+from stagehold.model.records import DataFile, PartitionRecord, PartitionState
+
+DATA = "main"  # the schema of the stages' own views
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    """A file of a partition, in its table."""
+
+    partition: int
+    table: str
+    path: str
+    bytes: int
+
+    @property
+    def address(self) -> str:
+        return f"{self.table}/{self.path}"
+
+
+@dataclass(frozen=True)
+class View:
+    """``stage`` is whose rows they are. Without files there is nothing that says which columns it has."""
+
+    schema: str
+    name: str
+    stage: str
+    files: tuple[StoredFile, ...] = field(repr=False)
+
+    def __str__(self) -> str:
+        own = identifier(self.name)
+        return own if self.schema == DATA else f"{identifier(self.schema)}.{own}"
+
+
+def identifier(name: str) -> str:
+    """``name`` as SQL takes it, whatever is in it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def view_names(opened: OpenedCheckpoint) -> Mapping[tuple[str, str], OpenedStage]:
+    """The stage behind each view, by schema and name."""
+    own = {(DATA, stage.name): stage for stage in opened.stages}
+    return own | {(stage.name, state.name): stage for stage in opened.stages for state in stage.manifest.states}
+
+
+def views_of(opened: OpenedCheckpoint, wanted: Collection[tuple[str, str]]) -> list[View]:
+    """The files of consumable partitions behind the ``wanted`` ones."""
+    names = view_names(opened)
+    stages = {names[one].name: names[one] for one in wanted}
+    records = {name: consumable(opened, stage) for name, stage in stages.items()}
+    return [_view(*one, names[one].name, records[names[one].name]) for one in wanted]
+
+
+def data_view(schema: str, stage: OpenedStage, records: Iterable[PartitionRecord]) -> View:
+    """The data of these partitions."""
+    return View(schema, stage.name, stage.name, _files(records, lambda record: record.files))
+
+
+def consumable(opened: OpenedCheckpoint, stage: OpenedStage) -> list[PartitionRecord]:
+    every = (one.record for one in opened.records(stage))
+    return [record for record in every if record.state is PartitionState.CONSUMABLE]
+
+
+def _view(schema: str, name: str, stage: str, records: Iterable[PartitionRecord]) -> View:
+    def kept(record: PartitionRecord) -> tuple[DataFile, ...]:
+        return tuple(file for part in record.kept if part.name == name for file in part.files)
+
+    return View(schema, name, stage, _files(records, (lambda record: record.files) if schema == DATA else kept))
+
+
+def _files(
+    records: Iterable[PartitionRecord], of: Callable[[PartitionRecord], Iterable[DataFile]]
+) -> tuple[StoredFile, ...]:
+    return tuple(
+        StoredFile(record.partition, record.table, file.path, file.bytes) for record in records for file in of(record)
+    )
