@@ -158,9 +158,9 @@ def _bytes(files: Array) -> Array:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    nothing = pa.repeat(pa.scalar(0, pa.int64()), 1)
-    until = pa.concat_arrays([nothing, pc.cumulative_sum(files.flatten().field("bytes"))])
-    ends = until.take(pc.subtract(files.offsets, files.offsets[0]))
+    offsets = pc.subtract(files.offsets, files.offsets[0])
+    until = pa.concat_arrays([offsets[:1].cast(pa.int64()), pc.cumulative_sum(files.flatten().field("bytes"))])
+    ends = until.take(offsets)
     return pc.subtract(ends[1:], ends[:-1])
 
 
