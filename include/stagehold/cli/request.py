@@ -33,7 +33,7 @@ RestoreSnapshot = Annotated[
     str | None,
     typer.Option(
         "--restore",
-        help="Begin with a savepoint, a run's checkpoint (RUN_ID, RUN_ID#7), a manifest, or the `latest` that verifies.",
+        help="Begin with a savepoint, a checkpoint (RUN_ID, RUN_ID#7 or its manifest), or the `latest` that verifies.",
     ),
 ]
 AllowNonRestored = Annotated[

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.lake.checkpoints.samples import PIPELINE, RUN, checkpoint, stored
+from tests.lake.checkpoints.samples import NOW, PIPELINE, RUN, checkpoint, record, stage, stored
 
 from stagehold.errors import CheckpointCorrupt, UnknownCheckpoint, UnknownName
 from stagehold.lake.checkpoints.references import find_checkpoint
+from stagehold.lake.checkpoints.savepoints import Savepoint, Savepoints
 from stagehold.lake.checkpoints.stored import StoredCheckpoints
 from stagehold.lake.files import files_at
 

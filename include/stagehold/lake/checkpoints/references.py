@@ -20,7 +20,10 @@ from stagehold.lake.commit.delta_log import AT_ONCE
 from stagehold.lake.files import FileFacts, files_at
 from stagehold.lake.location import CHECKPOINTS, lake_root, path_safe
 
-FORMS = "the name of a savepoint, RUN_ID, RUN_ID#NUMBER, the address of a manifest (.../0000000007.json), a folder that is a lake"
+FORMS = (
+    "the name of a savepoint, RUN_ID, RUN_ID#NUMBER, the address of a manifest (.../0000000007.json), a folder that is "
+    "a lake"
+)
 NEWEST = 4  # runs that an error names
 
 
