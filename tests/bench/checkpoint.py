@@ -29,32 +29,23 @@ from typing import Any
 from unittest import mock
 
 import yaml
+from worlds.recorded_run import RecordedRun
 
 from stagehold.lake.chronicle import open_ledger
-from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.local.sample import make_sample
-from stagehold.model.checkpoint_records import CheckpointTrigger
-from stagehold.model.records import Cell, DataFile, PartitionRecord, PartitionState, Run, RunState
 from stagehold.run.attempt import region
-from stagehold.run.attempt.spark_engine import SparkEngine
 from stagehold.run.checkpoints.answering import Answers
 from stagehold.run.checkpoints.coordination import Coordination
-from stagehold.run.checkpoints.taking import RunCheckpoints, take_coordinator_lease
-from stagehold.run.faults import Faults
 from stagehold.run.local_run import run_locally
 from stagehold.run.planning.planning import RunRequest
-from stagehold.run.workplace import Workplace
 from stagehold.settings import Settings, load_settings
 from stagehold.spark.server.server import spark_server
-from stagehold.spec.loader import build_pipeline, find_pipeline
-from stagehold.spec.pipeline import Pipeline
+from stagehold.spec.loader import find_pipeline
 
 RESULTS = Path(__file__).parent / "results" / "checkpoint.json"
 PIPELINE = "shipping_priority"
 MOST_OF_A_RUN, TIMES_FOR_MANY = 0.01, 3.0
-FEW, MANY, OF_A_WAVE, WAVES = 1_000, 100_000, 20, 15
-STAGES = 4  # since one may have no more than 32,768 partitions
-AT_ONCE = 5_000
+FEW, MANY, WAVES = 1_000, 100_000, 15
 
 
 def main() -> int:
@@ -133,79 +124,15 @@ def _timed(took: dict[str, float]) -> Iterator[None]:
 
 
 def _after_a_wave(folder: Path) -> dict[int, list[float]]:
-    places = {partitions: _Recorded(folder / str(partitions), partitions) for partitions in (FEW, MANY)}
+    places = {partitions: RecordedRun(folder / str(partitions), partitions) for partitions in (FEW, MANY)}
     found: dict[int, list[float]] = defaultdict(list)
     for wave in range(WAVES):
         for partitions, place in places.items():
-            found[partitions].append(place.checkpoint_after(wave))
+            place.end_wave(wave)
+            started = time.perf_counter()
+            place.take()
+            found[partitions].append(time.perf_counter() - started)
     return found
-
-
-class _Recorded:
-    """A run with so many partitions on record, and a checkpoint of all of them."""
-
-    def __init__(self, folder: Path, partitions: int) -> None:
-        folder.mkdir()
-        self._settings = replace(load_settings(), home=str(folder))
-        self._pipeline, self._partitions = _wide(partitions, self._settings), partitions
-        self._ledger = open_ledger(self._settings)
-        self._lease = self._ledger.leases.take("bench/day/wide", None, "bench", 3600, lambda _: True)
-        self._ledger.runs.start(Run("bench", "bench", "day", "cli", RunState.CREATED, datetime.now(UTC)))
-        for first in range(0, partitions, AT_ONCE):
-            self._record(range(first, min(first + AT_ONCE, partitions)), 0)
-        self._take()
-
-    def checkpoint_after(self, wave: int) -> float:
-        self._record(range(wave * OF_A_WAVE, (wave + 1) * OF_A_WAVE), wave + 1)
-        started = time.perf_counter()
-        self._take()
-        return time.perf_counter() - started
-
-    def _record(self, partitions: range, wave: int) -> None:
-        self._ledger.partitions.record([self._made(one, wave) for one in partitions], self._lease)
-
-    def _made(self, partition: int, wave: int) -> PartitionRecord:
-        return PartitionRecord(
-            cell=Cell("bench", self._pipeline.stages[partition % STAGES].id, "day"),
-            partition=partition // STAGES,
-            state=PartitionState.CONSUMABLE,
-            run_id="bench",
-            attempt_id="bench.wide.1",
-            epoch=1,
-            wave=wave,
-            table=f"{self._settings.lake_uri}/stages/bench/wide/day",
-            version=wave,
-            files=(DataFile(f"_data/bench.wide.1/{wave}/_partition={partition}/part-0.parquet", 4096, 100),),
-            rows=100,
-            fingerprint=f"c-100-{partition}-{wave}",
-            compute_key="key",
-            recorded_at=datetime.now(UTC),
-        )
-
-    def _take(self) -> None:
-        engine, faults = SparkEngine(self._settings, _quiet), Faults(self._settings.home_path, "day")
-        place = Workplace(self._ledger, self._settings, _quiet, engine, faults)
-        run = self._ledger.runs.get("bench")
-        lease = take_coordinator_lease(run, place)
-        with Heartbeat(self._ledger, lease, 3600) as heartbeat:
-            _take_one(RunCheckpoints(run, RunRequest(self._pipeline, "bench", "day", {}), place, heartbeat))
-        self._ledger.leases.release(lease)
-
-
-def _take_one(checkpoints: RunCheckpoints) -> None:
-    kept = [entry.id for entry in checkpoints.store.entries]
-    record = checkpoints.begin(checkpoints.next_number, CheckpointTrigger.PERIODIC)
-    manifest, covers = checkpoints.write(record)
-    checkpoints.complete(record, manifest, covers)
-    for number in kept:
-        checkpoints.discard(number, record.number)
-
-
-def _wide(partitions: int, settings: Settings) -> Pipeline:
-    source = {"kind": "parquet", "path": "${lake}/raw/*.parquet", "splits": partitions // STAGES}
-    stages = {f"wide_{number}": {"job": "jobs.tpch:customer", "source": source} for number in range(STAGES)}
-    declared = {"pipeline": "bench", "stages": stages}
-    return build_pipeline(declared, project=Path(settings.project), suites=Path(settings.suites))
 
 
 def _quiet(line: str) -> None:
