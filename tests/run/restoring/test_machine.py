@@ -1,0 +1,78 @@
+"""Savepoints, and runs that begin with them, among everything else that happens to intervals."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from itertools import count
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import precondition, rule
+from tests.run.clearing.nights import PIPELINE, STAGES
+from tests.run.clearing.test_machine import Clearing, days, places, stages
+
+from stagehold.lake.checkpoints.savepoints import Savepoints
+from stagehold.lake.checkpoints.stored import manifest_file
+from stagehold.model.checkpoint_records import SavepointRequest
+from stagehold.run.savepoints.creating import create_savepoint
+from stagehold.run.savepoints.disposing import dispose_of
+
+chosen = st.integers(0, 99)
+
+
+class Restoring(Clearing):
+    """What a savepoint points to can always be read, and whatever a run begins with, it comes out right."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.number = count()
+
+    @property
+    def savepoints(self) -> Savepoints:
+        return Savepoints(self.nights.settings.lake_uri)
+
+    @rule(day=days)
+    def save(self, day):
+        self.let_go(kill=False)
+        newest = self.nights.ledger.runs.newest(PIPELINE, day)
+        if newest:
+            asked = SavepointRequest(f"s{next(self.number)}", newest.run_id, False, "me", "", datetime.now(UTC))
+            create_savepoint(asked, self.nights.pipeline, self.nights.workplace)
+
+    @precondition(lambda self: self.savepoints.all())
+    @rule(day=days, which=chosen)
+    def night_from_a_savepoint(self, day, which):
+        self.let_go(kill=False)
+        self.nights.run(day, f"from-{next(self.number)}", snapshot=self.manifest(which))
+        assert self.nights.published(day) == self.nights.expected
+
+    @precondition(lambda self: self.savepoints.all())
+    @rule(day=days, which=chosen, stage=stages, place=places)
+    def night_from_a_savepoint_that_dies(self, day, which, stage, place):
+        self.let_go(kill=True)
+        run, snapshot = f"from-{next(self.number)}", self.manifest(which)
+        for earlier in STAGES[: STAGES.index(stage)]:
+            self.nights.begin(day, earlier, run, snapshot=snapshot).go_to("its end", most=2000)
+        attempt = self.nights.begin(day, stage, run, snapshot=snapshot)
+        attempt.go_to(place, most=2000)
+        attempt.kill()
+        self.nights.end_leases()
+        self.nights.run(day, run, snapshot=snapshot)
+        assert self.nights.published(day) == self.nights.expected
+
+    @precondition(lambda self: self.savepoints.all())
+    @rule(which=chosen)
+    def dispose(self, which):
+        self.let_go(kill=False)
+        every = self.savepoints.all()
+        dispose_of(every[which % len(every)], self.nights.workplace)
+
+    def manifest(self, which: int) -> str:
+        every = self.savepoints.all()
+        found = every[which % len(every)]
+        return f"{self.savepoints.stored(found).uri}/{manifest_file(found.number)}"
+
+
+TestRestoring = pytest.mark.slow(Restoring.TestCase)
+TestRestoring.settings = settings(max_examples=5, stateful_step_count=15, derandomize=True, database=None)
