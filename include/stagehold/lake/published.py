@@ -57,7 +57,7 @@ def absences(records: Sequence[PartitionRecord]) -> Absences:
 
 
 def _absences_in(uri: str, records: Sequence[PartitionRecord]) -> Absences:
-    live = _live(uri, records[0].cell.interval)
+    live = live_files(uri, records[0].cell.interval)
     if live is None:
         return Absences(frozenset(record.partition for record in records))
     incomplete = [record for record in records if not _is_whole(record, live.get(record.partition, frozenset()))]
@@ -86,7 +86,7 @@ def files_of_snapshot(uri: str) -> Paths:
     return frozenset(map(unquote, pa.table(files)["path"].to_pylist()))
 
 
-def _live(uri: str, interval: str) -> Mapping[int, Paths] | None:
+def live_files(uri: str, interval: str) -> Mapping[int, Paths] | None:
     """Files of the current snapshot by partition, but none with deleted rows; None if it cannot be read."""
     import pyarrow as pa
     import pyarrow.compute as pc  # type: ignore[import-untyped]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable, write_deltalake
 from tests.run.clearing.nights import PARTITIONS, PIPELINE, STAGES, Nights
 
 from stagehold.checkpoints.checkpoint import Checkpoint
@@ -69,6 +73,38 @@ def test_an_interval_goes_back_to_what_it_was_and_nothing_is_computed(nights):
     nights.run(DAY, "later")
     assert computed(nights, "later") == 0, "what was put counts as the interval's own"
     nights.check()
+
+
+def published_table(nights: Nights) -> DeltaTable:
+    return DeltaTable(nights.records(DAY, "prints")[0].table)
+
+
+def test_a_table_that_has_it_all_gets_no_commit_of_it(nights):
+    nights.run(DAY)
+    manifest = save(nights)
+    before = published_table(nights).file_uris()
+    nights.run(DAY, "back", snapshot=manifest)
+    assert published_table(nights).file_uris() == before
+    assert nights.published(DAY) == nights.expected
+
+
+def test_no_commit_takes_a_file_out_and_puts_it_back(nights):
+    """Somebody added rows of theirs to a partition; readers do not agree on what such a commit leaves."""
+    nights.run(DAY)
+    manifest = save(nights)
+    uri = nights.records(DAY, "prints")[0].table
+    own = pq.read_table(published_table(nights).file_uris()[0], partitioning=None)
+    foreign = own.append_column("_interval", pa.array([DAY] * len(own))).append_column(
+        "_partition", pa.array([0] * len(own), pa.int32())
+    )
+    write_deltalake(uri, foreign, mode="append", partition_by=["_interval", "_partition"])
+    assert len(nights.published(DAY)) == PARTITIONS + 1
+    nights.run(DAY, "back", snapshot=manifest)
+    assert nights.published(DAY) == nights.expected
+    for log in Path(uri, "_delta_log").glob("*.json"):
+        actions = [json.loads(line) for line in log.read_text().splitlines()]
+        added, removed = ({one[kind]["path"] for one in actions if kind in one} for kind in ("add", "remove"))
+        assert added.isdisjoint(removed)
 
 
 def test_numbers_of_checkpoints_go_on_after_the_restored_one(nights):

@@ -11,6 +11,7 @@ from stagehold.lake.commit.staging import DATA_FOLDER
 from stagehold.lake.commit.wave_commit import Claim, CommittedPartition, WaveCommit
 from stagehold.lake.copying import copy_files
 from stagehold.lake.files import files_at
+from stagehold.lake.published import files_of_snapshot, live_files
 from stagehold.lake.read import table_schema
 from stagehold.lake.tables import ensure_table
 from stagehold.ledger.heartbeat import Heartbeat
@@ -35,32 +36,32 @@ class Putting:
     def put(self, stage: Stage, decisions: Sequence[Decision]) -> int:
         """Have the interval begin with what these decisions say it takes over; gives the number of partitions.
 
-        What lies in the stage's own table of this interval already is recorded again, and nothing is copied. All else
-        is copied there, and published in one commit; so is what a published table does not have any more.
+        What lies in the stage's own table of this interval already is recorded again, and nothing is copied; likewise
+        what a published table has just so. All else is published in one commit, after it was copied if need be.
         """
         taken = [one.record for one in decisions if one.restored and one.record and not one.action.computes]
         if not taken:
             return 0
         location, place = self.tables.location(stage.name), self.tables.workplace
-        published = [
-            one for one in taken if one.state is PartitionState.CONSUMABLE and self._has_to_be_published(stage, one)
-        ]
-        again = self._published(stage, published) if published else {}
+        lacking = self._lacking(stage, [one for one in taken if one.state is PartitionState.CONSUMABLE])
+        again = self._published(stage, lacking) if lacking else {}
         now = datetime.now(UTC)
         records = [self._as_ours(again.get(one.partition, one), now) for one in taken]
-        results = [
-            self._verdict(one, record)
-            for record in records
-            for one in self.begins_with.verdicts(stage, record.partition)
-        ]
+        put = {record.partition: record for record in records}
+        said = (one for one in self.begins_with.verdicts(stage) if one.partition in put)
+        results = [self._verdict(one, put[one.partition]) for one in said]
         with place.ledger.together():
             place.ledger.partitions.record(records, self.heartbeat.lease)
             place.ledger.gates.record(results)
         place.progress(f"{stage.name}: {len(records)} partitions from {self.begins_with.name} ({location.uri})")
         return len(records)
 
-    def _has_to_be_published(self, stage: Stage, record: PartitionRecord) -> bool:
-        return stage.output.table is not None or not self._is_here(stage, record)
+    def _lacking(self, stage: Stage, records: Sequence[PartitionRecord]) -> list[PartitionRecord]:
+        """Those that the table does not have as they are."""
+        if stage.output.table is None:
+            return [one for one in records if not self._is_here(stage, one)]
+        live = live_files(self.tables.location(stage.name).uri, self.begins_with.interval) or {}
+        return [one for one in records if {file.path for file in one.files} != live.get(one.partition, frozenset())]
 
     def _is_here(self, stage: Stage, record: PartitionRecord) -> bool:
         """A published table is that of all intervals, so a file of another one is copied as well."""
@@ -70,7 +71,13 @@ class Putting:
     def _published(self, stage: Stage, records: Sequence[PartitionRecord]) -> dict[int, PartitionRecord]:
         location, committer = self.tables.location(stage.name), self.tables.workplace.committer
         claim = Claim(self.attempt.epoch, self.attempt.attempt_id)
-        copies = [one if self._is_here(stage, one) else self._copied(stage, one) for one in records]
+        # One commit must not take out a file and put it back: readers do not agree on what that leaves.
+        live = files_of_snapshot(location.uri)
+        by_reference = {
+            one.partition: self._is_here(stage, one) and live.isdisjoint(file.path for file in one.files)
+            for one in records
+        }
+        copies = [one if by_reference[one.partition] else self._copied(stage, one) for one in records]
         ensure_table(location, table_schema(max(records, key=lambda one: one.version or 0)), claim)
         committer.fence(location, claim, self.tables.rivals(stage.name))
         self.heartbeat.check()

@@ -80,10 +80,10 @@ class BeginsWith:
             waiting[stage_id] = frozenset(taken)
         return {stage: records for stage, records in counting.items() if records}, waiting
 
-    def verdicts(self, stage: Stage, partition: int) -> tuple[GateResult, ...]:
-        """What the gate had said of it."""
+    def verdicts(self, stage: Stage) -> tuple[GateResult, ...]:
+        """What the gate had said of its partitions."""
         found = self._restored(stage.id)
-        return tuple(one for one in found.snapshot.verdicts if one.partition == partition) if found else ()
+        return found.snapshot.verdicts if found else ()
 
     @property
     def counts(self) -> Mapping[str, int]:
