@@ -11,6 +11,7 @@ from tests.ledger.samples import CELL, START, attempt, gate_result, record, run
 
 from stagehold.model.checkpoint_records import CheckpointRecord, CheckpointState, CheckpointTrigger
 from stagehold.model.records import (
+    Acceptance,
     AttemptState,
     Cell,
     Fact,
@@ -208,3 +209,10 @@ def test_a_run_that_began_anew_after_an_old_ledger_says_that_it_ended_goes_on():
     later = replace(ENDED, ended_at=START + timedelta(hours=3))
     assert missing([ENDED, FAILED], [ENDED, FAILED, CREATED, again, later]) == [later, again]
     assert missing([later, FAILED, again], [CREATED, FAILED, again]) == []  # the lake was full when it ended
+
+
+def test_words_of_acceptance_come_in_the_order_of_the_file_that_replaced_others():
+    """A compaction that dies may leave any of the files that it replaced; they are told before its own."""
+    first, second = (Acceptance("sales", None, "joined", "old", code, "me", "why", START) for code in ("4", "5"))
+    assert missing([], [second, first, second]) == [first, second]
+    assert missing([], [first, first, second]) == [first, second]

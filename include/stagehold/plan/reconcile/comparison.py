@@ -143,9 +143,17 @@ def _place(record: PartitionRecord) -> Place:
 
 
 def _as_told_last(told: Iterable[Fact]) -> Mapping[object, Fact]:
-    """Everything but what is appended again and again, each as it was told last."""
+    """Everything but what is appended again and again, each as it was told last. Words of acceptance are in that order
+    as well: of those that a compaction replaced any may be left, and are told before what took their place.
+    """
     appended = PartitionRecord | TakenPosition | GateResult
-    return {_identity(fact): fact for fact in told if not isinstance(fact, appended)}
+    found: dict[object, Fact] = {}
+    for fact in told:
+        if isinstance(fact, Acceptance):
+            found.pop(_identity(fact), None)
+        if not isinstance(fact, appended):
+            found[_identity(fact)] = fact
+    return found
 
 
 def _highest_numbers(known: Iterable[Fact]) -> Mapping[str, int]:
