@@ -75,8 +75,7 @@ def _print_restore(begins_with: BeginsWith, plan: ResumePlan) -> None:
     """What is taken over, and what it saves."""
     columns = ("stage", "was cut into", "takes over", "then")
     print_table(f"begins with {begins_with.name}", columns, list(_restore_rows(begins_with, plan)))
-    saved = _seconds_saved(plan)
-    typer.echo(f"What is taken over took {saved:.0f} s to compute." if saved else "Nothing is taken over.")
+    typer.echo(f"What is taken over took {_seconds_saved(plan):.0f} s to compute.")
 
 
 def _restore_rows(begins_with: BeginsWith, plan: ResumePlan) -> Iterator[tuple[str, ...]]:

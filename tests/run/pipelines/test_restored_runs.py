@@ -57,6 +57,14 @@ def test_an_incremental_pipeline_goes_on_in_another_lake(bench, tmp_path):
     other.arrive("events", 4)
     assert say(other, "run", "events", "--interval", "tuesday").code == 0
     assert published(other) == {"monday": [1, 2, 3], "tuesday": [4]}
+    for file in other.settings.home_path.glob("ledger.db*"):
+        file.unlink()
+    shutil.rmtree(f"{other.settings.lake_uri}/ledger")
+    other.arrive("events", 5)
+    assert say(other, "run", "events", "--interval", "wednesday").code == 0
+    assert published(other) == {"monday": [1, 2, 3], "tuesday": [4], "wednesday": [5]}, (
+        "the commits tell what was taken"
+    )
 
 
 def test_rows_of_one_interval_do_not_come_into_another(bench):

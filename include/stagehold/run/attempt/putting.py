@@ -16,6 +16,7 @@ from stagehold.lake.read import table_schema
 from stagehold.lake.tables import ensure_table
 from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.model.records import Attempt, DataFile, GateResult, PartitionRecord, PartitionState
+from stagehold.model.source_position import SourcePosition
 from stagehold.plan.resume.decisions import Decision
 from stagehold.run.attempt.tables import RegionTables
 from stagehold.run.planning.snapshots import BeginsWith
@@ -33,18 +34,20 @@ class Putting:
     attempt: Attempt
     heartbeat: Heartbeat
 
-    def put(self, stage: Stage, decisions: Sequence[Decision]) -> int:
+    def put(self, stage: Stage, decisions: Sequence[Decision], positions: tuple[SourcePosition, ...]) -> int:
         """Have the interval begin with what these decisions say it takes over; gives the number of partitions.
 
         What lies in the stage's own table of this interval already is recorded again, and nothing is copied; likewise
         what a published table has just so. All else is published in one commit, after it was copied if need be.
+
+        :param positions: of the incremental sources that the rows are made from, which each commit tells.
         """
         taken = [one.record for one in decisions if one.restored and one.record and not one.action.computes]
         if not taken:
             return 0
         location, place = self.tables.location(stage.name), self.tables.workplace
         lacking = self._lacking(stage, [one for one in taken if one.state is PartitionState.CONSUMABLE])
-        again = self._published(stage, lacking) if lacking else {}
+        again = self._published(stage, lacking, positions) if lacking else {}
         now = datetime.now(UTC)
         records = [self._as_ours(again.get(one.partition, one), now) for one in taken]
         put = {record.partition: record for record in records}
@@ -68,7 +71,9 @@ class Putting:
         own = record.table == self.tables.location(stage.name).uri and self.begins_with.is_of_this_interval
         return own and all(file.path.startswith(f"{DATA_FOLDER}/") for file in record.files)
 
-    def _published(self, stage: Stage, records: Sequence[PartitionRecord]) -> dict[int, PartitionRecord]:
+    def _published(
+        self, stage: Stage, records: Sequence[PartitionRecord], positions: tuple[SourcePosition, ...]
+    ) -> dict[int, PartitionRecord]:
         location, committer = self.tables.location(stage.name), self.tables.workplace.committer
         claim = Claim(self.attempt.epoch, self.attempt.attempt_id)
         # One commit must not take out a file and put it back: readers do not agree on what that leaves.
@@ -81,7 +86,7 @@ class Putting:
         ensure_table(location, table_schema(max(records, key=lambda one: one.version or 0)), claim)
         committer.fence(location, claim, self.tables.rivals(stage.name))
         self.heartbeat.check()
-        landed = committer.publish(location, self._commit(stage, copies))
+        landed = committer.publish(location, replace(self._commit(stage, copies), positions=positions))
         return {one.partition: replace(one, table=location.uri, version=landed.version) for one in copies}
 
     def _copied(self, stage: Stage, record: PartitionRecord) -> PartitionRecord:

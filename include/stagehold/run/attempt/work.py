@@ -49,7 +49,7 @@ from stagehold.run.stage.wave import StageTask
 from stagehold.run.stage.wave_limits import wave_sizer
 from stagehold.run.workplace import Workplace
 from stagehold.sources.sources import Listing, Sources, is_incremental
-from stagehold.spec.pipeline import Stage
+from stagehold.spec.pipeline import Pipeline, Stage
 from stagehold.spec.run_settings import VerifyPolicy
 
 Heal = Callable[[RegionTask], None]
@@ -107,7 +107,8 @@ class RegionWork:
         put = 0
         for name in self.tables.stages:
             taken = [one for one in plan.of(name) if self.task.takes(name, one.partition)]
-            put += putting.put(pipeline.stage(name), taken)
+            stage = pipeline.stage(name)
+            put += putting.put(stage, taken, self._stage_task(stage, pipeline).positions)
         return self.plan() if put else plan
 
     def _tell_form(self) -> None:
@@ -271,7 +272,7 @@ class RegionWork:
         pipeline = counted(self.task.request, ledger).pipeline
         stage = pipeline.stage(name)
         return StageRunner(
-            self._stage_task(stage, [one for one in sources_within(stage, pipeline) if is_incremental(one)]),
+            self._stage_task(stage, pipeline),
             Reading(pipeline, plan.by_stage, self._sources, self._context, settings.project),
             session=session,
             publisher=self.publisher,
@@ -282,7 +283,8 @@ class RegionWork:
             workplace=self.workplace,
         )
 
-    def _stage_task(self, stage: Stage, incremental: Sequence[Stage]) -> StageTask:
+    def _stage_task(self, stage: Stage, pipeline: Pipeline) -> StageTask:
+        incremental = [one for one in sources_within(stage, pipeline) if is_incremental(one)]
         suites = Path(self.workplace.settings.suites)
         return StageTask(
             stage=stage,

@@ -24,7 +24,7 @@ from stagehold.spec.yaml import Problem
 NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")  # single underscores: two join the stage names of a region
 NAME_ALLOWED = "lower-case letters, digits and single underscores, a letter first, at most 63"
 RESERVED = ("ctx", "source")  # parameters that every stage function may have
-OF_THE_LAKE = ("stages", "checkpoints", "ledger")  # its own folders, which nobody publishes into
+OF_THE_LAKE = ("stages", "checkpoints", "ledger", "savepoints")  # its own folders, which nobody publishes into
 TABLE = re.compile(r"([a-z][a-z0-9_]*\.)?[a-z][a-z0-9_]*")
 STORED_ONLY = {"committer", "file_bytes"}  # options of an output
 SCHEDULES = (ONCE, *PRESETS)  # besides cron
