@@ -201,9 +201,8 @@ def _run(run_id: str | None, place: Workplace) -> Run:
 
 def _manifest(one: Savepoint, settings: Settings) -> str:
     from stagehold.lake.checkpoints.savepoints import Savepoints
-    from stagehold.lake.checkpoints.stored import manifest_file
 
-    return f"{Savepoints(settings.lake_uri).stored(one).uri}/{manifest_file(one.number)}"
+    return Savepoints(settings.lake_uri).stored(one).address(one.number)
 
 
 def _row(one: Savepoint) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from stagehold.errors import CheckpointCorrupt, UnknownCheckpoint, UnknownName
 from stagehold.lake.checkpoints.savepoints import NAME, Savepoints
-from stagehold.lake.checkpoints.stored import MANIFEST, StoredCheckpoints, manifest_file
+from stagehold.lake.checkpoints.stored import MANIFEST, StoredCheckpoints
 from stagehold.lake.commit.delta_log import AT_ONCE
 from stagehold.lake.files import FileFacts, files_at
 from stagehold.lake.location import CHECKPOINTS, lake_root, path_safe
@@ -37,7 +37,7 @@ class CheckpointReference:
     @property
     def address(self) -> str:
         """Of its manifest."""
-        return f"{self.stored.uri}/{manifest_file(self.number)}"
+        return self.stored.address(self.number)
 
 
 def find_checkpoint(reference: str, lake_uri: str) -> CheckpointReference:

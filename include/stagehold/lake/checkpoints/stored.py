@@ -89,6 +89,10 @@ class StoredCheckpoints:
             self._withdraw_if_overtaken(manifest, builds_on)
         return manifest
 
+    def address(self, number: int) -> str:
+        """Of the manifest."""
+        return f"{self.uri}/{manifest_file(number)}"
+
     def numbers(self) -> tuple[int, ...]:
         """The checkpoints that there are, whether or not they can be read, in ascending order."""
         return _numbers(self._files.facts(""))

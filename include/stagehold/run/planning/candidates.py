@@ -10,7 +10,7 @@ from stagehold.errors import CheckpointCorrupt, NoSnapshot
 from stagehold.lake.available import missing_files
 from stagehold.lake.checkpoints.manifest import CheckpointedRun
 from stagehold.lake.checkpoints.savepoints import Savepoints
-from stagehold.lake.checkpoints.stored import StoredCheckpoints, manifest_file
+from stagehold.lake.checkpoints.stored import StoredCheckpoints
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import PartitionState
 
@@ -37,8 +37,7 @@ class Candidates:
         choice = choose(found, lambda source: _problem(found[source], source.checkpoint))
         if choice.source is None:
             raise NoSnapshot(self.pipeline, self.interval, [f"{source}: {why}" for source, why in choice.passed_over])
-        stored = found[choice.source]
-        return f"{stored.uri}/{manifest_file(choice.source.checkpoint)}", choice
+        return found[choice.source].address(choice.source.checkpoint), choice
 
     def _found(self) -> Iterator[tuple[RestoreSource, StoredCheckpoints]]:
         for one in self.ledger.checkpoints.of_interval(self.pipeline, self.interval):

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 
 from stagehold.errors import RollbackIncomplete
 from stagehold.lake.checkpoints.savepoints import Savepoint, Savepoints
-from stagehold.lake.checkpoints.stored import manifest_file
 from stagehold.lake.chronicle import open_ledger
 from stagehold.model.records import Event
 from stagehold.plan.resume.decisions import ResumePlan
@@ -23,8 +22,7 @@ def rollback_request(savepoint: Savepoint, pipeline: Pipeline, settings: Setting
     """A run of the savepoint's interval that takes all over as it is recorded there. No region is dealt out to several
     tasks, so each table gets one commit.
     """
-    stored = Savepoints(settings.lake_uri).stored(savepoint)
-    manifest = f"{stored.uri}/{manifest_file(savepoint.number)}"
+    manifest = Savepoints(settings.lake_uri).stored(savepoint).address(savepoint.number)
     run_id = f"{pipeline.name}/rollback__{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f}"
     restore = new_restore_of_snapshot(run_id, manifest, allow_non_restored=True, as_recorded=True)
     stages = tuple(stage.model_copy(update={"max_parallel_tasks": 1}) for stage in pipeline.stages)
