@@ -62,6 +62,9 @@ class SmallProject:
         run_locally(RunRequest(pipeline, run_id, interval, {}, restore), self.settings, print)
         return self.records(pipeline, interval)
 
+    def ledger(self) -> Ledger:
+        return Ledger.open(self.settings.ledger_url)
+
     def records(self, pipeline: Pipeline, interval: str) -> dict[str, tuple[PartitionRecord, ...]]:
-        with Ledger.open(self.settings.ledger_url) as ledger:
+        with self.ledger() as ledger:
             return dict(ledger.partitions.newest_of(pipeline.name, interval))

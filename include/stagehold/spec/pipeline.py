@@ -270,5 +270,11 @@ class Pipeline(RunSettings):
     def determinism_of(self, stage: Stage) -> DeterminismPolicy | None:
         return stage.determinism or self.determinism
 
+    def is_result(self, stage: Stage) -> bool:
+        """Whether it is there for more than stages of its own interval: for its users, or for the next interval, which
+        goes on with the state that it keeps.
+        """
+        return stage.output.table is not None or bool(stage.state) or not self.readers(stage.name)
+
     def readers(self, name: str) -> tuple[Stage, ...]:
         return tuple(stage for stage in self.stages if any(edge.stage == name for edge in stage.inputs))

@@ -198,7 +198,7 @@ def _lost(stage: Stage, situation: Situation) -> frozenset[int]:
 
 def _needed(pipeline: Pipeline, stage: Stage, drafts: Mapping[str, list[Decision]]) -> frozenset[int] | range:
     """Results are needed for themselves, all else only by readers."""
-    if stage.output.table is not None or not pipeline.readers(stage.name):
+    if pipeline.is_result(stage):
         return range(stage.partitions)
     return _needed_by_readers(pipeline, stage, drafts)
 

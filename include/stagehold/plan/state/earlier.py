@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from stagehold.model.compute_key import digest
@@ -22,7 +22,7 @@ class Gap:
     def __str__(self) -> str:
         if not self.partitions:
             return f"{self.interval} has to run first: it kept nothing yet"
-        return f"{self.interval} has to run first: partitions {partition_ranges(self.partitions)} kept nothing yet"
+        return f"{self.interval} has to run first: it lacks what partitions {partition_ranges(self.partitions)} kept"
 
 
 @dataclass(frozen=True)
@@ -101,8 +101,11 @@ class Earlier:
         return tuple(Piece(table, part) for table, part in found)
 
 
-def earlier_of(interval: str, records: Sequence[PartitionRecord]) -> Earlier:
-    """What the newest records of a stage's partitions in an interval say, if all that it needs is there."""
+def earlier_of(interval: str, records: Sequence[PartitionRecord], lost: Collection[int] = ()) -> Earlier:
+    """What the newest records of a stage's partitions in an interval say, if all that it needs is there.
+
+    :param lost: partitions whose files are gone.
+    """
     newest = max(records, key=lambda one: (one.epoch, one.wave, one.recorded_at), default=None)
     if newest is None:
         return Earlier(interval, gap=Gap(interval))
@@ -110,7 +113,7 @@ def earlier_of(interval: str, records: Sequence[PartitionRecord]) -> Earlier:
         return Earlier(interval)  # it kept nothing then
     cut = _cut(newest)
     own = {one.partition: one for one in records if one.kept and _cut(one) == cut}
-    there = {number for number, one in own.items() if one.state is PartitionState.CONSUMABLE}
+    there = {number for number, one in own.items() if one.state is PartitionState.CONSUMABLE} - set(lost)
     lacking = tuple(sorted(set(range(cut.partitions)) - there))
     if lacking:
         return Earlier(interval, gap=Gap(interval, lacking))

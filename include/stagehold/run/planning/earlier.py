@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
+from stagehold.lake.available import missing_files
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.interval_key import following_key, moment_of, previous_key
 from stagehold.model.records import Cell, PartitionRecord
@@ -31,12 +33,13 @@ def _earlier(
     stage: Stage, pipeline: Pipeline, interval: str, ledger: Ledger, begins_with: BeginsWith | None
 ) -> Earlier:
     if begins_with is not None and not begins_with.is_of_this_interval:
-        return earlier_of(begins_with.plan.checkpoint.interval, begins_with.kept(stage))
+        records = begins_with.kept(stage)
+        return earlier_of(begins_with.plan.checkpoint.interval, records, _lost(records))
     assert pipeline.schedule is not None, "checked by the spec"
     before = previous_key(interval, pipeline.schedule)
     records = ledger.partitions.newest(Cell(pipeline.name, stage.id, before))
     if records:
-        return earlier_of(before, records)
+        return earlier_of(before, records, _lost(records))
     own = ledger.partitions.newest(Cell(pipeline.name, stage.id, interval))
     return _without(before, pipeline, stage, interval, own, ledger)
 
@@ -53,6 +56,11 @@ def _without(
     # Taken over from another lake, or the ledger forgot: what it was made from is not known here.
     made_from = next((part.after for record in own for part in record.kept if part.after), None)
     return Earlier(made_from, gap=Gap(made_from)) if made_from else Earlier()
+
+
+def _lost(records: Sequence[PartitionRecord]) -> frozenset[int]:
+    """Partitions whose state cannot be read now; that is asked of the lake each time."""
+    return missing_files([replace(record, files=()) for record in records if record.kept])
 
 
 def _newest_before(interval: str, known: Sequence[str], schedule: str) -> str | None:

@@ -94,7 +94,7 @@ class StageRunner:
         for one in found:
             self._warn("not deterministic", str(one))
         for name, isolation in self._frames.isolations.items():
-            if not isolation.together:
+            if not isolation.together and not self._reading.pipeline.stage(name).states:  # which says so itself
                 self._warn("called apart", separate_calls_text(name, isolation))
         refused = [str(one) for one in found if one.refused]
         if refused:

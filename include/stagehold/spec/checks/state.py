@@ -41,9 +41,7 @@ def _check_order(draft: Draft, path: FieldPath) -> Iterator[Problem]:
 def _check_output(draft: Draft, name: str) -> Iterator[Problem]:
     stage, output = draft.stages[name], ("stages", name, "output")
     if not draft.types[name].stored and not draft.is_broken(*output, "type"):
-        yield Problem(
-            (*output, "type"), draft.types[name], "blocking or blocking_persistent, with state"
-        )
+        yield Problem((*output, "type"), draft.types[name], "blocking or blocking_persistent, with state")
     if stage.output.committer is CommitterKind.DELTA_SPARK:
         yield Problem((*output, "committer"), show(str(stage.output.committer)), "staged, with state")
     if stage.per_wave:
