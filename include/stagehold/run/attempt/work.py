@@ -29,6 +29,7 @@ from stagehold.plan.resume.healing import healings, lost_data, missing_inputs
 from stagehold.plan.split.regions import sources_within, stage_regions
 from stagehold.plan.state.earlier import Earlier
 from stagehold.run.attempt import journal
+from stagehold.run.attempt.later import tell_later_intervals
 from stagehold.run.attempt.putting import WAVE, Putting
 from stagehold.run.attempt.tables import RegionTables
 from stagehold.run.attempt.task import RegionOutcome, RegionTask
@@ -96,6 +97,7 @@ class RegionWork:
         if computing:
             self._tell_form()
         waves = self._compute(computing, plan) if computing or self._verifies_all else 0
+        tell_later_intervals(self.task, computing, plan, self.workplace)
         self.refuse_blocked(self.plan() if computing and self._changes_others else plan)
         self.workplace.faults.reach(Point.BEFORE_FINISH, self.task.region.name)
         return self._outcome(plan, waves, time.monotonic() - started)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from stagehold.lake.available import missing_files
 from stagehold.ledger.ledger import Ledger
@@ -27,6 +28,13 @@ def earlier_states(
         for stage in pipeline.stages
         if stage.states
     }
+
+
+def later_intervals(pipeline: Pipeline, stage: Stage, interval: str, ledger: Ledger) -> tuple[str, ...]:
+    """Those in which the stage has records, in order."""
+    known = _in_order(ledger.partitions.intervals_of(pipeline.name, stage.id), pipeline.schedule)
+    own = moment_of(interval, pipeline.schedule)
+    return tuple(key for moment, key in known if own and moment > own)
 
 
 def _earlier(
@@ -65,6 +73,9 @@ def _lost(records: Sequence[PartitionRecord]) -> frozenset[int]:
 
 def _newest_before(interval: str, known: Sequence[str], schedule: str) -> str | None:
     own = moment_of(interval, schedule)
-    moments = {moment: key for key in known if (moment := moment_of(key, schedule))}
-    earlier = [moment for moment in moments if own and moment < own]
-    return moments[max(earlier)] if earlier else None
+    return next((key for moment, key in _in_order(known, schedule)[::-1] if own and moment < own), None)
+
+
+def _in_order(known: Sequence[str], schedule: str | None) -> list[tuple[datetime, str]]:
+    """Intervals that have a place in time, each with it."""
+    return sorted((moment, key) for key in known if (moment := moment_of(key, schedule)))
