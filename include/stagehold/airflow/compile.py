@@ -90,8 +90,8 @@ def region_task(
 
 
 def _goes_on(pipeline: Pipeline, region: Region) -> bool:
-    """Whether it goes on with what the run before keeps. Airflow then starts it when that run's task has succeeded, also
-    if somebody has to mend that first.
+    """Whether it goes on with what the run before keeps. Airflow then starts it when that run's task has succeeded, and
+    waits while somebody mends that.
     """
     return any(pipeline.stage(name).state for name in region.stages)
 

@@ -1,4 +1,4 @@
-"""Stages that keep state from interval to interval, on a real Spark server: exact against DuckDB over all days so far."""
+"""Stages that keep state from interval to interval, on a real Spark server, compared with DuckDB over all days."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ def orders(ctx, source):
 
 @stage
 def totals(ctx, orders):
-    today = orders.groupBy("customer").agg(F.sum("amount").cast("decimal(18,2)").alias("total"), F.count("*").alias("orders"))
+    today = orders.groupBy("customer").agg(
+        F.sum("amount").cast("decimal(18,2)").alias("total"), F.count("*").alias("orders")
+    )
     after = (
         ctx.state.read("totals").unionByName(today).groupBy("customer")
         .agg(F.sum("total").cast("decimal(18,2)").alias("total"), F.sum("orders").alias("orders"))
@@ -121,7 +123,7 @@ def test_a_missing_interval_is_named_and_nothing_is_computed(project):
     arrive(project, 1)
     project.run(pipeline(project), "run 1", DAY.format(1))
     arrive(project, 4)
-    with pytest.raises(EarlierMissing, match="2026-11-02 has to run first.*--interval 2026-11-02"):
+    with pytest.raises(EarlierMissing, match=r"2026-11-02 has to run first.*--interval 2026-11-02"):
         project.run(pipeline(project), "run 4", DAY.format(4))
     assert project.records(pipeline(project), DAY.format(4)).keys() == {"orders"}
     for day in (2, 3, 4):

@@ -69,7 +69,7 @@ def _check_key(draft: Draft, name: str, form: StateForm, path: FieldPath) -> Ite
     unknown = [column for column in form.key if column not in known]
     if not form.key:
         yield Problem(place, "nothing", f"one of its columns or more: {', '.join(known)}")
-    elif unknown:
+    elif unknown and known:
         yield Problem(place, show(unknown[0]), f"its columns: {suggest(unknown[0], known)}")
     elif not draft.is_doubtful("stages", name, "inputs"):
         yield from _check_exchange(draft, name, form, path)
