@@ -9,7 +9,7 @@ from stagehold import StageContext, stage
 
 
 @stage
-def daily_orders(ctx: StageContext, source: DataFrame) -> DataFrame:  # noqa: ARG001
+def daily_orders(ctx: StageContext, source: DataFrame) -> DataFrame:
     return source.select("o_orderkey", "o_custkey", "o_totalprice")
 
 
