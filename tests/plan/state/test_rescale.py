@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from stagehold.errors import ImpossibleKeyGroups
 from stagehold.model.key_groups import range_of
 from stagehold.model.stage_state import StateKind
-from stagehold.plan.state.rescale import KeyedPart, old_partitions_read, redistribute, rescale_keyed
+from stagehold.plan.state.rescale import old_partitions_read, redistribute
 
 SPLIT, UNION, BROADCAST = StateKind.SPLIT, StateKind.UNION, StateKind.BROADCAST
 
@@ -45,15 +45,6 @@ def test_split_loses_nothing_and_doubles_nothing(old, partitions):
         assert max(map(len, dealt)) - min(map(len, dealt)) <= 1
 
 
-def test_keyed_state_is_cut_to_the_groups_each_partition_owns():
-    parts = [KeyedPart(range(0, 5), "first"), KeyedPart(range(5, 10), "second")]
-    assert rescale_keyed(parts, partitions=3, max_parallelism=10) == (
-        (KeyedPart(range(0, 4), "first"),),
-        (KeyedPart(range(4, 5), "first"), KeyedPart(range(5, 7), "second")),
-        (KeyedPart(range(7, 10), "second"),),
-    )
-
-
 def test_more_partitions_than_groups_are_refused():
     with pytest.raises(ImpossibleKeyGroups, match="partitions 2; allowed: 1 to 1"):
         old_partitions_read(1, partitions=2, old_partitions=1, max_parallelism=1)
@@ -68,9 +59,9 @@ sizes = st.integers(1, 400).flatmap(
 @given(sizes)
 def test_every_group_finds_its_state_in_exactly_one_old_part(size):
     max_parallelism, old, new = size
-    parts = [KeyedPart(range_of(index, old, max_parallelism), str(index)) for index in range(old)]
-    rescaled = rescale_keyed(parts, partitions=new, max_parallelism=max_parallelism)
-    assert [group for owned in rescaled for part in owned for group in part.groups] == list(range(max_parallelism))
-    for index, owned in enumerate(rescaled):
+    for index in range(new):
         read = old_partitions_read(index, partitions=new, old_partitions=old, max_parallelism=max_parallelism)
-        assert [int(part.reference) for part in owned] == list(read)
+        held = [group for one in read for group in range_of(one, old, max_parallelism)]
+        own = range_of(index, new, max_parallelism)
+        assert [group for group in held if group in own] == list(own)
+        assert all(set(range_of(one, old, max_parallelism)) & set(own) for one in read), "no other is opened"

@@ -44,6 +44,15 @@ class StageFacts:
 
 
 @dataclass(frozen=True)
+class Rescaled:
+    """The consumable partitions of a stage as a checkpoint has them, of as many as it was cut into then."""
+
+    records: Mapping[int, PartitionRecord]
+    partitions: int
+    interval: str
+
+
+@dataclass(frozen=True)
 class Situation:
     """Everything the planner is told. Keys of the mappings are stage names.
 
@@ -55,7 +64,7 @@ class Situation:
     are partitions that somebody outside the accepted stages' view needs, so that they are healed if they are gone.
     ``discarded`` are those that this run computed before a failure of its own, after which it starts anew. ``restored``
     have a record of the checkpoint that the run begins with, and have not been put in place yet. ``earlier`` is what
-    stages that keep state begin with.
+    stages that keep state begin with. ``rescaled`` are stages that the checkpoint has in other partitions.
     """
 
     pipeline: Pipeline
@@ -74,6 +83,7 @@ class Situation:
     discarded: Mapping[str, frozenset[int]] = field(default_factory=dict)
     restored: Mapping[str, frozenset[int]] = field(default_factory=dict)
     earlier: Mapping[str, Earlier] = field(default_factory=dict)
+    rescaled: Mapping[str, Rescaled] = field(default_factory=dict)
 
     def foreign_change(self, stage: str, partition: int) -> ForeignChange | None:
         return self.removed.get(stage, {}).get(partition)
@@ -86,7 +96,7 @@ class Decision:
     ``hinges_on`` is a partition to heal that this one was made from, directly or not: if that comes out different, this
     one runs after all. ``foreign`` or ``gap`` is why it, or what it reads, is blocked if no gate is to blame. ``anew``
     says that its ``record`` does not count because its run starts anew, ``restored`` that it is one of the checkpoint
-    that the run begins with.
+    that the run begins with, ``dealt`` that its rows are those of other partitions of that, dealt anew by their keys.
     """
 
     stage: str
@@ -100,6 +110,7 @@ class Decision:
     anew: bool = False
     restored: bool = False
     gap: Gap | None = None
+    dealt: bool = False
 
     @property
     def reused(self) -> PartitionRecord | None:

@@ -18,6 +18,7 @@ from stagehold.plan.resume.judgement import ask_about, constant_parts, judge, ta
 from stagehold.plan.resume.reasons import because
 from stagehold.plan.resume.upstream import Upstream
 from stagehold.plan.state.earlier import Cut
+from stagehold.plan.state.rescale import old_partitions_read
 from stagehold.spec.pipeline import Exchange, OnForeignChange, Pipeline, Stage
 
 __all__ = ["Action", "Decision", "ResumePlan", "Situation", "StageFacts", "descendants", "resume_plan"]
@@ -85,7 +86,9 @@ def _draft(stage: Stage, situation: Situation, drafts: Mapping[str, list[Decisio
         elif obstacle is not None:
             yield replace(obstacle, stage=stage.name, partition=partition, record=record)
         elif key is not None:
-            yield Decision(stage.name, partition, *judge(stage, record, key, situation, upstreams), key, record)
+            opinion = judge(stage, record, key, situation, upstreams)
+            drafted = Decision(stage.name, partition, *opinion, key, record)
+            yield _dealt_anew(stage, drafted, situation, upstreams) if record is None else drafted
 
 
 def _is_accepted(stage: Stage, situation: Situation) -> bool:
@@ -124,6 +127,32 @@ def _undecided_change(stage: Stage, record: PartitionRecord | None, situation: S
         return None
     asked_for = stage.name in situation.forced and record.partition not in situation.renewed.get(stage.name, ())
     return None if asked_for else situation.foreign_change(stage.name, record.partition)
+
+
+def _dealt_anew(stage: Stage, decision: Decision, situation: Situation, upstreams: Sequence[Upstream]) -> Decision:
+    """A partition without a record has the rows of those that the checkpoint was cut into, if nothing else that they
+    follow from is other now, and all rows of a key are where its group was.
+    """
+    rescaled = situation.rescaled.get(stage.name)
+    if rescaled is None or any(upstream.is_pointwise for upstream in upstreams):
+        return decision
+    before = stage.model_copy(update={"partitions": rescaled.partitions})
+    constant = constant_parts(before, situation)
+    read = old_partitions_read(
+        decision.partition,
+        partitions=stage.partitions,
+        old_partitions=rescaled.partitions,
+        max_parallelism=stage.max_parallelism,
+    )
+    for old in read:
+        record = rescaled.records.get(old)
+        key = ComputeKey(*constant, digest(_identities(before, situation, upstreams, old, record)))
+        if record is None or str(key) != record.compute_key:
+            return decision
+    reason = because(
+        f"rows of the {rescaled.partitions} partitions that it was restored from, dealt anew by their keys"
+    )
+    return replace(decision, reason=reason, dealt=True)
 
 
 def _identities(

@@ -19,25 +19,25 @@ class Upstream:
 
     def __init__(self, edge: Input, decisions: Sequence[Decision], pipeline: Pipeline) -> None:
         self._decisions, self._cutoff = decisions, pipeline.early_cutoff
-        self._pointwise = edge.exchange is Exchange.FORWARD
+        self.is_pointwise = edge.exchange is Exchange.FORWARD
         # whose content is in no reader's key, though it may be stored
         self.along = None if pipeline.stage(edge.stage).output.type.stored else edge.stage
 
     def obstacle(self, partition: int) -> Decision | None:
         """The decision a reader inherits when it cannot be compared yet: it runs, or is blocked, after this input."""
-        return self._first_obstacle([self._decisions[partition]]) if self._pointwise else self._whole_obstacle
+        return self._first_obstacle([self._decisions[partition]]) if self.is_pointwise else self._whole_obstacle
 
     def identity(self, partition: int) -> str:
         """What the reader's key says of this input."""
-        return self._identity(self._decisions[partition]) if self._pointwise else self._whole_identity
+        return self._identity(self._decisions[partition]) if self.is_pointwise else self._whole_identity
 
     def healed(self, partition: int) -> Place | None:
         """A partition to heal that the reader was made from, directly or not."""
-        return self._healed([self._decisions[partition]]) if self._pointwise else self._whole_healed
+        return self._healed([self._decisions[partition]]) if self.is_pointwise else self._whole_healed
 
     def unexplained_change(self, partition: int) -> Reason | None:
         """That this input was computed anew and came out different for no good reason."""
-        return self._unexplained([self._decisions[partition]]) if self._pointwise else self._whole_unexplained
+        return self._unexplained([self._decisions[partition]]) if self.is_pointwise else self._whole_unexplained
 
     @cached_property
     def _whole_obstacle(self) -> Decision | None:

@@ -7,43 +7,18 @@ are dealt out anew. Nothing here reads state: a part is whatever reference its o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import TypeVar
 
-from stagehold.model.key_groups import index_of_group, intersect, range_of
+from stagehold.model.key_groups import index_of_group, range_of
 from stagehold.model.stage_state import StateKind
 
 Element = TypeVar("Element")
 
 
-@dataclass(frozen=True)
-class KeyedPart:
-    """A stored piece of keyed state: the groups in it, and where it is."""
-
-    groups: range
-    reference: str
-
-
 def old_partitions_read(index: int, *, partitions: int, old_partitions: int, max_parallelism: int) -> range:
     """The old partitions whose groups partition ``index`` of ``partitions`` needs; no other has to be opened."""
     return _owners(range_of(index, partitions, max_parallelism), old_partitions, max_parallelism)
-
-
-def rescale_keyed(
-    parts: Sequence[KeyedPart], *, partitions: int, max_parallelism: int
-) -> tuple[tuple[KeyedPart, ...], ...]:
-    """For each of ``partitions``, the parts it reads, each cut to the groups that it owns.
-
-    ``max_parallelism`` is the one the state was written with: a group means something else under any other.
-    """
-    read: list[list[KeyedPart]] = [[] for _ in range(partitions)]
-    for part in parts:
-        for index in _owners(part.groups, partitions, max_parallelism):
-            read[index].append(
-                KeyedPart(intersect(part.groups, range_of(index, partitions, max_parallelism)), part.reference)
-            )
-    return tuple(map(tuple, read))
 
 
 def redistribute(

@@ -27,7 +27,6 @@ from stagehold.plan.resume.decisions import Action, Decision, ResumePlan
 from stagehold.plan.resume.explanation import explain
 from stagehold.plan.resume.healing import healings, lost_data, missing_inputs
 from stagehold.plan.split.regions import sources_within, stage_regions
-from stagehold.plan.state.earlier import Earlier
 from stagehold.run.attempt import journal
 from stagehold.run.attempt.later import tell_later_intervals
 from stagehold.run.attempt.putting import WAVE, Putting
@@ -283,7 +282,7 @@ class RegionWork:
         stage = pipeline.stage(name)
         return StageRunner(
             self._stage_task(stage, pipeline),
-            Reading(pipeline, plan.by_stage, self._sources, self._context, settings.project, self._earlier(pipeline)),
+            self._reading(pipeline, plan),
             session=session,
             publisher=self.publisher,
             rivals=partial(self.tables.rivals, name),
@@ -293,9 +292,18 @@ class RegionWork:
             workplace=self.workplace,
         )
 
-    def _earlier(self, pipeline: Pipeline) -> Mapping[str, Earlier]:
-        request = self.task.request
-        return earlier_states(pipeline, request.interval, self.workplace.ledger, begins_with_of(request))
+    def _reading(self, pipeline: Pipeline, plan: ResumePlan) -> Reading:
+        request, place = self.task.request, self.workplace
+        begins_with = begins_with_of(request)
+        return Reading(
+            pipeline,
+            plan.by_stage,
+            self._sources,
+            self._context,
+            place.settings.project,
+            earlier=earlier_states(pipeline, request.interval, place.ledger, begins_with),
+            rescaled=begins_with.rescaled(pipeline) if begins_with else {},
+        )
 
     def _stage_task(self, stage: Stage, pipeline: Pipeline) -> StageTask:
         incremental = [one for one in sources_within(stage, pipeline) if is_incremental(one)]

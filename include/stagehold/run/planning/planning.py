@@ -205,6 +205,7 @@ def situation(
         discarded=_discarded(request, found.records, ledger),
         restored=found.restored,
         earlier=earlier_states(pipeline, request.interval, ledger, begins_with),
+        rescaled=begins_with.rescaled(pipeline, tied) if begins_with else {},
     )
 
 

@@ -8,12 +8,14 @@ from functools import lru_cache
 
 from stagehold.checkpoints.checkpoint import Checkpoint
 from stagehold.checkpoints.restore import RestorePlan, StageRestore, require_restorable, restore_plan
+from stagehold.lake.available import missing_files
 from stagehold.lake.checkpoints.relocation import Relocation
 from stagehold.lake.checkpoints.stored import StoredCheckpoints
 from stagehold.lake.location import lake_root
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import GateResult, PartitionRecord, Restore
+from stagehold.model.records import GateResult, PartitionRecord, PartitionState, Restore
 from stagehold.model.source_position import Position
+from stagehold.plan.resume.decisions import Rescaled
 from stagehold.plan.split.partition_counts import with_counts
 from stagehold.sources.sources import is_incremental
 from stagehold.spec.pipeline import Pipeline, Stage
@@ -89,6 +91,26 @@ class BeginsWith:
         """The records of its partitions, with what they keep for later intervals."""
         found = self._restored(stage.id)
         return found.snapshot.partitions if found else ()
+
+    def rescaled(self, pipeline: Pipeline, tied: frozenset[str] = frozenset()) -> Mapping[str, Rescaled]:
+        """Stages that are cut otherwise now, by name, as far as their data can be read: where rows were dealt by keys,
+        they can be dealt anew.
+        """
+        found = {
+            stage.name: self._rescaled(stage)
+            for stage in pipeline.stages
+            if stage.id not in tied and stage.output.stored and stage.key
+        }
+        return {name: one for name, one in found.items() if one}
+
+    def _rescaled(self, stage: Stage) -> Rescaled | None:
+        found = self._restored(stage.id)
+        if found is None or not found.rescaled or found.snapshot.max_parallelism != stage.max_parallelism:
+            return None
+        there = [one for one in found.snapshot.partitions if one.state is PartitionState.CONSUMABLE]
+        lost = missing_files(there)
+        records = {one.partition: one for one in there if one.partition not in lost}
+        return Rescaled(records, found.snapshot.parallelism, self.plan.checkpoint.interval)
 
     @property
     def counts(self) -> Mapping[str, int]:

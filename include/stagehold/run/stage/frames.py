@@ -22,6 +22,7 @@ from stagehold.plan.isolation.key_checks import Key
 from stagehold.plan.isolation.verdict import Isolation
 from stagehold.plan.split.regions import is_divisible
 from stagehold.run.stage.call import StageCall
+from stagehold.run.stage.dealing import Dealing
 from stagehold.run.stage.failure import reporting_code, reporting_function
 from stagehold.run.stage.inputs import Reading, StageInputs, is_keyed, union
 from stagehold.run.stage.intermediates import Intermediates
@@ -127,7 +128,10 @@ class FrameBuilder:
 
     def output(self, stage: Stage, partitions: tuple[int, ...]) -> DataFrame:
         """The stage's output for ``partitions``, with `_partition` and the group columns its keyed readers prune by."""
-        frame = self._computed(stage, partitions)
+        dealt = tuple(one for one in partitions if one in self._dealt_anew(stage))
+        called = tuple(one for one in partitions if one not in dealt)
+        frames = [self._dealing(stage).rows(dealt)] if dealt else []
+        frame = union([self._computed(stage, called), *frames] if called else frames)
         groups = {
             group_column(edge.key, reader.max_parallelism): key_group(
                 edge.key, self._columns_of(stage, frame), reader.max_parallelism
@@ -138,8 +142,17 @@ class FrameBuilder:
 
     def kept(self, stage: Stage, shape: StateShape, partitions: tuple[int, ...]) -> DataFrame:
         """What the stage keeps under one name, by the calls that made `output` for these partitions."""
-        frames = [(one, self._after[stage.name, one][shape.name]) for one in partitions]
-        return self._states(stage).after(shape, frames)
+        dealt = self._dealt_anew(stage)
+        kept = {
+            one: self._dealing(stage).kept(one) if one in dealt else self._after[stage.name, one] for one in partitions
+        }
+        return self._states(stage).after(shape, [(one, frames[shape.name]) for one, frames in kept.items()])
+
+    def _dealt_anew(self, stage: Stage) -> frozenset[int]:
+        return frozenset(one.partition for one in self._reading.decisions[stage.name] if one.dealt)
+
+    def _dealing(self, stage: Stage) -> Dealing:
+        return Dealing(self._spark, stage, self._reading.rescaled[stage.name])
 
     def is_arranged(self, stage: Stage) -> bool:
         """True when each partition's rows come out of one Spark task, so that no shuffle is needed to write one file.

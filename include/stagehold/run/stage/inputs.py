@@ -13,7 +13,7 @@ from stagehold.model.context import StageContext
 from stagehold.model.key_groups import group_column, range_of
 from stagehold.model.records import PartitionRecord
 from stagehold.plan.isolation.key_checks import Key
-from stagehold.plan.resume.decisions import Decision
+from stagehold.plan.resume.decisions import Decision, Rescaled
 from stagehold.plan.state.earlier import Earlier
 from stagehold.run.stage.isolation import marked
 from stagehold.run.stage.key_columns import in_groups, key_group, key_of, refuse_unlike_keys
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Reading:
-    """What frames are made from: a plan's ``decisions`` hold the records to read, by stage, and ``earlier`` what stages
-    that keep state go on with.
+    """What frames are made from: a plan's ``decisions`` hold the records to read, by stage; ``earlier`` is what stages
+    that keep state go on with, ``rescaled`` what is dealt anew.
     """
 
     pipeline: Pipeline
@@ -38,6 +38,7 @@ class Reading:
     context: Callable[[Stage, tuple[int, ...]], StageContext]
     project: str
     earlier: Mapping[str, Earlier] = field(default_factory=dict)
+    rescaled: Mapping[str, Rescaled] = field(default_factory=dict)
 
 
 class StageInputs:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
@@ -37,11 +37,13 @@ class StateFrames:
     stage: Stage
     earlier: Earlier
 
-    def before(self, partition: int) -> dict[str, DataFrame]:
+    def before(
+        self, partition: int, dealt_as: Callable[[StateShape], StateShape] = lambda shape: shape
+    ) -> dict[str, DataFrame]:
         """What the partition begins with, by name."""
         cut = Cut(self.stage.partitions, self.stage.max_parallelism)
         return {
-            shape.name: self._given(shape, self.earlier.given(shape, partition, cut), partition)
+            shape.name: self._given(shape, self.earlier.given(dealt_as(shape), partition, cut), partition)
             for shape in self.stage.states
         }
 
