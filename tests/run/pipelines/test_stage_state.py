@@ -13,8 +13,11 @@ import pytest
 from tests.run.small_project import SmallProject
 
 from stagehold.errors import EarlierMissing
+from stagehold.lake.checkpoints.manifest import CheckpointedRun
+from stagehold.lake.checkpoints.stored import StoredCheckpoints
 from stagehold.plan.resume.decisions import Action
 from stagehold.run.planning.planning import RunRequest, plan_run
+from stagehold.run.planning.restoring import new_restore_of_snapshot
 
 pytestmark = pytest.mark.spark
 
@@ -76,7 +79,7 @@ def arrive(project: SmallProject, day: int, rows: int = 60) -> None:
     pq.write_table(table, path)
 
 
-def told(project: SmallProject, records) -> list[tuple]:
+def given(records) -> list[tuple]:
     """What the stage gave, read from its recorded files."""
     files = [f"{record.table}/{file.path}" for record in records["totals"] for file in record.files]
     return duckdb.sql(f"SELECT customer, total, orders FROM read_parquet({files}) ORDER BY ALL").fetchall()
@@ -94,14 +97,14 @@ def test_totals_go_on_from_day_to_day(project):
     for day in (1, 2, 3):
         arrive(project, day)
         records = project.run(pipeline(project), f"run {day}", DAY.format(day))
-        assert told(project, records) == expected(project, *range(1, day + 1))
+        assert given(records) == expected(project, *range(1, day + 1))
     kept = [record.kept for record in records["totals"]]
     assert {part.after for parts in kept for part in parts} == {DAY.format(2)}
     again = project.run(pipeline(project), "again", DAY.format(2))
     assert [record.run_id for record in again["totals"]] == ["run 2"] * 4
 
 
-def days_kept(project: SmallProject, records) -> list[str]:
+def days_kept(records) -> list[str]:
     files = [f"{r.table}/{f.path}" for r in records["totals"] for p in r.kept if p.name == "days" for f in p.files]
     return sorted(str(day) for (day,) in duckdb.sql(f"SELECT day FROM read_parquet({files})").fetchall())
 
@@ -111,12 +114,12 @@ def test_other_partitions_go_on_with_the_same_state(project):
         arrive(project, day)
         records = project.run(pipeline(project, partitions=partitions), f"run {day}", DAY.format(day))
         assert len([one for one in records["totals"] if one.partition < partitions]) == partitions
-        assert told(project, records) == expected(project, *range(1, day + 1))
+        assert given(records) == expected(project, *range(1, day + 1))
     other_groups = pipeline(project, partitions=5, max_parallelism=77)
     arrive(project, 4)
     records = project.run(other_groups, "run 4", DAY.format(4))
-    assert told(project, records) == expected(project, 1, 2, 3, 4)
-    assert len(days_kept(project, records)) == 4 + 6 + 3 + 5, "each partition adds the day, none is lost or doubled"
+    assert given(records) == expected(project, 1, 2, 3, 4)
+    assert len(days_kept(records)) == 4 + 6 + 3 + 5, "each partition adds the day, none is lost or doubled"
 
 
 def test_a_missing_interval_is_named_and_nothing_is_computed(project):
@@ -128,7 +131,7 @@ def test_a_missing_interval_is_named_and_nothing_is_computed(project):
     assert project.records(pipeline(project), DAY.format(4)).keys() == {"orders"}
     for day in (2, 3, 4):
         records = project.run(pipeline(project), f"run {day} again", DAY.format(day))
-    assert told(project, records) == expected(project, 1, 4)
+    assert given(records) == expected(project, 1, 4)
 
 
 def test_a_day_that_comes_out_different_makes_later_days_run_again(project):
@@ -150,7 +153,7 @@ def test_a_day_that_comes_out_different_makes_later_days_run_again(project):
         f"SELECT customer, sum(amount * CASE day WHEN DATE '2026-11-01' THEN 2 ELSE 1 END)::DECIMAL(18,2), count(*) "
         f"FROM read_parquet('{project.settings.lake_uri}/days/*.parquet') GROUP BY customer ORDER BY ALL"
     ).fetchall()
-    assert told(project, records) == doubled
+    assert given(records) == doubled
 
 
 def test_lost_state_is_healed_by_its_own_interval(project):
@@ -164,4 +167,27 @@ def test_lost_state_is_healed_by_its_own_interval(project):
         project.run(pipeline(project), "run 3", DAY.format(3))
     healed = project.run(pipeline(project), "heal", DAY.format(2))
     assert [one.run_id for one in healed["totals"]] == ["run 2", "heal", "run 2", "run 2"]
-    assert told(project, project.run(pipeline(project), "run 3 again", DAY.format(3))) == expected(project, 1, 2, 3)
+    assert given(project.run(pipeline(project), "run 3 again", DAY.format(3))) == expected(project, 1, 2, 3)
+
+
+def test_a_restore_into_other_partitions_deals_rows_and_state_by_key(project):
+    state = {**STATE, "all": {"kind": "union", "columns": {"day": "date"}}}
+    for day in (1, 2):
+        arrive(project, day)
+        project.run(pipeline(project, state=state), f"run {day}", DAY.format(day))
+    wider = pipeline(project, partitions=7, state=state)
+    run_2 = CheckpointedRun("customers", DAY.format(2), "run 2")
+    manifest = StoredCheckpoints(project.settings.lake_uri, run_2).address(1)
+    restore = new_restore_of_snapshot("again", manifest, allow_non_restored=False)
+    with project.ledger() as ledger:
+        plan = plan_run(RunRequest(wider, "again", DAY.format(2), {}, restore), ledger, project.settings)
+    assert {str(one.reason) for one in plan.of("totals")} == {
+        "rows of the 4 restored partitions, dealt anew by their keys"
+    }
+    records = project.run(wider, "again", DAY.format(2), restore)
+    assert given(records) == expected(project, 1, 2)
+    assert len(days_kept(records)) == 4 + 4
+    again = project.run(wider, "once more", DAY.format(2))
+    assert {one.run_id for one in again["totals"]} == {"again"}, "dealt rows count like computed ones"
+    arrive(project, 3)
+    assert given(project.run(wider, "run 3", DAY.format(3))) == expected(project, 1, 2, 3)

@@ -149,9 +149,7 @@ def _dealt_anew(stage: Stage, decision: Decision, situation: Situation, upstream
         key = ComputeKey(*constant, digest(_identities(before, situation, upstreams, old, record)))
         if record is None or str(key) != record.compute_key:
             return decision
-    reason = because(
-        f"rows of the {rescaled.partitions} partitions that it was restored from, dealt anew by their keys"
-    )
+    reason = because(f"rows of the {rescaled.partitions} restored partitions, dealt anew by their keys")
     return replace(decision, reason=reason, dealt=True)
 
 

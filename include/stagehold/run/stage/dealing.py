@@ -49,7 +49,8 @@ class Dealing:
         and keeping that would multiply it.
         """
         records = tuple(self.rescaled.records[old] for old in range(self.rescaled.partitions))
-        return StateFrames(self.spark, self.stage, Earlier(self.rescaled.interval, records)).before(partition, _dealt)
+        states = StateFrames(self.spark, self.stage, Earlier(self.rescaled.interval, records))
+        return states.given([_dealt(shape) for shape in self.stage.states], partition)
 
     def _records(self, partitions: tuple[int, ...]) -> list[PartitionRecord]:
         read = {

@@ -143,10 +143,11 @@ class FrameBuilder:
     def kept(self, stage: Stage, shape: StateShape, partitions: tuple[int, ...]) -> DataFrame:
         """What the stage keeps under one name, by the calls that made `output` for these partitions."""
         dealt = self._dealt_anew(stage)
-        kept = {
-            one: self._dealing(stage).kept(one) if one in dealt else self._after[stage.name, one] for one in partitions
-        }
-        return self._states(stage).after(shape, [(one, frames[shape.name]) for one, frames in kept.items()])
+        frames = [
+            (one, (self._dealing(stage).kept(one) if one in dealt else self._after[stage.name, one])[shape.name])
+            for one in partitions
+        ]
+        return self._states(stage).after(shape, frames)
 
     def _dealt_anew(self, stage: Stage) -> frozenset[int]:
         return frozenset(one.partition for one in self._reading.decisions[stage.name] if one.dealt)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
@@ -37,14 +37,15 @@ class StateFrames:
     stage: Stage
     earlier: Earlier
 
-    def before(
-        self, partition: int, dealt_as: Callable[[StateShape], StateShape] = lambda shape: shape
-    ) -> dict[str, DataFrame]:
+    def before(self, partition: int) -> dict[str, DataFrame]:
         """What the partition begins with, by name."""
+        return self.given(self.stage.states, partition)
+
+    def given(self, shapes: Sequence[StateShape], partition: int) -> dict[str, DataFrame]:
+        """The partition's own of states that are dealt like these."""
         cut = Cut(self.stage.partitions, self.stage.max_parallelism)
         return {
-            shape.name: self._given(shape, self.earlier.given(dealt_as(shape), partition, cut), partition)
-            for shape in self.stage.states
+            shape.name: self._given(shape, self.earlier.given(shape, partition, cut), partition) for shape in shapes
         }
 
     def checked(self, shape: StateShape, frame: DataFrame) -> DataFrame:
