@@ -57,8 +57,6 @@ def totals(bench: Workbench, day: date) -> list[tuple]:
     """As any reader of the published table sees them."""
     table = DeltaTable(f"{bench.settings.lake_uri}/marts/{STAGE}")
     own = table.to_pyarrow_table(filters=[("_interval", "=", str(day))])
-        filters=[("_interval", "=", str(day))]
-    )
     return sorted((row["custkey"], row["spent"], row["orders"]) for row in own.to_pylist())
 
 
