@@ -1,4 +1,4 @@
-"""Errors: a checkpoint or the log of a run cannot be used."""
+"""Errors: a checkpoint of a run cannot be used."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from stagehold.errors.base import StageholdError, Terminal, Transient
 
 
 class CheckpointError(StageholdError):
-    """A checkpoint, or the log of a run, cannot be used; nothing was restored from it."""
+    """A checkpoint cannot be used; nothing was restored from it."""
 
 
 class RestoreRefused(CheckpointError, Terminal):
@@ -46,17 +46,6 @@ class NoSnapshot(CheckpointError, Terminal):
         super().__init__(
             f"No run of {pipeline} for {interval} can begin with the latest one, since {why}\nNothing was started. "
             "Name one by its path, or leave --restore out: a run reuses what its interval has anyway."
-        )
-
-
-class RestoreSourceUnusable(CheckpointError, Terminal):
-    """The checkpoint or savepoint that the user named cannot be restored from."""
-
-    def __init__(self, source: str, reason: str) -> None:
-        self.source, self.reason = source, reason
-        super().__init__(
-            f"The run cannot be restored from {source}: {reason}. Nothing was started, and no other checkpoint was "
-            "taken instead. Name another one and run the command again."
         )
 
 
@@ -123,17 +112,6 @@ class CheckpointStoreClosed(CheckpointError, Terminal):
         super().__init__(
             f"Checkpoint {checkpoint} came after its run had ended, so it was not kept. Nothing is lost. `stagehold "
             "status` shows the run."
-        )
-
-
-class RunLogCorrupt(CheckpointError, Terminal):
-    """What a lost coordinator wrote down cannot be true, so nothing of it is used."""
-
-    def __init__(self, reason: str) -> None:
-        self.reason = reason
-        super().__init__(
-            f"The run's event log cannot be used: {reason}. Recorded partitions are still safe. "
-            "The log is cleared; `stagehold plan` shows what runs again."
         )
 
 
