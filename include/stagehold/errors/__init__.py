@@ -76,6 +76,7 @@ Every error that Stagehold raises on purpose, by what is to be mended.
     |   +-- SavepointError           a savepoint cannot be made, found or read
     |   |   +-- BadSavepointName     no savepoint can be called so
     |   |   +-- SavepointTaken       there is another savepoint of that name
+    |   |   +-- SavepointInUse       a run began with a savepoint and still needs it
     |   |   +-- SavepointUnreadable  the file that stands for a savepoint is not what was written
     |   |   +-- SavepointFailed      a savepoint that was asked for was not made
     |   |   +-- NothingToSave        nothing is left of a run
@@ -132,6 +133,7 @@ from stagehold.errors.checkpoints import (
     RunSuspended,
     SavepointError,
     SavepointFailed,
+    SavepointInUse,
     SavepointTaken,
     SavepointUnreadable,
 )
@@ -298,6 +300,7 @@ __all__ = [
     "RunSuspended",
     "SavepointError",
     "SavepointFailed",
+    "SavepointInUse",
     "SavepointTaken",
     "SavepointUnreadable",
     "ScheduleRefused",

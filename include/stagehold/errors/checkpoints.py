@@ -141,6 +141,17 @@ class SavepointTaken(SavepointError, Terminal):
         )
 
 
+class SavepointInUse(SavepointError, Terminal):
+    """A run that goes on has not taken over all of the savepoint that it began with."""
+
+    def __init__(self, name: str, runs: Sequence[str]) -> None:
+        self.name, self.runs = name, tuple(runs)
+        super().__init__(
+            f"Savepoint {name} is needed by {', '.join(self.runs)}, which began with it and goes on. Nothing was "
+            "deleted. Wait until the run has ended, or cancel it, then run the command again."
+        )
+
+
 class SavepointUnreadable(SavepointError, Terminal):
     """The file that stands for a savepoint is not what Stagehold wrote."""
 
