@@ -52,7 +52,14 @@ def plan(
     """Show what would be reused and what would run, with the reason for each partition."""
     settings = load_settings()
     options = RunOptions(
-        interval, restore_from_stage, param, restore, allow_non_restored_state, on_code_change, reason, claim_mode
+        interval=interval,
+        restore_from_stage=restore_from_stage,
+        params=param,
+        snapshot=restore,
+        allow_non_restored=allow_non_restored_state,
+        on_code_change=on_code_change,
+        reason=reason,
+        claim_mode=claim_mode,
     )
     request = request_asked(pipeline, run_id, options, settings)
     show_plan(request, settings, as_json=as_json)

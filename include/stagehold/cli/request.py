@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
@@ -67,12 +68,11 @@ Params = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
 
 
-Place = tuple[str, str]  # names of a pipeline and an interval
-
-
 @dataclass(frozen=True)
 class RunOptions:
-    """What the options of a command say of the run that is meant; None for those that were not given."""
+    """What the options of a command say of the run that is meant; None for those that were not given. ``begins`` if it
+    is to run, and not only to be planned.
+    """
 
     interval: str | None
     restore_from_stage: str | None
@@ -82,6 +82,7 @@ class RunOptions:
     on_code_change: Sequence[str] | None = None
     reason: str = ""
     claim_mode: ClaimMode = ClaimMode.NO_CLAIM
+    begins: bool = False
 
 
 def request_asked(pipeline: str, run_id: str, options: RunOptions, settings: Settings) -> RunRequest:
@@ -166,7 +167,7 @@ def _of_snapshot(run_id: str, asked_for: tuple[Pipeline, str], options: RunOptio
     from stagehold.run.planning.snapshots import BeginsWith
 
     pipeline, interval = asked_for
-    manifest = manifest_asked(str(options.snapshot), run_id, (pipeline.name, interval), settings)
+    manifest = manifest_asked(run_id, asked_for, options, settings)
     restore = new_restore_of_snapshot(
         run_id, manifest, allow_non_restored=options.allow_non_restored, claim_mode=options.claim_mode
     )
@@ -184,19 +185,34 @@ def _of_snapshot(run_id: str, asked_for: tuple[Pipeline, str], options: RunOptio
     return replace(restore, code_choices=choices)
 
 
-def manifest_asked(reference: str, run_id: str, place: Place, settings: Settings) -> str:
+def manifest_asked(run_id: str, asked_for: tuple[Pipeline, str], options: RunOptions, settings: Settings) -> str:
     """The address of the manifest that `latest` stands for, or whatever `find_checkpoint` knows."""
     from stagehold.lake.checkpoints.references import find_checkpoint
-    from stagehold.lake.chronicle import open_ledger
-    from stagehold.run.planning.candidates import LATEST, Candidates
+    from stagehold.run.planning.candidates import LATEST
 
-    if reference == LATEST:
-        with open_ledger(settings) as ledger:
-            address, choice = Candidates(*place, run_id, settings.lake_uri, ledger).latest()
-        for source, why in choice.passed_over:
-            typer.echo(f"passed over {source}: {why}", err=True)
-        return address
-    return find_checkpoint(reference, settings.lake_uri).address
+    if options.snapshot == LATEST:
+        return _latest(run_id, asked_for, options, settings)
+    return find_checkpoint(str(options.snapshot), settings.lake_uri).address
+
+
+def _latest(run_id: str, asked_for: tuple[Pipeline, str], options: RunOptions, settings: Settings) -> str:
+    from stagehold.lake.chronicle import open_ledger
+    from stagehold.run.planning.candidates import Candidates
+    from stagehold.run.scrub.comparing import SnapshotComparison
+    from stagehold.run.scrub.scrubbing import scrub_with_spark
+    from stagehold.spec.run_settings import VerifyPolicy
+
+    pipeline, interval = asked_for
+    with open_ledger(settings) as ledger, ExitStack() as opened:
+        place = scrub_with_spark(ledger, settings, lambda line: typer.echo(line, err=True))
+        comparison = SnapshotComparison(pipeline, place.open_session, opened)
+        candidates = Candidates(pipeline.name, interval, run_id, settings.lake_uri, ledger)
+        address, choice = candidates.latest(comparison.damaged if options.begins else None)
+    for source, why in choice.passed_over:
+        typer.echo(f"passed over {source}: {why}", err=True)
+    if not options.begins and pipeline.verify is not VerifyPolicy.NEVER:
+        typer.echo("its content is compared with fingerprints when it runs, not for a plan", err=True)
+    return address
 
 
 def parse_params(texts: Sequence[str] | None, defaults: Mapping[str, Any]) -> dict[str, Any]:

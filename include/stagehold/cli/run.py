@@ -58,7 +58,15 @@ def run(
     settings = load_settings()
     name = run_id or f"{pipeline}/cli__{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f}"
     options = RunOptions(
-        interval, restore_from_stage, param, restore, allow_non_restored_state, on_code_change, reason, claim_mode
+        interval=interval,
+        restore_from_stage=restore_from_stage,
+        params=param,
+        snapshot=restore,
+        allow_non_restored=allow_non_restored_state,
+        on_code_change=on_code_change,
+        reason=reason,
+        claim_mode=claim_mode,
+        begins=True,
     )
     request = request_asked(pipeline, name, options, settings)
     run_here(request, settings, as_json=as_json)
