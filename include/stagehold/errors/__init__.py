@@ -85,6 +85,7 @@ Every error that Stagehold raises on purpose, by what is to be mended.
     |   +-- RunSuspended             a run was stopped with a savepoint
     +-- RunError                     a region of a run does not start
     |   +-- RestartRefused           the restart strategy allows no further attempt
+    |   +-- EarlierMissing           an interval that keeps state for this one has not run
     |   +-- InputsNeverCame          what an eager task reads was waited for in vain
     |   +-- InputsNotReady ~         a region was started before what it reads was computed
     +-- SparkError                   Spark is not there, or does not answer
@@ -173,7 +174,7 @@ from stagehold.errors.requests import (
     UnknownCheckpoint,
     UnknownName,
 )
-from stagehold.errors.runs import InputsNeverCame, InputsNotReady, RestartRefused, RunError
+from stagehold.errors.runs import EarlierMissing, InputsNeverCame, InputsNotReady, RestartRefused, RunError
 from stagehold.errors.services import (
     AirflowRefused,
     AlreadyUp,
@@ -244,6 +245,7 @@ __all__ = [
     "CommitterRefused",
     "CopyRefused",
     "DemoFailed",
+    "EarlierMissing",
     "ExportUnusable",
     "Fenced",
     "ForeignDag",

@@ -12,6 +12,7 @@ from stagehold.model.records import Acceptance, PartitionRecord
 from stagehold.model.restore_choices import CodeChoice
 from stagehold.model.share import Share
 from stagehold.plan.resume.reasons import Place, Reason
+from stagehold.plan.state.earlier import Earlier, Gap
 from stagehold.spec.pipeline import Pipeline
 
 
@@ -55,7 +56,8 @@ class Situation:
     are partitions that somebody outside the accepted stages' view needs, so that they are healed if they are gone.
     ``discarded`` are those that this run computed before a failure of its own, after which it starts anew. ``restored``
     have a record of the checkpoint that the run begins with, and have not been put in place yet. ``code_choices`` say
-    what becomes of those that other code made; without one the stage and ``acceptances`` do.
+    what becomes of those that other code made; without one the stage and ``acceptances`` do. ``earlier`` is what stages
+    that keep state begin with.
     """
 
     pipeline: Pipeline
@@ -74,6 +76,7 @@ class Situation:
     discarded: Mapping[str, frozenset[int]] = field(default_factory=dict)
     restored: Mapping[str, frozenset[int]] = field(default_factory=dict)
     code_choices: Mapping[str, CodeChoice] = field(default_factory=dict)
+    earlier: Mapping[str, Earlier] = field(default_factory=dict)
 
     def foreign_change(self, stage: str, partition: int) -> ForeignChange | None:
         return self.removed.get(stage, {}).get(partition)
@@ -84,9 +87,9 @@ class Decision:
     """What happens to one partition. ``key`` is None while an input still has to run.
 
     ``hinges_on`` is a partition to heal that this one was made from, directly or not: if that comes out different, this
-    one runs after all. ``foreign`` is why it, or what it reads, is blocked if no gate is to blame. ``anew`` says that
-    its ``record`` does not count because its run starts anew, ``restored`` that it is one of the checkpoint that the
-    run begins with.
+    one runs after all. ``foreign`` or ``gap`` is why it, or what it reads, is blocked if no gate is to blame. ``anew``
+    says that its ``record`` does not count because its run starts anew, ``restored`` that it is one of the checkpoint
+    that the run begins with.
     """
 
     stage: str
@@ -99,6 +102,7 @@ class Decision:
     foreign: ForeignChange | None = None
     anew: bool = False
     restored: bool = False
+    gap: Gap | None = None
 
     @property
     def reused(self) -> PartitionRecord | None:

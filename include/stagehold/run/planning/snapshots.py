@@ -98,6 +98,11 @@ class BeginsWith:
         keys = (ComputeKey.parse(record.compute_key) for record in self._records(stage.id) if record.state.passed)
         return frozenset(key.code for key in keys if key)
 
+    def kept(self, stage: Stage) -> tuple[PartitionRecord, ...]:
+        """The records of its partitions, with what they keep for later intervals."""
+        found = self._restored(stage.id)
+        return found.snapshot.partitions if found else ()
+
     @property
     def counts(self) -> Mapping[str, int]:
         """Into how many partitions each stage was cut, by its id."""
