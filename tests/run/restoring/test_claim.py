@@ -11,7 +11,10 @@ from stagehold.lake.checkpoints.manifest import CheckpointedRun
 from stagehold.lake.checkpoints.savepoints import Savepoints
 from stagehold.lake.checkpoints.stored import StoredCheckpoints
 from stagehold.model.restore_choices import ClaimMode
+from stagehold.model.states import RunEvent
+from stagehold.run.checkpoints.ending import leave_checkpoint
 from stagehold.run.planning import snapshots
+from stagehold.run.planning.planning import RunRequest
 from stagehold.run.savepoints.disposing import dispose_of
 
 CLAIM = {"claim_mode": ClaimMode.CLAIM}
@@ -151,5 +154,21 @@ def test_a_run_that_begins_with_a_checkpoint_of_its_own_keeps_it_until_it_has_ta
     nights.write_source(0, 9)
     nights.run(DAY, "r", snapshot=manifest, **CLAIM)
     assert stored(nights, "r").numbers() == (2,)
+    assert nights.published(DAY) == nights.expected
+    nights.check()
+
+
+def test_a_run_that_failed_keeps_what_it_began_with_for_its_resume(nights):
+    nights.run(DAY)
+    manifest = stored(nights, "r").address(1)
+    nights.begin(DAY, "drafts", "r", snapshot=manifest).go_to("its end", most=2000)
+    for event in (RunEvent.FAIL, RunEvent.ALL_ENDED):
+        nights.ledger.runs.apply(f"r.{DAY}", event)
+    (asked,) = nights.ledger.restores.of_run(f"r.{DAY}")
+    leave_checkpoint(RunRequest(nights.pipeline, f"r.{DAY}", DAY, {}, restore=asked), nights.workplace)
+    assert stored(nights, "r").numbers() == (1, 2)
+    snapshots._checkpoint.cache_clear()
+    nights.run(DAY, "r", snapshot=manifest)
+    assert stored(nights, "r").numbers() == (3,)
     assert nights.published(DAY) == nights.expected
     nights.check()

@@ -166,17 +166,25 @@ class RunCheckpoints:
         return self.workplace.ledger.checkpoints.fail(record, self._lease, reason, text, fails_run=fails_run)
 
     def discard(self, number: int, newest: int) -> None:
-        """Delete it for ``newest``, unless a run that goes on needs it. Its row says so before the lake forgets it."""
+        """Delete it for ``newest``, unless a run that goes on needs it, or a resume of this one would. Its row says so
+        before the lake forgets it.
+        """
         claimed, ledger = self._claimed, self.workplace.ledger
         if claimed and claimed.number == number:
             claimed.discard(self.workplace)
-        if ledger.restores.needing(self._stored.address(number)):
+        address = self._stored.address(number)
+        if ledger.restores.needing(address) or self._would_need(address):
             return
         for record in self._known:
             if record.number == number and record.kept:
                 ledger.checkpoints.discard(record, self._lease)
         self.reach(CheckpointPoint.RELEASED, newest)
         self._stored.discard(number, datetime.now(UTC) - LONGEST)
+
+    def _would_need(self, address: str) -> bool:
+        """Whether it is what this run began with and has not taken all of over, however the run ended."""
+        newest = self.workplace.ledger.restores.of_run(self.run.run_id)[:1]
+        return any(one.snapshot == address and one.fulfilled_at is None for one in newest)
 
     def is_covered(self) -> bool:
         """Whether somebody who saw the end of the run took its checkpoint. A periodic one that was begun at that moment
