@@ -52,8 +52,8 @@ def said(command):
             return f"{type(command).__name__.lower()} {command.checkpoint}"
         case events.Prepare(checkpoint, request):
             return f"prepare {checkpoint} {WORDS[request.kind]}"
-        case events.AskTasks(checkpoint, tasks, full):
-            return f"ask {checkpoint} {named(tasks)}{' full' * full}"
+        case events.AskTasks(checkpoint, tasks):
+            return f"ask {checkpoint} {named(tasks)}"
         case events.Announce(checkpoint, tasks, subsumed, stop):
             return f"announce {checkpoint} {named(tasks)}{f' over {subsumed}' if subsumed else ''}{' stop' * stop}"
         case events.Refused(request, reason):
@@ -71,11 +71,8 @@ def named(tasks):
 
 
 def entries(*kinds):
-    """A store's entries from "id kind", with ``!`` for an unclaimed one."""
-    return tuple(
-        CompletedCheckpoint(int(kind.split()[0]), KINDS[kind.split()[1].rstrip("!")], kind.endswith("!"))
-        for kind in kinds
-    )
+    """A store's entries from "id kind"."""
+    return tuple(CompletedCheckpoint(int(kind.split()[0]), KINDS[kind.split()[1]]) for kind in kinds)
 
 
 def coordinator(tasks="ab", store=None, next_id=1, uniform=lambda low, high: high, **changed):

@@ -171,21 +171,6 @@ SCENARIOS = {
             ("22 discarded 2", ["prepare 5 checkpoint"]),
         ],
     ),
-    "after a restore without a claim checkpoints are full until one is complete": (
-        {"tasks": "a", "store": CheckpointStore(1, entries("7 savepoint!")), "next_id": 8},
-        [
-            ("1 savepoint", ["prepare 8 savepoint"]),
-            ("1 prepared 8", ["ask 8 a"]),
-            ("10 tick", []),
-            ("11 ack 8 a", ["write 8"]),
-            ("11 written 8", ["completed 8", "prepare 9 checkpoint"]),
-            ("11 prepared 9", ["ask 9 a full"]),
-            ("12 ack 9 a", ["write 9"]),
-            ("12 written 9", ["completed 9", "announce 9 a"]),
-            ("20 tick", ["prepare 10 checkpoint"]),
-            ("20 prepared 10", ["ask 10 a"]),
-        ],
-    ),
     "an answer counts once, and a stranger's acknowledgement does nothing": (
         {},
         [

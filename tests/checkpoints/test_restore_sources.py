@@ -4,19 +4,18 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from stagehold.checkpoints.restore_sources import Origin, RestoreSource, choose, in_order, non_restored_allowed
-from stagehold.errors import RestoreSourceUnusable
+from stagehold.checkpoints.restore_sources import Origin, RestoreSource, choose, in_order
 
 ORIGINS = {"own": Origin.OWN, "other": Origin.OTHER_RUN, "save": Origin.SAVEPOINT}
 
 
 def sources(text):
-    """ "origin@minute", with ``!`` for the one the user named."""
+    """From "origin@minute"."""
     found = []
     for part in text.split():
-        origin, _, minute = part.rstrip("!").partition("@")
+        origin, _, minute = part.partition("@")
         taken_at = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(minutes=int(minute))
-        found.append(RestoreSource(ORIGINS[origin], int(minute), origin, taken_at, named=part.endswith("!")))
+        found.append(RestoreSource(ORIGINS[origin], int(minute), origin, taken_at))
     return found
 
 
@@ -24,7 +23,6 @@ ORDERS = [
     ("own checkpoints, newest first", "own@1 own@3 own@2", "own@3 own@2 own@1"),
     ("own before newer ones of others", "other@9 own@1 save@8", "own@1 other@9 save@8"),
     ("other runs before newer savepoints", "save@9 other@1", "other@1 save@9"),
-    ("the named one instead of all but the own", "other@9 save@2! save@8 own@1", "own@1 save@2"),
     ("nothing", "", ""),
 ]
 
@@ -50,34 +48,6 @@ def test_the_first_source_that_verifies_wins_and_no_later_one_is_asked():
     assert asked == ["own", "other"]
 
 
-def test_without_any_source_the_run_starts_empty():
+def test_without_any_source_there_is_none():
     assert choose([], lambda source: None).source is None
     assert choose(sources("own@1 other@2"), lambda source: "gone").source is None
-
-
-def test_a_named_source_that_does_not_verify_is_an_error():
-    with pytest.raises(RestoreSourceUnusable, match=r"savepoint 2 \(save\): a file is gone"):
-        choose(sources("own@1 save@2!"), lambda source: "a file is gone")
-
-
-def test_a_named_source_is_not_even_asked_when_the_run_has_its_own_checkpoint():
-    assert (
-        choose(sources("own@1 save@2!"), lambda source: None if source.origin is Origin.OWN else "gone").source
-        == sources("own@1")[0]
-    )
-
-
-ALLOWED = [
-    ("own", False, False, False),
-    ("own", True, False, False),
-    ("own", False, True, True),
-    ("save", False, False, False),
-    ("save", True, False, True),
-    ("save", False, True, True),
-    ("other", True, False, True),
-]
-
-
-@pytest.mark.parametrize(("origin", "flag", "failover", "allowed"), ALLOWED)
-def test_state_may_be_left_behind(origin, flag, failover, allowed):
-    assert non_restored_allowed(sources(f"{origin}@1")[0], flag=flag, failover=failover) is allowed

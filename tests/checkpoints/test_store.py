@@ -1,21 +1,12 @@
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stagehold.checkpoints.checkpoint import Checkpoint, ClaimMode, SnapshotKind
-from stagehold.checkpoints.store import (
-    CheckpointStore,
-    CompletedCheckpoint,
-    FoundCheckpoint,
-    Retention,
-    recover,
-    restored_entry,
-)
-from stagehold.errors import CheckpointCorrupt, CheckpointStoreClosed
+from stagehold.checkpoints.checkpoint import SnapshotKind
+from stagehold.checkpoints.store import CheckpointStore, CompletedCheckpoint, Retention
+from stagehold.errors import CheckpointStoreClosed
 from stagehold.model.records import RunState
 
 KINDS = {"c": SnapshotKind.CHECKPOINT, "s": SnapshotKind.SAVEPOINT, "x": SnapshotKind.STOP_WITH_SAVEPOINT}
@@ -113,28 +104,3 @@ def test_what_outlives_the_run(retention, state, kept):
     assert ending.store.entries == ending.kept
     with pytest.raises(CheckpointStoreClosed, match="Checkpoint 5 came after its run had ended"):
         ending.store.add(*entries("c5"))
-
-
-def test_recovery_sorts_by_id():
-    store = recover([FoundCheckpoint(entry) for entry in entries("c3 c1 s2")], 2)
-    assert (written(store.entries), store.retained) == ("c1 s2 c3", 2)
-
-
-def test_a_corrupt_entry_is_an_error_and_is_not_skipped():
-    first, second = entries("c1 c2")
-    with pytest.raises(CheckpointCorrupt, match="Checkpoint 1 cannot be read: checksum differs") as raised:
-        recover([FoundCheckpoint(second), FoundCheckpoint(first, "checksum differs")], 1)
-    assert raised.value.checkpoint == 1
-
-
-def test_a_claimed_snapshot_becomes_an_ordinary_checkpoint():
-    savepoint = Checkpoint(4, SnapshotKind.SAVEPOINT, "sample", "i", "run", datetime(2026, 1, 1, tzinfo=UTC), ())
-    _, dropped = CheckpointStore(1, (restored_entry(savepoint, ClaimMode.CLAIM),)).add(*entries("c5"))
-    assert [(entry.id, entry.ours) for entry in dropped] == [(4, True)]
-
-
-def test_an_unclaimed_snapshot_is_dropped_but_stays_the_users():
-    checkpoint = Checkpoint(4, SnapshotKind.CHECKPOINT, "sample", "i", "run", datetime(2026, 1, 1, tzinfo=UTC), ())
-    store, dropped = CheckpointStore(1, (restored_entry(checkpoint, ClaimMode.NO_CLAIM),)).add(*entries("c5"))
-    assert [(entry.id, entry.ours, entry.unclaimed) for entry in dropped] == [(4, False, True)]
-    assert written(store.entries) == "c5"

@@ -93,3 +93,108 @@ def test_both_kinds_of_restore_at_once_are_refused(paper):
     refused = plan(paper, "--restore-from-stage", LEFT)
     assert refused.exit_code == 1
     assert "one of --restore and --restore-from-stage" in refused.output
+
+
+def rewrite(run: PaperRun, stage: str) -> None:
+    """Give the stage's function another body."""
+    jobs = Path(run.settings.project, "paper_jobs.py")
+    jobs.write_text(jobs.read_text().replace(f"def {stage}(ctx, source): ...", f"def {stage}(ctx, source): return 1"))
+
+
+def changes(found: dict[str, Any]) -> list[tuple[Any, ...]]:
+    told = ("stage", "changed", "partitions", "on_code_change", "decided_by", "spares", "costs")
+    return [tuple(one[name] for name in told) for one in found["restore"]["changes"]]
+
+
+def test_changed_code_is_computed_unless_it_is_kept_and_the_plan_says_what_that_is_worth(paper):
+    assert document(paper)["restore"]["changes"] == []
+    rewrite(paper, "left")
+    computed = document(paper)
+    assert changes(computed) == [("left", ["code"], PARTITIONS, "recompute", "default", 0, PARTITIONS)]
+    assert computed["run"] == PARTITIONS
+    kept = document(paper, "--on-code-change", "left=keep", "--reason", "a log line")
+    assert changes(kept) == [("left", ["code"], PARTITIONS, "keep", "option", PARTITIONS, 0)]
+    assert kept["run"] == 0
+    text = plan(paper, "--on-code-change", "keep").stdout
+    assert f"spares {PARTITIONS} partitions" in text
+    assert "--on-code-change left=recompute|accept" in text
+    assert f"costs {PARTITIONS} partitions" in plan(paper).stdout
+
+
+def test_what_the_stage_keeps_may_be_computed_all_the_same(paper):
+    rewrite(paper, "left")
+    declare(paper, left={"on_code_change": "keep"}, right={})
+    assert changes(document(paper)) == [("left", ["code"], PARTITIONS, "keep", "stage", PARTITIONS, 0)]
+    computed = document(paper, "--on-code-change", "recompute")
+    assert changes(computed) == [("left", ["code"], PARTITIONS, "recompute", "option", 0, PARTITIONS)]
+    assert computed["run"] == PARTITIONS
+
+
+def test_only_changed_code_can_be_kept(paper):
+    rewrite(paper, "left")
+    published = {name: {"output": {"type": "blocking_persistent", "table": f"marts.{name}"}} for name in (LEFT, RIGHT)}
+    declare(paper, **published)
+    found = document(paper, "--on-code-change", "left=keep")
+    assert changes(found) == [
+        ("left", ["code", "settings"], PARTITIONS, "keep", "option", 0, 0),
+        ("right", ["settings"], 0, None, None, 0, 0),
+    ]
+    text = plan(paper, "--on-code-change", "left=keep").stdout
+    assert "computed anew all the same, since settings changed as well: only code can be kept" in text
+    assert "computed anew, since only changed code can be kept" in text
+
+
+def test_a_plan_accepts_nothing_and_shows_what_accepting_would_spare(paper):
+    rewrite(paper, "left")
+    found = document(paper, "--on-code-change", "left=accept")
+    assert changes(found) == [("left", ["code"], PARTITIONS, "accept", "option", PARTITIONS, 0)]
+    assert changes(document(paper))[0][3] == "recompute"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--on-code-change", "lft=keep"], "There is no stage of paper 'lft'. Known: left, right."),
+        (["--on-code-change", "left=kept"], "STAGE=WORD, or a WORD for every other stage whose code changed"),
+        (["--on-code-change", "=keep"], "a WORD is one of recompute, keep, accept"),
+        (["--on-code-change", "left"], "a WORD is one of recompute, keep, accept"),
+    ],
+)
+def test_what_cannot_be_chosen_is_refused_with_what_can(paper, words, said):
+    refused = plan(paper, *words)
+    assert refused.exit_code == 1
+    assert said in refused.output
+
+
+def test_a_choice_for_a_stage_that_did_not_change_is_told_to_decide_nothing(paper):
+    found = plan(paper, "--json", "--on-code-change", "right=keep")
+    assert found.exit_code == 0
+    assert "has nothing of right that other code made, so that decides nothing" in found.stderr
+    assert json.loads(found.stdout)["restore"]["changes"] == []
+
+
+def test_a_stage_whose_output_is_not_stored_has_no_code_of_its_own(paper):
+    jobs = Path(paper.settings.project, "paper_jobs.py")
+    jobs.write_text(jobs.read_text().replace("def right(ctx, source)", "def right(ctx, left)"))
+    declare(paper, left={"output": {"type": "pipelined"}}, right={"source": None, "inputs": {"left": "forward"}})
+    refused = plan(paper, "--on-code-change", "left=keep")
+    assert refused.exit_code == 1
+    assert "allowed: right; left is not stored, so its code is a part of what its readers read" in refused.output
+
+
+@pytest.mark.parametrize("words", [["--on-code-change", "keep"], ["--claim-mode", "claim"]])
+def test_what_belongs_to_a_restore_is_refused_without_one(paper, words):
+    given = ["plan", PIPELINE, "--interval", INTERVAL, *words]
+    refused = CliRunner().invoke(app, given, env=dict(paper.settings.environment))
+    assert refused.exit_code == 1
+    assert "give --restore as well" in refused.output
+
+
+def test_a_savepoint_of_another_lake_cannot_be_claimed(paper, tmp_path):
+    environment, there = dict(paper.settings.environment), tmp_path / "there"
+    CliRunner().invoke(app, ["savepoint", "export", "kept", str(there)], env=environment)
+    given = ["plan", PIPELINE, "--interval", INTERVAL, "--restore", str(there), "--claim-mode", "claim"]
+    refused = CliRunner().invoke(app, given, env=environment)
+    assert refused.exit_code == 1
+    assert "which lies in another lake" in refused.output
+    assert document(paper, "--claim-mode", "claim")["restore"]["claim_mode"] == "claim"

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from tests.ledger.samples import CELL, START, attempt, in_processes, record
+from tests.ledger.samples import CELL, START, attempt, in_processes, record, run
 
 from stagehold.model.records import Cell, PartitionState, Restore
-from stagehold.model.states import UNTIL_RUNNING
+from stagehold.model.restore_choices import ClaimMode, CodeChoice, CodeHandling
+from stagehold.model.states import UNTIL_RUNNING, RunEvent
 
 ASKED = Restore("run-1", "first", "joined", START, START)
 
@@ -30,6 +31,15 @@ def test_a_request_comes_back_as_it_was_asked(ledger):
     assert ledger.restores.of_run("run-1") == (ASKED,)
     assert ledger.restores.get("run-1", "second") is None
     assert ledger.restores.of_run("run-2") == ()
+
+
+def test_what_was_decided_about_changed_code_and_ownership_comes_back(ledger):
+    choices = (CodeChoice("clean", CodeHandling.KEEP, ("a", "b"), "ann", "only a log line"),)
+    asked = Restore(
+        "run-1", "s", None, START, snapshot="/lake/7.json", code_choices=choices, claim_mode=ClaimMode.CLAIM
+    )
+    ledger.restores.ask(asked)
+    assert ledger.restores.get("run-1", "s") == asked
 
 
 def test_a_request_that_is_asked_again_is_the_same_one_in_a_new_life(ledger):
@@ -92,3 +102,18 @@ def test_a_request_is_fulfilled_once(ledger):
     assert fulfilled is not None
     assert ledger.restores.fulfil(ASKED) is False
     assert ledger.restores.get("run-1", "first").fulfilled_at == fulfilled
+
+
+def test_a_snapshot_is_needed_by_runs_that_go_on_and_have_not_taken_all_of_it_over(ledger):
+    manifest = "/lake/7.json"
+    asked = [Restore(f"run-{number}", "asked", None, START, snapshot=manifest) for number in range(1, 5)]
+    for one in asked:
+        ledger.runs.start(run(run_id=one.run_id))
+        ledger.restores.ask(one)
+    ledger.restores.fulfil(asked[1])
+    ledger.runs.apply("run-3", RunEvent.FAIL)
+    ledger.runs.apply("run-3", RunEvent.ALL_ENDED)
+    ledger.restores.ask(Restore("run-4", "later", None, START + timedelta(hours=1), snapshot="/lake/8.json"))
+    assert ledger.restores.needing(manifest) == ("run-1",)
+    assert ledger.restores.needing("/lake/8.json") == ("run-4",)
+    assert ledger.restores.needing("/lake/9.json") == ()

@@ -24,13 +24,6 @@ class SnapshotKind(StrEnum):
         return self is not SnapshotKind.CHECKPOINT
 
 
-class ClaimMode(StrEnum):
-    """Who owns a snapshot after a run was restored from it."""
-
-    NO_CLAIM = "no_claim"  # the user goes on owning it; the run leaves it alone
-    CLAIM = "claim"  # it becomes an ordinary checkpoint of the run, and is deleted when subsumed
-
-
 @dataclass(frozen=True)
 class StageSnapshot:
     """One stage in a checkpoint. ``partitions`` has records of those that had one, in ascending order;

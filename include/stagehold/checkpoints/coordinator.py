@@ -95,9 +95,7 @@ class Coordinator:
         pending = self.pending.get(event.checkpoint)
         if pending is not None and pending.phase is Phase.PREPARING:
             pending.phase = Phase.ASKED
-            newest = self.store.newest
-            full = not pending.request.kind.is_savepoint and newest is not None and newest.unclaimed
-            self._commands.append(events.AskTasks(pending.id, frozenset(pending.waiting), full))
+            self._commands.append(events.AskTasks(pending.id, frozenset(pending.waiting)))
             self._write_if_acknowledged(pending)
         self._start_next(event.at)
 

@@ -132,11 +132,10 @@ class Prepare:
 
 @dataclass(frozen=True)
 class AskTasks:
-    """Tell tasks to do their part. A ``full`` checkpoint must not refer to any earlier one."""
+    """Tell tasks to do their part."""
 
     checkpoint: int
     tasks: frozenset[str]
-    full: bool
 
 
 @dataclass(frozen=True)

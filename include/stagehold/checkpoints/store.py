@@ -6,12 +6,12 @@ then are older ones dropped, so a failure in between leaves too many and never t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from stagehold.checkpoints.checkpoint import Checkpoint, ClaimMode, SnapshotKind
-from stagehold.errors import CheckpointCorrupt, CheckpointStoreClosed
+from stagehold.checkpoints.checkpoint import SnapshotKind
+from stagehold.errors import CheckpointStoreClosed
 from stagehold.model.records import RunState
 from stagehold.model.states import GLOBALLY_TERMINAL
 
@@ -38,26 +38,15 @@ DELETED_AT = {
 
 @dataclass(frozen=True)
 class CompletedCheckpoint:
-    """An entry of the store. ``unclaimed`` ones are the user's:
-    restored from, but never deleted and never built upon.
-    """
+    """An entry of the store. What the run began with and claims is an ordinary checkpoint of its own."""
 
     id: int
     kind: SnapshotKind
-    unclaimed: bool = False
 
     @property
     def ours(self) -> bool:
         """Deleted when it is subsumed."""
         return not self.kind.is_savepoint
-
-
-@dataclass(frozen=True)
-class FoundCheckpoint:
-    """What recovery found in storage; ``problem`` says why it cannot be read."""
-
-    entry: CompletedCheckpoint
-    problem: str | None = None
 
 
 @dataclass(frozen=True)
@@ -79,7 +68,7 @@ class CheckpointStore:
 
     @property
     def newest(self) -> CompletedCheckpoint | None:
-        """What a failover restores: right after a restore from a savepoint that is the savepoint."""
+        """The one that was completed last."""
         return self.entries[-1] if self.entries else None
 
     def add(self, entry: CompletedCheckpoint) -> tuple[CheckpointStore, tuple[CompletedCheckpoint, ...]]:
@@ -113,24 +102,3 @@ class CheckpointStore:
         newest_ours = next((entry for entry in reversed(entries) if entry.ours), None)
         stopped = newest.kind is SnapshotKind.STOP_WITH_SAVEPOINT
         return (entry for entry in older if stopped or entry is not newest_ours)
-
-
-def recover(found: Iterable[FoundCheckpoint], retained: int) -> CheckpointStore:
-    """The store as storage has it, in ascending order of id, whatever order it is listed in.
-
-    :raises CheckpointCorrupt: an entry cannot be read. It is not skipped: what was committed after it would be lost.
-    """
-    by_id = sorted(found, key=lambda each: each.entry.id)
-    for each in by_id:
-        if each.problem is not None:
-            raise CheckpointCorrupt(each.entry.id, each.problem)
-    return CheckpointStore(retained, tuple(each.entry for each in by_id))
-
-
-def restored_entry(checkpoint: Checkpoint, mode: ClaimMode) -> CompletedCheckpoint:
-    """The entry for a snapshot that a run was restored from.
-    A claimed one is an ordinary checkpoint of the run from then on.
-    """
-    if mode is ClaimMode.CLAIM:
-        return CompletedCheckpoint(checkpoint.id, SnapshotKind.CHECKPOINT)
-    return CompletedCheckpoint(checkpoint.id, SnapshotKind.SAVEPOINT, unclaimed=True)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from stagehold.errors import InvalidArgument, InvalidSpec, UnknownName
+from stagehold.model.restore_choices import ClaimMode
 from stagehold.settings import Settings
 
 if TYPE_CHECKING:
@@ -39,6 +42,25 @@ RestoreSnapshot = Annotated[
 AllowNonRestored = Annotated[
     bool, typer.Option("--allow-non-restored-state", help="Leave behind what no stage of the pipeline takes.")
 ]
+OnCodeChange = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--on-code-change",
+        metavar="STAGE=WORD",
+        help="With --restore, of data that other code made than the stage has now: `recompute` it, `keep` it for this "
+        "run, or `accept` it on record for every run. A word alone is for all other stages. Default: what the stage "
+        "says. Repeatable.",
+    ),
+]
+ClaimModeAsked = Annotated[
+    ClaimMode,
+    typer.Option(
+        "--claim-mode",
+        help="With --restore: `claim` makes the checkpoint or savepoint the run's own, which deletes it when a newer "
+        "checkpoint of its replaces it.",
+    ),
+]
+Reason = Annotated[str, typer.Option("--reason", help="With --on-code-change: why, kept with your name.")]
 Params = Annotated[
     list[str] | None,
     typer.Option("--param", help="A parameter as name=value; the value is JSON, or else text. Repeatable."),
@@ -46,18 +68,21 @@ Params = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
 
 
-Place = tuple[str, str]  # pipeline and interval
-
-
 @dataclass(frozen=True)
 class RunOptions:
-    """What the options of a command say of the run that is meant; None for those that were not given."""
+    """What the options of a command say of the run that is meant; None for those that were not given. ``begins`` if it
+    is to run, and not only to be planned.
+    """
 
     interval: str | None
     restore_from_stage: str | None
     params: Sequence[str] | None
     snapshot: str | None = None
     allow_non_restored: bool = False
+    on_code_change: Sequence[str] | None = None
+    reason: str = ""
+    claim_mode: ClaimMode = ClaimMode.NO_CLAIM
+    begins: bool = False
 
 
 def request_asked(pipeline: str, run_id: str, options: RunOptions, settings: Settings) -> RunRequest:
@@ -67,7 +92,7 @@ def request_asked(pipeline: str, run_id: str, options: RunOptions, settings: Set
     declared = find_pipeline(pipeline, settings)
     params = parse_params(options.params, declared.params)
     interval = interval_asked(options.interval, declared.schedule)
-    restore = restore_asked(run_id, (declared.name, interval), options, settings)
+    restore = restore_asked(run_id, (declared, interval), options, settings)
     return RunRequest(declared, run_id, interval, params, restore)
 
 
@@ -101,48 +126,93 @@ def recorded_interval(interval: str, pipeline: str, settings: Settings) -> str:
     return interval_key(interval, schedule)
 
 
-def restore_asked(run_id: str, place: Place, options: RunOptions, settings: Settings) -> Restore | None:
+def restore_asked(
+    run_id: str, asked_for: tuple[Pipeline, str], options: RunOptions, settings: Settings
+) -> Restore | None:
     """The request that ``--restore-from-stage`` or ``--restore`` makes,
     or the same one again for a run that was named and asked for this before.
 
-    :raises InvalidArgument: both are given.
+    :param asked_for: the pipeline and the key of the interval.
+    :raises InvalidArgument: both are given, or what belongs to ``--restore`` is given without it.
     """
     from stagehold.lake.chronicle import open_ledger
-    from stagehold.run.planning.restoring import new_restore, new_restore_of_snapshot
+    from stagehold.run.planning.restoring import is_same_request, new_restore
 
     stage, snapshot = options.restore_from_stage, options.snapshot
-    if stage is None and snapshot is None:
-        return None
     if stage is not None and snapshot is not None:
         raise InvalidArgument("--restore", snapshot, "one of --restore and --restore-from-stage")
-    asked = (
-        new_restore(run_id, stage)
-        if stage is not None
-        else new_restore_of_snapshot(
-            run_id,
-            manifest_asked(str(snapshot), run_id, place, settings),
-            allow_non_restored=options.allow_non_restored,
-        )
-    )
+    _refuse_without_snapshot(options)
+    if stage is None and snapshot is None:
+        return None
+    asked = new_restore(run_id, stage) if stage is not None else _of_snapshot(run_id, asked_for, options, settings)
     with open_ledger(settings) as ledger:
         newest = next(iter(ledger.restores.of_run(run_id)), None)
-    same = newest and (newest.stage, newest.snapshot) == (asked.stage, asked.snapshot)
-    return newest if same else asked
+    return newest if newest and is_same_request(newest, asked) else asked
 
 
-def manifest_asked(reference: str, run_id: str, place: Place, settings: Settings) -> str:
+def _refuse_without_snapshot(options: RunOptions) -> None:
+    given = {
+        "--on-code-change": ", ".join(options.on_code_change or ()),
+        "--claim-mode": "" if options.claim_mode is ClaimMode.NO_CLAIM else options.claim_mode,
+    }
+    for option, value in given.items():
+        if value and options.snapshot is None:
+            raise InvalidArgument(option, value, "only what a run begins with, so give --restore as well")
+
+
+def _of_snapshot(run_id: str, asked_for: tuple[Pipeline, str], options: RunOptions, settings: Settings) -> Restore:
+    from stagehold.run.checkpoints.claiming import refuse_foreign_claim
+    from stagehold.run.planning.code_choices import CodeWishes, choose_code
+    from stagehold.run.planning.restoring import new_restore_of_snapshot
+    from stagehold.run.planning.snapshots import BeginsWith
+
+    pipeline, interval = asked_for
+    manifest = manifest_asked(run_id, asked_for, options, settings)
+    restore = new_restore_of_snapshot(
+        run_id, manifest, allow_non_restored=options.allow_non_restored, claim_mode=options.claim_mode
+    )
+    begins_with = BeginsWith.of(restore, pipeline, interval)
+    assert begins_with is not None
+    if restore.claim_mode is ClaimMode.CLAIM:
+        refuse_foreign_claim(begins_with, settings)
+    wishes = CodeWishes.read(options.on_code_change or (), getpass.getuser(), options.reason)
+    choices = choose_code(wishes, begins_with, pipeline, settings)
+    decided = {choice.stage for choice in choices}
+    for name, handling in wishes.of_stages.items():
+        if pipeline.stage(name).id not in decided:
+            unchanged = f"{begins_with.name} has nothing of {name} that other code made, so that decides nothing"
+            typer.echo(f"--on-code-change {name}={handling}: {unchanged}", err=True)
+    return replace(restore, code_choices=choices)
+
+
+def manifest_asked(run_id: str, asked_for: tuple[Pipeline, str], options: RunOptions, settings: Settings) -> str:
     """The address of the manifest that `latest` stands for, or whatever `find_checkpoint` knows."""
     from stagehold.lake.checkpoints.references import find_checkpoint
-    from stagehold.lake.chronicle import open_ledger
-    from stagehold.run.planning.candidates import LATEST, Candidates
+    from stagehold.run.planning.candidates import LATEST
 
-    if reference == LATEST:
-        with open_ledger(settings) as ledger:
-            address, choice = Candidates(*place, run_id, settings.lake_uri, ledger).latest()
-        for source, why in choice.passed_over:
-            typer.echo(f"passed over {source}: {why}", err=True)
-        return address
-    return find_checkpoint(reference, settings.lake_uri).address
+    if options.snapshot == LATEST:
+        return _latest(run_id, asked_for, options, settings)
+    return find_checkpoint(str(options.snapshot), settings.lake_uri).address
+
+
+def _latest(run_id: str, asked_for: tuple[Pipeline, str], options: RunOptions, settings: Settings) -> str:
+    from stagehold.lake.chronicle import open_ledger
+    from stagehold.run.planning.candidates import Candidates
+    from stagehold.run.scrub.comparing import SnapshotComparison
+    from stagehold.run.scrub.scrubbing import scrub_with_spark
+    from stagehold.spec.run_settings import VerifyPolicy
+
+    pipeline, interval = asked_for
+    with open_ledger(settings) as ledger, ExitStack() as opened:
+        place = scrub_with_spark(ledger, settings, lambda line: typer.echo(line, err=True))
+        comparison = SnapshotComparison(pipeline, place.open_session, opened)
+        candidates = Candidates(pipeline.name, interval, run_id, settings.lake_uri, ledger)
+        address, choice = candidates.latest(comparison.damaged if options.begins else None)
+    for source, why in choice.passed_over:
+        typer.echo(f"passed over {source}: {why}", err=True)
+    if not options.begins and pipeline.verify is not VerifyPolicy.NEVER:
+        typer.echo("its content is compared with fingerprints when it runs, not for a plan", err=True)
+    return address
 
 
 def parse_params(texts: Sequence[str] | None, defaults: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,14 +16,18 @@ from stagehold.cli.output import print_document
 from stagehold.cli.request import (
     AllowNonRestored,
     AsJson,
+    ClaimModeAsked,
     Interval,
+    OnCodeChange,
     Params,
     PipelineName,
+    Reason,
     RestoreFrom,
     RestoreSnapshot,
     RunOptions,
     request_asked,
 )
+from stagehold.model.restore_choices import ClaimMode
 from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -43,6 +47,9 @@ def run(
     restore_from_stage: RestoreFrom = None,
     restore: RestoreSnapshot = None,
     allow_non_restored_state: AllowNonRestored = False,
+    on_code_change: OnCodeChange = None,
+    reason: Reason = "",
+    claim_mode: ClaimModeAsked = ClaimMode.NO_CLAIM,
     param: Params = None,
     run_id: RunId = None,
     as_json: AsJson = False,
@@ -50,9 +57,18 @@ def run(
     """Run a pipeline here and now; what is consumable already is reused."""
     settings = load_settings()
     name = run_id or f"{pipeline}/cli__{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f}"
-    request = request_asked(
-        pipeline, name, RunOptions(interval, restore_from_stage, param, restore, allow_non_restored_state), settings
+    options = RunOptions(
+        interval=interval,
+        restore_from_stage=restore_from_stage,
+        params=param,
+        snapshot=restore,
+        allow_non_restored=allow_non_restored_state,
+        on_code_change=on_code_change,
+        reason=reason,
+        claim_mode=claim_mode,
+        begins=True,
     )
+    request = request_asked(pipeline, name, options, settings)
     run_here(request, settings, as_json=as_json)
 
 

@@ -64,10 +64,9 @@ Every error that Stagehold raises on purpose, by what is to be mended.
     |   +-- LeaseLost ~              the lease ended before it could be renewed
     |   +-- LeaseNotFreed            somebody else's work on a region was waited for, as long as is allowed
     |   +-- Fenced                   a newer attempt owns this work
-    +-- CheckpointError              a checkpoint or the log of a run cannot be used
+    +-- CheckpointError              a checkpoint of a run cannot be used
     |   +-- RestoreRefused           a checkpoint does not fit the pipeline it should be restored into
     |   +-- NoSnapshot               there is nothing that a run could begin with
-    |   +-- RestoreSourceUnusable    the checkpoint or savepoint that was asked for cannot be read
     |   +-- CheckpointCorrupt        a stored checkpoint cannot be read
     |   |   +-- CheckpointTooNew     a newer Stagehold wrote it
     |   +-- CheckpointNumberTaken    somebody else wrote a checkpoint under the same number first
@@ -77,13 +76,13 @@ Every error that Stagehold raises on purpose, by what is to be mended.
     |   +-- SavepointError           a savepoint cannot be made, found or read
     |   |   +-- BadSavepointName     no savepoint can be called so
     |   |   +-- SavepointTaken       there is another savepoint of that name
+    |   |   +-- SavepointInUse       a run began with a savepoint and still needs it
     |   |   +-- SavepointUnreadable  the file that stands for a savepoint is not what was written
     |   |   +-- SavepointFailed      a savepoint that was asked for was not made
     |   |   +-- NothingToSave        nothing is left of a run
     |   |   +-- RollbackIncomplete   going back to a savepoint means computing
     |   |   +-- ExportUnusable       what should be imported is not what was exported
     |   +-- RunSuspended             a run was stopped with a savepoint
-    |   +-- RunLogCorrupt            the event log of a run contradicts itself or its pipeline
     +-- RunError                     a region of a run does not start
     |   +-- RestartRefused           the restart strategy allows no further attempt
     |   +-- EarlierMissing           an interval that keeps state for this one has not run
@@ -131,12 +130,11 @@ from stagehold.errors.checkpoints import (
     NoSnapshot,
     NothingToSave,
     RestoreRefused,
-    RestoreSourceUnusable,
     RollbackIncomplete,
-    RunLogCorrupt,
     RunSuspended,
     SavepointError,
     SavepointFailed,
+    SavepointInUse,
     SavepointTaken,
     SavepointUnreadable,
 )
@@ -295,17 +293,16 @@ __all__ = [
     "RequestError",
     "RestartRefused",
     "RestoreRefused",
-    "RestoreSourceUnusable",
     "ResumeUnderWay",
     "RetakeRefused",
     "RollbackIncomplete",
     "RunError",
     "RunIdTaken",
-    "RunLogCorrupt",
     "RunStillActive",
     "RunSuspended",
     "SavepointError",
     "SavepointFailed",
+    "SavepointInUse",
     "SavepointTaken",
     "SavepointUnreadable",
     "ScheduleRefused",

@@ -1,4 +1,4 @@
-"""Errors: a checkpoint or the log of a run cannot be used."""
+"""Errors: a checkpoint of a run cannot be used."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from stagehold.errors.base import StageholdError, Terminal, Transient
 
 
 class CheckpointError(StageholdError):
-    """A checkpoint, or the log of a run, cannot be used; nothing was restored from it."""
+    """A checkpoint cannot be used; nothing was restored from it."""
 
 
 class RestoreRefused(CheckpointError, Terminal):
@@ -46,17 +46,6 @@ class NoSnapshot(CheckpointError, Terminal):
         super().__init__(
             f"No run of {pipeline} for {interval} can begin with the latest one, since {why}\nNothing was started. "
             "Name one by its path, or leave --restore out: a run reuses what its interval has anyway."
-        )
-
-
-class RestoreSourceUnusable(CheckpointError, Terminal):
-    """The checkpoint or savepoint that the user named cannot be restored from."""
-
-    def __init__(self, source: str, reason: str) -> None:
-        self.source, self.reason = source, reason
-        super().__init__(
-            f"The run cannot be restored from {source}: {reason}. Nothing was started, and no other checkpoint was "
-            "taken instead. Name another one and run the command again."
         )
 
 
@@ -126,17 +115,6 @@ class CheckpointStoreClosed(CheckpointError, Terminal):
         )
 
 
-class RunLogCorrupt(CheckpointError, Terminal):
-    """What a lost coordinator wrote down cannot be true, so nothing of it is used."""
-
-    def __init__(self, reason: str) -> None:
-        self.reason = reason
-        super().__init__(
-            f"The run's event log cannot be used: {reason}. Recorded partitions are still safe. "
-            "The log is cleared; `stagehold plan` shows what runs again."
-        )
-
-
 class SavepointError(CheckpointError):
     """A savepoint cannot be made, found or read."""
 
@@ -160,6 +138,17 @@ class SavepointTaken(SavepointError, Terminal):
         super().__init__(
             f"There is a savepoint {name} already, {whose}. It is untouched. Give another name, or dispose of that one "
             f"with `stagehold savepoint dispose {name}`."
+        )
+
+
+class SavepointInUse(SavepointError, Terminal):
+    """A run that goes on has not taken over all of the savepoint that it began with."""
+
+    def __init__(self, name: str, runs: Sequence[str]) -> None:
+        self.name, self.runs = name, tuple(runs)
+        super().__init__(
+            f"Savepoint {name} is needed by {', '.join(self.runs)}, which began with it and goes on. Nothing was "
+            "deleted. Wait until the run has ended, or cancel it, then run the command again."
         )
 
 

@@ -11,8 +11,9 @@ from sqlalchemy import ColumnElement, func, select, update
 from stagehold.ledger.database.columns import DatabaseTime
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.rows import restore_from, restore_row
-from stagehold.ledger.database.schema import attempts, partitions, restores
+from stagehold.ledger.database.schema import attempts, partitions, restores, runs
 from stagehold.model.records import Restore
+from stagehold.model.states import GLOBALLY_TERMINAL
 
 
 class Restores:
@@ -60,6 +61,15 @@ class Restores:
             ):
                 found[stage].add(partition)
         return {stage: frozenset(numbers) for stage, numbers in found.items()}
+
+    def needing(self, manifest: str) -> tuple[str, ...]:
+        """Runs that began with this checkpoint or savepoint, go on, and have not taken all of it over."""
+        waiting = select(restores).join(runs, runs.c.run_id == restores.c.run_id)
+        open_ones = (restores.c.snapshot == manifest, restores.c.fulfilled_at.is_(None))
+        goes_on = runs.c.state.not_in(GLOBALLY_TERMINAL)
+        with self._database.reading() as connection:
+            found = [restore_from(row) for row in connection.execute(waiting.where(*open_ones, goes_on)).mappings()]
+        return tuple(dict.fromkeys(one.run_id for one in found if self.of_run(one.run_id)[0].identity == one.identity))
 
     def fulfil(self, restore: Restore) -> bool:
         """Note that all that was asked for is computed. False when that was noted before: the first time stays."""

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from stagehold.model.checkpoint_records import CheckpointRecord
+from stagehold.model.restore_choices import ClaimMode, CodeChoice
 from stagehold.model.source_position import Position
 
 TRACE = "trace"  # the kind of an event that keeps the whole story of an attempt's failure
@@ -109,7 +110,8 @@ class Restore:
     """A request that a run begins with other data than its interval has: it computes ``stage`` and all that reads it
     anew, although they are consumable; or it begins with a ``snapshot``, by the address of its manifest, and state that
     no stage takes is an error unless ``allow_non_restored``. One of the two is None. With ``as_recorded`` what is taken
-    over counts whatever code or sources are now.
+    over counts whatever code or sources are now; else ``code_choices`` say of which stages it counts although their
+    code changed.
 
     A run may be asked more than once: Airflow keeps the run when a backfill reprocesses its date. ``identity`` tells
     the requests apart, and an attempt names the one that it works for, so that a retry or a resume goes on where the
@@ -126,6 +128,8 @@ class Restore:
     snapshot: str | None = None
     allow_non_restored: bool = False
     as_recorded: bool = False
+    code_choices: tuple[CodeChoice, ...] = ()
+    claim_mode: ClaimMode = ClaimMode.NO_CLAIM
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,9 @@ from typing import TypeVar
 from stagehold.errors import UnknownName
 from stagehold.lake.chronicle import open_ledger
 from stagehold.model.interval_key import moment_of
-from stagehold.plan.resume.decisions import ResumePlan
+from stagehold.plan.resume.code_changes import stage_changes
+from stagehold.plan.resume.decisions import ResumePlan, Situation
+from stagehold.plan.resume.planner import resume_plan
 from stagehold.plan.split.regions import stage_regions
 from stagehold.plan.split.shares import region_shares
 from stagehold.plan.split.task_slots import NO_LIMIT, task_slots
@@ -21,7 +23,8 @@ from stagehold.run.attempt.task import RegionOutcome, RegionTask
 from stagehold.run.attempt.unbegun import despite_outages, recorded
 from stagehold.run.attempt.verdict import verdict_of
 from stagehold.run.lost_ledger import refuse_lost_ledger
-from stagehold.run.planning.planning import RunRequest, plan_run
+from stagehold.run.planning.code_choices import record_acceptances
+from stagehold.run.planning.planning import RunRequest, situation_of_run
 from stagehold.run.planning.refusal import refuse_broken_code
 from stagehold.run.planning.restoring import check_restore
 from stagehold.run.workplace import Progress
@@ -80,10 +83,15 @@ def current_plan(request: RunRequest, settings: Settings) -> ResumePlan:
     :raises NothingToRestore: it is to be restored, and nothing of its interval is on record.
     :raises LedgerLost: the tables know of the interval, and the ledger does not.
     """
+    return resume_plan(current_situation(request, settings))
+
+
+def current_situation(request: RunRequest, settings: Settings) -> Situation:
+    """What that plan is made from; raises the same."""
     with open_ledger(settings) as ledger:
         refuse_lost_ledger(request, ledger, settings)
         check_restore(request, ledger)
-        return plan_run(request, ledger, settings)
+        return situation_of_run(request, ledger, settings)
 
 
 def _accepted_plan(request: RunRequest, settings: Settings, progress: Progress) -> ResumePlan:
@@ -99,12 +107,17 @@ def _accepted_plan(request: RunRequest, settings: Settings, progress: Progress) 
             refuse_lost_ledger(request, ledger, settings)
             check_restore(request, ledger)
             with recorded(task, ledger, settings, progress):
-                plan = plan_run(request, ledger, settings)
+                known = situation_of_run(request, ledger, settings)
+                plan = resume_plan(known)
             refuse_broken_code(request.pipeline, plan, settings)
             ledger.runs.create(journal.run_of(request, task.launcher))
             ledger.runs.begin_life(request.run_id)
             if request.restore:
                 ledger.restores.ask(request.restore)
+                record_acceptances(request, ledger, settings)
+            if request.restore and request.restore.snapshot:
+                for change in stage_changes(known, plan):
+                    progress(str(change))
             return plan
 
     return _with_restarts(task, progress, accepted)

@@ -85,34 +85,24 @@ def region_failover(situation: FailureSituation, failure: VertexFailure) -> Fail
     ``available`` is asked at most once for every partition, and only for inputs of regions that restart.
     """
     topology = situation.regions.topology
-    missing = frozenset(topology.partition_number(name) for name in failure.missing)
-    first = [situation.regions.region_with(vertex) for vertex in failure.vertices]
-    return spread(situation, {region: Reached(RestartCause.FAILED) for region in first}, missing=missing)
-
-
-@dataclass(frozen=True, slots=True)
-class Reached:
-    """Why a region restarts."""
-
-    cause: RestartCause
-    through: str | None = None
-
-
-def spread(situation: FailureSituation, first: Mapping[int, Reached], *, missing: Collection[int] = ()) -> FailoverPlan:
-    """All that has to restart because the regions ``first`` do.
-
-    :param missing: numbers of partitions that are not available whatever ``situation.available`` says
-    """
-    search = _Search(situation, missing)
-    for region, reached in first.items():
-        search.take(region, reached)
+    search = _Search(situation, frozenset(topology.partition_number(name) for name in failure.missing))
+    for failed in failure.vertices:
+        search.take(situation.regions.region_with(failed), _Reached(RestartCause.FAILED))
     search.spread()
     restarts = []
-    for vertex, region in zip(situation.regions.topology.vertices, situation.regions.region_of, strict=True):
+    for vertex, region in zip(topology.vertices, situation.regions.region_of, strict=True):
         reached_by = search.taken.get(region)
         if reached_by is not None and situation.state(vertex.id) is not AttemptState.CREATED:
             restarts.append(Restart(vertex.id, reached_by.cause, reached_by.through))
     return FailoverPlan(tuple(restarts))
+
+
+@dataclass(frozen=True, slots=True)
+class _Reached:
+    """Why a region restarts."""
+
+    cause: RestartCause
+    through: str | None = None
 
 
 class _Search:
@@ -124,9 +114,9 @@ class _Search:
         self._queue: deque[int] = deque()
         self._climbed: set[int] = set()
         self._descended: set[int] = set()
-        self.taken: dict[int, Reached] = {}
+        self.taken: dict[int, _Reached] = {}
 
-    def take(self, region: int, reached: Reached) -> None:
+    def take(self, region: int, reached: _Reached) -> None:
         if region not in self.taken:
             self.taken[region] = reached
             self._queue.append(region)
@@ -144,7 +134,7 @@ class _Search:
             if not self._readable(partition):
                 self.take(
                     self._regions.producer(partition),
-                    Reached(RestartCause.INPUT_LOST, self._topology.partitions[partition].id),
+                    _Reached(RestartCause.INPUT_LOST, self._topology.partitions[partition].id),
                 )
 
     def _readable(self, number: int) -> bool:
@@ -160,7 +150,7 @@ class _Search:
         own = next(
             number for number in self._topology.group_partitions[group] if self._regions.producer(number) == region
         )
-        reached = Reached(RestartCause.UPSTREAM_RESTARTS, self._topology.partitions[own].id)
+        reached = _Reached(RestartCause.UPSTREAM_RESTARTS, self._topology.partitions[own].id)
         for consumer in self._regions.reading[group]:
             self.take(consumer, reached)
 

@@ -23,7 +23,13 @@ from stagehold.model.states import UNTIL_RUNNING, AttemptEvent, RunEvent
 VERSIONS = Path(migrate.__file__).parent / "migrations" / "versions"
 
 
+def undo_0009(connection) -> None:
+    for column in ("code_choices", "claim_mode"):
+        connection.execute(text(f"ALTER TABLE restores DROP COLUMN {column}"))
+
+
 def undo_0008(connection) -> None:
+    undo_0009(connection)
     connection.execute(text("DROP TABLE savepoint_requests"))
     connection.execute(text("ALTER TABLE partitions DROP COLUMN kept"))
     connection.execute(text("ALTER TABLE checkpoints DROP COLUMN savepoint"))

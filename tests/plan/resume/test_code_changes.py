@@ -22,10 +22,13 @@ from tests.plan.resume.situations import (
 )
 
 from stagehold.model.records import PartitionState
+from stagehold.model.restore_choices import CodeChoice, CodeHandling
+from stagehold.plan.resume.code_changes import stage_changes
 from stagehold.plan.resume.decisions import Action
 from stagehold.plan.resume.planner import resume_plan
 from stagehold.spec.pipeline import Exchange, Input, OnCodeChange, Pipeline
 
+RECOMPUTE = CodeHandling.RECOMPUTE
 KEPT = with_stage(DONE, "clean", on_code_change=OnCodeChange.KEEP)
 OTHER_CODE = [
     ("kept although other code made it", changed(KEPT, "clean", code="new"), "rr rr r"),
@@ -122,3 +125,86 @@ def test_what_was_dealt_by_another_hash_is_made_again_by_readers_that_are_keyed_
         (Action.RUN, "the settings of the stage changed")
     }
     assert {one.action for name in ("raw", "copied") for one in plan.of(name)} == {Action.REUSE}
+
+
+def choosing(situation, name, handling, *made_by, reason=""):
+    choice = CodeChoice(name, handling, made_by or (f"code {name}",), "ann", reason)
+    return replace(situation, code_choices={**situation.code_choices, name: choice})
+
+
+NEW = changed(DONE, "clean", code="new")
+CHOSEN = [
+    ("kept for this run", choosing(NEW, "clean", CodeHandling.KEEP), "rr rr r"),
+    ("accepted", choosing(NEW, "clean", CodeHandling.ACCEPT), "rr rr r"),
+    ("computed though the stage keeps", choosing(changed(KEPT, "clean", code="new"), "clean", RECOMPUTE), "rr RR R"),
+    (
+        "computed though somebody accepted",
+        choosing(accepted(NEW, "clean", "code clean", "new"), "clean", RECOMPUTE),
+        "rr RR R",
+    ),
+    ("what yet other code made is not meant", choosing(NEW, "clean", CodeHandling.KEEP, "older"), "rr RR R"),
+    (
+        "only code can be kept",
+        choosing(changed(DONE, "clean", code="new", gate="new"), "clean", CodeHandling.KEEP),
+        "rr RR R",
+    ),
+    (
+        "kept though its code cannot be compared",
+        choosing(changed(DONE, "clean", code="", code_problem="exec"), "clean", CodeHandling.KEEP),
+        "rr rr r",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "situation", "expected"), CHOSEN, ids=[row[0] for row in CHOSEN])
+def test_a_restore_may_decide_otherwise_than_the_stage(name, situation, expected):
+    assert " ".join(words(resume_plan(situation)).values()) == expected
+
+
+def test_the_reason_says_who_keeps_it_and_why():
+    plan = resume_plan(choosing(NEW, "clean", CodeHandling.KEEP, reason="a log line"))
+    assert {str(one.reason) for one in plan.of("clean")} == {
+        "consumable; made by other code, which ann keeps for this run: a log line"
+    }
+
+
+TOLD = [
+    # stage, changed, handling, decided by, partitions of other code, spares, costs
+    ("nothing changed", DONE, []),
+    ("computed by default", NEW, [("clean", "code", "recompute", "default", 2, 0, 3)]),
+    (
+        "kept by option",
+        choosing(NEW, "clean", CodeHandling.KEEP),
+        [("clean", "code", "keep", "option", 2, 3, 0)],
+    ),
+    (
+        "kept by the stage, and its reader is computed",
+        changed(changed(KEPT, "clean", code="new"), "total", code="new"),
+        [("clean", "code", "keep", "stage", 2, 2, 0), ("total", "code", "recompute", "default", 1, 0, 1)],
+    ),
+    (
+        "accepted before",
+        accepted(NEW, "clean", "code clean", "new"),
+        [("clean", "code", "accept", "acceptance", 2, 3, 0)],
+    ),
+    (
+        "kept, which is of no use",
+        choosing(changed(DONE, "clean", code="new", gate="new"), "clean", CodeHandling.KEEP),
+        [("clean", "code settings", "keep", "option", 2, 0, 0)],
+    ),
+    (
+        "keeping is of no use while its input runs",
+        choosing(changed(NEW, "raw", code="new"), "clean", CodeHandling.KEEP),
+        [("raw", "code", "recompute", "default", 2, 0, 5), ("clean", "code inputs", "keep", "option", 2, 0, 0)],
+    ),
+    ("no code, but a source", changed(DONE, "raw", splits=("x", "split 1")), [("raw", "inputs", None, None, 0, 0, 0)]),
+]
+
+
+@pytest.mark.parametrize(("name", "situation", "expected"), TOLD, ids=[row[0] for row in TOLD])
+def test_what_changed_what_is_done_about_it_and_what_that_spares_or_costs(name, situation, expected):
+    told = stage_changes(situation, resume_plan(situation))
+    assert [
+        (one.stage, " ".join(one.changed), one.handling, one.decided_by, one.partitions, one.spares, one.costs)
+        for one in told
+    ] == expected

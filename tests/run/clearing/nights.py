@@ -7,8 +7,10 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -90,24 +92,32 @@ class Nights:
         return [pq.read_table(file)["amount"][0].as_py() for file in files]
 
     def begin(
-        self, interval: str, stage: str, run: str = "r", restore: str | None = None, snapshot: str | None = None
+        self,
+        interval: str,
+        stage: str,
+        run: str = "r",
+        restore: str | None = None,
+        snapshot: str | None = None,
+        **asked_so: Any,
     ) -> Stepper:
-        """Begin an attempt of a stage; it stands before its first step."""
+        """Begin an attempt of a stage; it stands before its first step. ``asked_so`` are other facts of the restore."""
         run_id = f"{run}.{interval}"
         identity = f"{run_id}/{restore or snapshot}"[-100:]
-        asked = Restore(run_id, identity, restore, datetime.now(UTC), snapshot=snapshot)
+        asked = Restore(run_id, identity, restore, datetime.now(UTC), snapshot=snapshot, **asked_so)
         (own,) = (one for one in stage_regions(self.pipeline) if one.name == stage)
         request = RunRequest(self.pipeline, run_id, interval, {}, restore=asked if restore or snapshot else None)
         if request.restore:
-            self.ledger.restores.ask(request.restore)
+            request = replace(request, restore=self.ledger.restores.ask(request.restore))
         task = RegionTask(request, own, f"cli/{run_id}/{stage}", "cli")
         self.attempts.append(Stepper(lambda: work_on(task, self.workplace)))
         return self.attempts[-1]
 
-    def run(self, interval: str, run: str = "r", restore: str | None = None, snapshot: str | None = None) -> None:
+    def run(
+        self, interval: str, run: str = "r", restore: str | None = None, snapshot: str | None = None, **asked_so: Any
+    ) -> None:
         """Let every stage's attempt go to its end."""
         for stage in STAGES:
-            attempt = self.begin(interval, stage, run, restore, snapshot)
+            attempt = self.begin(interval, stage, run, restore, snapshot, **asked_so)
             attempt.go_to("its end", most=2000)
             if attempt.error is not None:
                 raise attempt.error

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
+from tests.run.losses.test_scrubs import file_of, flip_a_byte
 from tests.run.workbench import INTERVAL, TOY, Ended, Workbench, ended
 
 from stagehold.run.faults import FaultAction, Point
@@ -133,3 +134,32 @@ def test_what_is_not_whole_is_not_rolled_back(bench):
     refused = say(bench, "savepoint", "restore", "half", "--publish")
     assert refused.code == 1
     assert "it lacks 4 partitions of by_colour, 1 partitions of summary" in refused.err
+
+
+def test_data_of_other_code_is_kept_for_the_run_that_says_so(bench):
+    assert bench.run().code == 0
+    assert say(bench, "savepoint", "create", "--name", "good").code == 0
+    before = summary(bench)
+    jobs = Path(bench.settings.project, "toy_jobs.py")
+    jobs.write_text(jobs.read_text().replace('ctx.params["factor"])', 'ctx.params["factor"] + 1)'))
+    kept = bench.run("--restore", "good", "--on-code-change", "by_colour=keep", "--reason", "only the factor")
+    assert (kept.code, kept.counts[1]) == (0, 0), kept.err
+    assert "by_colour: code changed; kept (as this restore says)" in kept.err
+    assert summary(bench) == before
+    computed = bench.run("--restore", "good")
+    assert (computed.code, computed.counts[1]) == (0, 5), computed.err
+    assert {row["factor"] for row in summary(bench)} == {4}
+
+
+def test_the_latest_checkpoint_whose_content_is_as_recorded_is_taken(bench):
+    bench.declare("verify: always\ncheckpoint: {retained: 2}")
+    assert bench.run("--run-id", "first").code == 0
+    bench.write_source(0, 5000)
+    assert bench.run("--run-id", "second").counts[1] > 0
+    flip_a_byte(file_of(bench, "by_colour", 1))
+    found = bench.run("--restore", "latest")
+    assert found.code == 0, found.err
+    passed = [line for line in found.err.splitlines() if line.startswith("passed over")]
+    assert len(passed) == 1
+    assert "checkpoint of another run 1 (second): by_colour[1]: its content no longer matches" in passed[0]
+    assert bench.published() == bench.expected()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -10,8 +12,11 @@ from tests.run.clearing.nights import PIPELINE, Nights
 
 from stagehold.errors import NoSnapshot
 from stagehold.model.checkpoint_records import SavepointRequest
+from stagehold.model.records import PartitionRecord
 from stagehold.run.planning.candidates import Candidates
 from stagehold.run.savepoints.creating import create_savepoint
+from stagehold.run.scrub.comparing import SnapshotComparison
+from stagehold.spec.run_settings import VerifyPolicy
 
 DAY = "2026-11-20"
 
@@ -55,6 +60,50 @@ def test_one_whose_data_is_gone_is_passed_over(nights):
     with pytest.raises(NoSnapshot, match="the data of 1 partitions of drafts is gone") as refused:
         latest(nights)
     assert len(refused.value.refused) == 3
+
+
+class Reader:
+    """Stands for Spark, for which one partition of a run's data is another one than was recorded."""
+
+    def __init__(self, run: str = "") -> None:
+        self.run, self.opened, self.read = run, 0, list[str]()
+
+    @contextmanager
+    def open(self, stall_timeout: timedelta) -> Iterator[Reader]:
+        self.opened += 1
+        yield self
+
+    def fingerprints(self, records: Sequence[PartitionRecord]) -> Mapping[int, str]:
+        self.read.extend(f"{one.cell.stage}[{one.partition}]" for one in records)
+        bad = [one.partition for one in records if one.run_id == self.run][:1]
+        return {one.partition: "c-0-0-0" if one.partition in bad else one.fingerprint for one in records}
+
+
+def compared(nights: Nights, verify: VerifyPolicy, reader: Reader) -> tuple[str, list[str]]:
+    found = Candidates(PIPELINE, DAY, f"new.{DAY}", nights.settings.lake_uri, nights.ledger)
+    pipeline = nights.pipeline.model_copy(update={"verify": verify})
+    with ExitStack() as opened:
+        address, choice = found.latest(SnapshotComparison(pipeline, reader.open, opened).damaged)
+    return "/".join(address.split("/")[-2:]), [f"{source}: {why}" for source, why in choice.passed_over]
+
+
+def test_one_whose_content_is_another_one_is_passed_over(nights):
+    nights.write_source(0, 9)
+    nights.run(DAY, "bad")
+    reader = Reader(f"bad.{DAY}")
+    found, passed = compared(nights, VerifyPolicy.ALWAYS, reader)
+    assert found == f"b.{DAY}/0000000001.json"
+    assert passed == [
+        f"checkpoint of another run 1 (bad.{DAY}): drafts[0]: its content no longer matches its fingerprint"
+    ]
+    assert reader.opened == 1
+
+
+@pytest.mark.parametrize(("verify", "read", "opened"), [("always", 9, 1), ("sample", 6, 1), ("never", 0, 0)])
+def test_so_much_is_read_as_the_pipeline_verifies(nights, verify, read, opened):
+    reader = Reader()
+    assert compared(nights, VerifyPolicy(verify), reader) == (f"b.{DAY}/0000000001.json", [])
+    assert (len(reader.read), reader.opened) == (read, opened)
 
 
 def test_without_any_there_is_none(tmp_path):

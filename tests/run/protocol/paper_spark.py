@@ -155,7 +155,9 @@ def rows_of(record: PartitionRecord) -> list[tuple[str, int]]:
 def _metrics(partition: int, rows: Sequence[tuple[str, int]]) -> PartitionMetrics:
     amounts = sorted(amount for _, amount in rows)
     range_of = (amounts[0], amounts[-1], sum(amounts)) if amounts else (None, None, None)
-    return PartitionMetrics(partition, len(amounts), f"content {amounts}", (ColumnMetrics("amount", 0, *range_of),))
+    return PartitionMetrics(
+        partition, len(amounts), f"amount-{len(amounts)}-{amounts}", (ColumnMetrics("amount", 0, *range_of),)
+    )
 
 
 def _read(uri: str, files: Sequence[DataFile]) -> list[tuple[str, int]]:

@@ -15,10 +15,13 @@ from tests.run.clearing.test_machine import Clearing, days, places, stages
 from stagehold.lake.checkpoints.savepoints import Savepoints
 from stagehold.lake.checkpoints.stored import manifest_file
 from stagehold.model.checkpoint_records import SavepointRequest
+from stagehold.model.restore_choices import ClaimMode
+from stagehold.run.planning.snapshots import _checkpoint
 from stagehold.run.savepoints.creating import create_savepoint
 from stagehold.run.savepoints.disposing import dispose_of
 
 chosen = st.integers(0, 99)
+claim_modes = st.sampled_from(ClaimMode)
 
 
 class Restoring(Clearing):
@@ -41,24 +44,25 @@ class Restoring(Clearing):
             create_savepoint(asked, self.nights.pipeline, self.nights.workplace)
 
     @precondition(lambda self: self.savepoints.all())
-    @rule(day=days, which=chosen)
-    def night_from_a_savepoint(self, day, which):
+    @rule(day=days, which=chosen, claim_mode=claim_modes)
+    def night_from_a_savepoint(self, day, which, claim_mode):
         self.let_go(kill=False)
-        self.nights.run(day, f"from-{next(self.number)}", snapshot=self.manifest(which))
+        self.nights.run(day, f"from-{next(self.number)}", snapshot=self.manifest(which), claim_mode=claim_mode)
         assert self.nights.published(day) == self.nights.expected
 
     @precondition(lambda self: self.savepoints.all())
-    @rule(day=days, which=chosen, stage=stages, place=places)
-    def night_from_a_savepoint_that_dies(self, day, which, stage, place):
+    @rule(day=days, which=chosen, stage=stages, place=places, claim_mode=claim_modes)
+    def night_from_a_savepoint_that_dies(self, day, which, stage, place, claim_mode):
         self.let_go(kill=True)
-        run, snapshot = f"from-{next(self.number)}", self.manifest(which)
+        run, asked = f"from-{next(self.number)}", {"snapshot": self.manifest(which), "claim_mode": claim_mode}
         for earlier in STAGES[: STAGES.index(stage)]:
-            self.nights.begin(day, earlier, run, snapshot=snapshot).go_to("its end", most=2000)
-        attempt = self.nights.begin(day, stage, run, snapshot=snapshot)
+            self.nights.begin(day, earlier, run, **asked).go_to("its end", most=2000)
+        attempt = self.nights.begin(day, stage, run, **asked)
         attempt.go_to(place, most=2000)
         attempt.kill()
         self.nights.end_leases()
-        self.nights.run(day, run, snapshot=snapshot)
+        _checkpoint.cache_clear()
+        self.nights.run(day, run, **asked)
         assert self.nights.published(day) == self.nights.expected
 
     @precondition(lambda self: self.savepoints.all())

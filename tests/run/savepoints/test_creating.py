@@ -19,7 +19,7 @@ from stagehold.model.checkpoint_records import (
     SavepointRequest,
 )
 from stagehold.model.records import AttemptState, PartitionState, RunState
-from stagehold.run.checkpoints.taking import take_coordinator_lease
+from stagehold.run.checkpoints.coordinator_lease import take_coordinator_lease
 from stagehold.run.faults import CheckpointPoint, FaultAction, InjectedFault, inject
 from stagehold.run.savepoints.creating import create_savepoint
 from stagehold.run.savepoints.disposing import dispose_of

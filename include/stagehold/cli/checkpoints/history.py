@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from stagehold.checkpoints.checkpoint import Checkpoint
     from stagehold.ledger.ledger import Ledger
     from stagehold.model.checkpoint_records import Acknowledgement, CheckpointRecord
-    from stagehold.model.records import Run
+    from stagehold.model.records import Restore, Run
 
 checkpoints = typer.Typer(help="Numbered checkpoints of a run: what it had reached.", no_args_is_help=True)
 COLUMNS = ("number", "state", "trigger", "taken", "seconds", "acknowledged", "written", "referenced", "of", "why")
@@ -34,13 +34,33 @@ def list_checkpoints(run: RunName = None, as_json: AsJson = False) -> None:
         found = run_asked(run, ledger)
         records = ledger.checkpoints.of_run(found.run_id)
         parts = _by_number(ledger.acknowledgements.of_run(found.run_id))
+        restores = [one for one in ledger.restores.of_run(found.run_id) if one.snapshot]
     if as_json:
         document = [_document(one, parts[one.number]) for one in records]
-        print_document({"run": asdict(found), "counts": _counts(records), "checkpoints": document})
+        counts = {**_counts(records), "restored": len(restores)}
+        latest = _restored_document(restores[0]) if restores else None
+        print_document({"run": asdict(found), "counts": counts, "restored": latest, "checkpoints": document})
         return
     print_table(f"checkpoints of {found.run_id}", COLUMNS, [_row(one, parts[one.number]) for one in records])
-    counts = ", ".join(f"{state.replace('_', ' ')} {count}" for state, count in _counts(records).items())
-    typer.echo(counts if records else "There are none.")
+    told = ", ".join(f"{state.replace('_', ' ')} {count}" for state, count in _counts(records).items())
+    typer.echo(told if records else "There are none.")
+    if restores:
+        typer.echo(f"restored {len(restores)}; latest: {_restored(restores[0])}")
+
+
+def _restored_document(restore: Restore) -> dict[str, Any]:
+    return {
+        "manifest": restore.snapshot,
+        "requested_at": restore.requested_at,
+        "fulfilled_at": restore.fulfilled_at,
+        "claim_mode": restore.claim_mode,
+    }
+
+
+def _restored(restore: Restore) -> str:
+    """What the run began with last. Its address is what `--restore` and `inspect` take, as long as it is there."""
+    taken = f"taken over by {moment(restore.fulfilled_at)}" if restore.fulfilled_at else "not all of it is taken over"
+    return f"{restore.snapshot}, asked for {moment(restore.requested_at)}, {taken} ({restore.claim_mode})"
 
 
 @checkpoints.command()

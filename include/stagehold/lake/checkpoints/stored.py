@@ -66,8 +66,7 @@ class StoredCheckpoints:
         :param checkpoint: a stage's partitions are those that changed since ``builds_on``; all of them if that does not
             have the stage or cut it differently. Everything else is given whole.
         :param builds_on: a checkpoint of this run that is kept while this is written; its unchanged parts are referred
-            to. None for one that shares nothing with any other, as is right for the first one after a restore that
-            claims nothing.
+            to. None for one that shares nothing with any other, as a run's first one does, whatever it began with.
         :raises CheckpointNumberTaken: another one has the number already. The same one may be written twice.
         :raises CheckpointOvertaken: it was withdrawn, since what it refers to was discarded meanwhile.
         """

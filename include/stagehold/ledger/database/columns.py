@@ -14,6 +14,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
 from stagehold.model.records import DataFile, StatePart
+from stagehold.model.restore_choices import CodeChoice, CodeHandling
 
 
 class UtcTime(TypeDecorator[datetime]):
@@ -56,6 +57,22 @@ class StateParts(TypeDecorator[tuple[StatePart, ...]]):
     def process_result_value(self, value: Any, dialect: Dialect) -> tuple[StatePart, ...]:  # noqa: ARG002
         return tuple(
             StatePart(**{**part, "files": tuple(DataFile(**file) for file in part["files"])}) for part in value or ()
+        )
+
+
+class CodeChoices(TypeDecorator[tuple[CodeChoice, ...]]):
+    """What a restore does with data of other code as a JSON list of objects; NULL is nothing."""
+
+    impl = JSON(none_as_null=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: Sequence[CodeChoice] | None, dialect: Dialect) -> Any:  # noqa: ARG002
+        return [asdict(choice) for choice in value] if value else None
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> tuple[CodeChoice, ...]:  # noqa: ARG002
+        return tuple(
+            CodeChoice(**{**one, "handling": CodeHandling(one["handling"]), "made_by": tuple(one["made_by"])})
+            for one in value or ()
         )
 
 

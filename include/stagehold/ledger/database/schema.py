@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from sqlalchemy import JSON, BigInteger, Boolean, Column, Float, Index, Integer, MetaData, String, Table, Text, false
 
-from stagehold.ledger.database.columns import DataFiles, FreeText, StateParts, UtcTime, words
+from stagehold.ledger.database.columns import CodeChoices, DataFiles, FreeText, StateParts, UtcTime, words
 from stagehold.model.checkpoint_records import Answer, CheckpointFailure, CheckpointState, CheckpointTrigger
 from stagehold.model.records import AttemptState, FailureClass, PartitionState, RunState
+from stagehold.model.restore_choices import ClaimMode
 
-SCHEMA_VERSION = "0008"
+SCHEMA_VERSION = "0009"
 VERSION_TABLE = "ledger_version"
 
 metadata = MetaData(
@@ -244,12 +245,15 @@ restores = Table(
     Column("snapshot", Text),
     Column("allow_non_restored", Boolean, nullable=False, server_default=false()),
     Column("as_recorded", Boolean, nullable=False, server_default=false()),
+    Column("code_choices", CodeChoices),
+    Column("claim_mode", words(ClaimMode), nullable=False, server_default=ClaimMode.NO_CLAIM),
     comment=(
         "Scope: one request that a run computes a stage, by its name, and all that read it anew, or begins with a "
         "checkpoint or savepoint, by the address of its manifest; a backfill may ask a run that was asked before. "
         "Lifetime: written when it is asked; life is set when Airflow starts the run "
         "for it again, fulfilled_at once. NULL: stage, it begins with a snapshot; snapshot, it computes a stage anew; "
-        "life, a command asks, not Airflow; fulfilled_at, something that was asked for is not there yet."
+        "life, a command asks, not Airflow; fulfilled_at, something that was asked for is not there yet; code_choices, "
+        "nobody decided about changed code."
     ),
 )
 

@@ -9,6 +9,7 @@ from enum import StrEnum
 from stagehold.model.compute_key import ComputeKey
 from stagehold.model.foreign_change import ForeignChange
 from stagehold.model.records import Acceptance, PartitionRecord
+from stagehold.model.restore_choices import CodeChoice
 from stagehold.model.share import Share
 from stagehold.plan.resume.reasons import Place, Reason
 from stagehold.plan.state.earlier import Earlier, Gap
@@ -63,8 +64,9 @@ class Situation:
     them. ``acceptances`` are people's words that data made by other code is as good as by the present one. ``wanted``
     are partitions that somebody outside the accepted stages' view needs, so that they are healed if they are gone.
     ``discarded`` are those that this run computed before a failure of its own, after which it starts anew. ``restored``
-    have a record of the checkpoint that the run begins with, and have not been put in place yet. ``earlier`` is what
-    stages that keep state begin with. ``rescaled`` are stages that the checkpoint has in other partitions.
+    have a record of the checkpoint that the run begins with, and have not been put in place yet. ``code_choices`` say
+    what becomes of those that other code made; without one the stage and ``acceptances`` do. ``earlier`` is what stages
+    that keep state begin with. ``rescaled`` are stages that the checkpoint has in other partitions.
     """
 
     pipeline: Pipeline
@@ -82,6 +84,7 @@ class Situation:
     removed: Mapping[str, Mapping[int, ForeignChange]] = field(default_factory=dict)
     discarded: Mapping[str, frozenset[int]] = field(default_factory=dict)
     restored: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    code_choices: Mapping[str, CodeChoice] = field(default_factory=dict)
     earlier: Mapping[str, Earlier] = field(default_factory=dict)
     rescaled: Mapping[str, Rescaled] = field(default_factory=dict)
 

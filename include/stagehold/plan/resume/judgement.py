@@ -8,6 +8,7 @@ from stagehold.model.compute_key import ComputeKey, digest
 from stagehold.model.foreign_change import ForeignChange
 from stagehold.model.key_groups import HASH_NAME
 from stagehold.model.records import PartitionRecord, PartitionState
+from stagehold.model.restore_choices import CodeChoice, CodeHandling
 from stagehold.plan.resume.acceptance import acceptance_of
 from stagehold.plan.resume.decisions import Action, Situation
 from stagehold.plan.resume.reasons import Detail, Reason, because, joined
@@ -112,13 +113,28 @@ def _changes(stage: Stage, record: PartitionRecord, key: ComputeKey, situation: 
 
 def _why_old_code_counts(stage: Stage, record: PartitionRecord, key: ComputeKey, situation: Situation) -> str | None:
     """Why data that other code made still counts. What a gate refused is always tried again with the new code."""
+    made_by = ComputeKey.parse(record.compute_key)
     if not record.state.passed:
         return None
+    choice = situation.code_choices.get(stage.name)
+    if choice and made_by and made_by.code in choice.made_by:
+        return _why_chosen(choice)
     if stage.on_code_change is OnCodeChange.KEEP:
         return "made by other code, and kept since the stage says on_code_change: keep"
-    made_by = ComputeKey.parse(record.compute_key)
     word = made_by and acceptance_of(made_by.code, key.code, situation.acceptances.get(stage.name, ()))
     return f"made by other code, which {word.accepted_by} accepted: {word.reason}" if word else None
+
+
+def _why_chosen(choice: CodeChoice) -> str | None:
+    """Who begins a run with a checkpoint may decide otherwise than the stage does."""
+    why = f": {choice.reason}" if choice.reason else ""
+    match choice.handling:
+        case CodeHandling.RECOMPUTE:
+            return None
+        case CodeHandling.KEEP:
+            return f"made by other code, which {choice.said_by} keeps for this run{why}"
+        case CodeHandling.ACCEPT:
+            return f"made by other code, which {choice.said_by} accepted{why}"
 
 
 def _in_words(

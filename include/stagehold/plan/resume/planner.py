@@ -147,7 +147,7 @@ def _dealt_anew(stage: Stage, decision: Decision, situation: Situation, upstream
     for old in read:
         record = rescaled.records.get(old)
         key = ComputeKey(*constant, digest(_identities(before, situation, upstreams, old, record)))
-        if record is None or str(key) != record.compute_key:
+        if record is None or judge(before, record, key, situation, upstreams)[0] is not Action.REUSE:
             return decision
     reason = because(f"rows of the {rescaled.partitions} restored partitions, dealt anew by their keys")
     return replace(decision, reason=reason, dealt=True)

@@ -13,7 +13,7 @@ from stagehold.errors import RunSuspended
 from stagehold.lake.commit.committed import RECENT
 from stagehold.lake.commit.wave_commit import Claim
 from stagehold.ledger.heartbeat import Heartbeat
-from stagehold.model.records import Attempt, AttemptState
+from stagehold.model.records import Attempt, AttemptState, Restore
 from stagehold.plan.resume.decisions import Decision
 from stagehold.run.attempt import journal
 from stagehold.run.attempt.ownership import wait_for_faster
@@ -91,8 +91,7 @@ class RegionAttempt:
             self.work.heal(part)
         journal.settle(task, place.ledger, place.settings)
         if restore := fulfil_restore(task.request, place.ledger):
-            text = f"{restore.stage} and all that reads it is computed anew, as was asked for"
-            journal.tell(task, place.ledger, "restored", text)
+            journal.tell(task, place.ledger, "restored", _told(restore))
         return outcome
 
     def _work_unless_overtaken(self) -> RegionOutcome:
@@ -153,3 +152,9 @@ class RegionAttempt:
         known = self.work.workplace.ledger.attempts.epochs(self.work.attempt)
         missing = set(range(finished + 1, self.work.attempt.epoch)) - known
         return bool(missing) and self.work.tables.newest_epoch(self.work.task.share) > 0
+
+
+def _told(restore: Restore) -> str:
+    if restore.snapshot is not None:
+        return f"all of {restore.snapshot} is taken over or computed anew, so the run does not need it any more"
+    return f"{restore.stage} and all that reads it is computed anew, as was asked for"

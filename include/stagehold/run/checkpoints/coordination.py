@@ -12,9 +12,10 @@ from stagehold.checkpoints.settings import CoordinatorSettings
 from stagehold.errors import LeaseHeld, StageholdError
 from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.model.records import Lease, Run
+from stagehold.run.checkpoints.coordinator_lease import take_coordinator_lease
 from stagehold.run.checkpoints.driving import Driver
 from stagehold.run.checkpoints.listeners import LISTENERS, Listener
-from stagehold.run.checkpoints.taking import RunCheckpoints, take_coordinator_lease
+from stagehold.run.checkpoints.taking import RunCheckpoints
 from stagehold.run.planning.planning import RunRequest
 from stagehold.run.workplace import Workplace
 

@@ -12,8 +12,9 @@ from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.model.checkpoint_records import CheckpointFailure, CheckpointTrigger
 from stagehold.model.records import Lease, Run
 from stagehold.model.states import GLOBALLY_TERMINAL
+from stagehold.run.checkpoints.coordinator_lease import take_coordinator_lease
 from stagehold.run.checkpoints.listeners import say
-from stagehold.run.checkpoints.taking import RunCheckpoints, take_coordinator_lease
+from stagehold.run.checkpoints.taking import RunCheckpoints
 from stagehold.run.planning.planning import RunRequest
 from stagehold.run.workplace import Workplace
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
-from uuid import uuid4
+from datetime import UTC, datetime
 
 from stagehold.checkpoints.checkpoint import Checkpoint, SnapshotKind
 from stagehold.checkpoints.store import CheckpointStore, CompletedCheckpoint
@@ -21,13 +20,12 @@ from stagehold.model.checkpoint_records import (
     CheckpointTrigger,
 )
 from stagehold.model.records import Lease, Run
-from stagehold.run.attempt.ownership import this_process
+from stagehold.run.checkpoints.claiming import ClaimedSnapshot
 from stagehold.run.checkpoints.contents import Base, Changes, protected
+from stagehold.run.checkpoints.coordinator_lease import LONGEST
 from stagehold.run.faults import CheckpointPoint
 from stagehold.run.planning.planning import RunRequest, begins_with_of, counted
 from stagehold.run.workplace import Workplace
-
-LONGEST = timedelta(hours=1)  # what nobody refers to after so long is of a writer that died
 
 
 @dataclass(frozen=True)
@@ -45,10 +43,19 @@ class RunCheckpoints:
 
     @property
     def store(self) -> CheckpointStore:
-        """Those that are kept and are the run's own, by number."""
-        own = (one for one in self._known if one.kept and not one.savepoint)
-        entries = (CompletedCheckpoint(one.number, SnapshotKind.CHECKPOINT) for one in own)
+        """Those that are kept and are the run's own, by number; with what it began with, if that is its own as well."""
+        claimed = [self._claimed.number] if self._claimed else []
+        numbers = sorted((*claimed, *self._own))
+        entries = (CompletedCheckpoint(number, SnapshotKind.CHECKPOINT) for number in numbers)
         return CheckpointStore(self.request.pipeline.checkpoint.retained, tuple(entries))
+
+    @property
+    def _own(self) -> tuple[int, ...]:
+        return tuple(one.number for one in self._known if one.kept and not one.savepoint)
+
+    @property
+    def _claimed(self) -> ClaimedSnapshot | None:
+        return ClaimedSnapshot.of(self.request, self.workplace)
 
     @property
     def next_number(self) -> int:
@@ -124,12 +131,12 @@ class RunCheckpoints:
 
     def _write_old(self, record: CheckpointRecord) -> tuple[Manifest, int]:
         """Write the newest checkpoint of the run once more, as the user's."""
-        newest = self.store.newest
+        newest = max(self._own, default=None)
         if newest is None:
             raise NothingToSave(self.run.run_id)
-        old = self._stored.read_checkpoint(newest.id)
+        old = self._stored.read_checkpoint(newest)
         named = replace(old, id=record.number, kind=SnapshotKind.SAVEPOINT, name=record.savepoint)
-        return self._stored.write(named, self.request.pipeline, builds_on=newest.id), 0
+        return self._stored.write(named, self.request.pipeline, builds_on=newest), 0
 
     def _name(self, record: CheckpointRecord, name: str) -> None:
         """From now on the user has it."""
@@ -159,12 +166,25 @@ class RunCheckpoints:
         return self.workplace.ledger.checkpoints.fail(record, self._lease, reason, text, fails_run=fails_run)
 
     def discard(self, number: int, newest: int) -> None:
-        """Delete it for ``newest``. Its row says that it is gone before the lake forgets it."""
+        """Delete it for ``newest``, unless a run that goes on needs it, or a resume of this one would. Its row says so
+        before the lake forgets it.
+        """
+        claimed, ledger = self._claimed, self.workplace.ledger
+        if claimed and claimed.number == number:
+            claimed.discard(self.workplace)
+        address = self._stored.address(number)
+        if ledger.restores.needing(address) or self._would_need(address):
+            return
         for record in self._known:
             if record.number == number and record.kept:
-                self.workplace.ledger.checkpoints.discard(record, self._lease)
+                ledger.checkpoints.discard(record, self._lease)
         self.reach(CheckpointPoint.RELEASED, newest)
         self._stored.discard(number, datetime.now(UTC) - LONGEST)
+
+    def _would_need(self, address: str) -> bool:
+        """Whether it is what this run began with and has not taken all of over, however the run ended."""
+        newest = self.workplace.ledger.restores.of_run(self.run.run_id)[:1]
+        return any(one.snapshot == address and one.fulfilled_at is None for one in newest)
 
     def is_covered(self) -> bool:
         """Whether somebody who saw the end of the run took its checkpoint. A periodic one that was begun at that moment
@@ -222,29 +242,3 @@ class RunCheckpoints:
                     return None  # the lake was moved, and the records of its parts name tables where it was
                 return Base(manifest, self.workplace.ledger.checkpoints.covered(one) or 0)
         return None
-
-
-def discard_stored(place: CheckpointedRun, number: int, workplace: Workplace, lease: Lease) -> None:
-    """Delete a checkpoint that nobody may restore any more: its row says so before the lake forgets it. There may be no
-    row, since a savepoint outlives its ledger.
-    """
-    for record in workplace.ledger.checkpoints.of_run(place.run_id):
-        if record.number == number and record.kept:
-            workplace.ledger.checkpoints.discard(record, lease)
-    StoredCheckpoints(workplace.settings.lake_uri, place).discard(number, datetime.now(UTC) - LONGEST)
-
-
-def take_coordinator_lease(run: Run | CheckpointedRun, workplace: Workplace) -> Lease:
-    """The right to take checkpoints of the run. Who died with it on this host is robbed of it; who died elsewhere has
-    it until it ends.
-
-    :raises LeaseHeld: somebody lives who has it.
-    """
-    holder = this_process(f"checkpoint {uuid4().hex}")
-    seconds = workplace.settings.lease_seconds
-    return workplace.ledger.leases.take(coordinator_lease(run), None, str(holder), seconds, holder.may_seize)
-
-
-def coordinator_lease(run: Run | CheckpointedRun) -> str:
-    """Name of the lease without which nobody takes a checkpoint of the run."""
-    return f"{run.pipeline}/{run.interval}/{run.run_id}/coordinator"

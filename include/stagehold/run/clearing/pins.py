@@ -16,7 +16,7 @@ from stagehold.model.records import PartitionState, Run
 from stagehold.model.states import GLOBALLY_TERMINAL
 from stagehold.plan.garbage import Why
 from stagehold.run.checkpoints.contents import delete_copies
-from stagehold.run.checkpoints.taking import LONGEST, coordinator_lease, take_coordinator_lease
+from stagehold.run.checkpoints.coordinator_lease import LONGEST, coordinator_lease, take_coordinator_lease
 from stagehold.run.clearing.place import Cleared, ClearedInterval
 
 Pins = Mapping[str, frozenset[str]]  # files that have to stay, by the id of their stage
@@ -56,19 +56,24 @@ class IntervalCheckpoints:
                 yield savepoints.stored(one).read_checkpoint(one.number)
 
     def drop_all(self) -> tuple[Cleared, ...]:
-        """Delete those that are kept, since nobody will go on from them."""
-        return self.drop(self.kept())
+        """Delete those that are kept, since nobody will go on from them who has not begun to."""
+        return self.drop([one for one in self.kept() if not self._needed(one)])
 
     def kept(self) -> tuple[CheckpointRecord, ...]:
         """Those that are the runs' own: a savepoint is its user's."""
         return tuple(one for one in self._records() if one.kept and not one.savepoint)
+
+    def _needed(self, record: CheckpointRecord) -> bool:
+        """Whether a run that goes on began with it and has not taken all of it over."""
+        address = self._stored(record).address(record.number)
+        return bool(self.place.ledger.restores.needing(address))
 
     def replaced(self, older_than: datetime) -> tuple[CheckpointRecord, ...]:
         """Those kept by runs that ended before that, and that a newer run of the interval has replaced."""
         runs = self._runs()
         newest = max(runs.values(), key=lambda run: (run.started_at, run.run_id), default=None)
         over = {run.run_id for run in runs.values() if run != newest and _ended_before(run, older_than)}
-        return tuple(one for one in self._records() if one.kept and not one.savepoint and one.run_id in over)
+        return tuple(one for one in self.kept() if one.run_id in over and not self._needed(one))
 
     def dead(self) -> tuple[CheckpointRecord, ...]:
         """Those that count no more, and are still there: whoever was to delete them died."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from stagehold.checkpoints.checkpoint import StageSnapshot
 from stagehold.checkpoints.restore_sources import Choice, Origin, RestoreSource, choose
 from stagehold.errors import CheckpointCorrupt, NoSnapshot
 from stagehold.lake.available import missing_files
@@ -13,7 +14,10 @@ from stagehold.lake.checkpoints.savepoints import Savepoints
 from stagehold.lake.checkpoints.stored import StoredCheckpoints
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import PartitionState
+from stagehold.plan.determinism.verification import NO_MATCH
+from stagehold.plan.resume.reasons import partition_ranges
 
+Damaged = Callable[[Sequence[StageSnapshot]], Mapping[str, Sequence[int]]]  # partitions by stage
 LATEST = "latest"  # what a user writes for the first candidate that verifies
 
 
@@ -27,14 +31,16 @@ class Candidates:
     lake_uri: str
     ledger: Ledger
 
-    def latest(self) -> tuple[str, Choice]:
+    def latest(self, damaged: Damaged | None = None) -> tuple[str, Choice]:
         """The address of the first manifest that verifies, and those before it that do not, each with the reason: this
-        run's newest first, then other runs', then savepoints. One verifies if it can be read and its files are there.
+        run's newest first, then other runs', then savepoints. One verifies if it can be read, its files are there, and
+        what is compared of them is what was recorded.
 
+        :param damaged: compares them with their fingerprints; None where nothing begins, so nothing is read.
         :raises NoSnapshot: none does, or there is none.
         """
         found = {source: stored for source, stored in self._found()}
-        choice = choose(found, lambda source: _problem(found[source], source.checkpoint))
+        choice = choose(found, lambda source: _problem(found[source], source.checkpoint, damaged))
         if choice.source is None:
             raise NoSnapshot(self.pipeline, self.interval, [f"{source}: {why}" for source, why in choice.passed_over])
         return found[choice.source].address(choice.source.checkpoint), choice
@@ -53,10 +59,8 @@ class Candidates:
                 yield source, savepoints.stored(named)
 
 
-def _problem(stored: StoredCheckpoints, number: int) -> str | None:
-    """Why it does not verify. Content is compared with fingerprints when it is taken over, as the pipeline's `verify`
-    says.
-    """
+def _problem(stored: StoredCheckpoints, number: int, damaged: Damaged | None) -> str | None:
+    """Why it does not verify."""
     try:
         stages = stored.read_checkpoint(number).stages
     except CheckpointCorrupt as error:
@@ -66,4 +70,8 @@ def _problem(stored: StoredCheckpoints, number: int) -> str | None:
         for stage in stages
     }
     told = [f"{len(partitions)} partitions of {stage}" for stage, partitions in gone.items() if partitions]
-    return f"the data of {' and '.join(told)} is gone" if told else None
+    if told:
+        return f"the data of {' and '.join(told)} is gone"
+    differs = damaged(stages) if damaged else {}
+    which = (f"{stage}[{partition_ranges(partitions)}]" for stage, partitions in differs.items())
+    return f"{' and '.join(which)}: {NO_MATCH}" if differs else None

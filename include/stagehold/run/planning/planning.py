@@ -18,6 +18,7 @@ from stagehold.lake.location import lake_root
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.compute_key import digest
 from stagehold.model.records import Acceptance, Cell, PartitionCount, PartitionRecord, Restore
+from stagehold.model.restore_choices import CodeChoice
 from stagehold.plan.restart.fallback import CAUSES, in_stored_form, may_fall_back
 from stagehold.plan.restart.full import discarded
 from stagehold.plan.resume.decisions import ResumePlan, Situation, StageFacts
@@ -62,13 +63,18 @@ class RunRequest:
 
 
 def plan_run(request: RunRequest, ledger: Ledger, settings: Settings) -> ResumePlan:
-    """The plan for the whole run, as resume, preview and dry run show it: in the form of attempts that begin now."""
+    """The plan for the whole run, as resume, preview and dry run show it."""
+    return resume_plan(situation_of_run(request, ledger, settings))
+
+
+def situation_of_run(request: RunRequest, ledger: Ledger, settings: Settings) -> Situation:
+    """What the plan for the whole run is made from: in the form of attempts that begin now."""
     request = in_its_form(request, ledger)
     forced, as_recorded = forced_stages(request), request.restore is not None and request.restore.as_recorded
     every = frozenset(stage.name for stage in request.pipeline.stages)
     accepted = every - forced if forced or as_recorded else frozenset[str]()
     sources = sources_of(request, ledger, settings)
-    return resume_plan(situation(request, ledger, settings, sources, accepted=accepted, forced=forced))
+    return situation(request, ledger, settings, sources, accepted=accepted, forced=forced)
 
 
 def in_its_form(request: RunRequest, ledger: Ledger) -> RunRequest:
@@ -204,6 +210,7 @@ def situation(
         wanted=request.wanted,
         discarded=_discarded(request, found.records, ledger),
         restored=found.restored,
+        code_choices=_code_choices(request),
         earlier=earlier_states(pipeline, request.interval, ledger, begins_with),
         rescaled=begins_with.rescaled(pipeline, tied) if begins_with else {},
     )
@@ -221,6 +228,11 @@ def _tied_to_another(begins_with: BeginsWith, pipeline: Pipeline, settings: Sett
         own = looks_at_interval(stage.job, Path(settings.project))
         looking[stage.name] = own or any(looking[name] for name in along)  # what keeps state is stored
     return frozenset(stage.id for stage in pipeline.stages if looking[stage.name] or stage.states)
+
+
+def _code_choices(request: RunRequest) -> Mapping[str, CodeChoice]:
+    by_id = {choice.stage: choice for choice in request.restore.code_choices} if request.restore else {}
+    return {stage.name: by_id[stage.id] for stage in request.pipeline.stages if stage.id in by_id}
 
 
 def _acceptances(request: RunRequest, ledger: Ledger) -> Mapping[str, tuple[Acceptance, ...]]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from stagehold.errors import NothingToRestore
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Restore
+from stagehold.model.restore_choices import ClaimMode
 from stagehold.run.planning.planning import RunRequest, begins_with_of, counted, forced_stages
 
 SHOWN = 5  # intervals that a refusal names
@@ -19,7 +21,12 @@ def new_restore(run_id: str, stage: str) -> Restore:
 
 
 def new_restore_of_snapshot(
-    run_id: str, manifest: str, *, allow_non_restored: bool, as_recorded: bool = False
+    run_id: str,
+    manifest: str,
+    *,
+    allow_non_restored: bool,
+    as_recorded: bool = False,
+    claim_mode: ClaimMode = ClaimMode.NO_CLAIM,
 ) -> Restore:
     """A request that the run begins with the checkpoint or savepoint that has this manifest."""
     now = datetime.now(UTC)
@@ -31,7 +38,22 @@ def new_restore_of_snapshot(
         snapshot=manifest,
         allow_non_restored=allow_non_restored,
         as_recorded=as_recorded,
+        claim_mode=claim_mode,
     )
+
+
+def is_same_request(known: Restore, asked: Restore) -> bool:
+    """Whether a run that is asked again goes on with what it was asked before: with the same data, and the same choices
+    about it.
+    """
+    asked_again = replace(
+        asked,
+        identity=known.identity,
+        requested_at=known.requested_at,
+        life=known.life,
+        fulfilled_at=known.fulfilled_at,
+    )
+    return asked_again == known
 
 
 def restore_of_life(run_id: str, stage: str, life: datetime, ledger: Ledger) -> Restore:
@@ -65,11 +87,25 @@ def fulfil_restore(request: RunRequest, ledger: Ledger) -> Restore | None:
     """Note it when the last partition that was asked for is computed; gives the request to the one who notes it."""
     if request.restore is None or request.restore.fulfilled_at is not None:
         return None
-    known, computed = counted(request, ledger), ledger.restores.computed(request.restore)
+    done = _is_done(request, request.restore, ledger)
+    return request.restore if done and ledger.restores.fulfil(request.restore) else None
+
+
+def is_fulfilled(request: RunRequest, ledger: Ledger) -> bool:
+    """Whether a restored run has put or computed all of it, so that it needs nothing any more of what it began with.
+    That was noted once at most, and may be true before it is.
+    """
+    if request.restore is None:
+        return False
+    known = ledger.restores.get(request.run_id, request.restore.identity)
+    return known is not None and (known.fulfilled_at is not None or _is_done(request, known, ledger))
+
+
+def _is_done(request: RunRequest, restore: Restore, ledger: Ledger) -> bool:
+    known, computed = counted(request, ledger), ledger.restores.computed(restore)
     asked = forced_stages(request) or {stage.name for stage in known.pipeline.stages}
     wanted = [stage for stage in known.pipeline.stages if stage.name in asked and stage.output.type.stored]
-    done = all(
+    return all(
         stage.name not in known.undecided and computed.get(stage.id, frozenset()) >= {*range(stage.partitions)}
         for stage in wanted
     )
-    return request.restore if done and ledger.restores.fulfil(request.restore) else None

@@ -8,11 +8,13 @@ from functools import lru_cache
 
 from stagehold.checkpoints.checkpoint import Checkpoint
 from stagehold.checkpoints.restore import RestorePlan, StageRestore, require_restorable, restore_plan
+from stagehold.errors import CheckpointCorrupt
 from stagehold.lake.available import missing_files
 from stagehold.lake.checkpoints.relocation import Relocation
 from stagehold.lake.checkpoints.stored import StoredCheckpoints
 from stagehold.lake.location import lake_root
 from stagehold.ledger.ledger import Ledger
+from stagehold.model.compute_key import ComputeKey
 from stagehold.model.records import GateResult, PartitionRecord, PartitionState, Restore
 from stagehold.model.source_position import Position
 from stagehold.plan.resume.decisions import Rescaled
@@ -36,14 +38,20 @@ class BeginsWith:
 
     @staticmethod
     def of(restore: Restore | None, pipeline: Pipeline, interval: str) -> BeginsWith | None:
-        """None for a run that begins with what its interval has.
+        """None for a run that begins with what its interval has; that is also one that took all over and then lost what
+        it began with: whoever owns that may delete it.
 
-        :raises CheckpointCorrupt: it cannot be read any more.
+        :raises CheckpointCorrupt: it cannot be read, and is needed.
         :raises RestoreRefused: it does not fit the pipeline.
         """
         if restore is None or restore.snapshot is None:
             return None
-        checkpoint, root = _checkpoint(restore.snapshot)
+        try:
+            checkpoint, root = _checkpoint(restore.snapshot)
+        except CheckpointCorrupt:
+            if restore.fulfilled_at is None:
+                raise
+            return None
         counts = {one.shape.id: one.parallelism for one in checkpoint.stages}
         counted = with_counts(pipeline, counts).pipeline
         plan = restore_plan(checkpoint, counted, allow_non_restored=restore.allow_non_restored)
@@ -86,6 +94,11 @@ class BeginsWith:
         """What the gate had said of its partitions."""
         found = self._restored(stage.id)
         return found.snapshot.verdicts if found else ()
+
+    def made_by(self, stage: Stage) -> frozenset[str]:
+        """The code that made what it has of the stage and the run could take over."""
+        keys = (ComputeKey.parse(record.compute_key) for record in self._records(stage.id) if record.state.passed)
+        return frozenset(key.code for key in keys if key)
 
     def kept(self, stage: Stage) -> tuple[PartitionRecord, ...]:
         """The records of its partitions, with what they keep for later intervals."""

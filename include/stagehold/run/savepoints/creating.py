@@ -14,9 +14,10 @@ from stagehold.model.checkpoint_records import CheckpointFailure, CheckpointTrig
 from stagehold.model.records import Run
 from stagehold.model.states import ATTEMPT, RUN, RunEvent
 from stagehold.run.attempt.task import lease_of
+from stagehold.run.checkpoints.coordinator_lease import take_coordinator_lease
 from stagehold.run.checkpoints.driving import Driver
 from stagehold.run.checkpoints.listeners import LISTENERS, say
-from stagehold.run.checkpoints.taking import RunCheckpoints, take_coordinator_lease
+from stagehold.run.checkpoints.taking import RunCheckpoints
 from stagehold.run.planning.planning import RunRequest, in_its_form
 from stagehold.run.workplace import Workplace
 from stagehold.spec.pipeline import Pipeline

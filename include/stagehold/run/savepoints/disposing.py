@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from stagehold.errors import CheckpointCorrupt, LeaseHeld
+from stagehold.errors import CheckpointCorrupt, LeaseHeld, SavepointInUse
 from stagehold.lake.checkpoints.savepoints import Savepoint, Savepoints
 from stagehold.run.checkpoints.contents import delete_copies
-from stagehold.run.checkpoints.taking import discard_stored, take_coordinator_lease
+from stagehold.run.checkpoints.coordinator_lease import discard_stored, take_coordinator_lease
 from stagehold.run.workplace import Workplace
 
 
@@ -16,8 +16,13 @@ def dispose_of(savepoint: Savepoint, workplace: Workplace) -> None:
     this while somebody takes checkpoints of the run.
 
     Data that only the savepoint needed goes with the next `stagehold gc`.
+
+    :raises SavepointInUse: a run that goes on began with it, and has not taken all of it over.
     """
     savepoints = Savepoints(workplace.settings.lake_uri)
+    needing = workplace.ledger.restores.needing(savepoints.stored(savepoint).address(savepoint.number))
+    if needing:
+        raise SavepointInUse(savepoint.name, needing)
     checkpoint = None
     with suppress(CheckpointCorrupt):  # what cannot be read may be thrown away, too
         checkpoint = savepoints.stored(savepoint).read_checkpoint(savepoint.number)
