@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -62,8 +63,10 @@ class RunOptions:
 
 def request_asked(pipeline: str, run_id: str, options: RunOptions, settings: Settings) -> RunRequest:
     from stagehold.run.planning.planning import RunRequest
+    from stagehold.run.sandboxes import require_production
     from stagehold.spec.loader import find_pipeline
 
+    require_production(settings)
     declared = find_pipeline(pipeline, settings)
     params = parse_params(options.params, declared.params)
     interval = interval_asked(options.interval, declared.schedule)
@@ -103,7 +106,8 @@ def recorded_interval(interval: str, pipeline: str, settings: Settings) -> str:
 
 def restore_asked(run_id: str, place: Place, options: RunOptions, settings: Settings) -> Restore | None:
     """The request that ``--restore-from-stage`` or ``--restore`` makes,
-    or the same one again for a run that was named and asked for this before.
+    or the same one again for a run that was named and asked for this before. In a sandbox that has nothing of the
+    interval yet a run begins with the latest of production, without being asked.
 
     :raises InvalidArgument: both are given.
     """
@@ -111,6 +115,8 @@ def restore_asked(run_id: str, place: Place, options: RunOptions, settings: Sett
     from stagehold.run.planning.restoring import new_restore, new_restore_of_snapshot
 
     stage, snapshot = options.restore_from_stage, options.snapshot
+    if stage is None and snapshot is None and _is_new_in_sandbox(place, settings):
+        return _restore_of_production(run_id, place, options, settings)
     if stage is None and snapshot is None:
         return None
     if stage is not None and snapshot is not None:
@@ -130,19 +136,46 @@ def restore_asked(run_id: str, place: Place, options: RunOptions, settings: Sett
     return newest if same else asked
 
 
+def _is_new_in_sandbox(place: Place, settings: Settings) -> bool:
+    from stagehold.lake.chronicle import open_ledger
+
+    if not settings.sandbox:
+        return False
+    with open_ledger(settings) as ledger:
+        return not ledger.partitions.newest_of(*place)
+
+
+def _restore_of_production(run_id: str, place: Place, options: RunOptions, settings: Settings) -> Restore | None:
+    from stagehold.errors import NoSnapshot
+    from stagehold.run.planning.candidates import LATEST
+
+    where = f"sandbox {settings.sandbox} has nothing of {place[0]} for {place[1]} yet"
+    try:
+        found = restore_asked(run_id, place, replace(options, snapshot=LATEST), settings)
+    except NoSnapshot as none:
+        refused = "".join(f"\n  {line}" for line in none.refused)
+        typer.echo(f"{where}, and production has nothing to begin with: all of it is computed{refused}", err=True)
+        return None
+    typer.echo(f"{where}: it begins with {found.snapshot if found else LATEST}", err=True)
+    return found
+
+
 def manifest_asked(reference: str, run_id: str, place: Place, settings: Settings) -> str:
-    """The address of the manifest that `latest` stands for, or whatever `find_checkpoint` knows."""
+    """The address of the manifest that `latest` stands for, or whatever `find_checkpoint` knows. A sandbox has
+    production's, as that lake alone knows them.
+    """
     from stagehold.lake.checkpoints.references import find_checkpoint
     from stagehold.lake.chronicle import open_ledger
     from stagehold.run.planning.candidates import LATEST, Candidates
 
+    lake_uri = settings.production.lake_uri
     if reference == LATEST:
-        with open_ledger(settings) as ledger:
-            address, choice = Candidates(*place, run_id, settings.lake_uri, ledger).latest()
+        with nullcontext() if settings.sandbox else open_ledger(settings) as ledger:
+            address, choice = Candidates(*place, run_id, lake_uri, ledger).latest()
         for source, why in choice.passed_over:
             typer.echo(f"passed over {source}: {why}", err=True)
         return address
-    return find_checkpoint(reference, settings.lake_uri).address
+    return find_checkpoint(reference, lake_uri).address
 
 
 def parse_params(texts: Sequence[str] | None, defaults: Mapping[str, Any]) -> dict[str, Any]:

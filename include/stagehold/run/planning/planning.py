@@ -104,8 +104,17 @@ def sources_of(request: RunRequest, ledger: Ledger, settings: Settings) -> Sourc
         stage.name: stored_with(stage, request.pipeline) for stage in request.pipeline.stages if is_incremental(stage)
     }
     begins_with = begins_with_of(request)
-    restored = begins_with.positions(request.pipeline, settings.lake_uri) if begins_with else {}
-    return Sources(request.pipeline.name, request.interval, request.run_id, settings.lake_uri, ledger, stored, restored)
+    production = settings.production.lake_uri
+    return Sources(
+        pipeline=request.pipeline.name,
+        interval=request.interval,
+        run_id=request.run_id,
+        lake_uri=settings.lake_uri,
+        ledger=ledger,
+        stored_with=stored,
+        restored=begins_with.positions(request.pipeline, production) if begins_with else {},
+        production=production if settings.sandbox else None,
+    )
 
 
 def counted(request: RunRequest, ledger: Ledger) -> CountedPipeline:
@@ -248,7 +257,7 @@ def environment() -> str:
 def _facts(stage: Stage, settings: Settings, sources: Sources) -> StageFacts:
     code = code_fingerprint(stage.job, Path(settings.project))
     gate = suite_fingerprint(Path(settings.suites) / f"{stage.gate}.yaml") if stage.gate else ""
-    lake = lake_root(settings.lake_uri)
+    lake = lake_root(settings.production.lake_uri)
     splits = tuple(split.below(lake).fingerprint for split in sources.of(stage).splits) if stage.source else ()
     return StageFacts(code.value or "", code.reason, gate, splits)
 
