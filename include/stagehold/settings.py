@@ -60,9 +60,8 @@ class Settings:
     spark_slots: int = 0  # slots of the Airflow pool `stagehold`, which all region tasks then share; 0 is no pool
     input_seconds: int = 3600  # how long a task of an eager pipeline waits for what it reads
     sandbox: str = ""  # name of the sandbox that commands work in; default: production
-    sandboxes: str = (
-        ""  # folder or s3:// prefix of sandboxes' lakes; default HOME/sandboxes, or LAKE-sandboxes in a bucket
-    )
+    # folder or s3:// prefix of the lakes of sandboxes; default HOME/sandboxes, or LAKE-sandboxes in a bucket
+    sandboxes: str = ""
 
     @property
     def home_path(self) -> Path:
@@ -167,9 +166,8 @@ def _keep_apart(lake: str, sandbox: Settings) -> None:
     here, there = _real(lake), _real(sandbox.lake_uri)
     whole_bucket = lake.startswith(_OBJECT_STORE) and "/" not in lake.removeprefix(_OBJECT_STORE).rstrip("/")
     if here.startswith(there) or there.startswith(here) or (whole_bucket and not sandbox.sandboxes):
-        raise InvalidSetting(
-            _variable("sandboxes"), sandbox.sandboxes, f"a place that {lake} is not in, nor it in that"
-        )
+        allowed = f"a folder or prefix that is not in {lake}, and has that not in it"
+        raise InvalidSetting(_variable("sandboxes"), sandbox.sandboxes, allowed)
 
 
 def _real(uri: str) -> str:

@@ -190,9 +190,7 @@ class RegionWork:
 
     def _tell_taken_back(self, stage: Stage, intervals: Sequence[str]) -> None:
         if intervals and self.workplace.settings.sandbox:
-            self.workplace.progress(
-                f"{stage.name}: what {len(intervals)} intervals of production have read is known now"
-            )
+            self.workplace.progress(f"{stage.name}: learnt what {len(intervals)} intervals of production have read")
             return
         for interval in intervals:
             self.workplace.progress(
