@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 from sqlalchemy import create_engine, text
+from sqlalchemy.exc import ProgrammingError
 from tests.ledger.samples import run
-from tests.postgres import BACK_ENDS
+from tests.postgres import BACK_ENDS, GIVEN_SERVER
 
-from stagehold.errors import LedgerUnavailable
 from stagehold.ledger import Ledger
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.namespaces import drop_schema, sandboxes_with_schema
@@ -49,6 +49,7 @@ def test_it_is_listed_and_goes_alone(production):
         ledger.runs.recent(1)
 
 
+@pytest.mark.skipif(bool(GIVEN_SERVER), reason="roles of a server that is not ours are left alone")
 def test_who_may_not_write_to_production_can_work_in_a_sandbox(production, postgres_server):
     """By permission of the server: a role that may read production's schema, and make others."""
     schema = production.ledger_url.rpartition("search_path%3D")[2]
@@ -64,7 +65,7 @@ def test_who_may_not_write_to_production_can_work_in_a_sandbox(production, postg
         with Ledger.open(as_guest) as own:
             assert own.runs.start(run()) == run()
         refused = Database(production.ledger_url.replace("postgres@", "guest@", 1))
-        with pytest.raises(Exception, match="permission denied"), refused.writing() as connection:
+        with pytest.raises(ProgrammingError, match="permission denied"), refused.writing() as connection:
             connection.execute(text("DELETE FROM runs"))
         drop_schema(as_guest)
     finally:
@@ -76,5 +77,5 @@ def test_who_may_not_write_to_production_can_work_in_a_sandbox(production, postg
 
 def test_a_schema_that_is_no_sandboxs_is_not_made(postgres_server):
     mistyped = Settings(ledger=postgres_server).in_sandbox(NAME).ledger_url.replace("sandbox_fix_2", "prodction")
-    with pytest.raises((LedgerUnavailable, Exception), match="no schema has been selected"):
+    with pytest.raises(ProgrammingError, match="no schema has been selected"):
         Ledger.open(mistyped)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from tests.run.clearing.nights import PARTITIONS, PIPELINE, STAGES, Nights, _open
+from tests.run.clearing.nights import PARTITIONS, STAGES, Nights, _open
 
 from stagehold.lake.checkpoints.savepoints import Savepoint, Savepoints
 from stagehold.lake.checkpoints.stored import manifest_file
