@@ -22,7 +22,8 @@ from tests.conftest import QUICK_JAVA, free_port
 from tests.run.permissions import obey_permissions, read_only
 
 from stagehold.settings import Settings
-from stagehold.spark.server.server import stop_server
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]  # a dozen commands, one after the other
 
 DAY, NEXT, NEWEST = "2026-11-20", "2026-11-21", "2026-11-22"
 FAULTY = "F.when(F.col('currency').isNull(), F.raise_error(F.lit('no currency'))).otherwise(F.col('cents') * 2)"
@@ -54,7 +55,11 @@ stages:
   orders:
     job: sales_jobs:orders
     source:
-      {kind: csv, path: "${lake}/raw/orders", splits: 3, incremental: true, schema: "id int, cents long, currency string"}
+      kind: csv
+      path: "${lake}/raw/orders"
+      splits: 3
+      incremental: true
+      schema: "id int, cents long, currency string"
     output: {type: blocking}
   priced:
     job: sales_jobs:priced
@@ -153,7 +158,7 @@ class Shop:
 def shop(tmp_path, spark_remote) -> Iterator[Shop]:
     made = Shop.make(tmp_path, spark_remote)
     yield made
-    stop_server(made.settings)
+    made.command("down", restricted=True)
 
 
 def test_code_is_mended_and_tried_where_nothing_of_production_can_be_written(shop):
@@ -174,14 +179,18 @@ def test_code_is_mended_and_tried_where_nothing_of_production_can_be_written(sho
     with read_only(shop.lake, shop.ledger):
         touched = subprocess.run(["touch", shop.lake / "x"], preexec_fn=obey_permissions, check=False)
         assert touched.returncode != 0, "else this test shows nothing"
+        warm = shop.command("up", "--spark-only", restricted=True)
+        assert warm.returncode == 0, warm.stderr
         words = ("--sandbox", "fix", "--restore", "before-the-fix")
         tried = shop.run(DAY, *words, restricted=True)
         assert (tried["reused"], tried["computed"]) == (3, 4), "orders are those of production, all else is new"
         assert shop.published(own.lake_uri, DAY) == shop.expected(2, 3, 4)
         shop.run(NEWEST, "--sandbox", "fix", restricted=True)
         assert shop.published(own.lake_uri, NEWEST) == shop.expected(6), "what other intervals took is not read again"
-        removed = shop.command("gc", "--older-than", "0s", "--sandbox", "fix", restricted=True)
-        assert removed.returncode == 0, removed.stderr
+        for command in (("verify",), ("gc", "--older-than", "0s"), ("reconcile",), ("savepoint", "list")):
+            ended = shop.command(*command, "--sandbox", "fix", restricted=True)
+            assert ended.returncode == 0, ended.stdout + ended.stderr
+        shop.command("down", restricted=True)
     assert shop.listing() == before
 
     delivered = shop.run(DAY, "--restore", "before-the-fix")
