@@ -64,6 +64,13 @@ def test_names_are_those_of_production(paper):
     assert "other" in refused.stderr
 
 
+def test_the_ledger_of_production_is_not_asked(paper):
+    paper.work(LEFT)
+    save(paper)
+    Path(paper.settings.home_path, "ledger.db").write_bytes(b"no database")
+    assert json.loads(plan(paper, "--json").stdout)["reuse"] == PARTITIONS
+
+
 def test_production_that_has_nothing_to_begin_with_is_told(paper):
     found = plan(paper, "--json")
     assert "production has nothing to begin with: all of it is computed" in found.stderr
