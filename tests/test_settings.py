@@ -110,6 +110,14 @@ def test_a_sandbox_that_production_would_overlap_is_refused(lake, sandboxes):
         Settings(home="/home", lake=lake, sandboxes=sandboxes).in_sandbox("fix")
 
 
+@pytest.mark.parametrize(
+    "ledger", ["sqlite:////home/sandboxes/fix-1/ledger.db", "postgresql://u@h/d?options=-csearch_path%3Dsandbox_fix_1"]
+)
+def test_a_sandbox_whose_ledger_would_be_productions_is_refused(ledger):
+    with pytest.raises(InvalidSetting, match="STAGEHOLD_SANDBOX is 'fix-1'; allowed: another name"):
+        Settings(home="/home", ledger=ledger).in_sandbox("fix-1")
+
+
 def test_links_do_not_hide_that_two_lakes_are_one(tmp_path):
     (tmp_path / "lake").mkdir()
     (tmp_path / "tries").symlink_to(tmp_path / "lake")

@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 from stagehold.errors import InvalidSetting
 
@@ -106,7 +106,7 @@ class Settings:
             allowed = "small letters, digits and -, at most 40 of them, with no - in front"
             raise InvalidSetting(_variable("sandbox"), name, allowed)
         found = replace(self, sandbox=name)
-        _keep_apart(found.production.lake_uri, found)
+        _keep_apart(found.production, found)
         return found
 
     def reads_only(self, table: str) -> bool:
@@ -118,8 +118,12 @@ class Settings:
     @property
     def _sandbox_ledger(self) -> str:
         if self.ledger and not self.ledger.startswith("sqlite"):
-            return _in_schema(self.ledger, f"{SANDBOX_SCHEMA}{self.sandbox.replace('-', '_')}")
+            return _in_schema(self.ledger, self._schema)
         return f"sqlite:///{self.sandboxes_folder / self.sandbox / 'ledger.db'}"
+
+    @property
+    def _schema(self) -> str:
+        return f"{SANDBOX_SCHEMA}{self.sandbox.replace('-', '_')}"
 
     @property
     def environment(self) -> Mapping[str, str]:
@@ -158,11 +162,16 @@ def _warn_of_unknown(name: str, known: tuple[str, ...]) -> None:
     )
 
 
-def _keep_apart(lake: str, sandbox: Settings) -> None:
-    """Whatever lies below a sandbox's lake is the sandbox's own, and nothing else is.
+def _keep_apart(production: Settings, sandbox: Settings) -> None:
+    """Whatever lies below a sandbox's lake is the sandbox's own, and nothing else is; likewise of its ledger.
 
-    :raises InvalidSetting: one of the two lakes lies in the other, or in a bucket that may be somebody else's.
+    :raises InvalidSetting: one of the two lakes lies in the other, or in a bucket that may be somebody else's, or
+        production's ledger has the place of the sandbox's.
     """
+    ledger = unquote(production.ledger_url)
+    if ledger == sandbox.ledger_url or f"search_path={sandbox._schema}" in ledger:
+        raise InvalidSetting(_variable("sandbox"), sandbox.sandbox, "another name: production's ledger lies there")
+    lake = production.lake_uri
     here, there = _real(lake), _real(sandbox.lake_uri)
     whole_bucket = lake.startswith(_OBJECT_STORE) and "/" not in lake.removeprefix(_OBJECT_STORE).rstrip("/")
     if here.startswith(there) or there.startswith(here) or (whole_bucket and not sandbox.sandboxes):

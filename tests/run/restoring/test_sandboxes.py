@@ -9,12 +9,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from tests.run.clearing.nights import PARTITIONS, STAGES, Nights, _open
+from tests.run.clearing.nights import PARTITIONS, PIPELINE, STAGES, Nights, _open
 
+from stagehold.code.stage_code import code_fingerprint
 from stagehold.lake.checkpoints.savepoints import Savepoint, Savepoints
 from stagehold.lake.checkpoints.stored import manifest_file
 from stagehold.model.checkpoint_records import SavepointRequest
-from stagehold.model.records import PartitionRecord, PartitionState
+from stagehold.model.compute_key import ComputeKey
+from stagehold.model.records import Acceptance, PartitionRecord, PartitionState
 from stagehold.run.reconcile.reconcile import reconcile
 from stagehold.run.savepoints.creating import create_savepoint
 from stagehold.run.savepoints.disposing import dispose_of
@@ -212,3 +214,17 @@ def test_files_of_production_that_the_sandbox_has_replaced_for_itself_stay(night
     there.collect()
     assert listing(nights) == before
     there.check()
+
+
+def test_code_that_was_accepted_in_production_counts_in_a_sandbox(nights):
+    nights.run(DAY)
+    manifest = save(nights)
+    recorded = ComputeKey.parse(nights.records(DAY, "drafts")[0].compute_key).code
+    nights.rewrite("drafts", "return source")
+    jobs = nights.pipeline.stage("drafts").job
+    present = code_fingerprint(jobs, Path(nights.settings.project)).value
+    word = Acceptance(PIPELINE, None, "drafts", recorded, present, "ann", "the same", datetime.now(UTC))
+    nights.ledger.acceptances.record([word])
+    there = in_sandbox(nights)
+    there.run(DAY, "try", snapshot=manifest)
+    assert computed(there, "try") == {}

@@ -15,6 +15,7 @@ from stagehold.code.stage_code import code_fingerprint
 from stagehold.errors import UnknownName
 from stagehold.gates.suite import suite_fingerprint
 from stagehold.lake.location import lake_root
+from stagehold.lake.told import facts_told
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.compute_key import digest
 from stagehold.model.records import Acceptance, Cell, PartitionCount, PartitionRecord, Restore
@@ -208,7 +209,7 @@ def situation(
         forced=forced,
         renewed=_renewed(request, ledger),
         undecided=known.undecided,
-        acceptances=_acceptances(request, ledger),
+        acceptances=_acceptances(request, ledger, settings),
         wanted=request.wanted,
         discarded=_discarded(request, found.records, ledger),
         restored=found.restored,
@@ -229,9 +230,16 @@ def _tied_to_another(begins_with: BeginsWith, pipeline: Pipeline, settings: Sett
     return frozenset(stage.id for stage in pipeline.stages if looking[stage.name])
 
 
-def _acceptances(request: RunRequest, ledger: Ledger) -> Mapping[str, tuple[Acceptance, ...]]:
+def _acceptances(request: RunRequest, ledger: Ledger, settings: Settings) -> Mapping[str, tuple[Acceptance, ...]]:
+    """Oldest first. What was accepted in production counts in a sandbox as well, as older than its own."""
     by_id = ledger.acceptances.holding(request.pipeline.name, request.interval)
-    return {stage.name: by_id[stage.id] for stage in request.pipeline.stages if stage.id in by_id}
+    told = facts_told(settings.production.lake_uri, Acceptance) if settings.sandbox else ()
+    before = [one for one in told if one.pipeline == request.pipeline.name and one.interval in (None, request.interval)]
+    words = {
+        stage.name: (*(one for one in before if one.stage == stage.id), *by_id.get(stage.id, ()))
+        for stage in request.pipeline.stages
+    }
+    return {name: some for name, some in words.items() if some}
 
 
 def _discarded(
