@@ -49,3 +49,86 @@ def test_variables_of_others_and_of_the_tests_do_not_matter():
 def test_the_readme_lists_every_setting():
     listed = re.findall(r"^\| `STAGEHOLD_(\w+)` \|", (Path(PROJECT) / "README.md").read_text(), flags=re.MULTILINE)
     assert listed == [field.name.upper() for field in fields(Settings)]
+
+
+def test_a_sandbox_has_a_lake_and_a_ledger_of_its_own():
+    own = load_settings({"STAGEHOLD_HOME": "/somewhere", "STAGEHOLD_SANDBOX": "fix-1"})
+    assert own.lake_uri == "/somewhere/sandboxes/fix-1/lake"
+    assert own.ledger_url == "sqlite:////somewhere/sandboxes/fix-1/ledger.db"
+    assert own.production == Settings(home="/somewhere")
+    assert load_settings(own.environment) == own
+
+
+@pytest.mark.parametrize(
+    ("lake", "sandboxes", "expected"),
+    [
+        ("s3://b/some/lake/", "", "s3://b/some/lake-sandboxes/fix/lake"),
+        ("s3://b", "s3://b-tries/x/", "s3://b-tries/x/fix/lake"),
+        ("/data/lake", "", "/home/sandboxes/fix/lake"),
+        ("/data/lake", "/scratch", "/scratch/fix/lake"),
+    ],
+)
+def test_sandboxes_lie_beside_the_lake_or_where_a_setting_says(lake, sandboxes, expected):
+    assert Settings(home="/home", lake=lake, sandboxes=sandboxes).in_sandbox("fix").lake_uri == expected
+
+
+@pytest.mark.parametrize(
+    ("ledger", "expected"),
+    [
+        ("postgresql://u:p%40@h/d", "postgresql://u:p%40@h/d?options=-csearch_path%3Dsandbox_fix_1"),
+        (
+            "postgresql://u@/d?host=%2Ftmp&options=-csearch_path%3Dfirst",
+            "postgresql://u@/d?host=%2Ftmp&options=-csearch_path%3Dfirst+-csearch_path%3Dsandbox_fix_1",
+        ),
+        ("sqlite:////production/ledger.db", "sqlite:////home/sandboxes/fix-1/ledger.db"),
+    ],
+)
+def test_the_ledger_of_a_sandbox_is_a_schema_or_a_file_of_its_own(ledger, expected):
+    assert Settings(home="/home", ledger=ledger).in_sandbox("fix-1").ledger_url == expected
+
+
+@pytest.mark.parametrize("name", ["Fix", "fix_1", "-fix", "..", "a/b", "a" * 41])
+def test_a_name_that_is_no_folder_and_schema_is_refused(name):
+    with pytest.raises(InvalidSetting, match=r"STAGEHOLD_SANDBOX.*small letters, digits and -"):
+        load_settings({"STAGEHOLD_SANDBOX": name})
+
+
+@pytest.mark.parametrize(
+    ("lake", "sandboxes"),
+    [
+        ("/home", ""),
+        ("/data/lake", "/data/lake/tries"),
+        ("/data/tries/fix/lake/production", "/data/tries"),
+        ("/data/tries/fix/lake", "/data/tries"),
+        ("s3://b/lake", "s3://b/lake/tries"),
+        ("s3://b", ""),  # b-sandboxes may be somebody else's
+        ("s3://b", "s3://b/tries"),
+    ],
+)
+def test_a_sandbox_that_production_would_overlap_is_refused(lake, sandboxes):
+    with pytest.raises(InvalidSetting, match="STAGEHOLD_SANDBOXES"):
+        Settings(home="/home", lake=lake, sandboxes=sandboxes).in_sandbox("fix")
+
+
+@pytest.mark.parametrize(
+    "ledger", ["sqlite:////home/sandboxes/fix-1/ledger.db", "postgresql://u@h/d?options=-csearch_path%3Dsandbox_fix_1"]
+)
+def test_a_sandbox_whose_ledger_would_be_productions_is_refused(ledger):
+    with pytest.raises(InvalidSetting, match="STAGEHOLD_SANDBOX is 'fix-1'; allowed: another name"):
+        Settings(home="/home", ledger=ledger).in_sandbox("fix-1")
+
+
+def test_links_do_not_hide_that_two_lakes_are_one(tmp_path):
+    (tmp_path / "lake").mkdir()
+    (tmp_path / "tries").symlink_to(tmp_path / "lake")
+    with pytest.raises(InvalidSetting, match="STAGEHOLD_SANDBOXES"):
+        Settings(lake=str(tmp_path / "lake"), sandboxes=str(tmp_path / "tries")).in_sandbox("fix")
+
+
+def test_tables_of_production_are_only_read_in_a_sandbox():
+    production = Settings(home="/home", lake="/data/lake/")
+    own = production.in_sandbox("fix")
+    assert own.reads_only("/data/lake/stages/sales/orders/2026-11-20")
+    assert not own.reads_only("/data/lake-2/stages")
+    assert not own.reads_only(f"{own.lake_uri}/stages/sales")
+    assert not production.reads_only("/data/lake/stages")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 from stagehold.errors import InvalidSetting
 
@@ -17,6 +19,9 @@ PROJECT = Path(__file__).resolve().parents[2]
 PREFIX = "STAGEHOLD_"
 SPARK_POOL = "stagehold"  # the Airflow pool of the Spark server's slots
 TEST_PREFIX = "STAGEHOLD_TEST_"  # read by the tests alone
+_OBJECT_STORE = "s3://"  # as `lake.location` has it, which is above this
+SANDBOX_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")  # also that of a schema, with the prefix
+SANDBOX_SCHEMA = "sandbox_"
 
 log = logging.getLogger(__name__)
 
@@ -54,6 +59,9 @@ class Settings:
     attempt_retries: int = 2  # restarts of one region, where the restart strategy has no limit of its own
     spark_slots: int = 0  # slots of the Airflow pool `stagehold`, which all region tasks then share; 0 is no pool
     input_seconds: int = 3600  # how long a task of an eager pipeline waits for what it reads
+    sandbox: str = ""  # name of the sandbox that commands work in; default: production
+    # folder or s3:// prefix of the lakes of sandboxes; default HOME/sandboxes, or LAKE-sandboxes in a bucket
+    sandboxes: str = ""
 
     @property
     def home_path(self) -> Path:
@@ -61,11 +69,61 @@ class Settings:
 
     @property
     def lake_uri(self) -> str:
+        """Where everything is written that is no row of the ledger."""
+        if self.sandbox:
+            return f"{self.sandboxes_uri}/{self.sandbox}/lake"
         return self.lake or str(self.home_path / "lake")
 
     @property
     def ledger_url(self) -> str:
+        if self.sandbox:
+            return self._sandbox_ledger
         return self.ledger or f"sqlite:///{self.home_path / 'ledger.db'}"
+
+    @property
+    def production(self) -> Settings:
+        """Those that are in no sandbox. A sandbox reads that lake; nothing is ever written by them there."""
+        return replace(self, sandbox="")
+
+    @property
+    def sandboxes_uri(self) -> str:
+        """The folder of the sandboxes' lakes."""
+        lake = self.production.lake_uri.rstrip("/")
+        beside = f"{lake}-sandboxes" if lake.startswith(_OBJECT_STORE) else str(self.sandboxes_folder)
+        return self.sandboxes.rstrip("/") or beside
+
+    @property
+    def sandboxes_folder(self) -> Path:
+        """Where sandboxes have on this machine what lies in no object store and on no server."""
+        return self.home_path / "sandboxes"
+
+    def in_sandbox(self, name: str) -> Settings:
+        """The same with a lake and a ledger of the sandbox's own, in place of production's.
+
+        :raises InvalidSetting: no sandbox can be called so, or its lake and production's would overlap.
+        """
+        if not SANDBOX_NAME.fullmatch(name):
+            allowed = "small letters, digits and -, at most 40 of them, with no - in front"
+            raise InvalidSetting(_variable("sandbox"), name, allowed)
+        found = replace(self, sandbox=name)
+        _keep_apart(found.production, found)
+        return found
+
+    def reads_only(self, table: str) -> bool:
+        """Whether a table is production's, and these settings are a sandbox's."""
+        lake = self.production.lake_uri
+        root = lake.rstrip("/") if lake.startswith(_OBJECT_STORE) else str(Path(lake).absolute())
+        return bool(self.sandbox) and table.startswith(f"{root}/")
+
+    @property
+    def _sandbox_ledger(self) -> str:
+        if self.ledger and not self.ledger.startswith("sqlite"):
+            return _in_schema(self.ledger, self._schema)
+        return f"sqlite:///{self.sandboxes_folder / self.sandbox / 'ledger.db'}"
+
+    @property
+    def _schema(self) -> str:
+        return f"{SANDBOX_SCHEMA}{self.sandbox.replace('-', '_')}"
 
     @property
     def environment(self) -> Mapping[str, str]:
@@ -83,13 +141,14 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
     for name in environment:
         if name.startswith(PREFIX) and not name.startswith(TEST_PREFIX) and name not in known:
             _warn_of_unknown(name, known)
-    return Settings(
+    found = Settings(
         **{
             field.name: _read(field.name, field.type, environment)
             for field in fields(Settings)
             if _variable(field.name) in environment
         }
     )
+    return found.in_sandbox(found.sandbox) if found.sandbox else found
 
 
 @cache
@@ -101,6 +160,38 @@ def _warn_of_unknown(name: str, known: tuple[str, ...]) -> None:
         name,
         nearest,
     )
+
+
+def _keep_apart(production: Settings, sandbox: Settings) -> None:
+    """Whatever lies below a sandbox's lake is the sandbox's own, and nothing else is; likewise of its ledger.
+
+    :raises InvalidSetting: one of the two lakes lies in the other, or in a bucket that may be somebody else's, or
+        production's ledger has the place of the sandbox's.
+    """
+    ledger = unquote(production.ledger_url)
+    if ledger == sandbox.ledger_url or f"search_path={sandbox._schema}" in ledger:
+        raise InvalidSetting(_variable("sandbox"), sandbox.sandbox, "another name: production's ledger lies there")
+    lake = production.lake_uri
+    here, there = _real(lake), _real(sandbox.lake_uri)
+    whole_bucket = lake.startswith(_OBJECT_STORE) and "/" not in lake.removeprefix(_OBJECT_STORE).rstrip("/")
+    if here.startswith(there) or there.startswith(here) or (whole_bucket and not sandbox.sandboxes):
+        allowed = f"a folder or prefix that is not in {lake}, and has that not in it"
+        raise InvalidSetting(_variable("sandboxes"), sandbox.sandboxes, allowed)
+
+
+def _real(uri: str) -> str:
+    """Of a folder, whatever links lead to it."""
+    return f"{uri.rstrip('/') if uri.startswith(_OBJECT_STORE) else Path(uri).resolve()}/"
+
+
+def _in_schema(url: str, schema: str) -> str:
+    """A PostgreSQL database as who sees this schema alone; of two options with one name the last counts."""
+    parts = urlsplit(url)
+    query = parse_qsl(parts.query)
+    options = [value for name, value in query if name == "options"]
+    others = [(name, value) for name, value in query if name != "options"]
+    mine = ("options", " ".join((*options, f"-csearch_path={schema}")))
+    return urlunsplit(parts._replace(query=urlencode([*others, mine])))
 
 
 def _variable(field: str) -> str:

@@ -18,6 +18,8 @@ from stagehold.cli.plan import plan
 from stagehold.cli.reconcile import reconcile
 from stagehold.cli.resume import resume
 from stagehold.cli.run import run
+from stagehold.cli.sandboxes.option import offer_sandboxes
+from stagehold.cli.sandboxes.sandbox import sandbox
 from stagehold.cli.services import down, up
 from stagehold.cli.source import source
 from stagehold.cli.status import status
@@ -88,3 +90,5 @@ app.command(cls=SpreadingCommand)(inspect)
 app.command()(gc)
 app.command()(reconcile)
 app.command()(demo)
+offer_sandboxes(app, but=("up", "down", "demo"))
+app.add_typer(sandbox, name="sandbox")

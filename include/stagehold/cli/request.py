@@ -87,8 +87,10 @@ class RunOptions:
 
 def request_asked(pipeline: str, run_id: str, options: RunOptions, settings: Settings) -> RunRequest:
     from stagehold.run.planning.planning import RunRequest
+    from stagehold.run.sandboxes import require_production
     from stagehold.spec.loader import find_pipeline
 
+    require_production(settings)
     declared = find_pipeline(pipeline, settings)
     params = parse_params(options.params, declared.params)
     interval = interval_asked(options.interval, declared.schedule)
@@ -130,7 +132,8 @@ def restore_asked(
     run_id: str, asked_for: tuple[Pipeline, str], options: RunOptions, settings: Settings
 ) -> Restore | None:
     """The request that ``--restore-from-stage`` or ``--restore`` makes,
-    or the same one again for a run that was named and asked for this before.
+    or the same one again for a run that was named and asked for this before. In a sandbox that has nothing of the
+    interval yet a run begins with the latest of production, without being asked.
 
     :param asked_for: the pipeline and the key of the interval.
     :raises InvalidArgument: both are given, or what belongs to ``--restore`` is given without it.
@@ -143,7 +146,8 @@ def restore_asked(
         raise InvalidArgument("--restore", snapshot, "one of --restore and --restore-from-stage")
     _refuse_without_snapshot(options)
     if stage is None and snapshot is None:
-        return None
+        new = _is_new_in_sandbox(asked_for, settings)
+        return _restore_of_production(run_id, asked_for, options, settings) if new else None
     asked = new_restore(run_id, stage) if stage is not None else _of_snapshot(run_id, asked_for, options, settings)
     with open_ledger(settings) as ledger:
         newest = next(iter(ledger.restores.of_run(run_id)), None)
@@ -185,14 +189,43 @@ def _of_snapshot(run_id: str, asked_for: tuple[Pipeline, str], options: RunOptio
     return replace(restore, code_choices=choices)
 
 
+def _is_new_in_sandbox(asked_for: tuple[Pipeline, str], settings: Settings) -> bool:
+    from stagehold.lake.chronicle import open_ledger
+
+    if not settings.sandbox:
+        return False
+    pipeline, interval = asked_for
+    with open_ledger(settings) as ledger:
+        return not ledger.partitions.newest_of(pipeline.name, interval)
+
+
+def _restore_of_production(
+    run_id: str, asked_for: tuple[Pipeline, str], options: RunOptions, settings: Settings
+) -> Restore | None:
+    from stagehold.errors import NoSnapshot
+    from stagehold.run.planning.candidates import LATEST
+
+    where = f"sandbox {settings.sandbox} has nothing of {asked_for[0]} for {asked_for[1]} yet"
+    try:
+        found = restore_asked(run_id, asked_for, replace(options, snapshot=LATEST), settings)
+    except NoSnapshot as none:
+        refused = "".join(f"\n  {line}" for line in none.refused)
+        typer.echo(f"{where}, and production has nothing to begin with: all of it is computed{refused}", err=True)
+        return None
+    typer.echo(f"{where}: it begins with {found.snapshot if found else LATEST}", err=True)
+    return found
+
+
 def manifest_asked(run_id: str, asked_for: tuple[Pipeline, str], options: RunOptions, settings: Settings) -> str:
-    """The address of the manifest that `latest` stands for, or whatever `find_checkpoint` knows."""
+    """The address of the manifest that `latest` stands for, or whatever `find_checkpoint` knows. A sandbox has
+    production's, as that lake alone knows them.
+    """
     from stagehold.lake.checkpoints.references import find_checkpoint
     from stagehold.run.planning.candidates import LATEST
 
     if options.snapshot == LATEST:
         return _latest(run_id, asked_for, options, settings)
-    return find_checkpoint(str(options.snapshot), settings.lake_uri).address
+    return find_checkpoint(str(options.snapshot), settings.production.lake_uri).address
 
 
 def _latest(run_id: str, asked_for: tuple[Pipeline, str], options: RunOptions, settings: Settings) -> str:
@@ -206,7 +239,8 @@ def _latest(run_id: str, asked_for: tuple[Pipeline, str], options: RunOptions, s
     with open_ledger(settings) as ledger, ExitStack() as opened:
         place = scrub_with_spark(ledger, settings, lambda line: typer.echo(line, err=True))
         comparison = SnapshotComparison(pipeline, place.open_session, opened)
-        candidates = Candidates(pipeline.name, interval, run_id, settings.lake_uri, ledger)
+        known = None if settings.sandbox else ledger
+        candidates = Candidates(pipeline.name, interval, run_id, settings.production.lake_uri, known)
         address, choice = candidates.latest(comparison.damaged if options.begins else None)
     for source, why in choice.passed_over:
         typer.echo(f"passed over {source}: {why}", err=True)

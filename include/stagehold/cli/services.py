@@ -35,6 +35,8 @@ def up(foreground: Foreground = False, spark_only: SparkOnly = False) -> None:
     from stagehold.local.supervisor import supervise
 
     settings = load_settings()
+    if settings.sandbox and not spark_only:
+        raise InvalidArgument("STAGEHOLD_SANDBOX", settings.sandbox, "nothing: Airflow runs production")
     if spark_only and settings.spark_remote:
         raise InvalidArgument(
             "--spark-only", "given", "a home without STAGEHOLD_SPARK_REMOTE, whose server somebody else runs"

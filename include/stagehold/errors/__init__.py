@@ -10,6 +10,7 @@ Every error that Stagehold raises on purpose, by what is to be mended.
     |   +-- InvalidArgument          an argument of a command says something impossible
     |   +-- InvalidParameter         a run was given a parameter or value that its pipeline does not have
     |   +-- InvalidInterval          an interval that does not exist, or that may be several
+    |   +-- ProductionMissing        a sandbox has no production to read
     |   +-- UnknownName              a pipeline, stage, run or partition that does not exist
     |   +-- UnknownCheckpoint        what was named is no checkpoint of the lake
     |   +-- QueryRefused             a statement over a checkpoint may not be carried out, or cannot be
@@ -166,6 +167,7 @@ from stagehold.errors.requests import (
     NothingToAccept,
     NothingToRestore,
     NothingToResume,
+    ProductionMissing,
     QueryRefused,
     RequestError,
     ResumeUnderWay,
@@ -288,6 +290,7 @@ __all__ = [
     "PartitionDataMissing",
     "PortTaken",
     "PositionTaken",
+    "ProductionMissing",
     "QueryRefused",
     "RegionCycle",
     "RequestError",

@@ -52,6 +52,18 @@ class InvalidInterval(RequestError, Terminal):
         )
 
 
+class ProductionMissing(RequestError, Terminal):
+    """A sandbox reads production's lake, and there is none."""
+
+    def __init__(self, sandbox: str, lake: str) -> None:
+        self.sandbox, self.lake = sandbox, lake
+        super().__init__(
+            f"There is no lake at {lake}, so sandbox {sandbox} has nothing to read. Nothing was made. STAGEHOLD_LAKE "
+            "and STAGEHOLD_HOME say where production's lake is: set them as production has them, then run the command "
+            "again."
+        )
+
+
 class UnknownName(RequestError, Terminal):
     """A name that was asked for does not exist."""
 

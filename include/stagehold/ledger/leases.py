@@ -128,6 +128,13 @@ class Leases:
         with self._database.reading() as connection:
             return bool(connection.scalar(select(leases.c.expires_at > DatabaseTime()).where(leases.c.name == name)))
 
+    def require_none(self) -> None:
+        """:raises LeaseHeld: somebody is at work, on whatever it is."""
+        with self._database.reading() as connection:
+            alive = select(leases.c.name).where(leases.c.expires_at > DatabaseTime()).order_by(leases.c.name)
+            if name := connection.scalar(alive.limit(1)):
+                _refuse(connection, name)
+
     def _take(
         self, connection: Connection, name: str, holder: str, seconds: float, *, free: ColumnElement[bool]
     ) -> Lease | None:

@@ -59,9 +59,8 @@ def retake(wanted: Retake, ledger: Ledger, settings: Settings, *, dry_run: bool)
         others = {interval: position for interval, position in taken.items() if interval != wanted.interval}
         source = wanted.stage.source
         assert source is not None, "checked above"
-        contents = contents_of(
-            ReadingInterval(wanted.pipeline.name, wanted.interval), wanted.stage.name, source, settings.lake_uri
-        )
+        reader = ReadingInterval(wanted.pipeline.name, wanted.interval)
+        contents = contents_of(reader, wanted.stage.name, source, settings.production.lake_uri)
         contents.check(others)
         after = _choose(wanted, ledger, contents.choose, others, dry_run=dry_run)
         assert isinstance(after, FilesRead), "a source of files gives files"

@@ -17,6 +17,7 @@ from stagehold.sources.contents import ReadingInterval, SourceContents, columns_
 from stagehold.sources.files import find_files
 from stagehold.sources.log_positions import PublishedPosition, unknown_positions
 from stagehold.sources.reading import SourceReading, Split, how_rows_are_read, split_files
+from stagehold.sources.told_positions import told_positions
 from stagehold.spec.pipeline import Stage
 from stagehold.spec.source import Reread, Source, SourceKind
 
@@ -37,6 +38,7 @@ class Sources:
     attempts, because they are shared out or healed later, are cut from the same files, and no file is in two of them or
     in none. ``stored_with`` are the stages whose commits say once more what intervals took of an incremental source.
     ``restored`` are positions, by stage name, that the run begins with: incremental sources go back to them.
+    ``production`` is the lake of which a sandbox reads the sources; what intervals took there counts as taken here.
 
     No data is opened. A file that is replaced between the listing and its reading is read as it is then; the next plan
     finds it changed: its split is computed again, or, if the source is incremental, refused.
@@ -49,6 +51,7 @@ class Sources:
     ledger: Ledger
     stored_with: Mapping[str, tuple[Stage, ...]] = field(default_factory=dict)
     restored: Mapping[str, Position] = field(default_factory=dict)
+    production: str | None = None
     _settled: dict[str, tuple[SourceContents, Position]] = field(default_factory=dict)
     _readings: dict[tuple[str, int], SourceReading] = field(default_factory=dict)
 
@@ -66,7 +69,7 @@ class Sources:
         self._move_back(stage)
         taken = self._taken(stage, source)
         kept = self.interval in taken and (source.incremental or listing is Listing.OF_INTERVAL)
-        contents = contents_of(ReadingInterval(self.pipeline, self.interval), stage.name, source, self.lake_uri)
+        contents = self._contents(stage, source)
         if not kept:
             contents.check(taken)
         position = taken[self.interval] if kept else self._take(stage, contents, listing)
@@ -74,15 +77,16 @@ class Sources:
         return None if position == taken.get(self.interval) else position
 
     def take_back(self, stage: Stage) -> tuple[str, ...]:
-        """Have the ledger know what intervals took of the stage, by its tables' logs; returns those it did not know.
+        """Have the ledger know what intervals took of the stage, as the lake says; returns those it did not know.
 
         :raises LedgerBehind: the logs do not go back far enough to tell
         """
         unrecorded = self._unrecorded(stage, self.ledger.positions.taken(self.pipeline, stage.id))
-        for interval, published in unrecorded.items():
-            self.ledger.positions.take_back(
-                Cell(self.pipeline, stage.id, interval), published.run_id, published.position
-            )
+        if unrecorded:
+            with self.ledger.together():
+                for interval, published in unrecorded.items():
+                    cell = Cell(self.pipeline, stage.id, interval)
+                    self.ledger.positions.take_back(cell, published.run_id, published.position)
         return tuple(unrecorded)
 
     def taken_of(self, stage: Stage) -> SourcePosition:
@@ -131,9 +135,9 @@ class Sources:
         if source.kind is SourceKind.JDBC:
             return _database(source, stage.partitions, self.run_id)
         if source.listed:
-            groups = _listed(stage, source, self.lake_uri)
+            groups = _listed(stage, source, self._read_from)
             paths = sorted(file.path for files in groups for file in files)
-            columns = columns_of_folders(stage.name, paths, self.lake_uri)
+            columns = columns_of_folders(stage.name, paths, self._read_from)
             return SourceReading(source, split_files(source, groups, columns=columns), sample=paths[0], columns=columns)
         contents, position = self._settled.get(stage.name) or self._found(stage, source)
         self._settled[stage.name] = (contents, position)
@@ -141,7 +145,7 @@ class Sources:
 
     def _found(self, stage: Stage, source: Source) -> tuple[SourceContents, Position]:
         """What settling would give, without keeping it."""
-        contents = contents_of(ReadingInterval(self.pipeline, self.interval), stage.name, source, self.lake_uri)
+        contents = self._contents(stage, source)
         taken = self.ledger.positions.taken(self.pipeline, stage.id) if source.incremental else {}
         taken = {**{interval: one.position for interval, one in self._unrecorded(stage, taken).items()}, **taken}
         if stage.name in self.restored:
@@ -152,11 +156,22 @@ class Sources:
         return contents, taken.get(self.interval) or contents.choose(taken)
 
     def _unrecorded(self, stage: Stage, taken: Mapping[str, Position]) -> Mapping[str, PublishedPosition]:
-        stages = self.stored_with.get(stage.name, ())
         found: dict[str, PublishedPosition] = {}
-        for one in stages:
-            found |= unknown_positions(self.lake_uri, self.pipeline, one, stage, taken.keys())
+        if self.production:
+            told = told_positions(self.production, self.pipeline, stage.id)
+            found |= {interval: one for interval, one in told.items() if interval not in taken}
+        for lake in filter(None, (self.lake_uri, self.production)):
+            for one in self.stored_with.get(stage.name, ()):
+                found |= unknown_positions(lake, self.pipeline, one, stage, taken.keys() | found.keys())
         return found
+
+    def _contents(self, stage: Stage, source: Source) -> SourceContents:
+        return contents_of(ReadingInterval(self.pipeline, self.interval), stage.name, source, self._read_from)
+
+    @property
+    def _read_from(self) -> str:
+        """The lake that `${lake}` in a path means."""
+        return self.production or self.lake_uri
 
 
 def is_incremental(stage: Stage) -> bool:

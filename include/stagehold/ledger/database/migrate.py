@@ -12,6 +12,7 @@ from sqlalchemy import Connection, inspect, text
 
 from stagehold.errors import LedgerTooNew, LedgerUnavailable
 from stagehold.ledger.database.engine import LOCK_SECONDS, Database
+from stagehold.ledger.database.namespaces import make_schema
 from stagehold.ledger.database.schema import SCHEMA_VERSION, VERSION_TABLE
 
 logger = logging.getLogger(__name__)
@@ -23,7 +24,8 @@ _LOCK = 0x57A6E401D  # any number that nobody else on the server uses for an adv
 def migrate(database: Database) -> None:
     """Make or migrate the ledger; safe when several processes do it at once, and quick when there is nothing to do.
 
-    :param database: a SQLite file is made when it does not exist, with its folder; a PostgreSQL database has to exist.
+    :param database: a SQLite file is made when it does not exist, with its folder; a PostgreSQL database has to exist,
+        but not the schema of a sandbox.
     """
     if database.url.get_backend_name() == "sqlite":
         _prepare_file(database)
@@ -76,6 +78,7 @@ def _upgrade(database: Database) -> None:
     with database.writing() as connection:
         if connection.dialect.name == "postgresql":
             connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": _LOCK})
+            make_schema(connection)
         version = _version(connection, database)
         if version != SCHEMA_VERSION:
             logger.info(

@@ -38,7 +38,8 @@ class Putting:
         """Have the interval begin with what these decisions say it takes over; gives the number of partitions.
 
         What lies in the stage's own table of this interval already is recorded again, and nothing is copied; likewise
-        what a published table has just so. All else is published in one commit, after it was copied if need be.
+        what a published table has just so, and, in a sandbox, what production keeps to itself. All else is published in
+        one commit, after it was copied if need be.
 
         :param positions: of the incremental sources that the rows are made from, which each commit tells.
         """
@@ -62,14 +63,20 @@ class Putting:
     def _lacking(self, stage: Stage, records: Sequence[PartitionRecord]) -> list[PartitionRecord]:
         """Those that the table does not have as they are."""
         if stage.output.table is None:
-            return [one for one in records if not self._is_here(stage, one)]
+            return [one for one in records if not (self._is_here(stage, one) or self._is_of_production(one))]
         live = live_files(self.tables.location(stage.name).uri, self.begins_with.interval) or {}
         return [one for one in records if {file.path for file in one.files} != live.get(one.partition, frozenset())]
 
     def _is_here(self, stage: Stage, record: PartitionRecord) -> bool:
         """A published table is that of all intervals, so a file of another one is copied as well."""
         own = record.table == self.tables.location(stage.name).uri and self.begins_with.is_of_this_interval
-        return own and all(file.path.startswith(f"{DATA_FOLDER}/") for file in record.files)
+        return own and _is_staged(record)
+
+    def _is_of_production(self, record: PartitionRecord) -> bool:
+        """A sandbox reads such files where they lie; only what was copied for a savepoint has to be copied again, since
+        files outside of `_data/` go with that.
+        """
+        return self.tables.workplace.settings.reads_only(record.table) and _is_staged(record)
 
     def _published(
         self, stage: Stage, records: Sequence[PartitionRecord], positions: tuple[SourcePosition, ...]
@@ -125,6 +132,10 @@ class Putting:
 
     def _verdict(self, said: GateResult, of: PartitionRecord) -> GateResult:
         return replace(said, cell=of.cell, attempt_id=of.attempt_id, recorded_at=of.recorded_at)
+
+
+def _is_staged(record: PartitionRecord) -> bool:
+    return all(file.path.startswith(f"{DATA_FOLDER}/") for file in record.files)
 
 
 def _path(folder: str, partition: int, file: DataFile) -> str:

@@ -192,13 +192,19 @@ class RegionWork:
             Listing.OF_INTERVAL if self.task.only is not None else Listing.OF_RUN if self.task.share else Listing.ANEW
         )
         for stage in map(self.task.pipeline.stage, self.task.region.stages):
-            for interval in self._sources.take_back(stage) if is_incremental(stage) else ():
-                self.workplace.progress(
-                    f"{stage.name}: the ledger did not know what {interval} has read; took that from the table's log"
-                )
+            self._tell_taken_back(stage, self._sources.take_back(stage) if is_incremental(stage) else ())
             position = self._sources.settle(stage, listing) if stage.source else None
             if position is not None:
                 self.workplace.progress(f"{stage.name}: {self.task.request.interval} reads {position}")
+
+    def _tell_taken_back(self, stage: Stage, intervals: Sequence[str]) -> None:
+        if intervals and self.workplace.settings.sandbox:
+            self.workplace.progress(f"{stage.name}: learnt what {len(intervals)} intervals of production have read")
+            return
+        for interval in intervals:
+            self.workplace.progress(
+                f"{stage.name}: the ledger did not know what {interval} has read; took that from the table's log"
+            )
 
     def _decide_counts(self) -> None:
         """Numbers of partitions that follow from inputs which are consumable by now."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from stagehold.checkpoints.checkpoint import StageSnapshot
+from stagehold.checkpoints.checkpoint import SnapshotKind, StageSnapshot
 from stagehold.checkpoints.restore_sources import Choice, Origin, RestoreSource, choose
 from stagehold.errors import CheckpointCorrupt, NoSnapshot
 from stagehold.lake.available import missing_files
 from stagehold.lake.checkpoints.manifest import CheckpointedRun
 from stagehold.lake.checkpoints.savepoints import Savepoints
-from stagehold.lake.checkpoints.stored import StoredCheckpoints
+from stagehold.lake.checkpoints.stored import MANIFEST, StoredCheckpoints
+from stagehold.lake.files import FileFacts, files_at
+from stagehold.lake.location import CHECKPOINTS, lake_root, path_safe
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import PartitionState
 from stagehold.plan.determinism.verification import NO_MATCH
@@ -23,13 +25,16 @@ LATEST = "latest"  # what a user writes for the first candidate that verifies
 
 @dataclass(frozen=True)
 class Candidates:
-    """Checkpoints and savepoints of one interval of a pipeline, for a run of it."""
+    """Checkpoints and savepoints of one interval of a pipeline, for a run of it.
+
+    Without a ``ledger`` the lake alone says which there are: production's, for a run in a sandbox.
+    """
 
     pipeline: str
     interval: str
     run_id: str
     lake_uri: str
-    ledger: Ledger
+    ledger: Ledger | None
 
     def latest(self, damaged: Damaged | None = None) -> tuple[str, Choice]:
         """The address of the first manifest that verifies, and those before it that do not, each with the reason: this
@@ -39,29 +44,54 @@ class Candidates:
         :param damaged: compares them with their fingerprints; None where nothing begins, so nothing is read.
         :raises NoSnapshot: none does, or there is none.
         """
-        found = {source: stored for source, stored in self._found()}
-        choice = choose(found, lambda source: _problem(found[source], source.checkpoint, damaged))
+        found = dict((*self._checkpoints(), *self._savepoints()))
+        choice = choose(found, lambda source: _problem(found[source], damaged))
         if choice.source is None:
             raise NoSnapshot(self.pipeline, self.interval, [f"{source}: {why}" for source, why in choice.passed_over])
-        return found[choice.source].address(choice.source.checkpoint), choice
+        return found[choice.source], choice
 
-    def _found(self) -> Iterator[tuple[RestoreSource, StoredCheckpoints]]:
-        for one in self.ledger.checkpoints.of_interval(self.pipeline, self.interval):
+    def _checkpoints(self) -> Iterator[tuple[RestoreSource, str]]:
+        """With the addresses of their manifests."""
+        return self._in_lake() if self.ledger is None else self._kept_by(self.ledger)
+
+    def _kept_by(self, ledger: Ledger) -> Iterator[tuple[RestoreSource, str]]:
+        for one in ledger.checkpoints.of_interval(self.pipeline, self.interval):
             if one.kept and not one.savepoint:
                 origin = Origin.OWN if one.run_id == self.run_id else Origin.OTHER_RUN
                 place = CheckpointedRun(one.pipeline, one.interval, one.run_id)
                 source = RestoreSource(origin, one.number, one.run_id, one.triggered_at)
-                yield source, StoredCheckpoints(self.lake_uri, place)
+                yield source, StoredCheckpoints(self.lake_uri, place).address(one.number)
+
+    def _in_lake(self) -> Iterator[tuple[RestoreSource, str]]:
+        folder = "/".join((lake_root(self.lake_uri), CHECKPOINTS, path_safe(self.pipeline), path_safe(self.interval)))
+        for run in files_at(folder).folders(""):
+            for name, file in files_at(f"{folder}/{run}").facts("").items():
+                if match := MANIFEST.fullmatch(name):
+                    yield from _source(f"{folder}/{run}/{name}", int(match[1]), run, file)
+
+    def _savepoints(self) -> Iterator[tuple[RestoreSource, str]]:
         savepoints = Savepoints(self.lake_uri)
         for named in savepoints.all():
             if (named.pipeline, named.interval) == (self.pipeline, self.interval):
                 source = RestoreSource(Origin.SAVEPOINT, named.number, named.run_id, named.created_at)
-                yield source, savepoints.stored(named)
+                yield source, savepoints.stored(named).address(named.number)
 
 
-def _problem(stored: StoredCheckpoints, number: int, damaged: Damaged | None) -> str | None:
+def _source(address: str, number: int, run: str, file: FileFacts) -> Iterator[tuple[RestoreSource, str]]:
+    """A checkpoint of a run, as its manifest says; one that cannot be read is found as well, to be passed over."""
+    try:
+        manifest = StoredCheckpoints.holding(address)[0].read_manifest(number)
+    except CheckpointCorrupt:
+        yield RestoreSource(Origin.OTHER_RUN, number, run, file.modified), address
+    else:
+        if manifest.kind is not SnapshotKind.SAVEPOINT:
+            yield RestoreSource(Origin.OTHER_RUN, number, manifest.run.run_id, manifest.taken_at), address
+
+
+def _problem(address: str, damaged: Damaged | None) -> str | None:
     """Why it does not verify."""
     try:
+        stored, number = StoredCheckpoints.holding(address)
         stages = stored.read_checkpoint(number).stages
     except CheckpointCorrupt as error:
         return error.reason

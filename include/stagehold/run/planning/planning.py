@@ -15,6 +15,7 @@ from stagehold.code.stage_code import code_fingerprint
 from stagehold.errors import UnknownName
 from stagehold.gates.suite import suite_fingerprint
 from stagehold.lake.location import lake_root
+from stagehold.lake.told import facts_told
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.compute_key import digest
 from stagehold.model.records import Acceptance, Cell, PartitionCount, PartitionRecord, Restore
@@ -111,8 +112,17 @@ def sources_of(request: RunRequest, ledger: Ledger, settings: Settings) -> Sourc
         stage.name: stored_with(stage, request.pipeline) for stage in request.pipeline.stages if is_incremental(stage)
     }
     begins_with = begins_with_of(request)
-    restored = begins_with.positions(request.pipeline, settings.lake_uri) if begins_with else {}
-    return Sources(request.pipeline.name, request.interval, request.run_id, settings.lake_uri, ledger, stored, restored)
+    production = settings.production.lake_uri
+    return Sources(
+        pipeline=request.pipeline.name,
+        interval=request.interval,
+        run_id=request.run_id,
+        lake_uri=settings.lake_uri,
+        ledger=ledger,
+        stored_with=stored,
+        restored=begins_with.positions(request.pipeline, production) if begins_with else {},
+        production=production if settings.sandbox else None,
+    )
 
 
 def counted(request: RunRequest, ledger: Ledger) -> CountedPipeline:
@@ -206,7 +216,7 @@ def situation(
         forced=forced,
         renewed=_renewed(request, ledger),
         undecided=known.undecided,
-        acceptances=_acceptances(request, ledger),
+        acceptances=_acceptances(request, ledger, settings),
         wanted=request.wanted,
         discarded=_discarded(request, found.records, ledger),
         restored=found.restored,
@@ -235,9 +245,16 @@ def _code_choices(request: RunRequest) -> Mapping[str, CodeChoice]:
     return {stage.name: by_id[stage.id] for stage in request.pipeline.stages if stage.id in by_id}
 
 
-def _acceptances(request: RunRequest, ledger: Ledger) -> Mapping[str, tuple[Acceptance, ...]]:
+def _acceptances(request: RunRequest, ledger: Ledger, settings: Settings) -> Mapping[str, tuple[Acceptance, ...]]:
+    """Oldest first. What was accepted in production counts in a sandbox as well, as older than its own."""
     by_id = ledger.acceptances.holding(request.pipeline.name, request.interval)
-    return {stage.name: by_id[stage.id] for stage in request.pipeline.stages if stage.id in by_id}
+    told = facts_told(settings.production.lake_uri, Acceptance) if settings.sandbox else ()
+    before = [one for one in told if one.pipeline == request.pipeline.name and one.interval in (None, request.interval)]
+    words = {
+        stage.name: (*(one for one in before if one.stage == stage.id), *by_id.get(stage.id, ()))
+        for stage in request.pipeline.stages
+    }
+    return {name: some for name, some in words.items() if some}
 
 
 def _discarded(
@@ -263,7 +280,7 @@ def environment() -> str:
 def _facts(stage: Stage, settings: Settings, sources: Sources) -> StageFacts:
     code = code_fingerprint(stage.job, Path(settings.project))
     gate = suite_fingerprint(Path(settings.suites) / f"{stage.gate}.yaml") if stage.gate else ""
-    lake = lake_root(settings.lake_uri)
+    lake = lake_root(settings.production.lake_uri)
     splits = tuple(split.below(lake).fingerprint for split in sources.of(stage).splits) if stage.source else ()
     return StageFacts(code.value or "", code.reason, gate, splits)
 

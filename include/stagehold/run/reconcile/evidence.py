@@ -18,6 +18,7 @@ from stagehold.plan.reconcile.comparison import LakeKnowledge, newest_records
 from stagehold.plan.split.regions import stage_regions
 from stagehold.run.attempt.adoption import as_record
 from stagehold.run.attempt.task import lease_of, region_lease
+from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline
 
 
@@ -36,26 +37,35 @@ class StageTable:
 
 @dataclass(frozen=True)
 class Evidence:
-    """``gone`` are partitions whose recorded files are not there as they were recorded; ``epochs`` are by lease."""
+    """``gone`` are partitions whose recorded files are not there as they were recorded; ``epochs`` are by lease.
+    ``of_production`` are records of a sandbox that name tables of production.
+    """
 
     knowledge: LakeKnowledge
     torn: tuple[TornFile, ...]
     gone: tuple[PartitionRecord, ...]
     epochs: Mapping[str, int]
+    of_production: frozenset[PartitionRecord] = frozenset()
 
 
-def gather(known: Iterable[Fact], pipelines: Iterable[Pipeline], lake_uri: str) -> Evidence:
-    """Everything that the lake knows of ``pipelines``, and of others what chronicle and ledger name."""
+def gather(known: Iterable[Fact], pipelines: Iterable[Pipeline], settings: Settings) -> Evidence:
+    """Everything that the lake knows of ``pipelines``, and of others what chronicle and ledger name. What a sandbox
+    reads of production's tables says nothing of what happened in the sandbox, so their logs are not looked at.
+    """
+    lake_uri = settings.lake_uri
     pipelines, told = tuple(pipelines), read_chronicle(lake_uri)
     facts = (*known, *told.facts)
-    tables = dict.fromkeys((*_declared(pipelines, lake_uri), *_recorded(facts)))
-    looked_at = ((fact.cell, ()) for fact in facts if isinstance(fact, PartitionRecord))
+    records = [fact for fact in facts if isinstance(fact, PartitionRecord)]
+    foreign = frozenset(one for one in records if settings.reads_only(one.table))
+    own = [one for one in records if one not in foreign]
+    tables = dict.fromkeys((*_declared(pipelines, lake_uri), *_recorded(own)))
+    looked_at = ((one.cell, ()) for one in own)
     published = _newest_of_cells((*looked_at, *(found for table in tables for found in _published(table))))
     newest = newest_records([*facts, *(one for some in published.values() for one in some)]).values()
     epochs: dict[str, int] = {}
     for lease, epoch in (*_epochs_of_attempts(facts), *_epochs_of_logs(pipelines, tables)):
         epochs[lease] = max(epoch, epochs.get(lease, 0))
-    return Evidence(LakeKnowledge(told.facts, published), told.torn, tuple(_gone(newest)), epochs)
+    return Evidence(LakeKnowledge(told.facts, published), told.torn, tuple(_gone(newest)), epochs, foreign)
 
 
 def _declared(pipelines: Iterable[Pipeline], lake_uri: str) -> Iterator[StageTable]:
@@ -70,11 +80,9 @@ def _declared(pipelines: Iterable[Pipeline], lake_uri: str) -> Iterator[StageTab
                     yield StageTable(f"{folder}/{name}", pipeline.name, stage.id)
 
 
-def _recorded(facts: Iterable[Fact]) -> Iterator[StageTable]:
+def _recorded(records: Iterable[PartitionRecord]) -> Iterator[StageTable]:
     """Also those of stages that no file of the project declares any more."""
-    for fact in facts:
-        if isinstance(fact, PartitionRecord):
-            yield StageTable(fact.table, fact.cell.pipeline, fact.cell.stage)
+    return (StageTable(one.table, one.cell.pipeline, one.cell.stage) for one in records)
 
 
 def _published(table: StageTable) -> Iterator[tuple[Cell, tuple[PartitionRecord, ...]]]:

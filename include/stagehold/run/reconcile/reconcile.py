@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from stagehold.lake.chronicle import LakeChronicle, open_ledger
-from stagehold.model.records import Fact, Run
+from stagehold.model.records import Fact, PartitionRecord, Run
 from stagehold.plan.reconcile.comparison import (
     missing_in_chronicle,
     missing_in_ledger,
@@ -40,6 +40,11 @@ class Comparison:
     def unchronicled(self) -> tuple[Fact, ...]:
         return missing_in_chronicle(self.known, self.evidence.knowledge.told)
 
+    def _own(self, facts: Iterable[Fact]) -> Iterator[Fact]:
+        """Without those whose commits are production's."""
+        foreign = self.evidence.of_production
+        return (fact for fact in facts if not (isinstance(fact, PartitionRecord) and fact in foreign))
+
     @cached_property
     def epochs_behind(self) -> Mapping[str, int]:
         return {lease: epoch for lease, epoch in self.evidence.epochs.items() if epoch > self.epochs.get(lease, 0)}
@@ -52,7 +57,7 @@ class Comparison:
             (Difference.ROW_MISSING, missing_rows(self.known, lake.told)),
             (Difference.COMMIT_UNRECORDED, self.adopted),
             (Difference.NOT_CHRONICLED, self.unchronicled),
-            (Difference.ROW_UNCOMMITTED, uncommitted(facts, lake.published)),
+            (Difference.ROW_UNCOMMITTED, uncommitted(self._own(facts), lake.published)),
             (Difference.DATA_CHANGED, self.evidence.gone),
         ):
             yield from disagreements(difference, differing, runs)
@@ -70,7 +75,7 @@ def reconcile(pipelines: Iterable[Pipeline], settings: Settings, *, dry_run: boo
     """
     with open_ledger(settings) as ledger:
         known, epochs = ledger.facts.all(), ledger.facts.epochs()
-        compared = Comparison(known, epochs, gather(known, pipelines, settings.lake_uri))
+        compared = Comparison(known, epochs, gather(known, pipelines, settings))
         if not dry_run:
             _chronicle((*compared.unchronicled, *compared.adopted), settings.lake_uri)
             ledger.facts.mend(lambda facts: missing_in_ledger(facts, compared.evidence.knowledge))
