@@ -127,6 +127,9 @@ def _why_nothing(plan: ResumePlan) -> str:
             f"{removed[0].stage}[{removed[0].partition}] {removed[0].reason}. Say so in the pipeline's file, then "
             "resume."
         )
+    waiting = [decision for decision in plan.decisions if decision.gap is not None]
+    if waiting:
+        return f"{waiting[0].stage}[{waiting[0].partition}] {waiting[0].reason}. Run that interval, then resume."
     held = [decision for decision in plan.decisions if decision.action is Action.BLOCKED and decision.key is not None]
     if not held:
         records = [one.record for one in plan.decisions if one.record is not None]

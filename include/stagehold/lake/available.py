@@ -31,8 +31,8 @@ def missing_files(records: Sequence[PartitionRecord]) -> frozenset[int]:
 
 def sizes_now(record: PartitionRecord) -> Mapping[str, int | None]:
     """Bytes of each recorded file as it is now; None for one that is gone."""
-    present = present_files(record.table, (file.path for file in record.files))
-    return {file.path: present.get(file.path) for file in record.files}
+    present = present_files(record.table, (file.path for file in record.all_files))
+    return {file.path: present.get(file.path) for file in record.all_files}
 
 
 def present_files(table: str, paths: Iterable[str]) -> Mapping[str, int]:

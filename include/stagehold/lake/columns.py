@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 PARTITION = "_partition"
 INTERVAL = "_interval"
 GROUP_PREFIX = "_group_"
+STATE_GROUP, STATE_POSITION = "_group", "_position"  # in files of state: a row's key group; an element's place
+STATE_COLUMNS = (STATE_GROUP, STATE_POSITION)
 METADATA = "_metadata"  # a column of that name would hide the one in which Spark says which file a row is from
 
 FORBIDDEN_CHARACTERS = " ,;{}()\n\t="  # Parquet and Delta without column mapping refuse them

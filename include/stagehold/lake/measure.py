@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from stagehold.lake.columns import GROUP_PREFIX, PARTITION, data_fields, quoted
+from stagehold.lake.columns import GROUP_PREFIX, PARTITION, STATE_COLUMNS, data_fields, quoted
 from stagehold.lake.commit.staging import StagedWave
 from stagehold.lake.content_hash import content_hash
 from stagehold.lake.footers import read_footer
 from stagehold.lake.location import spark_uri
-from stagehold.lake.read import read_partitions, recorded_schema
+from stagehold.lake.read import partition_of_file, read_partitions, recorded_schema
 from stagehold.model.compute_key import digest
 from stagehold.model.records import PartitionRecord
 
@@ -78,10 +79,30 @@ def fingerprints(spark: SparkSession, records: Sequence[PartitionRecord]) -> dic
     from pyspark.sql import functions as F
 
     fields = data_fields(recorded_schema(records))
-    aggregates = [aggregate.alias(str(position)) for position, aggregate in enumerate(_content_aggregates())]
     hashed = read_partitions(spark, records).withColumn(HASH, content_hash(fields))
-    found = _rows(hashed.groupBy(F.col(PARTITION)).agg(*aggregates), typed=False)
+    found = _rows(hashed.groupBy(F.col(PARTITION)).agg(*_numbered(_content_aggregates())), typed=False)
     return {record.partition: _fingerprint(_columns_digest(fields), found.get(record.partition)) for record in records}
+
+
+def state_fingerprints(spark: SparkSession, records: Sequence[PartitionRecord], name: str) -> dict[int, str]:
+    """The same of what they keep under one name; nothing of partitions that keep no rows."""
+    from pyspark.sql.types import StructType
+
+    parts = {one.partition: part for one in records for part in one.kept if part.name == name and part.files}
+    files = [(one.table, file.path) for one in records if (part := parts.get(one.partition)) for file in part.files]
+    if not files:
+        return {}
+    written = StructType.fromJson(json.loads(read_footer(*files[0]).spark_schema))
+    fields = [field for field in written.fields if field.name not in STATE_COLUMNS]
+    frame = spark.read.schema(StructType(fields)).parquet(*(f"{spark_uri(table)}/{path}" for table, path in files))
+    hashed = frame.withColumn(PARTITION, partition_of_file()).withColumn(HASH, content_hash(fields))
+    found = _rows(hashed.groupBy(PARTITION).agg(*_numbered(_content_aggregates())), typed=False)
+    return {partition: _fingerprint(_columns_digest(fields), found.get(partition)) for partition in parts}
+
+
+def _numbered(aggregates: Sequence[Column]) -> list[Column]:
+    """Values are found by position."""
+    return [aggregate.alias(str(position)) for position, aggregate in enumerate(aggregates)]
 
 
 def _content_aggregates() -> list[Column]:

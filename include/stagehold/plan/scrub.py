@@ -127,7 +127,7 @@ def first_findings(target: ScrubTarget) -> tuple[ScrubFinding, ...]:
 def to_compare(target: ScrubTarget) -> tuple[PartitionRecord, ...]:
     """Whose content is read. A partition without rows has none."""
     settled = {finding.record.partition for finding in first_findings(target)}
-    return tuple(record for record in target.records if record.files and record.partition not in settled)
+    return tuple(record for record in target.records if record.all_files and record.partition not in settled)
 
 
 def mismatch_found(found: Mismatch, *, marked: bool, why_not: str = "") -> ScrubFinding:
@@ -203,7 +203,7 @@ def _at_first_sight(record: PartitionRecord, target: ScrubTarget) -> ScrubFindin
 
 
 def _what_is_gone(record: PartitionRecord, sizes: Mapping[str, int | None]) -> str:
-    other = {file.path: (sizes.get(file.path), file.bytes) for file in record.files}
+    other = {file.path: (sizes.get(file.path), file.bytes) for file in record.all_files}
     told = [
         f"{path} is gone" if now is None else f"{path} has {now} bytes, and {recorded} on record"
         for path, (now, recorded) in other.items()

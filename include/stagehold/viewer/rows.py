@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from stagehold.errors import InvalidArgument, QueryRefused
 from stagehold.lake.checkpoints.opened import OpenedCheckpoint, OpenedStage
-from stagehold.lake.columns import PARTITION
+from stagehold.lake.columns import PARTITION, STATE_GROUP, STATE_POSITION
 from stagehold.model.stage_state import StateKind, StateShape
 from stagehold.viewer.database import closed_database, database_over
 from stagehold.viewer.local_files import Tell
@@ -22,7 +22,6 @@ from stagehold.viewer.views import View, identifier, view_names, views_of
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-GROUP, POSITION = "_group", "_position"  # columns of the files of keyed state, and of lists
 KEY_SEPARATOR = ","
 
 
@@ -82,7 +81,7 @@ def rows_of_state(
         return Rows((), (), ())
     conditions = (_of_partition(question.partition), _of_keys(state.key, question.keys))
     where = " AND ".join(condition for condition in conditions if condition) or "true"
-    order = (GROUP, *state.key) if state.kind is StateKind.KEYED else (PARTITION, POSITION)
+    order = (STATE_GROUP, *state.key) if state.kind is StateKind.KEYED else (PARTITION, STATE_POSITION)
     query = f"SELECT * FROM {view} WHERE {where} ORDER BY {', '.join(map(identifier, order))}"
     with database_over([view], tell) as connection:
         return fetched(connection.execute(query, list(question.keys)), limit)

@@ -34,7 +34,7 @@ def to_verify(
     before it was ``interrupted``: what it has made
     just now is not old enough to have changed, so a run without failures pays nothing.
     """
-    filled = [record for record in records if record.files]
+    filled = [record for record in records if record.all_files]
     if policy is VerifyPolicy.NEVER:
         return ()
     if policy is VerifyPolicy.ALWAYS:

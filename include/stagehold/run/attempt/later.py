@@ -33,4 +33,4 @@ def _kept(records: Sequence[PartitionRecord]) -> Mapping[tuple[int, str], str]:
 
 
 def _span(intervals: Sequence[str]) -> str:
-    return intervals[0] if len(intervals) == 1 else f"{intervals[0]} and {len(intervals) - 1} later intervals"
+    return intervals[0] if len(intervals) == 1 else f"{intervals[0]} to {intervals[-1]}"

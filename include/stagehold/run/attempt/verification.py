@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
 
 from stagehold.errors import PartitionDataMissing
 from stagehold.model.records import AttemptState, Lease, PartitionRecord
 from stagehold.plan.determinism.verification import NO_MATCH, Mismatch, as_damaged, same_content, to_verify
-from stagehold.plan.resume.decisions import ResumePlan
 from stagehold.run.attempt.task import RegionTask
 from stagehold.run.engine import Fingerprints, Session
 from stagehold.run.workplace import Workplace
@@ -19,14 +18,13 @@ UNHAPPY = (AttemptState.FAILED, AttemptState.CANCELED)
 
 
 def verify_reused(
-    stages: Sequence[str],
-    plan: ResumePlan,
+    reused: Iterable[tuple[str, Sequence[PartitionRecord]]],
     task: RegionTask,
     lease: Lease,
     session: Session,
     workplace: Workplace,
 ) -> None:
-    """Read partitions of ``stages`` that the plan reuses, as many as the pipeline's policy says.
+    """Read partitions that are ``reused``, by stage, as many as the pipeline's policy says.
 
     What is not as it was recorded is put on record as damaged, so that it is healed whoever plans next. Data that
     changes after it was compared is not noticed.
@@ -34,10 +32,10 @@ def verify_reused(
     :raises PartitionDataMissing: for the first stage with such a partition; the plan has to be made anew.
     """
     interrupted = any(attempt.state in UNHAPPY for attempt in workplace.ledger.attempts.of_run(task.request.run_id))
-    for stage in stages:
+    for stage, records in reused:
         seed = f"{lease.name}/{lease.epoch}/{stage}"
         chosen = to_verify(
-            task.pipeline.verify, plan.records(stage), run_id=task.request.run_id, interrupted=interrupted, seed=seed
+            task.pipeline.verify, records, run_id=task.request.run_id, interrupted=interrupted, seed=seed
         )
         damaged = [found.record for found in mismatches(chosen, session)]
         if damaged:

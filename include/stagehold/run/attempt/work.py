@@ -27,6 +27,7 @@ from stagehold.plan.resume.decisions import Action, Decision, ResumePlan
 from stagehold.plan.resume.explanation import explain
 from stagehold.plan.resume.healing import healings, lost_data, missing_inputs
 from stagehold.plan.split.regions import sources_within, stage_regions
+from stagehold.plan.state.earlier import Earlier
 from stagehold.run.attempt import journal
 from stagehold.run.attempt.later import tell_later_intervals
 from stagehold.run.attempt.putting import WAVE, Putting
@@ -267,12 +268,19 @@ class RegionWork:
         return self.task.pipeline.verify is VerifyPolicy.ALWAYS
 
     def _verify(self, computing: Sequence[str], plan: ResumePlan, session: Session) -> None:
-        """What is about to be read; if all is to be compared, what this region reuses as well."""
+        """What is about to be read, of other stages and of the interval before; if all is to be compared, what this
+        region reuses as well.
+        """
         pipeline = self.task.pipeline
         edges = (edge.stage for name in self.task.region.stages for edge in pipeline.stage(name).inputs)
         read = [name for name in dict.fromkeys(edges) if computing and pipeline.stage(name).output.stored]
         stages = dict.fromkeys((*read, *(self.tables.stages if self._verifies_all else ())))
-        verify_reused(list(stages), plan, self.task, self.heartbeat.lease, session, self.workplace)
+        earlier = self._earlier(counted(self.task.request, self.workplace.ledger).pipeline) if computing else {}
+        reused = [
+            *((name, plan.records(name)) for name in stages),
+            *((f"{name} of {found.interval}", found.records) for name, found in earlier.items() if name in computing),
+        ]
+        verify_reused(reused, self.task, self.heartbeat.lease, session, self.workplace)
 
     def _run_stage(self, name: str, plan: ResumePlan, session: Session) -> int:
         decisions = self._to_compute(name, plan)
@@ -307,9 +315,13 @@ class RegionWork:
             self._sources,
             self._context,
             place.settings.project,
-            earlier=earlier_states(pipeline, request.interval, place.ledger, begins_with),
+            earlier=self._earlier(pipeline),
             rescaled=begins_with.rescaled(pipeline) if begins_with else {},
         )
+
+    def _earlier(self, pipeline: Pipeline) -> Mapping[str, Earlier]:
+        request = self.task.request
+        return earlier_states(pipeline, request.interval, self.workplace.ledger, begins_with_of(request))
 
     def _stage_task(self, stage: Stage, pipeline: Pipeline) -> StageTask:
         incremental = [one for one in sources_within(stage, pipeline) if is_incremental(one)]

@@ -6,13 +6,14 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from stagehold.lake.columns import STATE_GROUP, STATE_POSITION
 from stagehold.lake.commit.staging import WaveFiles
 from stagehold.lake.measure import PartitionMetrics
 from stagehold.model.records import DataFile, StatePart
 from stagehold.model.stage_state import StateShape
 from stagehold.plan.state.earlier import Cut, Earlier
 from stagehold.run.engine import Frames, Session
-from stagehold.run.stage.state_frames import GROUP, POSITION, state_schema
+from stagehold.run.stage.state_frames import state_schema
 from stagehold.run.stage.wave import StageTask
 
 
@@ -34,7 +35,7 @@ class Keeping:
         return {partition: tuple(parts) for partition, parts in kept.items()}
 
     def _parts(self, shape: StateShape, rows: WaveFiles) -> Mapping[int, StatePart]:
-        order = POSITION if shape.kind.is_list else GROUP
+        order = STATE_POSITION if shape.kind.is_list else STATE_GROUP
         files = replace(rows, state=shape.name, sort_by=(order,), arranged=False)
         staged = self.session.write(self.frames.kept(self.task.stage, shape, rows.partitions), files)
         measured = self.session.measure(staged, state_schema(shape), rows.partitions, frozenset())

@@ -10,7 +10,7 @@ from stagehold.gates.suite import Suite
 from stagehold.lake.commit.committer import Committer, committer_for
 from stagehold.lake.commit.staging import StagedWave, WaveFiles, stage_frame
 from stagehold.lake.location import TableLocation
-from stagehold.lake.measure import PartitionMetrics, fingerprints, measure
+from stagehold.lake.measure import PartitionMetrics, fingerprints, measure, state_fingerprints
 from stagehold.model.records import PartitionRecord
 from stagehold.run.stage.frames import FrameBuilder
 from stagehold.run.stage.inputs import Reading
@@ -49,4 +49,14 @@ class SparkStageSession:
         return judge(metrics, suite)
 
     def fingerprints(self, records: Sequence[PartitionRecord]) -> Mapping[int, str]:
-        return fingerprints(measuring_session(self._spark), records)
+        spark = measuring_session(self._spark)
+        found = fingerprints(spark, records)
+        for name in sorted({part.name for record in records for part in record.kept}):
+            found |= _other_state(name, records, state_fingerprints(spark, records, name))
+        return found
+
+
+def _other_state(name: str, records: Sequence[PartitionRecord], now: Mapping[int, str]) -> dict[int, str]:
+    """What stands for the fingerprints of partitions whose state is not what was recorded."""
+    kept = {record.partition: part.fingerprint for record in records for part in record.kept if part.name == name}
+    return {partition: f"state {name}-changed-{found}" for partition, found in now.items() if found != kept[partition]}

@@ -9,7 +9,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from stagehold.errors import StageContractBroken
-from stagehold.lake.columns import PARTITION, quoted
+from stagehold.lake.columns import PARTITION, STATE_GROUP, STATE_POSITION, quoted
 from stagehold.lake.footers import read_footer
 from stagehold.lake.location import spark_uri
 from stagehold.model.key_groups import range_of
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-GROUP = "_group"  # in files of keyed state: each row's key group
-POSITION = "_position"  # in files of a list: each element's place
 # What Spark's JSON calls types that it spells otherwise in SQL.
 JSON_TYPES = {"tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long"}
 
@@ -83,7 +81,7 @@ class StateFrames:
         )
         own = frame.where(require_own_keys(stage, partition, belongs, shape.key))
         group = key_group(shape.key, schema, stage.max_parallelism)
-        return own.withColumn(GROUP, group).withColumn(PARTITION, F.lit(partition))
+        return own.withColumn(STATE_GROUP, group).withColumn(PARTITION, F.lit(partition))
 
     def _given(self, shape: StateShape, given: Given, partition: int) -> DataFrame:
         schema = state_schema(shape)
@@ -107,12 +105,12 @@ class StateFrames:
         from pyspark.sql.types import LongType, StructType
 
         assert given.elements is not None
-        placed, start, frames = StructType([*schema.fields]).add(POSITION, LongType()), 0, []
+        placed, start, frames = StructType([*schema.fields]).add(STATE_POSITION, LongType()), 0, []
         for piece in given.pieces:
             own = range(max(given.elements.start - start, 0), max(given.elements.stop - start, 0))
             start += piece.part.rows
             if piece.part.files and own:
-                frames.append(self._read([piece], placed).where(F.col(POSITION).between(own.start, own.stop - 1)))
+                frames.append(self._read([piece], placed).where(F.col(STATE_POSITION).between(own.start, own.stop - 1)))
         if not frames:
             return self.spark.createDataFrame([], placed)
         return reduce(lambda left, right: left.unionByName(right), frames)
@@ -142,7 +140,7 @@ def _in_order(frame: DataFrame) -> DataFrame:
 
     order = [F.col(quoted(name)).asc_nulls_first() for name in frame.columns]
     place = F.row_number().over(Window.partitionBy(F.lit(0)).orderBy(*order)) - 1
-    return frame.withColumn(POSITION, place.cast("bigint"))
+    return frame.withColumn(STATE_POSITION, place.cast("bigint"))
 
 
 def _refuse_other_columns(stage: Stage, shape: StateShape, schema: StructType, piece: Piece) -> None:
