@@ -9,6 +9,8 @@ from enum import StrEnum
 
 from stagehold.errors import RestoreSourceUnusable
 
+LATEST = "latest"  # what a user writes for the first source that verifies
+
 
 class Origin(StrEnum):
     """Whose snapshot it is, seen from the run that is to be restored."""

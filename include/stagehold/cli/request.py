@@ -132,17 +132,13 @@ def restore_asked(run_id: str, place: Place, options: RunOptions, settings: Sett
 
 def manifest_asked(reference: str, run_id: str, place: Place, settings: Settings) -> str:
     """The address of the manifest that `latest` stands for, or whatever `find_checkpoint` knows."""
-    from stagehold.lake.checkpoints.references import find_checkpoint
     from stagehold.lake.chronicle import open_ledger
-    from stagehold.run.planning.candidates import LATEST, Candidates
+    from stagehold.run.planning.candidates import Candidates
+    from stagehold.run.planning.named_snapshots import manifest_named
 
-    if reference == LATEST:
-        with open_ledger(settings) as ledger:
-            address, choice = Candidates(*place, run_id, settings.lake_uri, ledger).latest()
-        for source, why in choice.passed_over:
-            typer.echo(f"passed over {source}: {why}", err=True)
-        return address
-    return find_checkpoint(reference, settings.lake_uri).address
+    with open_ledger(settings) as ledger:
+        candidates = Candidates(*place, run_id, settings.lake_uri, ledger)
+        return manifest_named(reference, candidates, lambda line: typer.echo(line, err=True))
 
 
 def parse_params(texts: Sequence[str] | None, defaults: Mapping[str, Any]) -> dict[str, Any]:

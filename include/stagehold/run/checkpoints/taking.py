@@ -45,8 +45,12 @@ class RunCheckpoints:
 
     @property
     def store(self) -> CheckpointStore:
-        """Those that are kept and are the run's own, by number."""
+        """Those that are kept and are the run's own, by number. Not the one that it begins with, if it is one of its
+        own: while somebody may still resume it, no newer one takes that one's place.
+        """
+        begun = {one.snapshot for one in self.workplace.ledger.restores.of_run(self.run.run_id)[:1]}
         own = (one for one in self._known if one.kept and not one.savepoint)
+        own = (one for one in own if self._stored.address(one.number) not in begun)
         entries = (CompletedCheckpoint(one.number, SnapshotKind.CHECKPOINT) for one in own)
         return CheckpointStore(self.request.pipeline.checkpoint.retained, tuple(entries))
 

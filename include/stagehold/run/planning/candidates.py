@@ -14,8 +14,6 @@ from stagehold.lake.checkpoints.stored import StoredCheckpoints
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import PartitionState
 
-LATEST = "latest"  # what a user writes for the first candidate that verifies
-
 
 @dataclass(frozen=True)
 class Candidates:
