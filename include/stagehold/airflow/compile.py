@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 # eager pipeline only one: tasks that wait keep their slots, and another run's could keep those that they wait for.
 MAX_ACTIVE_RUNS = 4
 SHARE_NAME = "partitions {{ share }}"  # how Airflow's pages call a mapped task
+IN_A_BACKFILL = (
+    "In a backfill, also tick “Override parameters on existing runs”: else Airflow passes nothing of this form on."
+)
 JSON_TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
 
 
@@ -141,8 +144,7 @@ def run_params(pipeline: Pipeline, savepoints: Sequence[str] = ()) -> dict[str, 
             enum=[None, *(stage.name for stage in pipeline.stages)],
             title="Restore from stage",
             description="Compute this stage and all that reads it again, once for each time that you ask; what is "
-            "before it is taken as it is. Empty: only what is not consumable runs. In a backfill, also tick "
-            "“Override parameters on existing runs”: else dates that ran before keep the parameters that they had.",
+            "before it is taken as it is. Empty: only what is not consumable runs. " + IN_A_BACKFILL,
         ),
         RESTORE: Param(
             None,
@@ -151,8 +153,7 @@ def run_params(pipeline: Pipeline, savepoints: Sequence[str] = ()) -> dict[str, 
             title="Restore",
             description="Begin with what a savepoint or checkpoint has, in place of what the interval has: the name of "
             "a savepoint, RUN_ID or RUN_ID#NUMBER, the address of a manifest, or `latest` for the newest of the "
-            "interval that verifies. Not together with a stage to restore from. In a backfill, also tick “Override parameters "
-            "on existing runs”.",
+            "interval that verifies. Not together with a stage to restore from. " + IN_A_BACKFILL,
         ),
         ALLOW_NON_RESTORED: Param(
             False,

@@ -124,8 +124,8 @@ class AttemptLine:
 class ResumePreview:
     """What the Resume button would do; ``refusal`` says why it cannot, None when it can.
 
-    Those ``along`` are computed with their readers and not stored, and not counted in ``run``; so many of those that are
-    reused are to be ``restored``.
+    Those ``along`` are computed with their readers and not stored, and not counted in ``run``; of those that are
+    reused, so many are to be ``restored``.
     """
 
     refusal: str | None

@@ -16,14 +16,23 @@ log = logging.getLogger(__name__)
 _free = BoundedSemaphore(MOST)
 
 
-def begun(make: Callable[[], Savepoint]) -> Future[Savepoint] | None:
-    """Have it made; None if too many are being made already.
+def begun(ask: Callable[[], Savepoint | None], make: Callable[[], Savepoint]) -> Future[Savepoint] | None:
+    """Ask for it and have it made, unless it is there; None if too many are being made already, and nothing is asked.
 
     A daemon thread: an api-server that ends leaves the wish on record, and whoever asks for it again has it served.
     """
     if not _free.acquire(blocking=False):
         return None
     made: Future[Savepoint] = Future()
+    try:
+        there = ask()
+    except BaseException:
+        _free.release()
+        raise
+    if there:
+        _free.release()
+        made.set_result(there)
+        return made
     Thread(target=_carry_out, args=(make, made), name="savepoint", daemon=True).start()
     return made
 

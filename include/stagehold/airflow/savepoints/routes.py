@@ -5,6 +5,7 @@ A run begins with one through Airflow's own route: a trigger or backfill with th
 
 from __future__ import annotations
 
+from concurrent.futures import wait
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated
@@ -139,16 +140,15 @@ def make_savepoint(
     with answering():
         _refuse_foreign_run(run, place)
         workplace = place.workplace([])
-        if ask_for_savepoint(asked, workplace) is None:
-            making = begun(lambda: create_savepoint(asked, place.pipeline, workplace))
-            if making is None:
-                raise HTTPException(status.HTTP_503_SERVICE_UNAVAILABLE, BUSY)
-            try:
-                making.result(AT_ONCE_SECONDS)
-            except TimeoutError:
-                response.status_code = status.HTTP_202_ACCEPTED
-                return place.status(asked)
-        response.status_code = status.HTTP_201_CREATED
+        making = begun(
+            lambda: ask_for_savepoint(asked, workplace), lambda: create_savepoint(asked, place.pipeline, workplace)
+        )
+        if making is None:
+            raise HTTPException(status.HTTP_503_SERVICE_UNAVAILABLE, BUSY)
+        done, _ = wait([making], AT_ONCE_SECONDS)
+        if done:
+            making.result()
+        response.status_code = status.HTTP_201_CREATED if done else status.HTTP_202_ACCEPTED
         return place.status(asked)
 
 
