@@ -153,7 +153,7 @@ def test_a_second_backfill_asks_anew_and_a_clear_goes_on(nightly: Stack) -> None
     nightly.finish(run)
     second = restore_of(nightly, run)
     assert second.identity != first.identity
-    assert "/backfill__" in second.snapshot.replace("%2F", "/").replace("nightly.", "/")
+    assert f"/{BACKFILLED[0]}/nightly-backfill__" in second.snapshot
     nightly.airflow.clear(run)
     nightly.finish(run)
     assert restore_of(nightly, run).identity == second.identity
@@ -161,6 +161,15 @@ def test_a_second_backfill_asks_anew_and_a_clear_goes_on(nightly: Stack) -> None
     assert published(nightly, BACKFILLED[0]) == published(nightly, SAVED)
     shown = nightly.airflow.grid(PIPELINE, run.run_id)["restore"]
     assert (shown["reference"], shown["problem"]) == ("latest", None)
+
+
+def test_rows_that_somebody_deleted_come_back_by_a_trigger_through_airflows_own_route(nightly: Stack) -> None:
+    before, (record, *_) = published(nightly, SAVED), nightly.records(SAVED)["orders_by_customer"]
+    DeltaTable(record.table).delete(f"_interval = '{SAVED}' AND _partition = 1")
+    assert len(published(nightly, SAVED)) < len(before)
+    run = nightly.run(SAVED, restore=NAME)
+    assert_nothing_was_computed(nightly, run)
+    assert published(nightly, SAVED) == before
 
 
 def test_what_does_not_exist_fails_at_once_with_the_text_of_the_command(nightly: Stack) -> None:

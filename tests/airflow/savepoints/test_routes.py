@@ -12,6 +12,7 @@ from tests.airflow.made_runs import HalfDone
 from stagehold.lake.checkpoints.savepoints import Savepoint, Savepoints
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.checkpoint_records import SavepointRequest
+from stagehold.model.states import RunEvent
 from stagehold.settings import load_settings
 
 pytestmark = pytest.mark.airflow
@@ -113,9 +114,7 @@ def test_from_making_one_to_throwing_it_away(api, bearer, half_done, name):
     assert api.get(f"{DAG}/savepoints/{name}", headers=bearer("viewer")).status_code == 404
 
 
-def test_the_same_request_may_be_sent_again_and_another_one_of_that_name_is_refused(
-    api, bearer, saved, name, half_done
-):
+def test_the_same_request_may_be_sent_again_and_another_one_of_that_name_is_refused(api, bearer, saved, name):
     assert make(api, bearer("admin"), saved, name).status_code == 201
     with Ledger.open(load_settings().ledger_url) as ledger:
         run = ledger.runs.get(f"{saved.dag_id}/{saved.run_id}")
@@ -141,11 +140,8 @@ def test_what_cannot_be_made_says_why(api, bearer, half_done, wanted, status, sa
 
 def test_a_run_that_has_ended_cannot_be_stopped(api, bearer, half_done, name):
     with Ledger.open(load_settings().ledger_url) as ledger:
-        run_id = f"{half_done.dag_id}/{half_done.run_id}"
-        from stagehold.model.states import RunEvent
-
-        for event in (RunEvent.CANCEL, RunEvent.CANCELED):
-            ledger.runs.apply(run_id, event)
+        for event in (RunEvent.CANCEL, RunEvent.ALL_ENDED):
+            ledger.runs.apply(f"{half_done.dag_id}/{half_done.run_id}", event)
     refused = make(api, bearer("admin"), half_done, name, stop=True)
     assert (refused.status_code, "--stop" in refused.json()["detail"]) == (409, True)
 
@@ -207,12 +203,10 @@ def test_one_that_takes_long_is_promised_and_its_state_is_told(api, bearer, half
 def test_as_many_as_a_server_may_wait_for_are_taken(api, bearer, half_done, slow):
     from stagehold.airflow.savepoints.making import MOST
 
-    codes = [
-        make(api, bearer("admin"), half_done, f"n{number}-{uuid4().hex[:6]}").status_code for number in range(MOST)
-    ]
-    refused = f"too-many-{uuid4().hex[:6]}"
-    answer = make(api, bearer("admin"), half_done, refused)
-    assert (codes, answer.status_code) == ([202] * MOST, 503)
+    names = [f"n{number}-{uuid4().hex[:6]}" for number in range(MOST + 1)]
+    codes = [make(api, bearer("admin"), half_done, one).status_code for one in names]
+    assert codes == [202] * MOST + [503]
+    assert api.get(f"{DAG}/savepoint_requests/{names[-1]}", headers=bearer("viewer")).status_code == 404
 
 
 def test_one_that_was_not_made_says_why(api, bearer, half_done, name):

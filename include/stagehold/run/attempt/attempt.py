@@ -91,8 +91,9 @@ class RegionAttempt:
             self.work.heal(part)
         journal.settle(task, place.ledger, place.settings)
         if restore := fulfil_restore(task.request, place.ledger):
-            text = f"{restore.stage} and all that reads it is computed anew, as was asked for"
-            journal.tell(task, place.ledger, "restored", text)
+            anew = f"{restore.stage} and all that reads it is computed anew, as was asked for"
+            taken = f"all that it takes over from {restore.snapshot} is in its place, and the rest is computed"
+            journal.tell(task, place.ledger, "restored", anew if restore.stage else taken)
         return outcome
 
     def _work_unless_overtaken(self) -> RegionOutcome:
