@@ -76,7 +76,9 @@ def _write_checkpoint(lake: str, width: int) -> None:
 def _records(lake: str, stage: str, width: int) -> Iterator[PartitionRecord]:
     for number in range(width):
         file = DataFile(f"_data/attempt/{number // 50}/_partition={number}/part-0.parquet", 4096, 100)
-        kept = (StatePart("seen", (file,), 10, f"state {number}"),) if stage == "stage_0" else ()
+        kept = (
+            (StatePart("seen", (file,), 10, f"state {number}", width, 32768, began=""),) if stage == "stage_0" else ()
+        )
         yield PartitionRecord(
             cell=Cell("bench", stage, "day"),
             partition=number,

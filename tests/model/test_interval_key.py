@@ -5,14 +5,25 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
+from croniter import croniter
 from hypothesis import given
 from hypothesis import strategies as st
 
 from stagehold.errors import InvalidInterval
-from stagehold.model.interval_key import LONGEST, PRESETS, interval_key, key_of, moment_of, present_key
+from stagehold.model.interval_key import (
+    LONGEST,
+    PRESETS,
+    following_key,
+    interval_key,
+    key_of,
+    moment_of,
+    present_key,
+    previous_key,
+)
 
 NIGHTLY, HOURLY, MONDAYS, TWICE = "0 2 * * *", "@hourly", "0 2 * * 1", "0 2,14 * * *"
 SCHEDULES = (None, "@once", NIGHTLY, HOURLY, MONDAYS, TWICE, "*/5 3 * * *", "0 0 31 2 *", "30 4 1 * *", *PRESETS)
+DUE = (NIGHTLY, HOURLY, MONDAYS, TWICE, "*/5 3 * * *", "30 4 1 * *", *PRESETS)
 FRIDAY = "2026-11-20"
 
 
@@ -138,3 +149,32 @@ def test_a_day_is_the_moment_it_begins_or_is_refused(day, schedule):
     # Of a day on which the schedule is not due, the midnight is the moment, which only stands for it where there is no
     # schedule.
     assert key_of(moment, schedule) in (key, f"{key}T00:00:00Z")
+
+
+@given(moment=st.datetimes(datetime(1990, 1, 1), datetime(2090, 1, 1)), schedule=st.sampled_from(DUE))
+def test_neighbours_are_each_others(moment, schedule):
+    key = key_of(croniter(PRESETS.get(schedule, schedule), moment.replace(tzinfo=UTC)).get_next(datetime), schedule)
+    assert following_key(previous_key(key, schedule), schedule) == key
+    assert previous_key(following_key(key, schedule), schedule) == key
+    assert moment_of(previous_key(key, schedule), schedule) < moment_of(key, schedule)
+
+
+@pytest.mark.parametrize(
+    ("key", "schedule", "before"),
+    [
+        ("2026-11-20", NIGHTLY, "2026-11-19"),
+        ("2026-11-16", MONDAYS, "2026-11-09"),
+        ("2026-11-20T00:00:00Z", HOURLY, "2026-11-19T23:00:00Z"),
+        ("2026-03-01", "@daily", "2026-02-28"),
+    ],
+)
+def test_the_interval_before(key, schedule, before):
+    assert previous_key(key, schedule) == before
+
+
+@pytest.mark.parametrize(
+    ("key", "schedule"), [("2026-11-20", MONDAYS), ("whole", NIGHTLY), ("2026-11-20T14:05:00Z", NIGHTLY)]
+)
+def test_what_is_no_interval_of_the_schedule_has_no_neighbours(key, schedule):
+    with pytest.raises(InvalidInterval, match="is no interval of the schedule"):
+        previous_key(key, schedule)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from stagehold.ledger import Ledger
-from stagehold.model.records import PartitionRecord
+from stagehold.model.records import PartitionRecord, Restore
 from stagehold.run.local_run import run_locally
 from stagehold.run.planning.planning import RunRequest
 from stagehold.settings import Settings
@@ -55,8 +55,16 @@ class SmallProject:
         declaration = {"pipeline": name, "wave": "100ms", "stages": declared, **facts}
         return build_pipeline(declaration, project=Path(self.settings.project), suites=Path(self.settings.suites))
 
-    def run(self, pipeline: Pipeline, run_id: str) -> dict[str, tuple[PartitionRecord, ...]]:
+    def run(
+        self, pipeline: Pipeline, run_id: str, interval: str = INTERVAL, restore: Restore | None = None
+    ) -> dict[str, tuple[PartitionRecord, ...]]:
         """Run it to its end; what is recorded then, by stage."""
-        run_locally(RunRequest(pipeline, run_id, INTERVAL, {}), self.settings, print)
-        with Ledger.open(self.settings.ledger_url) as ledger:
-            return dict(ledger.partitions.newest_of(pipeline.name, INTERVAL))
+        run_locally(RunRequest(pipeline, run_id, interval, {}, restore), self.settings, print)
+        return self.records(pipeline, interval)
+
+    def ledger(self) -> Ledger:
+        return Ledger.open(self.settings.ledger_url)
+
+    def records(self, pipeline: Pipeline, interval: str) -> dict[str, tuple[PartitionRecord, ...]]:
+        with self.ledger() as ledger:
+            return dict(ledger.partitions.newest_of(pipeline.name, interval))

@@ -11,7 +11,7 @@ import yaml
 from stagehold.settings import PROJECT
 from stagehold.spec.form import PipelineForm, StageForm
 from stagehold.spec.loader import build_pipeline
-from stagehold.spec.pipeline import Input, InputForm, OutputForm, Pipeline, Stage
+from stagehold.spec.pipeline import Input, InputForm, OutputForm, Pipeline, Stage, StateForm
 from stagehold.spec.reference import SECTIONS, fields_of, reference
 from stagehold.spec.restart import FailureDeclaration, RestartSettings
 from stagehold.spec.run_settings import CheckpointSettings, Speculation
@@ -33,6 +33,7 @@ PLACES = {
     InputForm: ("stages", "totals", "inputs", "orders"),
     SourceForm: ("stages", "orders", "source"),
     OutputForm: ("stages", "totals", "output"),
+    StateForm: ("stages", "totals", "state", "sums"),
     CheckpointSettings: ("checkpoint",),
     RestartSettings: ("restart",),
     FailureDeclaration: ("failures",),
@@ -61,6 +62,12 @@ def with_example(form, example):
         stages["totals"]["max_parallel_tasks"] = 2
     if form is InputForm and isinstance(given.get("key"), list):
         stages["totals"]["key"] = given["key"]
+    if form is StateForm or "state" in given:
+        declared["schedule"] = "@daily"
+    if form is StateForm and given.get("kind") != "split":
+        stages["totals"]["state"] = {"sums": {"key": "customer", "columns": {"customer": "bigint"}}}
+    elif form is StateForm:
+        stages["totals"]["state"] = {"sums": {"columns": {"customer": "bigint"}}}
     if "co_location" in given:
         stages["others"] |= given
     if form is SourceForm and "kind" in given:

@@ -87,7 +87,7 @@ def partition(lake: str, stage: str, number: int, rows: list[Row], wave: int = 0
 def kept(lake: str, name: str, number: int, rows: list[Row]) -> StatePart:
     path = f"_data/attempt-1/0/_state/{name}/_partition={number}/part-0.parquet"
     file = parquet(lake, "stages/sales/orders/2026-01-01", path, rows)
-    return StatePart(name, (file,), len(rows), digest(map(str, rows)))
+    return StatePart(name, (file,), len(rows), digest(map(str, rows)), 4, 128, began="")
 
 
 def _seen(group: int, number: int, times: int) -> Row:

@@ -80,7 +80,7 @@ def compile_pipeline(pipeline: Pipeline, slots: int = 0, savepoints: Sequence[st
     )
     wait_for_the_next_time(dag)
     for region, options in _task_options(pipeline, slots).items():
-        region_task(pipeline, region, dag, options)
+        region_task(pipeline, region, dag, {**options, "depends_on_past": _goes_on(pipeline, region)})
     for upstream, downstream in _edges(pipeline):
         dag.get_task(upstream) >> dag.get_task(downstream)
     return dag
@@ -95,6 +95,13 @@ def region_task(
     if not shares:
         return RegionOperator(**arguments)
     return RegionOperator.partial(**arguments, map_index_template=SHARE_NAME).expand(share=shares)
+
+
+def _goes_on(pipeline: Pipeline, region: Region) -> bool:
+    """Whether it goes on with what the run before keeps. Airflow then starts it when that run's task has succeeded, and
+    waits while somebody mends that.
+    """
+    return any(pipeline.stage(name).state for name in region.stages)
 
 
 def wait_for_the_next_time(dag: DAG) -> None:

@@ -97,9 +97,9 @@ def _present(pipeline: Pipeline, recorded: Recorded) -> Iterator[tuple[Stage, Pa
 
 
 def _type_of(stage: Stage, pipeline: Pipeline) -> OutputType:
-    """What no stage reads is the pipeline's result, and the user's whether it has a name or not. What was stored since
-    a larger attempt failed is stored like anything else.
+    """A result stays, whether it has a name or not. What was stored since a larger attempt failed is stored like
+    anything else.
     """
-    if not pipeline.readers(stage.name):
+    if pipeline.is_result(stage):
         return OutputType.BLOCKING_PERSISTENT
     return stage.output.type if stage.output.type.stored else OutputType.BLOCKING

@@ -86,6 +86,7 @@ Every error that Stagehold raises on purpose, by what is to be mended.
     |   +-- RunLogCorrupt            the event log of a run contradicts itself or its pipeline
     +-- RunError                     a region of a run does not start
     |   +-- RestartRefused           the restart strategy allows no further attempt
+    |   +-- EarlierMissing           an interval that keeps state for this one has not run
     |   +-- InputsNeverCame          what an eager task reads was waited for in vain
     |   +-- InputsNotReady ~         a region was started before what it reads was computed
     +-- SparkError                   Spark is not there, or does not answer
@@ -175,7 +176,7 @@ from stagehold.errors.requests import (
     UnknownCheckpoint,
     UnknownName,
 )
-from stagehold.errors.runs import InputsNeverCame, InputsNotReady, RestartRefused, RunError
+from stagehold.errors.runs import EarlierMissing, InputsNeverCame, InputsNotReady, RestartRefused, RunError
 from stagehold.errors.services import (
     AirflowRefused,
     AlreadyUp,
@@ -246,6 +247,7 @@ __all__ = [
     "CommitterRefused",
     "CopyRefused",
     "DemoFailed",
+    "EarlierMissing",
     "ExportUnusable",
     "Fenced",
     "ForeignDag",

@@ -48,3 +48,15 @@ class InputsNotReady(RunError, Transient):
             f"Region {region} reads partitions that were never consumable for this interval: {named}. Nothing of it "
             f"was run. Run the whole pipeline: `stagehold resume`, or Resume on the run's page."
         )
+
+
+class EarlierMissing(RunError, Terminal):
+    """A stage goes on with what an earlier interval kept, and that interval has not run, or not to its end."""
+
+    def __init__(self, pipeline: str, stage: str, interval: str, reason: str) -> None:
+        self.pipeline, self.stage, self.interval, self.reason = pipeline, stage, interval, reason
+        super().__init__(
+            f"{stage} {reason}. Nothing of it was computed, and what was recorded stays safe to read. Run that "
+            f"interval, `stagehold run {pipeline} --interval {interval}` or its run in Airflow, and then this one. "
+            "To leave it out on purpose, begin this one with a savepoint of an earlier interval: `--restore`."
+        )

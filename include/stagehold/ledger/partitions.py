@@ -82,6 +82,13 @@ class Partitions:
         with self._database.reading() as connection:
             return tuple(connection.scalars(query.order_by(func.max(columns.id).desc()).limit(limit)))
 
+    def intervals_of(self, pipeline: str, stage: str) -> tuple[str, ...]:
+        """The intervals in which a stage has records, in no order."""
+        columns = partitions.c
+        query = select(columns.interval).where(columns.pipeline == pipeline, columns.stage == stage).distinct()
+        with self._database.reading() as connection:
+            return tuple(connection.scalars(query))
+
     def history(self, cell: Cell) -> tuple[PartitionRecord, ...]:
         """Every record of the cell, oldest first."""
         columns = partitions.c

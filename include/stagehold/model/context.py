@@ -10,6 +10,8 @@ A stage function is called as ``function(ctx, **frames)`` and returns one frame:
   tell. One that does not keep the keys of ``keyed`` inputs apart, or asks, is called for one partition at a time.
 * The same frames, context and code must give the same rows, in any order: no clock, no unseeded random source, sums
   of decimals rather than of doubles, a total order wherever rows are ranked or cut off.
+* A stage whose declaration has ``state`` reads what the interval before left, and puts what the next one begins with:
+  ``before = ctx.state.read("totals")``, ``ctx.state.put("totals", after)``. It is called for one partition at a time.
 * It builds the frame and leaves acting on it to the caller: no write, no cache that outlives the call.
 
     @stage
@@ -25,9 +27,52 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from stagehold.errors import UnknownName
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class StageState:
+    """What a stage keeps from one interval to the next, under the names that the pipeline's file gives it.
+
+    A test makes one of frames: ``StageState({"totals": frame})``.
+    """
+
+    def __init__(self, before: Mapping[str, DataFrame] | None = None) -> None:
+        self._before: Mapping[str, DataFrame] = before or {}
+        self._after: dict[str, DataFrame] = {}
+
+    def read(self, name: str) -> DataFrame:
+        """What this partition's part was left as by the interval before, with the declared columns; no rows where
+        nothing was left.
+        """
+        self._refuse_unknown(name)
+        return self._before[name]
+
+    def put(self, name: str, frame: DataFrame) -> None:
+        """What the next interval begins with, in place of what this one began with. It becomes readable together with
+        the partition's rows, or not at all.
+        """
+        self._refuse_unknown(name)
+        self._after[name] = frame
+
+    @property
+    def after(self) -> Mapping[str, DataFrame]:
+        """Everything that the next interval begins with; what was not put stays as it was."""
+        return {**self._before, **self._after}
+
+    def _refuse_unknown(self, name: str) -> None:
+        if name not in self._before:
+            raise UnknownName("state", name, tuple(self._before))
+
+    def __reduce__(self) -> tuple[type[StageState], tuple[()]]:
+        """Frames belong to their session: a copy that goes along with a function to Spark's workers has none."""
+        return StageState, ()
 
 
 @dataclass(frozen=True)
@@ -36,7 +81,7 @@ class StageContext:
 
     ``partitions`` are the ids computed by this call: one, unless the stage is ``per_wave``. ``seed`` is the same for
     every attempt of the same stage and interval. ``restored_from`` is the address of the checkpoint or savepoint that
-    the run began with, if it did.
+    the run began with, if it did. ``state`` is what the stage keeps from interval to interval.
     """
 
     pipeline: str
@@ -48,6 +93,7 @@ class StageContext:
     params: Mapping[str, Any] = field(default_factory=dict)
     logger: logging.Logger = field(default_factory=lambda: logging.getLogger("stagehold.stage"))
     restored_from: str | None = None
+    state: StageState = field(default_factory=StageState)
 
     @property
     def is_restored(self) -> bool:

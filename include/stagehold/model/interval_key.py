@@ -89,6 +89,28 @@ def present_key(now: datetime, schedule: str | None) -> str:
     return key_of(newest, schedule)
 
 
+def previous_key(key: str, schedule: str) -> str:
+    """The interval before that of ``key``.
+
+    :raises InvalidInterval: the schedule is not due then, so nothing comes before or after it.
+    """
+    return _neighbour(key, schedule, "get_prev")
+
+
+def following_key(key: str, schedule: str) -> str:
+    """The interval after that of ``key``; it raises what `previous_key` does."""
+    return _neighbour(key, schedule, "get_next")
+
+
+def _neighbour(key: str, schedule: str, way: str) -> str:
+    moment, cron = moment_of(key, schedule), _cron(schedule)
+    if moment is None or not croniter.match(cron, moment):
+        allowed = f"one of the schedule {schedule}, since a stage of the pipeline keeps state from one to the next"
+        raise InvalidInterval(key, "is no interval of the schedule", allowed)
+    found: datetime = getattr(croniter(cron, moment), way)(datetime)
+    return key_of(found, schedule)
+
+
 def _key_of_day(day: date, schedule: str | None) -> str:
     times = _times_of(day, schedule)
     if len(times) < 2:

@@ -192,12 +192,20 @@ class DataFile:
 
 @dataclass(frozen=True)
 class StatePart:
-    """What a partition's stage keeps there under one name for later intervals; its files lie in the stage's table."""
+    """What a partition's stage keeps there under one name for later intervals; its files lie in the stage's table.
+
+    The stage was cut into ``partitions`` of ``max_parallelism`` key groups. ``after`` is the interval whose state this
+    one was made from, None if it began empty; ``began`` is equal for equal content of that.
+    """
 
     name: str
     files: tuple[DataFile, ...]
     rows: int
     fingerprint: str
+    partitions: int
+    max_parallelism: int
+    began: str
+    after: str | None = None
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from inspect import get_annotations
 from typing import Annotated, Any, Literal
@@ -10,6 +11,13 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, P
 from pydantic_core import PydanticCustomError
 
 from stagehold.model.units import AUTO
+
+PLAIN_TYPES = (
+    *("boolean", "tinyint", "smallint", "int", "bigint", "float", "double"),
+    *("string", "binary", "date", "timestamp", "timestamp_ntz"),
+)
+DECIMAL = re.compile(r"decimal\(([1-9]|[12]\d|3[0-8]),(\d|[12]\d|3[0-8])\)")
+COLUMN_TYPES = f"one of {', '.join(PLAIN_TYPES)}, decimal(18,2)"
 
 
 class SpecPart(BaseModel):
@@ -44,9 +52,18 @@ def _option_texts(given: Any) -> Any:
     }
 
 
+def _column_type(given: object) -> str:
+    """A type as Spark spells it, without spaces."""
+    text = str(given).replace(" ", "").lower() if isinstance(given, str) else ""
+    if text in PLAIN_TYPES or DECIMAL.fullmatch(text):
+        return text
+    raise PydanticCustomError("column_type", COLUMN_TYPES)
+
+
 Count = Annotated[int, Field(strict=True, ge=1)]
 CountOrAuto = Annotated[int | Literal["auto"], PlainValidator(_count_or_auto)]
 Switch = Annotated[bool, Field(strict=True)]
+ColumnType = Annotated[str, PlainValidator(_column_type)]
 Columns = Annotated[tuple[str, ...], BeforeValidator(lambda given: (given,) if isinstance(given, str) else given)]
 Params = Annotated[Mapping[str, JsonValue], BeforeValidator(lambda given: {} if given is None else given)]
 Options = Annotated[Mapping[str, str], BeforeValidator(_option_texts)]

@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 
 from stagehold.model.key_groups import HIGHEST
 from stagehold.spec.fields import CountOrAuto, SpecPart, field_names, written_name
-from stagehold.spec.pipeline import InputForm, OutputForm, StageSettings
+from stagehold.spec.pipeline import InputForm, OutputForm, StageSettings, StateForm
 from stagehold.spec.restart import RestartSettings
 from stagehold.spec.run_settings import CheckpointSettings, RunSettings, Speculation
 from stagehold.spec.source import SourceForm
@@ -136,6 +136,8 @@ def _fields_at(path: FieldPath) -> tuple[str, ...]:
             form = StageForm
         case ("stages", _, "inputs", _):
             form = InputForm
+        case ("stages", _, "state", _):
+            form = StateForm
         case ("stages", _, "source"):
             form = SourceForm
         case ("stages", _, "output"):

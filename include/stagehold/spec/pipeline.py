@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
 from pydantic import Field
 
-from stagehold.model.key_groups import HIGHEST
+from stagehold.model.key_groups import HASH_NAME, HIGHEST
+from stagehold.model.stage_state import StateColumn, StateKind, StateShape
 from stagehold.model.units import KILOBYTE, MEGABYTE, Size
-from stagehold.spec.fields import Columns, Count, Params, SpecPart, Switch
+from stagehold.spec.fields import Columns, ColumnType, Count, Params, SpecPart, Switch
 from stagehold.spec.restart import FailureDeclaration
 from stagehold.spec.run_settings import Determinism, DeterminismPolicy, RunSettings
 from stagehold.spec.source import Source
@@ -137,6 +139,25 @@ class Input(InputForm):
     stage: str
 
 
+class StateForm(SpecPart):
+    """What a stage keeps under one name from interval to interval; the file names it before."""
+
+    kind: StateKind = StateKind.KEYED
+    """How it is dealt to partitions: `keyed`, each row to the partition of its key, like the rows of a keyed input. The
+    others are lists. When the number of partitions changes, elements of a `split` one are dealt anew, each partition
+    is given all of a `union` one, and one copy of a `broadcast` one, of which all partitions hold the same.
+    Example: `kind: split`"""
+
+    key: Columns = ()
+    """Columns of `keyed` state that tell a row's partition, one name or a list, like the `key` of the stage.
+    Example: `key: customer`"""
+
+    columns: Mapping[str, ColumnType] = Field(default_factory=dict)
+    """Names and types of the columns, as Spark spells these. Needed. One that is added later is NULL in what was left
+    before.
+    Example: `columns: {customer: bigint, total: "decimal(18,2)"}`"""
+
+
 class StageSettings(SpecPart):
     """What a stage says of itself, in the file as in the checked pipeline."""
 
@@ -158,6 +179,11 @@ class StageSettings(SpecPart):
     output: OutputForm = OutputForm()
     """How the output is kept; see the fields of `output`.
     Example: `output: {type: blocking_persistent, table: marts.totals}`"""
+
+    state: Mapping[str, StateForm] = Field(default_factory=dict)
+    """What the stage keeps from interval to interval, by names of your choice; see the fields of a state. Intervals
+    then run in the order of the schedule.
+    Example: `state: {totals: {kind: keyed, key: customer, columns: {customer: bigint, orders: bigint}}}`"""
 
     per_wave: Switch = False
     """Whether the function is given the rows of a whole wave at once, with the column `_partition`, which it must
@@ -209,6 +235,20 @@ class Stage(StageSettings):
         """Stable id under which the stage's records are kept."""
         return self.uid or self.name
 
+    @property
+    def states(self) -> tuple[StateShape, ...]:
+        """What it keeps from interval to interval, as checkpoints describe it."""
+        return tuple(
+            StateShape(
+                name=name,
+                kind=form.kind,
+                columns=tuple(StateColumn(column, kind) for column, kind in form.columns.items()),
+                key=form.key,
+                hash_name=HASH_NAME if form.kind is StateKind.KEYED else None,
+            )
+            for name, form in self.state.items()
+        )
+
     def input(self, stage: str) -> Input:
         return next(edge for edge in self.inputs if edge.stage == stage)
 
@@ -229,6 +269,12 @@ class Pipeline(RunSettings):
 
     def determinism_of(self, stage: Stage) -> DeterminismPolicy | None:
         return stage.determinism or self.determinism
+
+    def is_result(self, stage: Stage) -> bool:
+        """Whether it is there for more than stages of its own interval: for its users, or for the next interval, which
+        goes on with the state that it keeps.
+        """
+        return stage.output.table is not None or bool(stage.state) or not self.readers(stage.name)
 
     def readers(self, name: str) -> tuple[Stage, ...]:
         return tuple(stage for stage in self.stages if any(edge.stage == name for edge in stage.inputs))

@@ -26,7 +26,7 @@ from pydantic_core import PydanticUndefined
 from stagehold.model.units import write_duration, write_size
 from stagehold.spec.fields import SpecPart, field_names, written_name
 from stagehold.spec.form import PipelineForm, StageForm
-from stagehold.spec.pipeline import InputForm, OutputForm
+from stagehold.spec.pipeline import InputForm, OutputForm, StateForm
 from stagehold.spec.restart import FailureDeclaration, RestartSettings
 from stagehold.spec.run_settings import CheckpointSettings, Speculation
 from stagehold.spec.source import SourceForm, SplitSize
@@ -53,6 +53,7 @@ SECTIONS = (
     Section("An input: `stages.NAME.inputs.PRODUCER`", InputForm),
     Section("A source: `stages.NAME.source`", SourceForm),
     Section("An output: `stages.NAME.output`", OutputForm),
+    Section("A state: `stages.NAME.state.STATE`", StateForm),
     Section("`checkpoint`", CheckpointSettings),
     Section("`restart`", RestartSettings),
     Section("A rule of `failures`", FailureDeclaration),

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 PLAIN = ("partition", "run_id", "attempt_id", "epoch", "wave", "table", "version", "rows", "fingerprint", "compute_key")
 LATE = ("recorded_at", "reason", "seconds", "unexplained")
+PART_BEFORE_CUTS = ("name", "files", "rows", "fingerprint")  # when nothing could be kept yet
+PART = (*PART_BEFORE_CUTS, "partitions", "max_parallelism", "began", "after")
 VERDICT = ("attempt_id", "suite", "expectation", "passed", "observed", "recorded_at")
 
 
@@ -48,6 +50,9 @@ def decode_table(content: bytes) -> Table:
         table = pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
     except (pa.ArrowException, OSError) as error:
         raise ValueError(str(error)) from error
+    if table.schema.remove_metadata().equals(_schema(PART_BEFORE_CUTS)):
+        nothing = pa.array([[]] * table.num_rows, _schema().field("kept").type)
+        table = table.set_column(table.schema.get_field_index("kept"), _schema().field("kept"), nothing)
     if not table.schema.equals(_schema()):
         raise ValueError("its columns are not those of a part")
     return table
@@ -69,12 +74,14 @@ def records_in(table: Table) -> tuple[RecordedPartition, ...]:
         raise ValueError(str(error)) from error
 
 
-@lru_cache(maxsize=1)
-def _schema() -> Schema:
+@lru_cache(maxsize=2)
+def _schema(kept: tuple[str, ...] = PART) -> Schema:
     import pyarrow as pa
 
     text, whole, time = pa.string(), pa.int64(), pa.timestamp("us", tz="UTC")
     file = {"path": text, "bytes": whole, "rows": whole}
+    part = {**dict.fromkeys(PART, text), **dict.fromkeys(("rows", "partitions", "max_parallelism"), whole)}
+    part["files"] = _list_of(file)
     verdict = dict.fromkeys(VERDICT, text) | {"passed": pa.bool_(), "recorded_at": time}
     columns = {
         **dict.fromkeys(("stage_id", "pipeline", "stage", "interval"), text),
@@ -82,7 +89,7 @@ def _schema() -> Schema:
         **{"files": _list_of(file), "rows": whole, "fingerprint": text, "compute_key": text},
         **{"run_id": text, "attempt_id": text, "epoch": whole, "wave": whole, "recorded_at": time},
         **{"reason": text, "seconds": pa.float64(), "unexplained": pa.bool_(), "verdicts": _list_of(verdict)},
-        "kept": _list_of({"name": text, "files": _list_of(file), "rows": whole, "fingerprint": text}),
+        "kept": _list_of({name: part[name] for name in kept}),
     }
     optional = ("version", "reason", "seconds")
     return pa.schema([pa.field(name, kind, nullable=name in optional) for name, kind in columns.items()])
@@ -91,7 +98,7 @@ def _schema() -> Schema:
 def _list_of(fields: Mapping[str, Any]) -> Any:
     import pyarrow as pa
 
-    whole = pa.struct([pa.field(name, kind, nullable=False) for name, kind in fields.items()])
+    whole = pa.struct([pa.field(name, kind, nullable=name == "after") for name, kind in fields.items()])
     return pa.list_(pa.field("element", whole, nullable=False))
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 from zlib import crc32
 
-from stagehold.model.records import DataFile
+from stagehold.model.records import DataFile, StatePart
 from stagehold.model.source_position import SourcePosition, read_position, write_position
 
 SCHEMA_VERSION = 2
@@ -54,6 +55,7 @@ class CommittedPartition:
     fingerprint: str
     compute_key: str
     files: tuple[DataFile, ...]
+    kept: tuple[StatePart, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,9 @@ def without_files(commit: WaveCommit) -> WaveCommit:
 def to_metadata(commit: WaveCommit, cell: str) -> str:
     """JSON for the log; ``cell`` tells the intervals of a published table apart."""
     facts = asdict(replace(commit, positions=()))
+    for partition in facts["partitions"]:
+        if not partition["kept"]:
+            del partition["kept"]  # as versions wrote it that kept nothing
     positions = [[one.stage, write_position(one.position)] for one in commit.positions]
     return json.dumps({MARK: SCHEMA_VERSION, "token": cell, **facts, "positions": positions}, separators=(",", ":"))
 
@@ -146,4 +151,9 @@ def _ours(text: str | None) -> dict[str, Any] | None:
 
 
 def _partition(found: dict[str, Any]) -> CommittedPartition:
-    return CommittedPartition(**{**found, "files": tuple(DataFile(**file) for file in found["files"])})
+    kept = tuple(StatePart(**{**part, "files": _files(part["files"])}) for part in found.get("kept", ()))
+    return CommittedPartition(**{**found, "files": _files(found["files"]), "kept": kept})
+
+
+def _files(found: Iterable[dict[str, Any]]) -> tuple[DataFile, ...]:
+    return tuple(DataFile(**file) for file in found)

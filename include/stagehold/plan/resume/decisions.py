@@ -11,6 +11,7 @@ from stagehold.model.foreign_change import ForeignChange
 from stagehold.model.records import Acceptance, PartitionRecord
 from stagehold.model.share import Share
 from stagehold.plan.resume.reasons import Place, Reason
+from stagehold.plan.state.earlier import Earlier, Gap
 from stagehold.spec.pipeline import Pipeline
 
 
@@ -53,7 +54,8 @@ class Situation:
     them. ``acceptances`` are people's words that data made by other code is as good as by the present one. ``wanted``
     are partitions that somebody outside the accepted stages' view needs, so that they are healed if they are gone.
     ``discarded`` are those that this run computed before a failure of its own, after which it starts anew. ``restored``
-    have a record of the checkpoint that the run begins with, and have not been put in place yet.
+    have a record of the checkpoint that the run begins with, and have not been put in place yet. ``earlier`` is what
+    stages that keep state begin with.
     """
 
     pipeline: Pipeline
@@ -71,6 +73,7 @@ class Situation:
     removed: Mapping[str, Mapping[int, ForeignChange]] = field(default_factory=dict)
     discarded: Mapping[str, frozenset[int]] = field(default_factory=dict)
     restored: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    earlier: Mapping[str, Earlier] = field(default_factory=dict)
 
     def foreign_change(self, stage: str, partition: int) -> ForeignChange | None:
         return self.removed.get(stage, {}).get(partition)
@@ -81,9 +84,9 @@ class Decision:
     """What happens to one partition. ``key`` is None while an input still has to run.
 
     ``hinges_on`` is a partition to heal that this one was made from, directly or not: if that comes out different, this
-    one runs after all. ``foreign`` is why it, or what it reads, is blocked if no gate is to blame. ``anew`` says that
-    its ``record`` does not count because its run starts anew, ``restored`` that it is one of the checkpoint that the
-    run begins with.
+    one runs after all. ``foreign`` or ``gap`` is why it, or what it reads, is blocked if no gate is to blame. ``anew``
+    says that its ``record`` does not count because its run starts anew, ``restored`` that it is one of the checkpoint
+    that the run begins with.
     """
 
     stage: str
@@ -96,6 +99,7 @@ class Decision:
     foreign: ForeignChange | None = None
     anew: bool = False
     restored: bool = False
+    gap: Gap | None = None
 
     @property
     def reused(self) -> PartitionRecord | None:

@@ -12,6 +12,7 @@ from stagehold.plan.resume.acceptance import acceptance_of
 from stagehold.plan.resume.decisions import Action, Situation
 from stagehold.plan.resume.reasons import Detail, Reason, because, joined
 from stagehold.plan.resume.upstream import Upstream
+from stagehold.plan.state.earlier import Cut
 from stagehold.spec.pipeline import Exchange, OnCodeChange, OnForeignChange, Stage
 
 Opinion = tuple[Action, Reason]
@@ -31,7 +32,8 @@ def constant_parts(stage: Stage, situation: Situation) -> tuple[str, str, str, s
         hashed,
         str(stage.per_wave),
     )
-    settings = digest((*shape, stage.output.type, stage.output.table or "", facts.gate))
+    kept = (repr(stage.states),) if stage.states else ()
+    settings = digest((*shape, stage.output.type, stage.output.table or "", facts.gate, *kept))
     params = digest((situation.params, repr(sorted(stage.params.items()))))
     return (facts.code, settings, situation.environment, params)
 
@@ -132,11 +134,18 @@ def _in_words(
             return because("the Spark or Python environment changed")
         case "params":
             return because("parameters changed")
+        case "inputs" if _began_otherwise(stage, record, situation):
+            return because(f"what {stage.name} kept in {situation.earlier[stage.name].interval} changed")
         case "inputs" if stage.source:
             return because("its source changed")
         case "inputs":
             return _unexplained_change(record.partition, upstreams) or _changed_input(upstreams)
     return because("it was recorded in a format this version cannot read")
+
+
+def _began_otherwise(stage: Stage, record: PartitionRecord, situation: Situation) -> bool:
+    earlier, cut = situation.earlier.get(stage.name), Cut(stage.partitions, stage.max_parallelism)
+    return earlier is not None and earlier.interval is not None and earlier.changed_since(record, stage.states, cut)
 
 
 def _changed_input(upstreams: Sequence[Upstream]) -> Reason:

@@ -17,6 +17,7 @@ from stagehold.plan.resume.decisions import Action, Decision, ResumePlan, Situat
 from stagehold.plan.resume.judgement import ask_about, constant_parts, judge, take
 from stagehold.plan.resume.reasons import because
 from stagehold.plan.resume.upstream import Upstream
+from stagehold.plan.state.earlier import Cut
 from stagehold.spec.pipeline import Exchange, OnForeignChange, Pipeline, Stage
 
 __all__ = ["Action", "Decision", "ResumePlan", "Situation", "StageFacts", "descendants", "resume_plan"]
@@ -36,7 +37,7 @@ def resume_plan(situation: Situation) -> ResumePlan:
     drafts: dict[str, list[Decision]] = {}
     held_back: dict[str, list[Decision]] = {}
     for stage in situation.pipeline.stages:
-        drafts[stage.name] = list(_draft(stage, situation, drafts))
+        drafts[stage.name] = [_unless_gap(stage, situation, one) for one in _draft(stage, situation, drafts)]
         if not stage.output.type.stored:
             held_back[stage.name] = drafts[stage.name]
             drafts[stage.name] = [_unless_needed(one, situation) for one in drafts[stage.name]]
@@ -70,8 +71,9 @@ def _draft(stage: Stage, situation: Situation, drafts: Mapping[str, list[Decisio
     constant = constant_parts(stage, situation)
     for partition in range(stage.partitions):
         obstacle = next((found for upstream in upstreams if (found := upstream.obstacle(partition))), None)
-        key = None if obstacle else ComputeKey(*constant, digest(_identities(stage, situation, upstreams, partition)))
         record = records.get(partition)
+        made_from = _identities(stage, situation, upstreams, partition, record)
+        key = None if obstacle else ComputeKey(*constant, digest(made_from))
         foreign = _undecided_change(stage, record, situation)
         if foreign is not None:
             yield Decision(stage.name, partition, Action.BLOCKED, ask_about(foreign), None, record, foreign=foreign)
@@ -81,9 +83,7 @@ def _draft(stage: Stage, situation: Situation, drafts: Mapping[str, list[Decisio
         elif _is_accepted(stage, situation) and record is not None and record.state.passed:
             yield Decision(stage.name, partition, *take(record, key, upstreams), key, record)
         elif obstacle is not None:
-            yield Decision(
-                stage.name, partition, obstacle.action, obstacle.reason, None, record, foreign=obstacle.foreign
-            )
+            yield replace(obstacle, stage=stage.name, partition=partition, record=record)
         elif key is not None:
             yield Decision(stage.name, partition, *judge(stage, record, key, situation, upstreams), key, record)
 
@@ -126,11 +126,29 @@ def _undecided_change(stage: Stage, record: PartitionRecord | None, situation: S
     return None if asked_for else situation.foreign_change(stage.name, record.partition)
 
 
-def _identities(stage: Stage, situation: Situation, upstreams: Sequence[Upstream], partition: int) -> Iterator[str]:
+def _identities(
+    stage: Stage,
+    situation: Situation,
+    upstreams: Sequence[Upstream],
+    partition: int,
+    record: PartitionRecord | None,
+) -> Iterator[str]:
     """Everything one partition is made from."""
     if stage.source:
         yield situation.facts[stage.name].splits[partition]
     yield from (upstream.identity(partition) for upstream in upstreams)
+    earlier = situation.earlier.get(stage.name)
+    if earlier:
+        yield earlier.identity(stage.states, partition, Cut(stage.partitions, stage.max_parallelism), record)
+
+
+def _unless_gap(stage: Stage, situation: Situation, decision: Decision) -> Decision:
+    """Nothing is computed before what it begins with is there."""
+    earlier = situation.earlier.get(stage.name)
+    if earlier is None or earlier.gap is None or not decision.action.computes:
+        return decision
+    reason = because(f"goes on with what {stage.name} keeps from one interval to the next, and {earlier.gap}")
+    return Decision(stage.name, decision.partition, Action.BLOCKED, reason, None, decision.record, gap=earlier.gap)
 
 
 def _release_what_is_needed(
@@ -158,9 +176,8 @@ def _heal(situation: Situation, drafts: dict[str, list[Decision]]) -> bool:
             if decision.action is Action.REUSE and (partition in needed or partition in wanted):
                 change = situation.foreign_change(stage.name, partition)
                 reason = because(f"{change}, and healed as its output says" if change else _why_gone(decision.record))
-                drafts[stage.name][partition] = Decision(
-                    stage.name, partition, Action.HEAL, reason, decision.key, decision.record
-                )
+                healed = Decision(stage.name, partition, Action.HEAL, reason, decision.key, decision.record)
+                drafts[stage.name][partition] = _unless_gap(stage, situation, healed)
                 changed = True
     return changed
 
@@ -181,7 +198,7 @@ def _lost(stage: Stage, situation: Situation) -> frozenset[int]:
 
 def _needed(pipeline: Pipeline, stage: Stage, drafts: Mapping[str, list[Decision]]) -> frozenset[int] | range:
     """Results are needed for themselves, all else only by readers."""
-    if stage.output.table is not None or not pipeline.readers(stage.name):
+    if pipeline.is_result(stage):
         return range(stage.partitions)
     return _needed_by_readers(pipeline, stage, drafts)
 

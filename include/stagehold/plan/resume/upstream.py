@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 from stagehold.model.compute_key import digest
@@ -58,9 +59,8 @@ class Upstream:
         computing: Decision | None = None
         for decision in decisions:
             if decision.action is Action.BLOCKED:
-                why = f"was {decision.foreign}" if decision.foreign else "its gate blocked"
-                reason = because("waits for ", (decision.stage, decision.partition), f", which {why}")
-                return Decision(decision.stage, decision.partition, Action.BLOCKED, reason, foreign=decision.foreign)
+                reason = because("waits for ", (decision.stage, decision.partition), f", which {_why(decision)}")
+                return replace(decision, reason=reason, key=None, record=None)
             if decision.action.computes and computing is None:
                 computing = decision
         if computing is None:
@@ -93,3 +93,9 @@ class Upstream:
             if one.unexplained
         )
         return next(odd, None)
+
+
+def _why(blocked: Decision) -> str:
+    if blocked.gap:
+        return f"waits for {blocked.gap.interval}"
+    return f"was {blocked.foreign}" if blocked.foreign else "its gate blocked"

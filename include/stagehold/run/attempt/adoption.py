@@ -62,6 +62,7 @@ def as_record(cell: Cell, uri: str, landed: Landed, partition: CommittedPartitio
         compute_key=partition.compute_key,
         recorded_at=datetime.now(UTC),
         reason=ADOPTED,
+        kept=partition.kept,
     )
 
 

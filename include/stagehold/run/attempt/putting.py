@@ -105,7 +105,7 @@ class Putting:
             epoch=self.attempt.epoch,
             wave=WAVE,
             partitions=tuple(
-                CommittedPartition(one.partition, one.rows, one.fingerprint, one.compute_key, one.files)
+                CommittedPartition(one.partition, one.rows, one.fingerprint, one.compute_key, one.files, one.kept)
                 for one in records
             ),
             cut_into=stage.partitions,

@@ -10,6 +10,7 @@ from functools import cached_property, partial
 from pathlib import Path
 
 from stagehold.errors import (
+    EarlierMissing,
     GateBlocked,
     InputsNotReady,
     PartitionDataMissing,
@@ -26,7 +27,9 @@ from stagehold.plan.resume.decisions import Action, Decision, ResumePlan
 from stagehold.plan.resume.explanation import explain
 from stagehold.plan.resume.healing import healings, lost_data, missing_inputs
 from stagehold.plan.split.regions import sources_within, stage_regions
+from stagehold.plan.state.earlier import Earlier
 from stagehold.run.attempt import journal
+from stagehold.run.attempt.later import tell_later_intervals
 from stagehold.run.attempt.putting import WAVE, Putting
 from stagehold.run.attempt.tables import RegionTables
 from stagehold.run.attempt.task import RegionOutcome, RegionTask
@@ -34,6 +37,7 @@ from stagehold.run.attempt.verification import verify_reused
 from stagehold.run.checkpoints.answering import Answers
 from stagehold.run.engine import Session
 from stagehold.run.faults import Point
+from stagehold.run.planning.earlier import earlier_states
 from stagehold.run.planning.planning import (
     RunRequest,
     begins_with_of,
@@ -93,6 +97,7 @@ class RegionWork:
         if computing:
             self._tell_form()
         waves = self._compute(computing, plan) if computing or self._verifies_all else 0
+        tell_later_intervals(self.task, computing, plan, self.workplace)
         self.refuse_blocked(self.plan() if computing and self._changes_others else plan)
         self.workplace.faults.reach(Point.BEFORE_FINISH, self.task.region.name)
         return self._outcome(plan, waves, time.monotonic() - started)
@@ -154,10 +159,15 @@ class RegionWork:
         return any(self._to_compute(name, plan) for name in self.tables.stages)
 
     def refuse_blocked(self, plan: ResumePlan) -> None:
-        """:raises GateBlocked: or TableChanged, whatever keeps partitions of the task from being consumable."""
+        """:raises GateBlocked: or EarlierMissing or TableChanged, whatever keeps partitions of the task from being
+        consumable.
+        """
         for name in self.task.region.stages:
             decisions = (decision for decision in plan.of(name) if self.task.takes(name, decision.partition))
             blocked = [decision for decision in decisions if decision.action is Action.BLOCKED]
+            for decision in blocked:
+                if decision.gap:
+                    raise EarlierMissing(self.task.pipeline.name, name, decision.gap.interval, str(decision.reason))
             by_gate = {decision.partition: str(decision.reason) for decision in blocked if decision.foreign is None}
             if by_gate:
                 raise GateBlocked(name, by_gate)
@@ -273,7 +283,7 @@ class RegionWork:
         stage = pipeline.stage(name)
         return StageRunner(
             self._stage_task(stage, pipeline),
-            Reading(pipeline, plan.by_stage, self._sources, self._context, settings.project),
+            Reading(pipeline, plan.by_stage, self._sources, self._context, settings.project, self._earlier(pipeline)),
             session=session,
             publisher=self.publisher,
             rivals=partial(self.tables.rivals, name),
@@ -282,6 +292,10 @@ class RegionWork:
             at_boundary=self.answers.at_boundary,
             workplace=self.workplace,
         )
+
+    def _earlier(self, pipeline: Pipeline) -> Mapping[str, Earlier]:
+        request = self.task.request
+        return earlier_states(pipeline, request.interval, self.workplace.ledger, begins_with_of(request))
 
     def _stage_task(self, stage: Stage, pipeline: Pipeline) -> StageTask:
         incremental = [one for one in sources_within(stage, pipeline) if is_incremental(one)]

@@ -52,6 +52,7 @@ class Changes:
                 max_parallelism=stage.max_parallelism,
                 partitions=records,
                 verdicts=self._verdicts(stage, cell, records),
+                states=stage.states,
                 position=self.ledger.positions.taken_by(cell) if stage.source else None,
             )
 

@@ -30,6 +30,7 @@ from stagehold.plan.split.partition_counts import (
     with_counts,
 )
 from stagehold.plan.split.regions import stored_with
+from stagehold.run.planning.earlier import earlier_states
 from stagehold.run.planning.on_record import on_record
 from stagehold.run.planning.snapshots import BeginsWith
 from stagehold.settings import Settings
@@ -203,12 +204,13 @@ def situation(
         wanted=request.wanted,
         discarded=_discarded(request, found.records, ledger),
         restored=found.restored,
+        earlier=earlier_states(pipeline, request.interval, ledger, begins_with),
     )
 
 
 def _tied_to_another(begins_with: BeginsWith, pipeline: Pipeline, settings: Settings) -> frozenset[str]:
-    """Ids of stages whose data of another interval is not theirs: their code, or that of what is computed along with
-    them, looks at the interval.
+    """Ids of stages whose data of another interval is not theirs: they keep state, or their code, or that of what is
+    computed along with them, looks at the interval.
     """
     if begins_with.is_of_this_interval:
         return frozenset()
@@ -216,8 +218,8 @@ def _tied_to_another(begins_with: BeginsWith, pipeline: Pipeline, settings: Sett
     for stage in pipeline.stages:
         along = (edge.stage for edge in stage.inputs if not pipeline.stage(edge.stage).output.stored)
         own = looks_at_interval(stage.job, Path(settings.project))
-        looking[stage.name] = own or any(looking[name] for name in along)
-    return frozenset(stage.id for stage in pipeline.stages if looking[stage.name])
+        looking[stage.name] = own or any(looking[name] for name in along)  # what keeps state is stored
+    return frozenset(stage.id for stage in pipeline.stages if looking[stage.name] or stage.states)
 
 
 def _acceptances(request: RunRequest, ledger: Ledger) -> Mapping[str, tuple[Acceptance, ...]]:

@@ -85,6 +85,11 @@ class BeginsWith:
         found = self._restored(stage.id)
         return found.snapshot.verdicts if found else ()
 
+    def kept(self, stage: Stage) -> tuple[PartitionRecord, ...]:
+        """The records of its partitions, with what they keep for later intervals."""
+        found = self._restored(stage.id)
+        return found.snapshot.partitions if found else ()
+
     @property
     def counts(self) -> Mapping[str, int]:
         """Into how many partitions each stage was cut, by its id."""

@@ -71,6 +71,7 @@ class Delivery:
                 one.fingerprint,
                 wave.keys[one.partition],
                 wave.staged.files.get(one.partition, ()),
+                wave.kept.get(one.partition, ()),
             )
             for one in passing
         )
@@ -121,6 +122,7 @@ class Delivery:
                 reason=refused.get(one.partition) or wave.remarks.get(one.partition),
                 seconds=seconds,
                 unexplained=one.partition in wave.remarks,
+                kept=wave.kept.get(one.partition, ()),
             )
             for one in wave.metrics
         ]

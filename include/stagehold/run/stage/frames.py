@@ -8,14 +8,16 @@ given many partitions' at once: it makes the same of them, and one scan of 16 fi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stagehold.errors import StageContractBroken
 from stagehold.lake.columns import PARTITION, is_reserved
-from stagehold.model.context import is_stage
+from stagehold.model.context import StageState, is_stage
 from stagehold.model.key_groups import group_column
+from stagehold.model.stage_state import StateShape
 from stagehold.plan.isolation.key_checks import Key
 from stagehold.plan.isolation.verdict import Isolation
 from stagehold.plan.split.regions import is_divisible
@@ -26,6 +28,7 @@ from stagehold.run.stage.intermediates import Intermediates
 from stagehold.run.stage.isolation import given_input, judged, require_own_keys
 from stagehold.run.stage.key_columns import key_group, key_of, partition_of_key, refuse_unlike_keys
 from stagehold.run.stage.row_wise import WatchedContext, is_row_wise
+from stagehold.run.stage.state_frames import StateFrames, state_schema
 from stagehold.spark.session.project_modules import load_function
 from stagehold.spec.pipeline import Exchange, Input, OutputType, Stage
 
@@ -54,6 +57,7 @@ class FrameBuilder:
         self._calls: dict[str, list[StageCall]] = {}  # of each function the first, and the second if it was the same
         self._schemas: dict[str, StructType] = {}
         self._keys: dict[str, Sequence[Key]] = {}
+        self._after: dict[tuple[str, int], Mapping[str, DataFrame]] = {}  # state, by the last call of each partition
         self._row_wise: set[str] = set()
 
     def check(self, stage: Stage, partition: int) -> StructType:
@@ -82,7 +86,15 @@ class FrameBuilder:
             refuse_unlike_keys(reader.name, [key_of(stage.name, edge.key, schema)])
         if is_keyed(stage):
             self._isolation(stage, partition)
+        self._check_state(stage, partition)
         return self._output_schema(stage, schema)
+
+    def _check_state(self, stage: Stage, partition: int) -> None:
+        for shape in stage.states:
+            self._states(stage).checked(shape, self._after[stage.name, partition][shape.name])
+            if shape.key and is_keyed(stage):
+                own = key_of(f"{stage.name}, state {shape.name}", shape.key, state_schema(shape))
+                refuse_unlike_keys(stage.name, [*self._keys[stage.name], own])
 
     def _schema(self, stage: Stage, frame: DataFrame, partition: int) -> StructType:
         """The columns of the function's frame, and on the way whether Spark can tell the file of each of its rows."""
@@ -123,6 +135,11 @@ class FrameBuilder:
             for reader, edge in self._keyed_readers(stage)
         }
         return frame.withColumns(groups) if groups else frame
+
+    def kept(self, stage: Stage, shape: StateShape, partitions: tuple[int, ...]) -> DataFrame:
+        """What the stage keeps under one name, by the calls that made `output` for these partitions."""
+        frames = [(one, self._after[stage.name, one][shape.name]) for one in partitions]
+        return self._states(stage).after(shape, frames)
 
     def is_arranged(self, stage: Stage) -> bool:
         """True when each partition's rows come out of one Spark task, so that no shuffle is needed to write one file.
@@ -165,12 +182,12 @@ class FrameBuilder:
         belongs = partition_of_key(
             stage.key, self._schemas[stage.name], partitions=stage.partitions, max_parallelism=stage.max_parallelism
         )
-        if isolation.together:
+        if isolation.together and not stage.states:
             return self._call(stage, partitions).withColumn(PARTITION, belongs)
         frames = [(one, self._call(stage, (one,))) for one in partitions]
         return union(
             [
-                frame.where(require_own_keys(stage, one, belongs)).withColumn(PARTITION, F.lit(one))
+                frame.where(require_own_keys(stage, one, belongs, stage.key)).withColumn(PARTITION, F.lit(one))
                 for one, frame in frames
             ]
         )
@@ -226,11 +243,19 @@ class FrameBuilder:
     def _call(self, stage: Stage, partitions: tuple[int, ...], *, keep_partition: bool = False) -> DataFrame:
         """Call the stage's function with its inputs for ``partitions``."""
         arguments, self._keys[stage.name] = self._inputs.of(stage, partitions, keep_partition=keep_partition)
-        call = StageCall.make(self._spark, self._function(stage), self._reading.context(stage, partitions), arguments)
+        context = self._reading.context(stage, partitions)
+        if stage.states:
+            context = replace(context, state=StageState(self._states(stage).before(partitions[0])))
+        call = StageCall.make(self._spark, self._function(stage), context, arguments)
+        if stage.states:
+            self._after[stage.name, partitions[0]] = context.state.after
         known = self._calls.setdefault(stage.name, [])
         if len(known) < 2 and all(one.partitions == partitions for one in known):
             known.append(call)
         return call.frame
+
+    def _states(self, stage: Stage) -> StateFrames:
+        return StateFrames(self._spark, stage, self._reading.earlier[stage.name])
 
     def _function(self, stage: Stage) -> Callable[..., DataFrame]:
         project = Path(self._reading.project)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from stagehold.model.key_groups import group_column, range_of
 from stagehold.model.records import PartitionRecord
 from stagehold.plan.isolation.key_checks import Key
 from stagehold.plan.resume.decisions import Decision
+from stagehold.plan.state.earlier import Earlier
 from stagehold.run.stage.isolation import marked
 from stagehold.run.stage.key_columns import in_groups, key_group, key_of, refuse_unlike_keys
 from stagehold.sources.frames import SourceFrames
@@ -27,13 +28,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Reading:
-    """What frames are made from: a plan's ``decisions`` hold the records to read, by stage."""
+    """What frames are made from: a plan's ``decisions`` hold the records to read, by stage, and ``earlier`` what stages
+    that keep state go on with.
+    """
 
     pipeline: Pipeline
     decisions: Mapping[str, Sequence[Decision]]
     sources: Sources
     context: Callable[[Stage, tuple[int, ...]], StageContext]
     project: str
+    earlier: Mapping[str, Earlier] = field(default_factory=dict)
 
 
 class StageInputs:
@@ -69,7 +73,7 @@ class StageInputs:
 
     def in_one_scan(self, stage: Stage, partitions: tuple[int, ...]) -> tuple[DataFrame, Column] | None:
         """All that the function reads, and how its file tells a row's partition, if each has one file of its own."""
-        if stage.per_wave:
+        if stage.per_wave or stage.states:
             return None
         if stage.source is not None:
             return self._splits(stage).together(partitions)

@@ -68,17 +68,20 @@ def judged(stage: Stage, call: StageCall, given: Sequence[GivenInput], columns: 
     return Isolation((*call.reasons_against_sharing, *odd, *found.blame))
 
 
-def require_own_keys(stage: Stage, partition: int, belongs: Column) -> Column:
-    """True for rows whose key belongs to the partition that is computed; Spark fails at the first other one.
+def require_own_keys(stage: Stage, partition: int, belongs: Column, key: Sequence[str]) -> Column:
+    """True for rows whose ``key`` belongs to the partition that is computed; Spark fails at the first other one.
 
     It is made to look random, so that Spark asks it of the rows that come out and not of any that are dropped on the
     way.
     """
     from pyspark.sql import functions as F
 
-    key = F.struct(*(F.col(quoted(column)).cast("string").alias(column) for column in stage.key))
+    values = F.struct(*(F.col(quoted(column)).cast("string").alias(column) for column in key))
     facts = F.struct(
-        F.lit(stage.name).alias("stage"), key.alias("key"), F.lit(partition).alias("computed"), belongs.alias("belongs")
+        F.lit(stage.name).alias("stage"),
+        values.alias("key"),
+        F.lit(partition).alias("computed"),
+        belongs.alias("belongs"),
     )
     error = F.raise_error(F.concat(F.lit(STRAY), F.to_json(facts, {"ignoreNullFields": "false"})))
     return F.when(belongs == partition, F.rand(0) >= 0).otherwise(error.cast("boolean"))

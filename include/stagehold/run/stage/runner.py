@@ -32,6 +32,7 @@ from stagehold.run.stage.delivery import Delivery
 from stagehold.run.stage.determinism import inspect
 from stagehold.run.stage.failure import reporting_queries
 from stagehold.run.stage.inputs import Reading
+from stagehold.run.stage.keeping import Keeping
 from stagehold.run.stage.publisher import Publisher
 from stagehold.run.stage.wave import StageTask, Wave
 from stagehold.run.workplace import Workplace
@@ -65,6 +66,7 @@ class StageRunner:
         self._frames = session.frames(reading)
         self._committer = session.committer(task.stage, task.location)
         may_differ = reading.pipeline.determinism_of(task.stage) is DeterminismPolicy.WARN
+        self._keeping = Keeping(task, reading.earlier.get(task.stage.name), self._frames, session)
         self._delivery = Delivery(task, may_differ, workplace, session, self._committer)
 
     def run(self, decisions: Sequence[Decision]) -> int:
@@ -92,7 +94,7 @@ class StageRunner:
         for one in found:
             self._warn("not deterministic", str(one))
         for name, isolation in self._frames.isolations.items():
-            if not isolation.together:
+            if not isolation.together and not self._reading.pipeline.stage(name).states:  # which says so itself
                 self._warn("called apart", separate_calls_text(name, isolation))
         refused = [str(one) for one in found if one.refused]
         if refused:
@@ -133,11 +135,12 @@ class StageRunner:
         name, faults = self._task.stage.name, self._workplace.faults
         with self._reporting(decisions), faults.reach_within(Point.MID_WRITE, name, number, lambda: files.begun):
             staged = self._session.write(self._frames.output(self._task.stage, files.partitions), files)
+            kept = self._keeping.keep(files)
         written = time.monotonic()
         self._reach(Point.AFTER_WRITE, number)
         metrics = self._session.measure(staged, schema, files.partitions, self._judged(schema))
         self._reach(Point.AFTER_MEASURE, number)
-        return Wave(number, decisions, staged, metrics, started), written - started
+        return Wave(number, decisions, staged, metrics, started, kept), written - started
 
     def _files(self, number: int, decisions: Sequence[Decision], rows_per_file: int) -> WaveFiles:
         return WaveFiles(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from stagehold.gates.suite import Suite
 from stagehold.lake.commit.staging import StagedWave
 from stagehold.lake.location import TableLocation
 from stagehold.lake.measure import PartitionMetrics
-from stagehold.model.records import Attempt, Cell
+from stagehold.model.records import Attempt, Cell, StatePart
 from stagehold.model.source_position import SourcePosition
 from stagehold.plan.determinism.reproduction import remark
 from stagehold.plan.resume.decisions import Action, Decision
@@ -32,13 +32,16 @@ class StageTask:
 
 @dataclass(frozen=True)
 class Wave:
-    """Computed, staged and measured; ``started`` is when its computing began, by the monotonic clock."""
+    """Computed, staged and measured; ``started`` is when its computing began, by the monotonic clock. ``kept`` is the
+    state of partitions that have some.
+    """
 
     number: int
     decisions: tuple[Decision, ...]
     staged: StagedWave
     metrics: tuple[PartitionMetrics, ...]
     started: float
+    kept: Mapping[int, tuple[StatePart, ...]] = field(default_factory=dict)
 
     def of(self, partitions: Collection[int]) -> Wave:
         """Those of its partitions that are in ``partitions``."""

@@ -15,6 +15,7 @@ from stagehold.spec.checks.edges import check_edges
 from stagehold.spec.checks.failures import check_failures
 from stagehold.spec.checks.job import job_problem
 from stagehold.spec.checks.sources import check_source
+from stagehold.spec.checks.state import check_state
 from stagehold.spec.draft import Draft
 from stagehold.spec.form import show, suggest
 from stagehold.spec.pipeline import OnCodeChange, OutputType
@@ -47,6 +48,7 @@ def check(draft: Draft) -> Iterator[Problem]:
         yield from _check_job(draft, name)
         yield from _check_gate(draft, name)
         yield from _check_keeping(draft, name)
+        yield from check_state(draft, name)
     yield from check_edges(draft)
 
 

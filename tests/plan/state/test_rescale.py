@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stagehold.checkpoints.state_rescale import KeyedPart, old_partitions_read, redistribute, rescale_keyed
 from stagehold.errors import ImpossibleKeyGroups
 from stagehold.model.key_groups import range_of
 from stagehold.model.stage_state import StateKind
+from stagehold.plan.state.rescale import KeyedPart, old_partitions_read, redistribute, rescale_keyed
 
 SPLIT, UNION, BROADCAST = StateKind.SPLIT, StateKind.UNION, StateKind.BROADCAST
 

@@ -59,7 +59,8 @@ def redistribute(
         return _copied(old, partitions)
     if len(old) == partitions:
         return tuple(tuple(elements or ()) for elements in old)
-    return _dealt(tuple(chain.from_iterable(_reported(old))), partitions)
+    elements = tuple(chain.from_iterable(_reported(old)))
+    return tuple(elements[slice.start : slice.stop] for slice in dealt(len(elements), partitions))
 
 
 def _owners(groups: range, partitions: int, max_parallelism: int) -> range:
@@ -80,8 +81,8 @@ def _copied(old: Sequence[Sequence[Element] | None], partitions: int) -> tuple[t
     return tuple(tuple(copies[index % len(copies)]) if copies else () for index in range(partitions))
 
 
-def _dealt(elements: Sequence[Element], partitions: int) -> tuple[tuple[Element, ...], ...]:
-    """Contiguous slices, the first ones one element longer where the count does not divide."""
-    size, longer = divmod(len(elements), partitions)
+def dealt(count: int, partitions: int) -> tuple[range, ...]:
+    """Contiguous slices of ``count`` elements, the first ones one element longer where the count does not divide."""
+    size, longer = divmod(count, partitions)
     starts = [index * size + min(index, longer) for index in range(partitions + 1)]
-    return tuple(tuple(elements[start:stop]) for start, stop in pairwise(starts))
+    return tuple(range(start, stop) for start, stop in pairwise(starts))

@@ -1,0 +1,1 @@
+"""What does a partition begin with of what its stage kept before?"""

@@ -1,0 +1,81 @@
+"""What the stages of an interval go on with: what they kept in the interval before, by the order of the schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from stagehold.lake.available import missing_files
+from stagehold.ledger.ledger import Ledger
+from stagehold.model.interval_key import following_key, moment_of, previous_key
+from stagehold.model.records import Cell, PartitionRecord
+from stagehold.plan.state.earlier import Earlier, Gap, earlier_of
+from stagehold.run.planning.snapshots import BeginsWith
+from stagehold.spec.pipeline import Pipeline, Stage
+
+
+def earlier_states(
+    pipeline: Pipeline, interval: str, ledger: Ledger, begins_with: BeginsWith | None
+) -> Mapping[str, Earlier]:
+    """By the names of the stages that keep state. A run that begins with a checkpoint of another interval goes on with
+    what that has; so intervals between the two may be left out.
+
+    :raises InvalidInterval: a stage keeps state, and the interval is none of the schedule.
+    """
+    return {
+        stage.name: _earlier(stage, pipeline, interval, ledger, begins_with)
+        for stage in pipeline.stages
+        if stage.states
+    }
+
+
+def later_intervals(pipeline: Pipeline, stage: Stage, interval: str, ledger: Ledger) -> tuple[str, ...]:
+    """Those in which the stage has records, in order."""
+    known = _in_order(ledger.partitions.intervals_of(pipeline.name, stage.id), pipeline.schedule)
+    own = moment_of(interval, pipeline.schedule)
+    return tuple(key for moment, key in known if own and moment > own)
+
+
+def _earlier(
+    stage: Stage, pipeline: Pipeline, interval: str, ledger: Ledger, begins_with: BeginsWith | None
+) -> Earlier:
+    if begins_with is not None and not begins_with.is_of_this_interval:
+        records = begins_with.kept(stage)
+        return earlier_of(begins_with.plan.checkpoint.interval, records, _lost(records))
+    assert pipeline.schedule is not None, "checked by the spec"
+    before = previous_key(interval, pipeline.schedule)
+    records = ledger.partitions.newest(Cell(pipeline.name, stage.id, before))
+    if records:
+        return earlier_of(before, records, _lost(records))
+    own = ledger.partitions.newest(Cell(pipeline.name, stage.id, interval))
+    return _without(before, pipeline, stage, interval, own, ledger)
+
+
+def _without(
+    before: str, pipeline: Pipeline, stage: Stage, interval: str, own: Sequence[PartitionRecord], ledger: Ledger
+) -> Earlier:
+    """The interval before has nothing on record: is this the first one, or is there a gap?"""
+    assert pipeline.schedule is not None
+    known = ledger.partitions.intervals_of(pipeline.name, stage.id)
+    newest = _newest_before(interval, known, pipeline.schedule)
+    if newest is not None:
+        return Earlier(before, gap=Gap(following_key(newest, pipeline.schedule)))
+    # Taken over from another lake, or the ledger forgot: what it was made from is not known here.
+    made_from = next((part.after for record in own for part in record.kept if part.after), None)
+    return Earlier(made_from, gap=Gap(made_from)) if made_from else Earlier()
+
+
+def _lost(records: Sequence[PartitionRecord]) -> frozenset[int]:
+    """Partitions whose state cannot be read now; that is asked of the lake each time."""
+    return missing_files([replace(record, files=()) for record in records if record.kept])
+
+
+def _newest_before(interval: str, known: Sequence[str], schedule: str) -> str | None:
+    own = moment_of(interval, schedule)
+    return next((key for moment, key in _in_order(known, schedule)[::-1] if own and moment < own), None)
+
+
+def _in_order(known: Sequence[str], schedule: str | None) -> list[tuple[datetime, str]]:
+    """Intervals that have a place in time, each with it."""
+    return sorted((moment, key) for key in known if (moment := moment_of(key, schedule)))

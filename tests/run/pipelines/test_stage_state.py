@@ -1,0 +1,167 @@
+"""Stages that keep state from interval to interval, on a real Spark server, compared with DuckDB over all days."""
+
+from __future__ import annotations
+
+import random
+from decimal import Decimal
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tests.run.small_project import SmallProject
+
+from stagehold.errors import EarlierMissing
+from stagehold.plan.resume.decisions import Action
+from stagehold.run.planning.planning import RunRequest, plan_run
+
+pytestmark = pytest.mark.spark
+
+JOBS = """
+from pyspark.sql import functions as F
+from stagehold import stage
+
+@stage
+def orders(ctx, source):
+    return source
+
+@stage
+def totals(ctx, orders):
+    today = orders.groupBy("customer").agg(
+        F.sum("amount").cast("decimal(18,2)").alias("total"), F.count("*").alias("orders")
+    )
+    after = (
+        ctx.state.read("totals").unionByName(today).groupBy("customer")
+        .agg(F.sum("total").cast("decimal(18,2)").alias("total"), F.sum("orders").alias("orders"))
+    )
+    ctx.state.put("totals", after)
+    seen = ctx.state.read("days").unionByName(orders.select("day").distinct())
+    ctx.state.put("days", seen)
+    return after
+"""
+SOURCE = {"kind": "parquet", "path": "${lake}/days/*.parquet", "splits": 2, "incremental": True}
+STATE = {
+    "totals": {"key": "customer", "columns": {"customer": "bigint", "total": "decimal(18,2)", "orders": "bigint"}},
+    "days": {"kind": "split", "columns": {"day": "date"}},
+}
+TOTALS = {"inputs": {"orders": {"exchange": "keyed", "key": "customer"}}, "partitions": 4, "state": STATE}
+DAY = "2026-11-0{}"
+
+
+@pytest.fixture
+def project(tmp_path, spark_remote):
+    return SmallProject.make(tmp_path, spark_remote, JOBS)
+
+
+def pipeline(project: SmallProject, **totals):
+    stages = {"orders": {"source": SOURCE, "output": {"type": "blocking"}}, "totals": {**TOTALS, **totals}}
+    return project.pipeline("customers", stages, schedule="@daily")
+
+
+def arrive(project: SmallProject, day: int, rows: int = 60) -> None:
+    """A day's orders, customers that are NULL among them."""
+    dice = random.Random(day)
+    customers = [dice.choice([None, *range(40)]) for _ in range(rows)]
+    amounts = [Decimal(dice.randrange(-10_000, 100_000)) / 100 for _ in range(rows)]
+    table = pa.table(
+        {
+            "customer": pa.array(customers, pa.int64()),
+            "amount": pa.array(amounts, pa.decimal128(12, 2)),
+            "day": pa.array([f"2026-11-0{day}"] * rows).cast(pa.date32()),
+        }
+    )
+    path = Path(project.settings.lake_uri) / "days" / f"{day}.parquet"
+    path.parent.mkdir(exist_ok=True)
+    pq.write_table(table, path)
+
+
+def told(project: SmallProject, records) -> list[tuple]:
+    """What the stage gave, read from its recorded files."""
+    files = [f"{record.table}/{file.path}" for record in records["totals"] for file in record.files]
+    return duckdb.sql(f"SELECT customer, total, orders FROM read_parquet({files}) ORDER BY ALL").fetchall()
+
+
+def expected(project: SmallProject, *days: int) -> list[tuple]:
+    files = [f"{project.settings.lake_uri}/days/{day}.parquet" for day in days]
+    return duckdb.sql(
+        "SELECT customer, sum(amount)::DECIMAL(18,2), count(*) "
+        f"FROM read_parquet({files}) GROUP BY customer ORDER BY ALL"
+    ).fetchall()
+
+
+def test_totals_go_on_from_day_to_day(project):
+    for day in (1, 2, 3):
+        arrive(project, day)
+        records = project.run(pipeline(project), f"run {day}", DAY.format(day))
+        assert told(project, records) == expected(project, *range(1, day + 1))
+    kept = [record.kept for record in records["totals"]]
+    assert {part.after for parts in kept for part in parts} == {DAY.format(2)}
+    again = project.run(pipeline(project), "again", DAY.format(2))
+    assert [record.run_id for record in again["totals"]] == ["run 2"] * 4
+
+
+def days_kept(project: SmallProject, records) -> list[str]:
+    files = [f"{r.table}/{f.path}" for r in records["totals"] for p in r.kept if p.name == "days" for f in p.files]
+    return sorted(str(day) for (day,) in duckdb.sql(f"SELECT day FROM read_parquet({files})").fetchall())
+
+
+def test_other_partitions_go_on_with_the_same_state(project):
+    for day, partitions in ((1, 4), (2, 6), (3, 3)):
+        arrive(project, day)
+        records = project.run(pipeline(project, partitions=partitions), f"run {day}", DAY.format(day))
+        assert len([one for one in records["totals"] if one.partition < partitions]) == partitions
+        assert told(project, records) == expected(project, *range(1, day + 1))
+    other_groups = pipeline(project, partitions=5, max_parallelism=77)
+    arrive(project, 4)
+    records = project.run(other_groups, "run 4", DAY.format(4))
+    assert told(project, records) == expected(project, 1, 2, 3, 4)
+    assert len(days_kept(project, records)) == 4 + 6 + 3 + 5, "each partition adds the day, none is lost or doubled"
+
+
+def test_a_missing_interval_is_named_and_nothing_is_computed(project):
+    arrive(project, 1)
+    project.run(pipeline(project), "run 1", DAY.format(1))
+    arrive(project, 4)
+    with pytest.raises(EarlierMissing, match=r"2026-11-02 has to run first.*--interval 2026-11-02"):
+        project.run(pipeline(project), "run 4", DAY.format(4))
+    assert project.records(pipeline(project), DAY.format(4)).keys() == {"orders"}
+    for day in (2, 3, 4):
+        records = project.run(pipeline(project), f"run {day} again", DAY.format(day))
+    assert told(project, records) == expected(project, 1, 4)
+
+
+def test_a_day_that_comes_out_different_makes_later_days_run_again(project):
+    arrive(project, 1)
+    first = project.run(pipeline(project), "run 1", DAY.format(1))
+    arrive(project, 2)
+    project.run(pipeline(project), "run 2", DAY.format(2))
+    corrected = Path(project.settings.project) / f"{Path(project.settings.project).name}.py"
+    corrected.write_text(JOBS.replace("return source", "return source.withColumn('amount', F.col('amount') * 2)"))
+    again = project.run(pipeline(project), "run 1 again", DAY.format(1))
+    assert again["totals"][0].fingerprint != first["totals"][0].fingerprint
+    corrected.write_text(JOBS)  # only what day 1 kept is other now
+    with project.ledger() as ledger:
+        plan = plan_run(RunRequest(pipeline(project), "look", DAY.format(2), {}), ledger, project.settings)
+    assert {one.action for one in plan.of("totals")} == {Action.RUN}
+    assert {str(one.reason) for one in plan.of("totals")} == {"what totals kept in 2026-11-01 changed"}
+    records = project.run(pipeline(project), "run 2 again", DAY.format(2))
+    doubled = duckdb.sql(
+        f"SELECT customer, sum(amount * CASE day WHEN DATE '2026-11-01' THEN 2 ELSE 1 END)::DECIMAL(18,2), count(*) "
+        f"FROM read_parquet('{project.settings.lake_uri}/days/*.parquet') GROUP BY customer ORDER BY ALL"
+    ).fetchall()
+    assert told(project, records) == doubled
+
+
+def test_lost_state_is_healed_by_its_own_interval(project):
+    for day in (1, 2):
+        arrive(project, day)
+        records = project.run(pipeline(project), f"run {day}", DAY.format(day))
+    lost = records["totals"][1].kept[0].files[0]
+    (Path(records["totals"][1].table) / lost.path).unlink()
+    arrive(project, 3)
+    with pytest.raises(EarlierMissing, match="2026-11-02 has to run first: it lacks what partitions 1 kept"):
+        project.run(pipeline(project), "run 3", DAY.format(3))
+    healed = project.run(pipeline(project), "heal", DAY.format(2))
+    assert [one.run_id for one in healed["totals"]] == ["run 2", "heal", "run 2", "run 2"]
+    assert told(project, project.run(pipeline(project), "run 3 again", DAY.format(3))) == expected(project, 1, 2, 3)
