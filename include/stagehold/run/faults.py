@@ -40,6 +40,12 @@ class Point(StrEnum):
     BEFORE_FINISH = "before_finish"  # everything is recorded, but not that the attempt has finished
 
 
+class StatePoint(StrEnum):
+    """A step of each wave of a stage that keeps state."""
+
+    BEFORE_STATE = "before_state"  # the wave's rows are staged, and what it keeps is not
+
+
 class CheckpointPoint(StrEnum):
     """Steps of a checkpoint, in order; they have the run's pipeline as stage, and the checkpoint's number as wave."""
 
@@ -57,7 +63,7 @@ class ClearingPoint(StrEnum):
     RELEASED = "outputs_released"  # the ledger says so, and the data is still there
 
 
-AnyPoint = Point | CheckpointPoint | ClearingPoint
+AnyPoint = Point | StatePoint | CheckpointPoint | ClearingPoint
 
 
 class FaultAction(StrEnum):

@@ -18,17 +18,17 @@ from stagehold.run.stage.wave import StageTask
 
 @dataclass(frozen=True)
 class Keeping:
-    """Of one stage in one attempt; ``earlier`` is what it goes on with, None if it keeps nothing."""
+    """Of one stage in one attempt; ``earlier`` is what it goes on with."""
 
     task: StageTask
-    earlier: Earlier | None
+    earlier: Earlier
     frames: Frames
     session: Session
 
     def keep(self, files: WaveFiles) -> Mapping[int, tuple[StatePart, ...]]:
         """Write what the partitions of a wave keep, whose rows were written just now."""
         kept: dict[int, list[StatePart]] = defaultdict(list)
-        for shape in self.task.stage.states if self.earlier else ():
+        for shape in self.task.stage.states:
             for partition, part in self._parts(shape, files).items():
                 kept[partition].append(part)
         return {partition: tuple(parts) for partition, parts in kept.items()}
@@ -41,7 +41,6 @@ class Keeping:
         return {one.partition: self._part(shape, one, staged.files.get(one.partition, ())) for one in measured}
 
     def _part(self, shape: StateShape, measured: PartitionMetrics, files: tuple[DataFile, ...]) -> StatePart:
-        assert self.earlier is not None
         stage, earlier = self.task.stage, self.earlier
         cut = Cut(stage.partitions, stage.max_parallelism)
         return StatePart(

@@ -7,7 +7,7 @@ nobody reads; a crash between publish and record leaves a commit that the next a
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
@@ -21,13 +21,14 @@ from stagehold.lake.commit.wave_commit import Claim
 from stagehold.lake.file_sizing import FileSizer
 from stagehold.lake.location import TableLocation
 from stagehold.lake.tables import ensure_table
-from stagehold.model.records import DataFile
+from stagehold.model.records import DataFile, StatePart
 from stagehold.plan.isolation.verdict import separate_calls_text
 from stagehold.plan.resume.decisions import Decision
+from stagehold.plan.state.earlier import Earlier
 from stagehold.plan.waves.sizing import MeasuredWave, WaveSizer
 from stagehold.plan.waves.skew import skew_text, skewed
 from stagehold.run.engine import Session
-from stagehold.run.faults import Point
+from stagehold.run.faults import Point, StatePoint
 from stagehold.run.stage.delivery import Delivery
 from stagehold.run.stage.determinism import inspect
 from stagehold.run.stage.failure import reporting_queries
@@ -66,7 +67,7 @@ class StageRunner:
         self._frames = session.frames(reading)
         self._committer = session.committer(task.stage, task.location)
         may_differ = reading.pipeline.determinism_of(task.stage) is DeterminismPolicy.WARN
-        self._keeping = Keeping(task, reading.earlier.get(task.stage.name), self._frames, session)
+        self._keeping = Keeping(task, reading.earlier.get(task.stage.name, Earlier()), self._frames, session)
         self._delivery = Delivery(task, may_differ, workplace, session, self._committer)
 
     def run(self, decisions: Sequence[Decision]) -> int:
@@ -135,12 +136,18 @@ class StageRunner:
         name, faults = self._task.stage.name, self._workplace.faults
         with self._reporting(decisions), faults.reach_within(Point.MID_WRITE, name, number, lambda: files.begun):
             staged = self._session.write(self._frames.output(self._task.stage, files.partitions), files)
-            kept = self._keeping.keep(files)
+            kept = self._keep(files)
         written = time.monotonic()
         self._reach(Point.AFTER_WRITE, number)
         metrics = self._session.measure(staged, schema, files.partitions, self._judged(schema))
         self._reach(Point.AFTER_MEASURE, number)
         return Wave(number, decisions, staged, metrics, started, kept), written - started
+
+    def _keep(self, files: WaveFiles) -> Mapping[int, tuple[StatePart, ...]]:
+        if not self._task.stage.states:
+            return {}
+        self._reach(StatePoint.BEFORE_STATE, files.wave)
+        return self._keeping.keep(files)
 
     def _files(self, number: int, decisions: Sequence[Decision], rows_per_file: int) -> WaveFiles:
         return WaveFiles(
@@ -170,7 +177,7 @@ class StageRunner:
     def _warn(self, kind: str, text: str) -> None:
         self._workplace.warn(self._task.attempt.run_id, kind, self._task.stage.name, text)
 
-    def _reach(self, point: Point, wave: int = 0) -> None:
+    def _reach(self, point: Point | StatePoint, wave: int = 0) -> None:
         self._workplace.faults.reach(point, self._task.stage.name, wave)
 
 

@@ -1,0 +1,107 @@
+"""The sample `customer_totals`, by the command: exact against DuckDB after a kill at every step, back at day 3, and cut
+otherwise.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from datetime import date
+from pathlib import Path
+
+import duckdb
+import pytest
+from deltalake import DeltaTable
+from tests.run.workbench import Ended, Workbench, ended, killed
+
+from stagehold.local.sample import bring_day, make_sample
+from stagehold.run.faults import FaultAction, Point, StatePoint
+from stagehold.settings import PROJECT
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
+
+STAGE = "customer_totals"
+DAYS = [date(2026, 11, day) for day in range(1, 7)]
+KILLS = [
+    [(Point.BEFORE_FENCE, 0), (Point.BEFORE_WRITE, 1)],
+    [(Point.AFTER_FENCE, 0), (StatePoint.BEFORE_STATE, 2)],
+    [(Point.MID_WRITE, 2), (Point.AFTER_WRITE, 1)],
+    [(Point.AFTER_MEASURE, 1), (Point.BEFORE_PUBLISH, 2)],
+    [(Point.AFTER_PUBLISH, 1), (Point.AFTER_RECORD, 1)],
+]
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory, spark_remote):
+    bench = Workbench.make(tmp_path_factory.mktemp("customers"), spark_remote)
+    shutil.copytree(Path(PROJECT) / "jobs", Path(bench.settings.project) / "jobs")
+    make_sample(Path(bench.settings.lake_uri), 0.01)
+    declare(bench)
+    return bench
+
+
+def declare(bench: Workbench, **changes: str) -> None:
+    """The sample's file, in waves as short as can be."""
+    text = (Path(PROJECT) / "include" / "pipelines" / f"{STAGE}.yaml").read_text()
+    for old, new in {"wave: 1s": "wave: 100ms", **changes}.items():
+        assert old in text
+        text = text.replace(old, new)
+    (Path(bench.settings.pipelines) / f"{STAGE}.yaml").write_text(text)
+
+
+def run(bench: Workbench, day: date, *words: str) -> Ended:
+    return ended(bench.command("run", STAGE, "--interval", str(day), "--json", *words))
+
+
+def totals(bench: Workbench, day: date) -> list[tuple]:
+    """As any reader of the published table sees them."""
+    table = DeltaTable(f"{bench.settings.lake_uri}/marts/{STAGE}").to_pyarrow_table([("_interval", "=", str(day))])
+    return sorted((row["custkey"], row["spent"], row["orders"]) for row in table.to_pylist())
+
+
+def expected(bench: Workbench, *days: date) -> list[tuple]:
+    files = [f"{bench.settings.lake_uri}/raw/daily_orders/{day}.parquet" for day in days]
+    query = "SELECT o_custkey, sum(o_totalprice)::DECIMAL(18,2), count(*) FROM read_parquet(?) GROUP BY ALL ORDER BY 1"
+    with duckdb.connect() as connection:
+        return connection.execute(query, [files]).fetchall()
+
+
+def say(bench: Workbench, *words: str) -> Ended:
+    return ended(bench.command(*words, "--json"))
+
+
+def test_totals_are_exact_after_a_kill_at_every_step(bench):
+    for number, (day, kills) in enumerate(zip(DAYS, KILLS, strict=False)):
+        bring_day(Path(bench.settings.lake_uri), day)
+        for point, wave in kills:
+            bench.inject(point, STAGE, wave, FaultAction.KILL)
+            assert killed(run(bench, day)), point
+        assert run(bench, day).code == 0
+        assert totals(bench, day) == expected(bench, *DAYS[: number + 1])
+
+
+def test_a_day_is_gone_back_to_and_the_days_after_it_follow(bench):
+    """Day 3 was computed by code that was wrong, and so were the days after it."""
+    assert say(bench, "savepoint", "create", "--name", "day_3", "--interval", str(DAYS[2])).code == 0
+    job = Path(bench.settings.project) / "jobs" / "customers.py"
+    right = job.read_text()
+    job.write_text(right.replace('"o_totalprice")', '(F.col("o_totalprice") * 2).alias("o_totalprice"))'))
+    wrong = run(bench, DAYS[2])
+    assert f"{STAGE} keeps other state now than what {DAYS[3]} and 1 later intervals went on with" in wrong.err
+    assert totals(bench, DAYS[2]) != expected(bench, *DAYS[:3])
+    job.write_text(right)
+    planned = json.loads(say(bench, "plan", STAGE, "--interval", str(DAYS[2]), "--restore", "day_3").out)
+    back = run(bench, DAYS[2], "--restore", "day_3")
+    assert (back.code, back.counts) == (0, (12, 0)), back.err
+    assert planned["run"] == 0
+    assert totals(bench, DAYS[2]) == expected(bench, *DAYS[:3])
+    for number in (3, 4):
+        assert run(bench, DAYS[number]).counts[1] == 0, "they went on with what day 3 keeps again"
+        assert totals(bench, DAYS[number]) == expected(bench, *DAYS[: number + 1])
+
+
+def test_more_partitions_go_on_with_the_same_totals(bench):
+    declare(bench, **{"partitions: 8": "partitions: 12"})
+    bring_day(Path(bench.settings.lake_uri), DAYS[5])
+    assert run(bench, DAYS[5]).code == 0
+    assert totals(bench, DAYS[5]) == expected(bench, *DAYS)
