@@ -15,7 +15,7 @@ from tests.e2e.stack import RUN_SECONDS, Stack, until
 from stagehold.errors import AirflowRefused
 from stagehold.ledger.ledger import Ledger
 from stagehold.local.airflow_client import DagRun
-from stagehold.model.records import Restore
+from stagehold.model.records import AttemptState, Restore
 
 pytestmark = [pytest.mark.e2e, pytest.mark.browser, pytest.mark.timeout(900)]
 
@@ -184,3 +184,25 @@ def test_what_does_not_exist_fails_at_once_with_the_text_of_the_command(nightly:
     assert said in grid["restore"]["problem"]
     assert said in grid["resume"]["refusal"]
     assert all(said in failure["failure"] for failure in grid["failures"])
+
+
+def test_a_savepoint_of_a_run_that_goes_on_is_made_while_it_does(stack: Stack) -> None:
+    run = stack.start("saved-while-running")
+    until(lambda: any(one.state is AttemptState.RUNNING for one in stack.attempts(run)), "an attempt computes")
+    here = f"/stagehold/api/dags/{run.dag_id}"
+    wanted = {"name": "on-the-way"}
+    asked = stack.airflow._send("POST", f"{here}/runs/{quote(run.run_id, safe='')}/savepoints", wanted)
+    assert asked["state"] in ("pending", "made")
+
+    def status() -> dict[str, object]:
+        return dict(stack.airflow._send("GET", f"{here}/savepoint_requests/on-the-way"))
+
+    until(lambda: status()["state"] == "made", "the savepoint is made")
+    stack.finish(run)
+    shown = stack.airflow._send("GET", f"{here}/savepoints/on-the-way")
+    assert not any(stage["missing"] for stage in shown["stages"])
+    disposed = stack.airflow._http.request(
+        "DELETE", f"{here}/savepoints/on-the-way", headers={"Content-Type": "application/json"}
+    )
+    assert disposed.status_code == 200
+    stack.assert_answer_is_right("saved-while-running")
