@@ -291,6 +291,43 @@ def test_the_page_shows_what_a_restore_runs_again(api, bearer, half_done):
     assert (shown["reuse"], shown["run"]) == (32, 49)
 
 
+@pytest.fixture
+def savepoint(api, bearer, half_done) -> str:
+    """Of the half-done run."""
+    name = f"kept-{uuid4().hex[:8]}"
+    made = api.post(f"{half_done.url}/savepoints", headers=bearer("admin"), json={"name": name})
+    assert made.status_code == 201, made.text
+    return name
+
+
+def test_the_page_shows_what_a_run_begins_with_before_any_task_has_looked(api, bearer, half_done, savepoint):
+    run = HalfDone("shipping_priority", f"{half_done.run_id} restored")
+    make_dag_run(run.dag_id, run.run_id, {}, conf={"restore": savepoint})
+    shown = api.get(run.url + "/grid", headers=bearer("viewer")).json()
+    restore = shown["restore"]
+    assert (restore["reference"], restore["problem"], restore["stage"]) == (savepoint, None, None)
+    taken = restore["snapshot"]
+    assert (taken["name"], taken["run_id"], taken["interval"]) == (
+        savepoint,
+        f"{half_done.dag_id}/{half_done.run_id}",
+        half_done.run_id,
+    )
+    assert sum(cell["restored"] for stage in shown["stages"] for cell in stage["cells"]) == 53
+    assert (shown["resume"]["reuse"], shown["resume"]["restored"], shown["resume"]["run"]) == (53, 53, 28)
+    with Ledger.open(load_settings().ledger_url) as ledger:
+        assert ledger.restores.of_run(f"{run.dag_id}/{run.run_id}") == ()  # looking notes nothing
+
+
+def test_the_page_of_a_run_whose_savepoint_is_gone_shows_the_rest(api, bearer, half_done):
+    run = HalfDone("shipping_priority", f"{half_done.run_id} restored")
+    make_dag_run(run.dag_id, run.run_id, {}, conf={"restore": "gone"})
+    shown = api.get(run.url + "/grid", headers=bearer("admin")).json()
+    assert "There is no checkpoint 'gone' in lake" in shown["restore"]["problem"]
+    assert (shown["restore"]["problem"], shown["partitions"]) == (shown["resume"]["refusal"], 81)
+    refused = api.post(run.url + "/resume", headers=bearer("admin"), json={})
+    assert (refused.status_code, refused.json()["detail"]) == (409, shown["restore"]["problem"])
+
+
 def test_a_cookie_is_as_good_as_a_token(api, bearer, half_done):
     token = bearer("admin")["Authorization"].removeprefix("Bearer ")
     sent = {"Cookie": f"_token={token}", "Origin": "http://testserver", "Sec-Fetch-Site": "same-origin"}
@@ -312,13 +349,24 @@ def test_a_dag_without_regions_is_told_apart_politely(api, bearer, monkeypatch, 
     assert (answer.status_code, "is not a Stagehold pipeline" in answer.json()["detail"]) == (404, True)
 
 
-@pytest.mark.parametrize(("stage", "expected"), [("orders", 200), (None, 200), ("no_such_stage", 422)])
-def test_a_backfill_may_restore_from_a_stage(api, bearer, stage, expected):
+@pytest.mark.parametrize(
+    ("restore", "expected"),
+    [
+        ({"restore_from_stage": "orders"}, 200),
+        ({"restore_from_stage": None}, 200),
+        ({"restore_from_stage": "no_such_stage"}, 422),
+        ({"restore": "latest"}, 200),
+        ({"restore": "a/run#7", "allow_non_restored_state": True}, 200),
+        ({"restore": 7}, 422),
+        ({"restore": "kept", "allow_non_restored_state": "perhaps"}, 422),
+    ],
+)
+def test_a_backfill_may_be_restored(api, bearer, restore, expected):
     asked = {
         "dag_id": "shipping_priority",
         "from_date": "2026-10-01T00:00:00Z",
         "to_date": "2026-10-03T23:00:00Z",
-        "dag_run_conf": {"restore_from_stage": stage},
+        "dag_run_conf": restore,
     }
     answer = api.post("/api/v2/backfills/dry_run", headers=bearer("admin"), json=asked)
     assert answer.status_code == expected

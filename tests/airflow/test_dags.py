@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from stagehold.settings import PROJECT
+from stagehold.settings import PROJECT, load_settings
+from stagehold.spec.loader import find_pipeline
 
 pytestmark = pytest.mark.airflow
 
@@ -98,6 +99,14 @@ def test_the_form_offers_every_stage_to_restore_from(bag):
     param = bag.dags["shipping_priority"].params.get_param("restore_from_stage")
     assert param.schema["enum"] == [None, *CHAIN]
     assert (param.resolve(), param.resolve("orders")) == (None, "orders")
+
+
+def test_no_parameter_of_a_pipeline_can_take_the_place_of_a_field_of_the_form(bag):
+    from stagehold.spec.checks.pipeline import OF_THE_FORMS
+
+    dag = bag.dags["shipping_priority"]
+    pipeline = find_pipeline("shipping_priority", load_settings())
+    assert set(dag.params) - set(pipeline.params) == set(OF_THE_FORMS)
 
 
 def test_a_stage_that_does_not_exist_is_refused_by_the_form(bag):

@@ -13,7 +13,16 @@ from stagehold.airflow.grid import CellState, RunFacts, resume_preview, run_grid
 from stagehold.airflow.resume import DagTask
 from stagehold.errors import CodeUnusable
 from stagehold.model.compute_key import ComputeKey
-from stagehold.model.records import UNBEGUN, Attempt, AttemptState, Cell, GateResult, PartitionRecord, PartitionState
+from stagehold.model.records import (
+    UNBEGUN,
+    Attempt,
+    AttemptState,
+    Cell,
+    GateResult,
+    PartitionRecord,
+    PartitionState,
+    Restore,
+)
 from stagehold.model.share import Share
 from stagehold.plan.resume.decisions import Action, Decision, ResumePlan
 from stagehold.plan.resume.reasons import because
@@ -67,7 +76,7 @@ def facts(actions: list[Action], records: list[PartitionRecord], run_state: str 
         state=run_state,
         tasks=(DagTask("joined", "joined", run_state),),
         request=SimpleNamespace(
-            pipeline=Pipeline(name="pipe", file="pipe.yaml", stages=(stage,)), interval="day", run_id=RUN
+            pipeline=Pipeline(name="pipe", file="pipe.yaml", stages=(stage,)), interval="day", run_id=RUN, restore=None
         ),
     )
     made = RunFacts(
@@ -270,3 +279,30 @@ def test_of_an_output_in_its_stored_form_what_nobody_needs_does_not_count():
 def test_a_skewed_partition_says_so() -> None:
     grid = run_grid(facts([REUSE] * 3, [record(0), record(1), record(2, rows=99)]))
     assert [cell.skew for cell in grid.stages[0].cells] == [None, None, "99 rows, 9.0 times the median of 11"]
+
+
+def restored_facts(records: list[PartitionRecord], **changes: Any) -> RunFacts:
+    """Of a run that begins with a checkpoint which another run left."""
+    given = facts([REUSE, REUSE], records, **changes)
+    restore = Restore(RUN, "asked", None, NOW, snapshot="/lake/checkpoints/0000000001.json")
+    request = SimpleNamespace(**{**vars(given.dag_run.request), "restore": restore})
+    return replace(given, dag_run=SimpleNamespace(**{**vars(given.dag_run), "request": request}))
+
+
+def test_what_is_still_in_the_checkpoint_is_shown_as_it_will_be():
+    before = restored_facts([])
+    theirs = [record(partition, run_id="theirs") for partition in range(2)]
+    taken = tuple(replace(one, restored=True, record=theirs[one.partition]) for one in before.plan.decisions)
+    grid = run_grid(replace(before, plan=ResumePlan(taken, {"joined": taken})))
+    shown = [(one.state, one.restored, one.run_id) for one in grid.stages[0].cells]
+    assert shown == [(CellState.CONSUMABLE, True, "theirs")] * 2
+    assert (grid.resume.reuse, grid.resume.restored) == (2, 2)
+
+
+def test_what_was_put_is_told_from_what_was_computed():
+    worked = replace(attempt(3, AttemptState.FINISHED), attempt_id="attempt", restore="asked")
+    shown = run_grid(restored_facts([record(0, wave=1), record(1, wave=2)], attempts=(worked,)))
+    (stage,) = shown.stages
+    assert [one.restored for one in stage.cells] == [True, False]
+    other = replace(worked, restore="an earlier one")
+    assert not any(one.restored for one in run_grid(restored_facts([record(0)], attempts=(other,))).stages[0].cells)

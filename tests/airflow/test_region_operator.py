@@ -8,9 +8,18 @@ from unittest.mock import Mock
 
 import pytest
 
-from stagehold.errors import InputsNeverCame, LedgerUnavailable, SparkUnavailable, StageFailed, UnknownName
+from stagehold.errors import (
+    InputsNeverCame,
+    LedgerUnavailable,
+    SparkUnavailable,
+    StageFailed,
+    UnknownCheckpoint,
+    UnknownName,
+)
+from stagehold.ledger.ledger import Ledger
 from stagehold.model.share import Share
 from stagehold.run.attempt.task import RegionOutcome
+from stagehold.settings import load_settings
 from stagehold.spec.run_settings import ScheduleMode
 
 pytestmark = pytest.mark.airflow
@@ -73,6 +82,29 @@ def test_the_task_is_told_everything_about_the_run(operator, runner):
     )
     assert (task.request.restore.stage, task.request.restore.life, task.launcher) == ("customer", DUE, "airflow")
     assert task.request.params == {"segment": "MACHINERY", "limit": 10}
+
+
+def test_a_checkpoint_that_does_not_exist_is_on_record_as_the_reason_and_not_looked_for_again(operator, runner):
+    from airflow.sdk.definitions.retry_policy import RetryAction
+
+    given = context(restore="nobody")
+    given["dag_run"].run_id = "manual__nobody"
+    with pytest.raises(UnknownCheckpoint, match="There is no checkpoint 'nobody' in lake") as refused:
+        operator.execute(given)
+    assert runner.ran == []
+    assert operator.retry_policy.evaluate(refused.value, 1, 100).action is RetryAction.FAIL
+    with Ledger.open(load_settings().ledger_url) as ledger:
+        (attempt,) = ledger.attempts.of_run("shipping_priority/manual__nobody")
+        (asked,) = ledger.restores.of_run("shipping_priority/manual__nobody")
+    assert (attempt.restore, attempt.failure) == (asked.identity, f"UnknownCheckpoint: {refused.value}")
+
+
+def test_both_kinds_of_restore_end_the_task_without_another_try(operator, runner):
+    from airflow.sdk.exceptions import AirflowFailException
+
+    with pytest.raises(AirflowFailException, match="allowed: one of restore and restore_from_stage"):
+        operator.execute(context(restore="kept", restore_from_stage="orders"))
+    assert runner.ran == []
 
 
 def test_a_task_is_given_what_masks_the_passwords_that_it_met(operator, runner, monkeypatch):

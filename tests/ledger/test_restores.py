@@ -66,6 +66,21 @@ def test_tasks_that_ask_at_once_agree_on_one_request(ledger):
     assert len(ledger.restores.of_run("run-1")) == 1
 
 
+def test_tasks_that_look_at_once_agree_on_one_checkpoint(ledger):
+    unsettled = ledger.restores.ask(replace(ASKED, stage=None))
+    answers = in_processes(8, lambda number: ledger.restores.settle(unsettled, f"/lake/{number}.json"))
+    assert len(set(answers)) == 1
+    assert ledger.restores.get("run-1", "first") == answers[0]
+    assert answers[0].snapshot.startswith("/lake/")
+    again = ledger.restores.ask(replace(unsettled, life=START + timedelta(hours=1)))
+    assert (again.snapshot, again.life) == (answers[0].snapshot, START + timedelta(hours=1))
+
+
+def test_a_restore_from_a_stage_gets_no_checkpoint(ledger):
+    ledger.restores.ask(ASKED)
+    assert ledger.restores.settle(ASKED, "/lake/1.json") == ASKED
+
+
 def test_only_what_attempts_for_the_request_recorded_counts(ledger):
     ledger.restores.ask(ASKED)
     work(ledger, None, [0, 1, 2, 3], epoch=1)

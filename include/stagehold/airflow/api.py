@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 from uuid import uuid4
@@ -26,18 +25,18 @@ from stagehold.airflow.body_limit import BodyLimit, without_input
 from stagehold.airflow.dag_runs import read_dag_run
 from stagehold.airflow.grid import ResumePreview, RunFacts, RunGrid, clear_set, resume_preview, run_grid
 from stagehold.airflow.intervals import ledger_run_id
+from stagehold.airflow.restores.told import ShownRestore
 from stagehold.airflow.resume import TaskToClear
+from stagehold.airflow.savepoints.routes import router as savepoint_routes
+from stagehold.airflow.server import answering, server_ledger
 from stagehold.errors import (
     CodeUnusable,
-    ForeignDag,
     LeaseHeld,
     LedgerUnavailable,
     NothingToRestore,
     ResumeUnderWay,
     StageholdError,
-    UnknownName,
 )
-from stagehold.lake.chronicle import open_ledger
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, GateResult, Lease
 from stagehold.plan.resume.decisions import ResumePlan, also_computed
@@ -87,14 +86,15 @@ class PipelineLine:
 def run_facts(dag_id: str, run_id: str, session: SessionDep, user: GetUserDep) -> RunFacts:
     """Everything known of a run, read anew for each request."""
     settings = load_settings()
-    try:
-        ledger = _ledger(settings)
+    with answering():
+        ledger = server_ledger(settings)
         dag_run = read_dag_run(dag_id, run_id, session, settings, ledger)
-        request = dag_run.request
+        shown = ShownRestore.of(dag_run, ledger, settings)
+        request = shown.request
         refuse_lost_ledger(request, ledger, settings)
         plan = plan_run(request, ledger, settings)
         return RunFacts(
-            dag_run=dag_run,
+            dag_run=replace(dag_run, request=request),
             regions=stage_regions(request.pipeline),
             plan=plan,
             recorded=ledger.partitions.newest_of(request.pipeline.name, request.interval),
@@ -102,12 +102,9 @@ def run_facts(dag_id: str, run_id: str, session: SessionDep, user: GetUserDep) -
             traces=ledger.events.traces(request.run_id),
             gate_failures=_gate_failures(request, ledger),
             may_resume=may_resume(dag_id, user),
-            refusal=_refusal(request, plan, ledger, settings),
+            refusal=shown.refusal or _refusal(request, plan, ledger, settings),
+            restore=shown.told,
         )
-    except (UnknownName, ForeignDag) as error:
-        raise HTTPException(status.HTTP_404_NOT_FOUND, str(error)) from error
-    except StageholdError as error:
-        raise HTTPException(status.HTTP_409_CONFLICT, str(error)) from error
 
 
 Facts = Annotated[RunFacts, Depends(run_facts)]
@@ -144,7 +141,7 @@ async def resume(
     Of several callers at once one has the run's resume lease. Airflow's record of the run is read under it, so whoever
     has it next finds the run under way. What somebody clears meanwhile in another way is not seen.
     """
-    ledger = _ledger(load_settings())
+    ledger = server_ledger(load_settings())
     lease = await run_in_threadpool(_resume_lease, ledger, dag_id, run_id)
     try:
         facts = await run_in_threadpool(run_facts, dag_id, run_id, session, user)
@@ -224,12 +221,6 @@ def _pipeline_line(pipeline: Pipeline) -> PipelineLine:
     return PipelineLine(pipeline.name, pipeline.schedule, tuple(stage.name for stage in pipeline.stages))
 
 
-@cache
-def _ledger(settings: Settings) -> Ledger:
-    """One ledger, and so one connection pool, for the life of the api-server."""
-    return open_ledger(settings)
-
-
 class FreshFiles(StaticFiles):
     """Static files that a browser asks for again each time, so that an upgrade never mixes two versions of the page."""
 
@@ -243,6 +234,7 @@ def create_api() -> FastAPI:
     """The app to mount. Its own documentation pages are off, because they would be public."""
     api = FastAPI(title="Stagehold", docs_url=None, redoc_url=None, openapi_url=None)
     api.include_router(router)
+    api.include_router(savepoint_routes)
     api.add_middleware(BodyLimit, most_bytes=MOST_BYTES)
     api.add_exception_handler(RequestValidationError, without_input)
     # Public, like Airflow's own scripts: the files hold no data.

@@ -4,7 +4,7 @@ edges where a region reads another.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import DAG, CronTriggerTimetable, Param
 
-from stagehold.airflow.region_operator import INTERVAL, RESTORE_FROM_STAGE, RegionOperator
+from stagehold.airflow.region_operator import INTERVAL, RegionOperator
+from stagehold.airflow.restores.offered import offered_savepoints
+from stagehold.airflow.restores.params import ALLOW_NON_RESTORED, RESTORE, RESTORE_FROM_STAGE
 from stagehold.airflow.retry import retry_arguments
+from stagehold.checkpoints.restore_sources import LATEST
 from stagehold.errors import InvalidSpec, StageholdError
 from stagehold.gates.suite import load_suite
 from stagehold.plan.split.partition_counts import with_counts
@@ -32,6 +35,9 @@ if TYPE_CHECKING:
 # eager pipeline only one: tasks that wait keep their slots, and another run's could keep those that they wait for.
 MAX_ACTIVE_RUNS = 4
 SHARE_NAME = "partitions {{ share }}"  # how Airflow's pages call a mapped task
+IN_A_BACKFILL = (
+    "In a backfill, also tick “Override parameters on existing runs”: else Airflow passes nothing of this form on."
+)
 JSON_TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
 
 
@@ -45,17 +51,19 @@ class CompiledFolder:
 
 def compile_folder(settings: Settings) -> CompiledFolder:
     """Compile every YAML file of the pipelines folder; a bad file never takes a good one down with it."""
-    results = [_compiled(loaded, settings) for loaded in load_each_pipeline(settings)]
+    offered = offered_savepoints(settings)
+    results = [_compiled(loaded, settings, offered) for loaded in load_each_pipeline(settings)]
     return CompiledFolder(
         dags=tuple(result for result in results if isinstance(result, DAG)),
         problems=tuple(result for result in results if isinstance(result, StageholdError)),
     )
 
 
-def compile_pipeline(pipeline: Pipeline, slots: int = 0) -> DAG:
+def compile_pipeline(pipeline: Pipeline, slots: int = 0, savepoints: Sequence[str] = ()) -> DAG:
     """The DAG of ``pipeline``. The DAG id is the pipeline's name and the task ids are the names of its regions.
 
     :param slots: of the Spark server's pool, which must exist; 0 for no pool.
+    :param savepoints: those that the forms offer.
     :raises ScheduleRefused: the schedule mode cannot run the pipeline with so many slots.
     """
     dag = DAG(
@@ -66,7 +74,7 @@ def compile_pipeline(pipeline: Pipeline, slots: int = 0) -> DAG:
         dagrun_timeout=pipeline.run_timeout,
         max_active_runs=1 if pipeline.schedule_mode is ScheduleMode.EAGER else MAX_ACTIVE_RUNS,
         tags=["stagehold"],
-        params=run_params(pipeline),
+        params=run_params(pipeline, savepoints),
         default_args=retry_arguments(pipeline),
         doc_md=_documentation(pipeline),
     )
@@ -132,7 +140,7 @@ def _edges(pipeline: Pipeline) -> Iterator[tuple[str, str]]:
         yield from ((upstream, region.name) for region in stage_regions(pipeline) for upstream in region.upstream)
 
 
-def run_params(pipeline: Pipeline) -> dict[str, Param]:
+def run_params(pipeline: Pipeline, savepoints: Sequence[str] = ()) -> dict[str, Param]:
     """What the trigger and backfill forms ask:
     where to start again, for which interval, and the pipeline's own params.
     """
@@ -143,8 +151,22 @@ def run_params(pipeline: Pipeline) -> dict[str, Param]:
             enum=[None, *(stage.name for stage in pipeline.stages)],
             title="Restore from stage",
             description="Compute this stage and all that reads it again, once for each time that you ask; what is "
-            "before it is taken as it is. Empty: only what is not consumable runs. In a backfill, also tick "
-            "“Override parameters on existing runs”: else dates that ran before keep the parameters that they had.",
+            "before it is taken as it is. Empty: only what is not consumable runs. " + IN_A_BACKFILL,
+        ),
+        RESTORE: Param(
+            None,
+            type=["null", "string"],
+            examples=[*savepoints, LATEST],
+            title="Restore",
+            description="Begin with what a savepoint or checkpoint has, in place of what the interval has: the name of "
+            "a savepoint, RUN_ID or RUN_ID#NUMBER, the address of a manifest, or `latest` for the newest of the "
+            "interval that verifies. Not together with a stage to restore from. " + IN_A_BACKFILL,
+        ),
+        ALLOW_NON_RESTORED: Param(
+            False,
+            type="boolean",
+            title="Allow non-restored state",
+            description="Leave behind what the savepoint or checkpoint has and no stage of the pipeline takes.",
         ),
         INTERVAL: Param(
             None,
@@ -157,13 +179,15 @@ def run_params(pipeline: Pipeline) -> dict[str, Param]:
     }
 
 
-def _compiled(loaded: Pipeline | InvalidSpec, settings: Settings) -> DAG | StageholdError:
+def _compiled(
+    loaded: Pipeline | InvalidSpec, settings: Settings, offered: Mapping[str, Sequence[str]]
+) -> DAG | StageholdError:
     if isinstance(loaded, InvalidSpec):
         return loaded
     try:
         for gate in {stage.gate for stage in loaded.stages if stage.gate}:
             load_suite(Path(settings.suites) / f"{gate}.yaml")
-        return compile_pipeline(loaded, settings.spark_slots)
+        return compile_pipeline(loaded, settings.spark_slots, offered.get(loaded.name, ()))
     except StageholdError as error:
         return error
 

@@ -13,12 +13,12 @@ from sqlalchemy import select
 from stagehold.airflow.intervals import ledger_run_id
 from stagehold.airflow.region_operator import (
     INTERVAL,
-    RESTORE_FROM_STAGE,
     RegionOperator,
     pipeline_params,
     run_interval,
 )
-from stagehold.airflow.restores import known_restore
+from stagehold.airflow.restores.params import AskedRestore
+from stagehold.airflow.restores.requests import known_restore
 from stagehold.airflow.resume import UNMAPPED, DagTask
 from stagehold.errors import ForeignDag, UnknownName
 from stagehold.ledger.ledger import Ledger
@@ -26,6 +26,7 @@ from stagehold.model.share import Share
 from stagehold.run.planning.planning import RunRequest
 from stagehold.settings import Settings
 from stagehold.spec.loader import find_pipeline
+from stagehold.spec.pipeline import Pipeline
 
 if TYPE_CHECKING:
     from airflow.models.taskinstance import TaskInstance
@@ -35,13 +36,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StageholdDagRun:
-    """An Airflow run of a DAG that has region tasks, and the run it is in Stagehold's words."""
+    """An Airflow run of a DAG that has region tasks, and the run it is in Stagehold's words.
+
+    ``reference`` is what its user wrote for the checkpoint or savepoint that it begins with.
+    """
 
     dag_id: str
     run_id: str
     state: str
     tasks: tuple[DagTask, ...]
     request: RunRequest
+    reference: str | None = None
 
 
 def read_dag_run(dag_id: str, run_id: str, session: Session, settings: Settings, ledger: Ledger) -> StageholdDagRun:
@@ -55,19 +60,47 @@ def read_dag_run(dag_id: str, run_id: str, session: Session, settings: Settings,
     dag_run = session.scalar(select(DagRun).where(DagRun.dag_id == dag_id, DagRun.run_id == run_id))
     if dag_run is None:
         raise UnknownName("run", f"{dag_id}/{run_id}", ())
-    dag = SerializedDagModel.get_dag(dag_id, session=session)
-    region_tasks: list[Any] = [task for task in dag.tasks if task.task_type == RegionOperator.__name__] if dag else []
-    if dag is None or not region_tasks:
-        raise ForeignDag(dag_id)
-    regions = {task.task_id: _declared(task) for task in region_tasks}
+    dag, regions = _read_dag(dag_id, session)
+    given: Mapping[str, Any] = {**dag.params.dump(), **(dag_run.conf or {})}
+    asked = AskedRestore.of(given)
     instances = dag_run.get_task_instances(session=session)
+    pipeline = find_pipeline(next(iter(regions.values())).pipeline, settings)
     return StageholdDagRun(
         dag_id=dag_id,
         run_id=run_id,
         state=str(dag_run.state),
         tasks=tuple(one for task in dag.tasks for one in _tasks(task.task_id, regions.get(task.task_id), instances)),
-        request=_request(dag_run, dag, next(iter(regions.values())).pipeline, settings, ledger),
+        request=RunRequest(
+            pipeline=pipeline,
+            run_id=ledger_run_id(dag_run.dag_id, dag_run.run_id),
+            interval=run_interval(dag_run, given.get(INTERVAL), pipeline.schedule),
+            params=pipeline_params(pipeline, given),
+            restore=known_restore(dag_run, asked, ledger) if asked else None,
+        ),
+        reference=asked.reference if asked else None,
     )
+
+
+def pipeline_of(dag_id: str, session: Session, settings: Settings) -> Pipeline:
+    """The pipeline that a DAG runs.
+
+    :raises UnknownName: it has no file any more.
+    :raises ForeignDag: the DAG has no region tasks.
+    """
+    _, regions = _read_dag(dag_id, session)
+    return find_pipeline(next(iter(regions.values())).pipeline, settings)
+
+
+def _read_dag(dag_id: str, session: Session) -> tuple[SerializedDAG, Mapping[str, _Declared]]:
+    """The newest DAG and what it declares of its region tasks.
+
+    :raises ForeignDag: it has none.
+    """
+    dag = SerializedDagModel.get_dag(dag_id, session=session)
+    region_tasks: list[Any] = [task for task in dag.tasks if task.task_type == RegionOperator.__name__] if dag else []
+    if dag is None or not region_tasks:
+        raise ForeignDag(dag_id)
+    return dag, {task.task_id: _declared(task) for task in region_tasks}
 
 
 @dataclass(frozen=True)
@@ -106,18 +139,6 @@ def _tasks(task_id: str, declared: _Declared | None, instances: Sequence[TaskIns
         for index, share in enumerate(declared.shares):
             place = index if index in states else UNMAPPED
             yield DagTask(task_id, declared.region, states.get(place), place, share)
-
-
-def _request(dag_run: DagRun, dag: SerializedDAG, pipeline_name: str, settings: Settings, ledger: Ledger) -> RunRequest:
-    given: Mapping[str, Any] = {**dag.params.dump(), **(dag_run.conf or {})}
-    pipeline, stage = find_pipeline(pipeline_name, settings), given.get(RESTORE_FROM_STAGE)
-    return RunRequest(
-        pipeline=pipeline,
-        run_id=ledger_run_id(dag_run.dag_id, dag_run.run_id),
-        interval=run_interval(dag_run, given.get(INTERVAL), pipeline.schedule),
-        params=pipeline_params(pipeline, given),
-        restore=known_restore(dag_run, stage, ledger) if stage else None,
-    )
 
 
 def _word(state: object) -> str | None:

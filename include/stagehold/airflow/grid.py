@@ -10,6 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from stagehold.airflow.restores.told import RestoredFrom
 from stagehold.airflow.resume import ACTIVE_RUN_STATES, SUCCESS, TaskToClear, tasks_to_clear
 from stagehold.errors import StageholdError
 from stagehold.model.records import Attempt, AttemptState, GateResult, PartitionRecord, PartitionState
@@ -19,6 +20,7 @@ from stagehold.plan.resume.explanation import explain
 from stagehold.plan.split.regions import Region
 from stagehold.plan.split.shares import newest_covering, share_of
 from stagehold.plan.waves.skew import skew_text, skewed
+from stagehold.run.attempt.putting import WAVE as WAVE_OF_PUTTING
 from stagehold.spec.pipeline import Stage
 
 if TYPE_CHECKING:
@@ -45,7 +47,8 @@ class CellState(StrEnum):
 class PartitionCell:
     """One partition. The fields after ``reason`` are None without a record; ``run_id`` is the run that computed it.
 
-    ``skew`` says how much larger than the stage's others it is, None unless that is much.
+    ``skew`` says how much larger than the stage's others it is, None unless that is much. One that is ``restored`` is
+    that of the checkpoint which the run begins with, whether or not the run has put it in its place yet.
     """
 
     partition: int
@@ -60,6 +63,7 @@ class PartitionCell:
     run_id: str | None = None
     recorded_at: datetime | None = None
     skew: str | None = None
+    restored: bool = False
 
 
 @dataclass(frozen=True)
@@ -120,7 +124,8 @@ class AttemptLine:
 class ResumePreview:
     """What the Resume button would do; ``refusal`` says why it cannot, None when it can.
 
-    Those ``along`` are computed with their readers and not stored, and not counted in ``run``.
+    Those ``along`` are computed with their readers and not stored, and not counted in ``run``; of those that are
+    reused, so many are to be ``restored``.
     """
 
     refusal: str | None
@@ -128,6 +133,7 @@ class ResumePreview:
     reuse: int
     run: int
     along: int
+    restored: int = 0
 
 
 @dataclass(frozen=True)
@@ -149,6 +155,7 @@ class RunGrid:
     failures: tuple[AttemptLine, ...]
     gate_failures: tuple[GateFailure, ...]
     resume: ResumePreview
+    restore: RestoredFrom | None
 
 
 @dataclass(frozen=True)
@@ -166,6 +173,7 @@ class RunFacts:
     gate_failures: Sequence[GateResult]
     may_resume: bool
     refusal: StageholdError | None = None
+    restore: RestoredFrom | None = None
 
 
 def run_grid(facts: RunFacts) -> RunGrid:
@@ -195,6 +203,7 @@ def run_grid(facts: RunFacts) -> RunGrid:
         ),
         gate_failures=tuple(_gate_failures(facts)),
         resume=resume_preview(facts),
+        restore=facts.restore,
     )
 
 
@@ -207,7 +216,10 @@ def resume_preview(facts: RunFacts) -> ResumePreview:
     except StageholdError as error:
         refusal = str(error)
     tally = facts.plan.tally
-    return ResumePreview(refusal=refusal, tasks=tasks, reuse=tally.reuse, run=tally.run, along=tally.along)
+    restored = sum(one.restored and one.action is Action.REUSE for one in facts.plan.decisions)
+    return ResumePreview(
+        refusal=refusal, tasks=tasks, reuse=tally.reuse, run=tally.run, along=tally.along, restored=restored
+    )
 
 
 def clear_set(facts: RunFacts) -> tuple[TaskToClear, ...]:
@@ -226,8 +238,15 @@ def _stage_row(stage: Stage, facts: RunFacts) -> StageRow:
     records = {record.partition: record for record in facts.recorded.get(stage.id, ())}
     decisions = facts.plan.of(stage.name)
     skew = {partition: skew_text(found) for partition, found in skewed(list(records.values())).items()}
+    put = _put(facts)
     cells = tuple(
-        _cell(one, records.get(one.partition), skew.get(one.partition), running=_has(running, one.partition))
+        _cell(
+            one,
+            found := one.record if one.restored else records.get(one.partition),
+            skew.get(one.partition),
+            running=_has(running, one.partition),
+            restored=one.restored or (found is not None and (found.attempt_id, found.wave) in put),
+        )
         for one in decisions
     )
     return StageRow(
@@ -243,6 +262,15 @@ def _stage_row(stage: Stage, facts: RunFacts) -> StageRow:
         cells=cells,
         groups=_groups(stage, facts.plan),
     )
+
+
+def _put(facts: RunFacts) -> frozenset[tuple[str, int]]:
+    """Attempts, each with the wave, that put what the run begins with in its place."""
+    restore = facts.dag_run.request.restore
+    if restore is None or restore.snapshot is None:
+        return frozenset()
+    own = (one for one in facts.attempts if one.restore == restore.identity)
+    return frozenset((one.attempt_id, WAVE_OF_PUTTING) for one in own)
 
 
 def _newest(attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
@@ -291,7 +319,9 @@ def _failure(attempt: Attempt, facts: RunFacts) -> str | None:
     )
 
 
-def _cell(decision: Decision, record: PartitionRecord | None, skew: str | None, *, running: bool) -> PartitionCell:
+def _cell(
+    decision: Decision, record: PartitionRecord | None, skew: str | None, *, running: bool, restored: bool
+) -> PartitionCell:
     state = _cell_state(decision, record, running=running)
     if record is None:
         return PartitionCell(decision.partition, state, decision.action, str(decision.reason))
@@ -308,6 +338,7 @@ def _cell(decision: Decision, record: PartitionRecord | None, skew: str | None, 
         run_id=record.run_id,
         recorded_at=record.recorded_at,
         skew=skew,
+        restored=restored,
     )
 
 

@@ -1,16 +1,19 @@
 """What Airflow's scheduler notes in the ledger when it starts a run, since tasks are not told of backfills.
 
 It runs inside the scheduler's loop: it uses nothing of Airflow's database but the run it is given, and does nothing for
-runs that are not restored. Airflow logs what it raises and goes on; `run/planning/restoring.py` says what tasks do
-then.
+runs that are not restored. Which checkpoint a name stands for is left to the run's first task, since that means
+reading the lake (`run/planning/named_snapshots.py`). Airflow logs what it raises and goes on;
+`run/planning/restoring.py` says what tasks do then.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from stagehold.airflow.region_operator import RESTORE_FROM_STAGE, RegionOperator
-from stagehold.airflow.restores import asked_restore
+from stagehold.airflow.region_operator import RegionOperator
+from stagehold.airflow.restores.params import AskedRestore
+from stagehold.airflow.restores.requests import asked_restore
+from stagehold.errors import InvalidParameter
 from stagehold.lake.chronicle import open_ledger
 from stagehold.settings import load_settings
 
@@ -20,14 +23,18 @@ if TYPE_CHECKING:
 
 def note_restore(dag_run: DagRun) -> None:
     """Keep for which request the run starts now, if it is to be restored."""
-    stage = _stage_to_restore(dag_run)
-    if stage is not None:
+    asked = _asked(dag_run)
+    if asked is not None:
         with open_ledger(load_settings()) as ledger:
-            ledger.restores.ask(asked_restore(dag_run, stage))
+            ledger.restores.ask(asked_restore(dag_run, asked))
 
 
-def _stage_to_restore(dag_run: DagRun) -> str | None:
+def _asked(dag_run: DagRun) -> AskedRestore | None:
+    """What the run's tasks refuse is no request."""
     dag: Any = dag_run.dag
     if dag is None or not any(task.task_type == RegionOperator.__name__ for task in dag.tasks):
         return None
-    return {**dag.params.dump(), **(dag_run.conf or {})}.get(RESTORE_FROM_STAGE) or None
+    try:
+        return AskedRestore.of({**dag.params.dump(), **(dag_run.conf or {})})
+    except InvalidParameter:
+        return None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from contextlib import ExitStack
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowFailException, AirflowTaskTerminated
 
 from stagehold.airflow.intervals import interval_of, ledger_run_id
+from stagehold.airflow.restores.params import AskedRestore
 from stagehold.airflow.retry import retry_arguments
 from stagehold.errors import InvalidInterval, InvalidParameter, StageFailed, UnknownName
 from stagehold.model.interval_key import moment_of
@@ -25,10 +27,10 @@ from stagehold.spec.run_settings import ScheduleMode
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from stagehold.model.records import Restore
+    from stagehold.ledger.ledger import Ledger
     from stagehold.run.attempt.task import RegionOutcome, RegionTask
+    from stagehold.run.planning.planning import RunRequest
 
-RESTORE_FROM_STAGE = "restore_from_stage"
 INTERVAL = "interval"
 
 
@@ -64,9 +66,10 @@ class RegionOperator(BaseOperator):
 
         die_with_parent()  # Airflow's supervisor of this process, so that no writer outlives its owner
         context["share"] = str(self._share)  # type: ignore[typeddict-unknown-key]  # read by the name of a mapped task
+        asked, life = self._asked_restore(context), context["dag_run"].start_date or context["dag_run"].run_after
         task, self._working = self._region_task(context), True
         try:
-            outcome = despite_outages(task, self.log.info, lambda: self._run(task))
+            outcome = despite_outages(task, self.log.info, lambda: self._run(task, asked, life))
         except KeyboardInterrupt as stop:
             raise AirflowTaskTerminated(
                 f"{self.region_name} was cancelled. `stagehold resume` goes on from what is consumable."
@@ -81,15 +84,48 @@ class RegionOperator(BaseOperator):
         self.log.info("%s: %s", self.region_name, outcome)
         return {**asdict(outcome), "seconds": round(outcome.seconds, 3)}
 
-    def _run(self, task: RegionTask) -> RegionOutcome:
+    def _run(self, task: RegionTask, asked: AskedRestore | None, life: datetime) -> RegionOutcome:
         """Tasks of an eager pipeline start before those that they read from have ended."""
         from stagehold.run.attempt.region import run_region
         from stagehold.run.inputs import await_inputs
 
         settings = load_settings()
+        task = task if asked is None else self._restored(task, asked, life)
         eager = self._pipeline.schedule_mode is ScheduleMode.EAGER
         waiting = await_inputs(task, settings, self.log.info) if eager else None
         return run_region(task, settings, self.log.info, waiting)
+
+    def _restored(self, task: RegionTask, asked: AskedRestore, life: datetime) -> RegionTask:
+        """The task with the request that all tasks of this start of the run work for."""
+        from stagehold.airflow.restores.requests import started_restore
+        from stagehold.lake.chronicle import open_ledger
+        from stagehold.run.attempt.unbegun import recorded
+        from stagehold.run.planning.named_snapshots import settled
+        from stagehold.run.planning.restoring import restore_of_life
+
+        settings, request = load_settings(), task.request
+        with open_ledger(settings, task.redact) as ledger:
+            restore = restore_of_life(started_restore(request.run_id, asked, life), ledger)
+            task = replace(task, request=replace(request, restore=restore))
+            if asked.reference is None:
+                return task
+            with recorded(task, ledger, settings, self.log.info):
+                restore = settled(restore, lambda: self._manifest(str(asked.reference), request, ledger), ledger)
+        return replace(task, request=replace(request, restore=restore))
+
+    def _manifest(self, reference: str, request: RunRequest, ledger: Ledger) -> str:
+        """The address of what the run begins with, which is compared as the pipeline's `verify` says."""
+        from stagehold.run.planning.candidates import Candidates
+        from stagehold.run.planning.named_snapshots import manifest_named
+        from stagehold.run.scrub.comparing import SnapshotComparison
+        from stagehold.run.scrub.scrubbing import scrub_with_spark
+
+        settings = load_settings()
+        candidates = Candidates(request.pipeline.name, request.interval, request.run_id, settings.lake_uri, ledger)
+        with ExitStack() as opened:
+            place = scrub_with_spark(ledger, settings, self.log.info)
+            comparison = SnapshotComparison(self._pipeline, place.open_session, opened)
+            return manifest_named(reference, candidates, self.log.info, comparison.damaged)
 
     def on_kill(self) -> None:
         """Airflow calls this in its handler of SIGTERM, so on top of `execute`: interrupt it, and it cleans up on its
@@ -107,9 +143,8 @@ class RegionOperator(BaseOperator):
         dag_run, params = context["dag_run"], context["params"]
         run_id = ledger_run_id(dag_run.dag_id, dag_run.run_id)
         interval = self._interval(dag_run, params.get(INTERVAL))
-        restore = _restore(run_id, params.get(RESTORE_FROM_STAGE), dag_run.start_date or dag_run.run_after)
         return RegionTask(
-            request=RunRequest(self._pipeline, run_id, interval, self._params(params), restore),
+            request=RunRequest(self._pipeline, run_id, interval, self._params(params)),
             region=self._region,
             # The same for every try of this task: Airflow starts a try only after it gave up the one before, so the new
             # try may take the lease at once; a try that lives on unknown to Airflow is fenced by the epoch.
@@ -129,23 +164,18 @@ class RegionOperator(BaseOperator):
         except InvalidInterval as error:  # what was typed into the form stays as it is
             raise AirflowFailException(str(error)) from error
 
+    def _asked_restore(self, context: Context) -> AskedRestore | None:
+        try:
+            return AskedRestore.of(context["params"])
+        except InvalidParameter as error:  # two fields of the form that exclude each other
+            raise AirflowFailException(str(error)) from error
+
     def _params(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Airflow's form checks types less strictly: 7.0 is a whole number there."""
         try:
             return checked_params(pipeline_params(self._pipeline, given), self._pipeline.params)
         except InvalidParameter as error:
             raise AirflowFailException(str(error)) from error
-
-
-def _restore(run_id: str, stage: str | None, life: datetime) -> Restore | None:
-    """The request that all tasks of this start of the run work for, if it is restored."""
-    from stagehold.lake.chronicle import open_ledger
-    from stagehold.run.planning.restoring import restore_of_life
-
-    if not stage:
-        return None
-    with open_ledger(load_settings()) as ledger:
-        return restore_of_life(run_id, stage, life, ledger)
 
 
 def masked(text: str) -> str:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+LATEST = "latest"  # what a user writes for the first source that verifies
+
 
 class Origin(StrEnum):
     """Whose snapshot it is, seen from the run that is to be restored."""

@@ -202,8 +202,8 @@ def _is_new_in_sandbox(asked_for: tuple[Pipeline, str], settings: Settings) -> b
 def _restore_of_production(
     run_id: str, asked_for: tuple[Pipeline, str], options: RunOptions, settings: Settings
 ) -> Restore | None:
+    from stagehold.checkpoints.restore_sources import LATEST
     from stagehold.errors import NoSnapshot
-    from stagehold.run.planning.candidates import LATEST
 
     where = f"sandbox {settings.sandbox} has nothing of {asked_for[0]} for {asked_for[1]} yet"
     try:
@@ -217,36 +217,30 @@ def _restore_of_production(
 
 
 def manifest_asked(run_id: str, asked_for: tuple[Pipeline, str], options: RunOptions, settings: Settings) -> str:
-    """The address of the manifest that `latest` stands for, or whatever `find_checkpoint` knows. A sandbox has
-    production's, as that lake alone knows them.
-    """
-    from stagehold.lake.checkpoints.references import find_checkpoint
-    from stagehold.run.planning.candidates import LATEST
-
-    if options.snapshot == LATEST:
-        return _latest(run_id, asked_for, options, settings)
-    return find_checkpoint(str(options.snapshot), settings.production.lake_uri).address
-
-
-def _latest(run_id: str, asked_for: tuple[Pipeline, str], options: RunOptions, settings: Settings) -> str:
+    """The address of the manifest that is meant. A sandbox has production's, as that lake alone knows them."""
+    from stagehold.checkpoints.restore_sources import LATEST
     from stagehold.lake.chronicle import open_ledger
     from stagehold.run.planning.candidates import Candidates
+    from stagehold.run.planning.named_snapshots import manifest_named
     from stagehold.run.scrub.comparing import SnapshotComparison
     from stagehold.run.scrub.scrubbing import scrub_with_spark
     from stagehold.spec.run_settings import VerifyPolicy
 
     pipeline, interval = asked_for
     with open_ledger(settings) as ledger, ExitStack() as opened:
-        place = scrub_with_spark(ledger, settings, lambda line: typer.echo(line, err=True))
+        place = scrub_with_spark(ledger, settings, _tell)
         comparison = SnapshotComparison(pipeline, place.open_session, opened)
         known = None if settings.sandbox else ledger
         candidates = Candidates(pipeline.name, interval, run_id, settings.production.lake_uri, known)
-        address, choice = candidates.latest(comparison.damaged if options.begins else None)
-    for source, why in choice.passed_over:
-        typer.echo(f"passed over {source}: {why}", err=True)
-    if not options.begins and pipeline.verify is not VerifyPolicy.NEVER:
-        typer.echo("its content is compared with fingerprints when it runs, not for a plan", err=True)
+        damaged = comparison.damaged if options.begins else None
+        address = manifest_named(str(options.snapshot), candidates, _tell, damaged)
+    if options.snapshot == LATEST and not options.begins and pipeline.verify is not VerifyPolicy.NEVER:
+        _tell("its content is compared with fingerprints when it runs, not for a plan")
     return address
+
+
+def _tell(line: str) -> None:
+    typer.echo(line, err=True)
 
 
 def parse_params(texts: Sequence[str] | None, defaults: Mapping[str, Any]) -> dict[str, Any]:

@@ -176,7 +176,7 @@ def _run_cells(run: Run) -> tuple[str, ...]:
 
 def _restore_cells(restore: Restore) -> tuple[str, ...]:
     return (
-        restore.stage or restore.snapshot or "",
+        restore.stage or restore.snapshot or "not looked for yet",
         moment(restore.requested_at),
         moment(restore.fulfilled_at) or "not yet",
     )

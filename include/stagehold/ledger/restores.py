@@ -45,6 +45,18 @@ class Restores:
         """All requests of a run, the newest first."""
         return self._select(restores.c.run_id == run_id)
 
+    def settle(self, restore: Restore, snapshot: str) -> Restore:
+        """Note with which checkpoint the run begins, and give the request as it stands: the first word counts."""
+        same = (restores.c.run_id == restore.run_id, restores.c.identity == restore.identity)
+        unsettled = (restores.c.stage.is_(None), restores.c.snapshot.is_(None))
+        settling = update(restores).where(*same, *unsettled).values(snapshot=snapshot).returning(restores)
+        with self._database.writing() as connection:
+            row = connection.execute(settling).mappings().one_or_none()
+            if row is not None:
+                self._database.tell(restore_from(row))
+                return restore_from(row)
+            return restore_from(connection.execute(select(restores).where(*same)).mappings().one())
+
     def computed(self, restore: Restore) -> Mapping[str, frozenset[int]]:
         """The partitions that attempts for this request have computed, by stage id, whatever became of them later.
 

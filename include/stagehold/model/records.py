@@ -109,9 +109,9 @@ class Run:
 class Restore:
     """A request that a run begins with other data than its interval has: it computes ``stage`` and all that reads it
     anew, although they are consumable; or it begins with a ``snapshot``, by the address of its manifest, and state that
-    no stage takes is an error unless ``allow_non_restored``. One of the two is None. With ``as_recorded`` what is taken
-    over counts whatever code or sources are now; else ``code_choices`` say of which stages it counts although their
-    code changed.
+    no stage takes is an error unless ``allow_non_restored``. One of the two is None; both are until the first task of
+    an Airflow run has looked which snapshot is meant. With ``as_recorded`` what is taken over counts whatever code or
+    sources are now; else ``code_choices`` say of which stages it counts although their code changed.
 
     A run may be asked more than once: Airflow keeps the run when a backfill reprocesses its date. ``identity`` tells
     the requests apart, and an attempt names the one that it works for, so that a retry or a resume goes on where the

@@ -62,6 +62,7 @@ function Cell({ stage, cell, runId, chosen, onChoose }) {
     "data-testid": `cell-${stage.name}-${cell.partition}`,
     "data-state": cell.state,
     "data-action": cell.action,
+    "data-restored": cell.restored,
   });
 }
 

@@ -4,7 +4,7 @@
 import { fetchGrid, resume } from "./api.js";
 import { Grid } from "./grid.js";
 import { Attempts, Failures, Preview } from "./preview.js";
-import { plural, resumeCounts } from "./words.js";
+import { plural, restoreText, resumeCounts } from "./words.js";
 
 const { createElement: h, useCallback, useEffect, useState } = globalThis.React;
 const { Box, Button, Code, Flex, Heading, Spinner, Stack, Text } = globalThis.ChakraUI;
@@ -116,6 +116,12 @@ function ResumeButton({ grid, onDone, onProblem }) {
   );
 }
 
+function RestoredFrom({ grid }) {
+  const restored = grid.stages.flatMap((stage) => stage.cells).filter((cell) => cell.restored).length;
+  const text = restoreText(grid.restore, restored);
+  return h(Text, { "data-testid": "restored-from", fontSize: "sm", mt: 1, whiteSpace: "pre-wrap" }, text);
+}
+
 function Header({ grid, onDone, onProblem }) {
   const palette = tone(grid);
   return h(
@@ -142,6 +148,7 @@ function Header({ grid, onDone, onProblem }) {
           h(Heading, { "aria-live": "polite", as: "h2", "data-testid": "headline", size: "lg" }, grid.headline),
         ),
         h(Text, { color: "fg.muted", mt: 1 }, `${grid.pipeline} for ${grid.interval}`),
+        grid.restore && h(RestoredFrom, { grid }),
       ),
       h(ResumeButton, { grid, onDone, onProblem }),
     ),

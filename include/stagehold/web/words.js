@@ -3,6 +3,7 @@
 // Marks next to colours, so that nobody needs to tell red from green.
 export const LOOKS = {
   consumable: { mark: "✓", palette: "success", text: "consumable", solid: true },
+  restored: { mark: "↶", palette: "success", text: "consumable, restored", solid: true },
   stale: { mark: "↻", palette: "success", text: "consumable, but will run again", solid: false },
   blocked: { mark: "✕", palette: "failed", text: "blocked by its gate", solid: true },
   running: { mark: "▸", palette: "running", text: "running", solid: true },
@@ -14,7 +15,8 @@ export const LOOKS = {
 
 export function lookOf(cell) {
   if (cell.state === "missing") return cell.action === "heal" ? "lost" : "waiting";
-  if (cell.state === "consumable") return cell.action === "reuse" ? "consumable" : "stale";
+  if (cell.state === "consumable" && cell.action !== "reuse") return "stale";
+  if (cell.state === "consumable" && cell.restored) return "restored";
   return cell.state;
 }
 
@@ -23,9 +25,22 @@ export const computes = (action) => action === "run" || action === "heal";
 export const plural = (count, noun) => `${count.toLocaleString()} ${noun}${count === 1 ? "" : "s"}`;
 
 // The same words as the commands have.
-export function resumeCounts({ reuse, run, along }) {
+export function resumeCounts({ reuse, restored, run, along }) {
   const more = along ? ` (${along.toLocaleString()} more computed along, not stored)` : "";
-  return `reuses ${plural(reuse, "partition")}, runs ${run.toLocaleString()}${more}`;
+  const taken = restored ? ` (${restored.toLocaleString()} of them restored)` : "";
+  return `reuses ${plural(reuse, "partition")}${taken}, runs ${run.toLocaleString()}${more}`;
+}
+
+// With what a run begins, in place of what its interval has.
+export function restoreText({ stage, reference, snapshot, problem }, restored) {
+  if (stage) return `Restored from stage ${stage}: it and all that reads it is computed again`;
+  if (!snapshot) return `Begins with ${reference}. ${problem ?? ""}`;
+  const named = snapshot.name && snapshot.name !== reference ? `savepoint ${snapshot.name}, ` : "";
+  const whose = `checkpoint ${snapshot.number} of run ${snapshot.run_id} for ${snapshot.interval}`;
+  return (
+    `Begins with ${reference ?? snapshot.address}: ${named}${whose}, taken ${clock(snapshot.taken_at)}; ` +
+    `${plural(restored, "partition")} restored`
+  );
 }
 
 export function ranges(partitions) {

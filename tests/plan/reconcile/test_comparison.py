@@ -72,6 +72,16 @@ def test_what_changes_in_its_life_is_taken_as_it_was_told_last():
     assert missing([run(), BEGUN, ASKED], told) == [ENDED, FAILED, fulfilled]
 
 
+def test_a_restore_that_knows_its_checkpoint_is_further_than_one_that_does_not():
+    unsettled = replace(ASKED, stage=None, life=START)
+    settled = replace(unsettled, snapshot="/lake/checkpoints/0000000001.json")
+    fulfilled = replace(settled, fulfilled_at=START)
+    assert missing([], [unsettled, settled]) == [settled]
+    assert missing([unsettled], [unsettled, settled]) == [settled]
+    assert missing([settled], [unsettled, settled, fulfilled]) == [fulfilled]
+    assert missing([settled], [unsettled]) == []
+
+
 def test_a_run_that_had_begun_and_not_ended_was_running():
     assert missing([], [CREATED, BEGUN]) == [run(), BEGUN]
     assert missing([], [CREATED]) == [CREATED]

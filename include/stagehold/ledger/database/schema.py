@@ -251,9 +251,10 @@ restores = Table(
         "Scope: one request that a run computes a stage, by its name, and all that read it anew, or begins with a "
         "checkpoint or savepoint, by the address of its manifest; a backfill may ask a run that was asked before. "
         "Lifetime: written when it is asked; life is set when Airflow starts the run "
-        "for it again, fulfilled_at once. NULL: stage, it begins with a snapshot; snapshot, it computes a stage anew; "
-        "life, a command asks, not Airflow; fulfilled_at, something that was asked for is not there yet; code_choices, "
-        "nobody decided about changed code."
+        "for it again, snapshot and fulfilled_at once. NULL: stage, it begins with a snapshot; snapshot, it computes a "
+        "stage anew, or, if there is no stage, no task has looked yet which checkpoint is meant; life, a command asks, "
+        "not Airflow; fulfilled_at, something that was asked for is not there yet; code_choices, nobody decided about "
+        "changed code."
     ),
 )
 

@@ -211,7 +211,8 @@ def _progress(fact: Fact) -> Progress:
         case Attempt():
             return (fact.ended_at or LONG_AGO, fact.epoch)
         case Restore():
-            return (max(fact.fulfilled_at or LONG_AGO, fact.life or LONG_AGO), int(fact.fulfilled_at is not None))
+            steps = (fact.snapshot is not None) + 2 * (fact.fulfilled_at is not None)
+            return (max(fact.fulfilled_at or LONG_AGO, fact.life or LONG_AGO), steps)
         case CheckpointRecord():
             return (max(fact.ended_at or LONG_AGO, fact.discarded_at or LONG_AGO), 0)
         case _:

@@ -20,7 +20,6 @@ from stagehold.plan.determinism.verification import NO_MATCH
 from stagehold.plan.resume.reasons import partition_ranges
 
 Damaged = Callable[[Sequence[StageSnapshot]], Mapping[str, Sequence[int]]]  # partitions by stage
-LATEST = "latest"  # what a user writes for the first candidate that verifies
 
 
 @dataclass(frozen=True)

@@ -56,16 +56,18 @@ def is_same_request(known: Restore, asked: Restore) -> bool:
     return asked_again == known
 
 
-def restore_of_life(run_id: str, stage: str, life: datetime, ledger: Ledger) -> Restore:
-    """The request for which Airflow started a run at this moment: all tasks of the run, and their retries, find the
-    same one.
+def restore_of_life(asked: Restore, ledger: Ledger) -> Restore:
+    """The request for which Airflow started a run at the moment of this life: all tasks of the run, and their retries,
+    find the same one.
 
     Airflow's scheduler notes it when it starts the run, and knows whether a backfill asks anew or a clear goes on. If
     it could not reach the ledger then, every start counts as a request of its own: more may be computed than was asked
     for, never less.
+
+    :param asked: what this start is by itself, if nothing was noted.
     """
-    found = ledger.restores.of_life(run_id, life)
-    return found or ledger.restores.ask(Restore(run_id, f"started {life.isoformat()}", stage, life, life))
+    found = ledger.restores.of_life(asked.run_id, asked.life) if asked.life else None
+    return found or ledger.restores.ask(asked)
 
 
 def check_restore(request: RunRequest, ledger: Ledger) -> None:

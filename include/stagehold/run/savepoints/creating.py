@@ -34,6 +34,17 @@ def create_savepoint(asked: SavepointRequest, pipeline: Pipeline, workplace: Wor
     :raises SavepointTaken: the name is another one's.
     :raises SavepointFailed: it was not made.
     """
+    if made := ask_for_savepoint(asked, workplace):
+        return made
+    run = workplace.ledger.runs.get(asked.run_id)
+    return _Creation(asked, run, pipeline, workplace).carry_out()
+
+
+def ask_for_savepoint(asked: SavepointRequest, workplace: Workplace) -> Savepoint | None:
+    """Put the request on record, for `create_savepoint` to serve; gives the savepoint if it is there.
+
+    :raises SavepointTaken: the name is another one's.
+    """
     checked_name(asked.name)
     run = workplace.ledger.runs.get(asked.run_id)
     if made := Savepoints(workplace.settings.lake_uri).find(asked.name):
@@ -43,7 +54,7 @@ def create_savepoint(asked: SavepointRequest, pipeline: Pipeline, workplace: Wor
     standing = workplace.ledger.savepoint_requests.ask(asked)
     if (standing.run_id, standing.stop) != (asked.run_id, asked.stop):
         raise SavepointTaken(asked.name, f"which is just being made of run {standing.run_id}")
-    return _Creation(asked, run, pipeline, workplace).carry_out()
+    return None
 
 
 def _same(made: Savepoint, asked: SavepointRequest) -> Savepoint:

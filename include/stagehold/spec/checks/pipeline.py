@@ -25,6 +25,8 @@ from stagehold.spec.yaml import Problem
 NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")  # single underscores: two join the stage names of a region
 NAME_ALLOWED = "lower-case letters, digits and single underscores, a letter first, at most 63"
 RESERVED = ("ctx", "source")  # parameters that every stage function may have
+# What the trigger and backfill forms ask besides the pipeline's own parameters.
+OF_THE_FORMS = ("restore_from_stage", "restore", "allow_non_restored_state", "interval")
 OF_THE_LAKE = ("stages", "checkpoints", "ledger", "savepoints")  # its own folders, which nobody publishes into
 TABLE = re.compile(r"([a-z][a-z0-9_]*\.)?[a-z][a-z0-9_]*")
 STORED_ONLY = {"committer", "file_bytes"}  # options of an output
@@ -64,6 +66,9 @@ def _check_pipeline(draft: Draft) -> Iterator[Problem]:
             show(form.schedule),
             f"a cron expression or {', '.join(SCHEDULES)}; leave it out to run by hand",
         )
+    for name in OF_THE_FORMS:
+        if name in form.params:
+            yield Problem(("params", name), show(name), "another name: Airflow's forms have a field that is called so")
 
 
 def _check_restart(draft: Draft) -> Iterator[Problem]:

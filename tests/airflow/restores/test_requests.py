@@ -10,7 +10,10 @@ from types import SimpleNamespace
 import pytest
 from tests.airflow.made_runs import make_dag_run
 
-from stagehold.ledger import Ledger
+from stagehold.airflow.restores.params import AskedRestore
+from stagehold.ledger.ledger import Ledger
+from stagehold.model.records import Restore
+from stagehold.run.planning.restoring import restore_of_life
 from stagehold.settings import load_settings
 
 pytestmark = pytest.mark.airflow
@@ -32,6 +35,16 @@ def a_run(**facts):
     return SimpleNamespace(**given | facts)
 
 
+ORDERS = AskedRestore("orders")
+
+
+def of_start(life: datetime, ledger: Ledger, asked: AskedRestore = ORDERS) -> Restore:
+    """The request as a task finds it that began with this start of the run."""
+    from stagehold.airflow.restores.requests import started_restore
+
+    return restore_of_life(started_restore(f"{PIPELINE}/manual__1", asked, life), ledger)
+
+
 @pytest.fixture
 def ledger(tmp_path):
     with Ledger.open(f"sqlite:///{tmp_path / 'ledger.db'}") as opened:
@@ -40,9 +53,9 @@ def ledger(tmp_path):
 
 @pytest.fixture
 def identity_of(airflow_home):
-    from stagehold.airflow.restores import asked_restore
+    from stagehold.airflow.restores.requests import asked_restore
 
-    return lambda **facts: asked_restore(a_run(**facts), "orders").identity
+    return lambda **facts: asked_restore(a_run(**facts), ORDERS).identity
 
 
 def test_a_clear_goes_on_with_the_request_and_a_backfill_or_a_new_run_asks_anew(identity_of):
@@ -59,39 +72,33 @@ def test_a_clear_goes_on_with_the_request_and_a_backfill_or_a_new_run_asks_anew(
 
 
 def test_tasks_work_for_what_the_scheduler_noted_for_this_start_of_the_run(airflow_home, ledger):
-    from stagehold.airflow.restores import asked_restore
-    from stagehold.run.planning.restoring import restore_of_life
+    from stagehold.airflow.restores.requests import asked_restore
 
-    run_id = f"{PIPELINE}/manual__1"
-    noted = ledger.restores.ask(asked_restore(a_run(backfill_id=1), "orders"))
-    assert restore_of_life(run_id, "orders", MADE, ledger) == noted
+    noted = ledger.restores.ask(asked_restore(a_run(backfill_id=1), ORDERS))
+    assert of_start(MADE, ledger) == noted
     again = MADE + timedelta(hours=1)
-    ledger.restores.ask(asked_restore(a_run(backfill_id=1, start_date=again), "orders"))
-    assert restore_of_life(run_id, "orders", again, ledger).identity == noted.identity
-    ledger.restores.ask(asked_restore(a_run(backfill_id=2, start_date=again + timedelta(hours=1)), "orders"))
-    assert restore_of_life(run_id, "orders", again + timedelta(hours=1), ledger).identity != noted.identity
+    ledger.restores.ask(asked_restore(a_run(backfill_id=1, start_date=again), ORDERS))
+    assert of_start(again, ledger).identity == noted.identity
+    ledger.restores.ask(asked_restore(a_run(backfill_id=2, start_date=again + timedelta(hours=1)), ORDERS))
+    assert of_start(again + timedelta(hours=1), ledger).identity != noted.identity
 
 
 def test_what_the_scheduler_could_not_note_is_a_request_of_its_own_on_which_all_tasks_agree(airflow_home, ledger):
-    from stagehold.run.planning.restoring import restore_of_life
-
-    run_id = f"{PIPELINE}/manual__1"
-    asked = {restore_of_life(run_id, "orders", MADE, ledger).identity for _ in range(3)}
+    asked = {of_start(MADE, ledger).identity for _ in range(3)}
     assert len(asked) == 1
-    assert restore_of_life(run_id, "orders", MADE + timedelta(hours=1), ledger).identity not in asked
+    assert of_start(MADE + timedelta(hours=1), ledger).identity not in asked
 
 
 def test_the_page_sees_the_request_of_the_tasks_before_while_and_after_they_work(airflow_home, ledger):
-    from stagehold.airflow.restores import asked_restore, known_restore
-    from stagehold.run.planning.restoring import restore_of_life
+    from stagehold.airflow.restores.requests import asked_restore, known_restore
 
-    asked = asked_restore(a_run(start_date=None), "orders")
-    assert known_restore(a_run(start_date=None), "orders", ledger).identity == asked.identity
-    noted = ledger.restores.ask(asked_restore(a_run(), "orders"))
-    assert known_restore(a_run(), "orders", ledger) == noted
-    assert known_restore(a_run(start_date=None), "orders", ledger) == noted
-    alone = restore_of_life(f"{PIPELINE}/manual__1", "orders", MADE + timedelta(hours=1), ledger)
-    assert known_restore(a_run(start_date=MADE + timedelta(hours=1)), "orders", ledger) == alone
+    asked = asked_restore(a_run(start_date=None), ORDERS)
+    assert known_restore(a_run(start_date=None), ORDERS, ledger).identity == asked.identity
+    noted = ledger.restores.ask(asked_restore(a_run(), ORDERS))
+    assert known_restore(a_run(), ORDERS, ledger) == noted
+    assert known_restore(a_run(start_date=None), ORDERS, ledger) == noted
+    alone = of_start(MADE + timedelta(hours=1), ledger)
+    assert known_restore(a_run(start_date=MADE + timedelta(hours=1)), ORDERS, ledger) == alone
 
 
 @pytest.fixture
@@ -119,16 +126,31 @@ def started(synced_airflow, monkeypatch, tmp_path):
             dag_run.notify_dagrun_state_changed(msg="started")
             session.rollback()
         with Ledger.open(load_settings().ledger_url) as ledger:
-            return [(one.stage, one.life, one.fulfilled_at) for one in ledger.restores.of_run(f"{dag_id}/{run_id}")]
+            noted = ledger.restores.of_run(f"{dag_id}/{run_id}")
+            return [(one.stage, one.snapshot, one.allow_non_restored, one.life, one.fulfilled_at) for one in noted]
 
     return start
 
 
 def test_the_scheduler_notes_a_restore_when_it_starts_the_run(started):
-    assert started(PIPELINE, {"restore_from_stage": "orders"}) == [("orders", MADE, None)]
+    assert started(PIPELINE, {"restore_from_stage": "orders"}) == [("orders", None, False, MADE, None)]
 
 
-@pytest.mark.parametrize("conf", [{}, {"restore_from_stage": None}, {"interval": "whole"}])
+def test_which_checkpoint_a_name_stands_for_is_left_to_the_first_task(started):
+    asked = {"restore": "latest", "allow_non_restored_state": True}
+    assert started(PIPELINE, asked) == [(None, None, True, MADE, None)]
+
+
+@pytest.mark.parametrize(
+    "conf",
+    [
+        {},
+        {"restore_from_stage": None},
+        {"interval": "whole"},
+        {"restore": ""},
+        {"restore": "kept", "restore_from_stage": "orders"},  # which its tasks refuse
+    ],
+)
 def test_the_scheduler_notes_nothing_of_other_runs(started, conf):
     assert started(PIPELINE, conf) == []
 

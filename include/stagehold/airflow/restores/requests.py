@@ -1,0 +1,52 @@
+"""For which request an Airflow run is restored: what only Airflow's own record of the run can tell."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from stagehold.airflow.intervals import ledger_run_id
+from stagehold.model.records import Restore
+
+if TYPE_CHECKING:
+    from airflow.models.dagrun import DagRun
+
+    from stagehold.airflow.restores.params import AskedRestore
+    from stagehold.ledger.ledger import Ledger
+
+
+def asked_restore(dag_run: DagRun, asked: AskedRestore) -> Restore:
+    """The request of whoever triggered the run, or of the backfill that reprocesses it last.
+
+    A retry and a clear change neither, so they go on with it. A run that was deleted and triggered again is another
+    one.
+    """
+    made = dag_run.created_at or dag_run.run_after
+    backfill = "" if dag_run.backfill_id is None else f", backfill {dag_run.backfill_id}"
+    return Restore(
+        run_id=ledger_run_id(dag_run.dag_id, dag_run.run_id),
+        identity=f"run of {made.astimezone(UTC).isoformat()}{backfill}",
+        stage=asked.stage,
+        requested_at=datetime.now(UTC),
+        life=dag_run.start_date,
+        allow_non_restored=asked.allow_non_restored,
+    )
+
+
+def started_restore(run_id: str, asked: AskedRestore, life: datetime) -> Restore:
+    """The request that this start of the run is by itself, for when the scheduler could note none."""
+    return Restore(
+        run_id=run_id,
+        identity=f"started {life.isoformat()}",
+        stage=asked.stage,
+        requested_at=life,
+        life=life,
+        allow_non_restored=asked.allow_non_restored,
+    )
+
+
+def known_restore(dag_run: DagRun, asked: AskedRestore, ledger: Ledger) -> Restore:
+    """The request that the run's tasks work for, or will when the run starts."""
+    wanted = asked_restore(dag_run, asked)
+    begun = ledger.restores.of_life(wanted.run_id, wanted.life) if wanted.life else None
+    return begun or ledger.restores.get(wanted.run_id, wanted.identity) or wanted

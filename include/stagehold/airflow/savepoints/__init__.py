@@ -1,0 +1,1 @@
+"""How are savepoints made, looked at and thrown away through the web API?"""
