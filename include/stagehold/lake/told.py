@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
-from typing import TypeVar
+from typing import TypeGuard, TypeVar
 
 from stagehold.lake.chronicle import AT_ONCE, TornFile, chronicle_sizes, read_files
 from stagehold.lake.files import files_at
-from stagehold.model.records import Acceptance, TakenPosition
+from stagehold.model.records import Acceptance, Fact, PartitionRecord, TakenPosition
 
-Kept = TakenPosition | Acceptance  # what anybody asks for
-Told = TypeVar("Told", TakenPosition, Acceptance)
+Kept = TakenPosition | Acceptance | PartitionRecord  # what anybody asks for
+Told = TypeVar("Told", TakenPosition, Acceptance, PartitionRecord)
 
 
 def facts_told(lake_uri: str, kind: type[Told]) -> Sequence[Told]:
-    """All facts of this kind, in the order in which they were told. Files that are torn are passed over.
+    """All facts of this kind, in the order in which they were told; of partitions those that keep state. Files that are
+    torn are passed over.
 
     Each file is read once in a process, since none ever changes.
     """
@@ -33,4 +34,8 @@ def facts_told(lake_uri: str, kind: type[Told]) -> Sequence[Told]:
 @cache
 def _kept_of(lake_uri: str, path: str) -> tuple[Kept, ...]:
     said = read_files(files_at(lake_uri), [path])[path]
-    return () if isinstance(said, TornFile) else tuple(fact for fact in said if isinstance(fact, Kept))
+    return () if isinstance(said, TornFile) else tuple(fact for fact in said if _is_kept(fact))
+
+
+def _is_kept(fact: Fact) -> TypeGuard[Kept]:
+    return isinstance(fact, TakenPosition | Acceptance) or (isinstance(fact, PartitionRecord) and bool(fact.kept))

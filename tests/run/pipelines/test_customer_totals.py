@@ -16,7 +16,7 @@ from tests.run.workbench import Ended, Workbench, ended, killed
 
 from stagehold.local.sample import bring_day, make_sample
 from stagehold.run.faults import FaultAction, Point, StatePoint
-from stagehold.settings import PROJECT
+from stagehold.settings import PROJECT, Settings
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
@@ -53,9 +53,9 @@ def run(bench: Workbench, day: date, *words: str) -> Ended:
     return ended(bench.command("run", STAGE, "--interval", str(day), "--json", *words))
 
 
-def totals(bench: Workbench, day: date) -> list[tuple]:
+def totals(bench: Workbench, day: date, settings: Settings | None = None) -> list[tuple]:
     """As any reader of the published table sees them."""
-    table = DeltaTable(f"{bench.settings.lake_uri}/marts/{STAGE}")
+    table = DeltaTable(f"{(settings or bench.settings).lake_uri}/marts/{STAGE}")
     own = table.to_pyarrow_table(filters=[("_interval", "=", str(day))])
     return sorted((row["custkey"], row["spent"], row["orders"]) for row in own.to_pylist())
 
@@ -101,6 +101,21 @@ def test_a_day_is_gone_back_to_and_the_days_after_it_follow(bench):
     for number in (3, 4):
         assert run(bench, DAYS[number]).counts[1] == 0, "they went on with what day 3 keeps again"
         assert totals(bench, DAYS[number]) == expected(bench, *DAYS[: number + 1])
+
+
+def test_a_sandbox_goes_on_with_what_production_kept_the_day_before(bench):
+    job = Path(bench.settings.project) / "jobs" / "customers.py"
+    right, day = job.read_text(), DAYS[4]
+    before = totals(bench, day)
+    job.write_text(right.replace('F.lit(1).alias("orders")', 'F.lit(100).alias("orders")'))
+    tried = run(bench, day, "--sandbox", "hundredfold")
+    job.write_text(right)
+    assert (tried.code, tried.counts) == (0, (4, 8)), tried.err
+    hundredfold = {key: orders for key, _, orders in totals(bench, day, bench.settings.in_sandbox("hundredfold"))}
+    yesterday = {key: orders for key, _, orders in totals(bench, DAYS[3])}
+    today = {key: orders for key, _, orders in expected(bench, day)}
+    assert hundredfold == {key: yesterday.get(key, 0) + 100 * today.get(key, 0) for key in {*yesterday, *today}}
+    assert totals(bench, day) == before
 
 
 def test_more_partitions_go_on_with_the_same_totals(bench):

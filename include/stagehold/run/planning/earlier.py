@@ -2,21 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 
 from stagehold.lake.available import missing_files
+from stagehold.lake.told import facts_told
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.interval_key import following_key, moment_of, previous_key
 from stagehold.model.records import Cell, PartitionRecord
+from stagehold.plan.reconcile.comparison import newest_records
 from stagehold.plan.state.earlier import Earlier, Gap, earlier_of
 from stagehold.run.planning.snapshots import BeginsWith
+from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline, Stage
 
 
+@dataclass(frozen=True)
+class OnRecord:
+    """What is on record of other intervals: in the ledger, and for a sandbox also in ``production``'s lake."""
+
+    ledger: Ledger
+    production: str | None = None
+
+    @staticmethod
+    def of(ledger: Ledger, settings: Settings) -> OnRecord:
+        return OnRecord(ledger, settings.production.lake_uri if settings.sandbox else None)
+
+    def newest(self, cell: Cell) -> tuple[PartitionRecord, ...]:
+        """The newest record of each partition, by partition; those of production where the sandbox has none."""
+        told = [one for one in self._told if one.cell == cell]
+        return self.ledger.partitions.newest(cell) or tuple(
+            sorted(newest_records(told).values(), key=lambda one: one.partition)
+        )
+
+    def intervals(self, pipeline: str, stage_id: str) -> frozenset[str]:
+        """Those in which the stage has records."""
+        told = (one.cell for one in self._told if (one.cell.pipeline, one.cell.stage) == (pipeline, stage_id))
+        return frozenset((*self.ledger.partitions.intervals_of(pipeline, stage_id), *(cell.interval for cell in told)))
+
+    @cached_property
+    def _told(self) -> tuple[PartitionRecord, ...]:
+        return tuple(facts_told(self.production, PartitionRecord)) if self.production else ()
+
+
 def earlier_states(
-    pipeline: Pipeline, interval: str, ledger: Ledger, begins_with: BeginsWith | None
+    pipeline: Pipeline, interval: str, known: OnRecord, begins_with: BeginsWith | None
 ) -> Mapping[str, Earlier]:
     """By the names of the stages that keep state. A run that begins with a checkpoint of another interval goes on with
     what that has; so intervals between the two may be left out.
@@ -24,9 +56,7 @@ def earlier_states(
     :raises InvalidInterval: a stage keeps state, and the interval is none of the schedule.
     """
     return {
-        stage.name: _earlier(stage, pipeline, interval, ledger, begins_with)
-        for stage in pipeline.stages
-        if stage.states
+        stage.name: _earlier(stage, pipeline, interval, known, begins_with) for stage in pipeline.stages if stage.states
     }
 
 
@@ -38,27 +68,26 @@ def later_intervals(pipeline: Pipeline, stage: Stage, interval: str, ledger: Led
 
 
 def _earlier(
-    stage: Stage, pipeline: Pipeline, interval: str, ledger: Ledger, begins_with: BeginsWith | None
+    stage: Stage, pipeline: Pipeline, interval: str, known: OnRecord, begins_with: BeginsWith | None
 ) -> Earlier:
     if begins_with is not None and not begins_with.is_of_this_interval:
         records = begins_with.kept(stage)
         return earlier_of(begins_with.plan.checkpoint.interval, records, _lost(records))
     assert pipeline.schedule is not None, "checked by the spec"
     before = previous_key(interval, pipeline.schedule)
-    records = ledger.partitions.newest(Cell(pipeline.name, stage.id, before))
+    records = known.newest(Cell(pipeline.name, stage.id, before))
     if records:
         return earlier_of(before, records, _lost(records))
-    own = ledger.partitions.newest(Cell(pipeline.name, stage.id, interval))
-    return _without(before, pipeline, stage, interval, own, ledger)
+    own = known.newest(Cell(pipeline.name, stage.id, interval))
+    return _without(before, pipeline, stage, interval, own, known)
 
 
 def _without(
-    before: str, pipeline: Pipeline, stage: Stage, interval: str, own: Sequence[PartitionRecord], ledger: Ledger
+    before: str, pipeline: Pipeline, stage: Stage, interval: str, own: Sequence[PartitionRecord], known: OnRecord
 ) -> Earlier:
     """The interval before has nothing on record: is this the first one, or is there a gap?"""
     assert pipeline.schedule is not None
-    known = ledger.partitions.intervals_of(pipeline.name, stage.id)
-    newest = _newest_before(interval, known, pipeline.schedule)
+    newest = _newest_before(interval, known.intervals(pipeline.name, stage.id), pipeline.schedule)
     if newest is not None:
         return Earlier(before, gap=Gap(following_key(newest, pipeline.schedule)))
     # Taken over from another lake, or the ledger forgot: what it was made from is not known here.
@@ -71,11 +100,11 @@ def _lost(records: Sequence[PartitionRecord]) -> frozenset[int]:
     return missing_files([replace(record, files=()) for record in records if record.kept])
 
 
-def _newest_before(interval: str, known: Sequence[str], schedule: str) -> str | None:
+def _newest_before(interval: str, known: Collection[str], schedule: str) -> str | None:
     own = moment_of(interval, schedule)
     return next((key for moment, key in _in_order(known, schedule)[::-1] if own and moment < own), None)
 
 
-def _in_order(known: Sequence[str], schedule: str | None) -> list[tuple[datetime, str]]:
+def _in_order(known: Collection[str], schedule: str | None) -> list[tuple[datetime, str]]:
     """Intervals that have a place in time, each with it."""
     return sorted((moment, key) for key in known if (moment := moment_of(key, schedule)))
