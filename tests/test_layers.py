@@ -175,7 +175,13 @@ def test_each_part_loads_by_itself_where_spark_and_airflow_are_not_installed() -
 def test_production_is_named_where_it_is_read_and_nowhere_else():
     """Everybody else writes to the lake of the settings, which in a sandbox is the sandbox's own."""
     naming = [str(path.relative_to(PACKAGE)) for path in FILES if "settings.production" in path.read_text()]
-    assert naming == ["cli/request.py", "run/planning/planning.py", "run/retake.py", "run/sandboxes.py"]
+    assert naming == [
+        "cli/request.py",
+        "run/planning/earlier.py",
+        "run/planning/planning.py",
+        "run/retake.py",
+        "run/sandboxes.py",
+    ]
 
 
 def test_who_opens_the_ledger_keeps_its_facts_in_the_lake_as_well():

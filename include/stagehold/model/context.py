@@ -29,8 +29,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from stagehold.errors import UnknownName
-
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
@@ -68,6 +66,8 @@ class StageState:
 
     def _refuse_unknown(self, name: str) -> None:
         if name not in self._before:
+            from stagehold.errors import UnknownName  # Spark's workers have this module, and not that one
+
             raise UnknownName("state", name, tuple(self._before))
 
     def __reduce__(self) -> tuple[type[StageState], tuple[()]]:

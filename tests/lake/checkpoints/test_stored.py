@@ -46,6 +46,7 @@ texts, named, whole = st.text(max_size=8), st.text(min_size=1, max_size=8), st.i
 times = st.datetimes(timezones=st.sampled_from([UTC, timezone(timedelta(hours=-3.5))]), min_value=datetime(1970, 1, 2))
 cells = st.builds(Cell, texts, texts, texts)
 files = st.lists(st.builds(DataFile, texts, whole, whole), max_size=2).map(tuple)
+parts = st.builds(StatePart, texts, files, whole, texts, whole, whole, texts, st.none() | texts)
 records = st.builds(
     PartitionRecord,
     cell=cells,
@@ -65,7 +66,9 @@ records = st.builds(
     reason=st.none() | texts,
     seconds=st.none() | st.floats(allow_nan=False),
     unexplained=st.booleans(),
-    kept=st.lists(st.builds(StatePart, texts, files, whole, texts), max_size=2).map(tuple),
+    kept=st.lists(
+        st.builds(StatePart, texts, files, whole, texts, whole, whole, texts, st.none() | texts), max_size=2
+    ).map(tuple),
 )
 columns = st.lists(st.builds(StateColumn, texts, texts), max_size=2).map(tuple)
 states = st.builds(

@@ -6,8 +6,11 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from datetime import date
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -123,3 +126,25 @@ def test_more_partitions_go_on_with_the_same_totals(bench):
     bring_day(Path(bench.settings.lake_uri), DAYS[5])
     assert run(bench, DAYS[5]).code == 0
     assert totals(bench, DAYS[5]) == expected(bench, *DAYS)
+
+
+def test_a_copy_of_the_lake_shows_what_a_savepoint_keeps(bench, tmp_path):
+    """Without ledger, code and Spark, as on another machine."""
+    copied = replace(bench.settings, home=str(tmp_path), lake=str(tmp_path / "lake"), project=str(tmp_path / "none"))
+    shutil.copytree(bench.settings.lake_uri, copied.lake)
+    tree = look(bench, copied, "day_3")
+    (stage,) = (one for one in tree["stages"] if one["name"] == STAGE)
+    assert [one["name"] for one in stage["states"]] == ["totals"]
+    wanted = expected(bench, *DAYS[:3])
+    assert sum(one["rows"] for one in stage["states"]) == len(wanted)
+    key, spent, orders = wanted[7]
+    (row,) = look(bench, copied, "day_3", "--stage", STAGE, "--state", "totals", "--keys", str(key))["rows"]
+    assert (row["custkey"], Decimal(str(row["spent"])), row["orders"]) == (key, spent, orders)
+    query = f"SELECT sum(orders) AS n FROM {STAGE}__totals"
+    print(look(bench, copied, "day_3", "--sql", query))
+
+
+def look(bench: Workbench, settings: Settings, *words: str) -> Any:
+    shown = ended(bench.command("inspect", *words, "--json", settings=settings))
+    assert shown.code == 0, shown.err
+    return json.loads(shown.out)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 
@@ -191,3 +192,69 @@ def test_a_restore_into_other_partitions_deals_rows_and_state_by_key(project):
     assert {one.run_id for one in again["totals"]} == {"again"}, "dealt rows count like computed ones"
     arrive(project, 3)
     assert given(project.run(wider, "run 3", DAY.format(3))) == expected(project, 1, 2, 3)
+
+
+KEYS = {
+    "name": ("string", pa.string(), ["a", "a ", " a", "ä", "", "long" * 20, None]),
+    "price": ("decimal(12,2)", pa.decimal128(12, 2), [Decimal("0.00"), Decimal("-1.50"), Decimal("99999.99"), None]),
+    "born": ("date", pa.date32(), [date(1969, 12, 31), date(2024, 2, 29), None]),
+    "weight": ("double", pa.float64(), [0.0, -0.0, 1.5, float("nan"), None]),
+    "seen": ("timestamp", pa.timestamp("us", tz="UTC"), [datetime(2026, 3, 29, 2, 30, tzinfo=UTC), None]),
+    "good": ("boolean", pa.bool_(), [True, False, None]),
+}
+COUNTING = """
+from pyspark.sql import functions as F
+from stagehold import stage
+
+@stage
+def events(ctx, source):
+    return source
+
+@stage
+def counts(ctx, events):
+    keys = ctx.params["keys"]
+    today = events.groupBy(*keys).agg(F.count("*").alias("times"))
+    after = ctx.state.read("counts").unionByName(today).groupBy(*keys).agg(F.sum("times").alias("times"))
+    ctx.state.put("counts", after)
+    return after.select(*[F.col(key).alias(key + "_now") for key in keys], "times")
+"""
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_keys_of_any_type_and_nulls_are_found_again_however_it_is_cut(tmp_path, spark_remote, seed):
+    """Random keys of one to three columns, another number of partitions each day, and days without rows."""
+    dice = random.Random(seed)
+    keys = dice.sample(sorted(KEYS), dice.randint(1, 3))
+    project = SmallProject.make(tmp_path, spark_remote, COUNTING)
+    columns = {**{key: KEYS[key][0] for key in keys}, "times": "bigint"}
+    for day in (1, 2, 3):
+        rows = dice.choice([0, 1, 80])
+        values = {key: pa.array([dice.choice(KEYS[key][2]) for _ in range(rows)], KEYS[key][1]) for key in keys}
+        path = Path(project.settings.lake_uri) / "days" / f"{day}.parquet"
+        path.parent.mkdir(exist_ok=True)
+        pq.write_table(pa.table(values), path)
+        stages = {
+            "events": {"source": SOURCE, "output": {"type": "blocking"}},
+            "counts": {
+                "inputs": {"events": {"exchange": "keyed", "key": keys}},
+                "key": [f"{key}_now" for key in keys],
+                "partitions": dice.randint(1, 6),
+                "max_parallelism": dice.choice([7, 64, 128]),
+                "params": {"keys": keys},
+                "state": {"counts": {"key": keys, "columns": columns}},
+            },
+        }
+        declared = project.pipeline("counting", stages, schedule="@daily")
+        records = project.run(declared, f"run {day}", DAY.format(day))["counts"][: stages["counts"]["partitions"]]
+        files = [f"{record.table}/{file.path}" for record in records for file in record.files]
+        now, then = (", ".join(text(key, f"{key}{end}") for key in keys) for end in ("_now", ""))
+        given = f"FROM read_parquet('{path.parent}/*.parquet') GROUP BY ALL"
+        wanted = duckdb.sql(f"SELECT {then}, count(*) {given}").fetchall()
+        found = duckdb.sql(f"SELECT {now}, times FROM read_parquet({files})").fetchall() if files else []
+        assert sorted(map(repr, found)) == sorted(map(repr, wanted)), (keys, day)
+
+
+def text(key: str, column: str) -> str:
+    """What two zeros have in common, and a moment however Parquet has it."""
+    forms = {"weight": f"({column} + 0.0)::VARCHAR", "seen": f"epoch_us({column})::VARCHAR"}
+    return forms.get(key, f"{column}::VARCHAR")

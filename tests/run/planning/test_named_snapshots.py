@@ -10,7 +10,7 @@ from tests.run.clearing.nights import PIPELINE, Nights
 from stagehold.errors import NoSnapshot, UnknownCheckpoint
 from stagehold.model.records import Restore
 from stagehold.run.planning.candidates import Candidates
-from stagehold.run.planning.named_snapshots import settled
+from stagehold.run.planning.named_snapshots import manifest_named, settled
 
 DAY = "2026-11-20"
 ASKED = Restore("airflow/new", "asked", None, datetime(2026, 11, 21, tzinfo=UTC))
@@ -27,7 +27,8 @@ def look(nights: Nights, reference: str, said: list[str] | None = None) -> Resto
     """As each task of the run does."""
     candidates = Candidates(PIPELINE, DAY, ASKED.run_id, nights.settings.lake_uri, nights.ledger)
     said = [] if said is None else said
-    return settled(nights.ledger.restores.ask(ASKED), reference, candidates, said.append)
+    asked = nights.ledger.restores.ask(ASKED)
+    return settled(asked, lambda: manifest_named(reference, candidates, said.append), nights.ledger)
 
 
 def test_the_latest_stays_what_it_was_for_the_first_task(nights):
@@ -56,8 +57,7 @@ def test_what_is_not_there_is_refused_and_nothing_is_noted(tmp_path, reference, 
 
 def test_a_restore_from_a_stage_needs_no_lake(nights):
     nights.ledger.restores.ask(stage := Restore("airflow/other", "asked", "drafts", ASKED.requested_at))
-    candidates = Candidates(PIPELINE, DAY, "airflow/other", "/nowhere", nights.ledger)
-    assert settled(stage, "", candidates, print) == stage
+    assert settled(stage, lambda: pytest.fail("looked for one"), nights.ledger) == stage
 
 
 def look_for(nights: Nights, run: str):

@@ -15,9 +15,8 @@ from tests.run.clearing.nights import PARTITIONS, PIPELINE, STAGES, Nights
 
 from stagehold.checkpoints.checkpoint import Checkpoint
 from stagehold.errors import CheckpointCorrupt, RestoreRefused
-from stagehold.lake.checkpoints.manifest import CheckpointedRun
 from stagehold.lake.checkpoints.savepoints import Savepoint, Savepoints
-from stagehold.lake.checkpoints.stored import StoredCheckpoints, manifest_file
+from stagehold.lake.checkpoints.stored import manifest_file
 from stagehold.model.checkpoint_records import SavepointRequest
 from stagehold.model.records import Cell, PartitionState
 from stagehold.run.savepoints.creating import create_savepoint
@@ -244,16 +243,3 @@ def checkpoint(nights: Nights) -> Checkpoint:
     savepoints = Savepoints(nights.settings.lake_uri)
     found = savepoints.get(NAME)
     return savepoints.stored(found).read_checkpoint(found.number)
-
-
-def test_what_a_run_begins_with_outlives_its_next_checkpoints(nights):
-    """As a backfill does that restores the latest of a date: Airflow keeps the run, and so its checkpoints."""
-    nights.run(DAY)
-    stored = StoredCheckpoints(nights.settings.lake_uri, CheckpointedRun(PIPELINE, DAY, f"r.{DAY}"))
-    first, before = stored.address(1), nights.published(DAY)
-    for _ in range(2):
-        nights.run(DAY, snapshot=first)
-    assert stored.numbers() == (1, 3)
-    assert nights.published(DAY) == before
-    nights.run(DAY, snapshot=stored.address(stored.numbers()[-1]))
-    assert 1 not in stored.numbers()  # the run begins with another one now

@@ -37,7 +37,7 @@ from stagehold.run.attempt.verification import verify_reused
 from stagehold.run.checkpoints.answering import Answers
 from stagehold.run.engine import Session
 from stagehold.run.faults import Point
-from stagehold.run.planning.earlier import OnRecord, earlier_states
+from stagehold.run.planning.earlier import KnownIntervals, earlier_states
 from stagehold.run.planning.planning import (
     RunRequest,
     begins_with_of,
@@ -321,7 +321,7 @@ class RegionWork:
 
     def _earlier(self, pipeline: Pipeline) -> Mapping[str, Earlier]:
         request = self.task.request
-        known = OnRecord.of(self.workplace.ledger, self.workplace.settings)
+        known = KnownIntervals.of(self.workplace.ledger, self.workplace.settings)
         return earlier_states(pipeline, request.interval, known, begins_with_of(request))
 
     def _stage_task(self, stage: Stage, pipeline: Pipeline) -> StageTask:

@@ -20,15 +20,15 @@ from stagehold.spec.pipeline import Pipeline, Stage
 
 
 @dataclass(frozen=True)
-class OnRecord:
+class KnownIntervals:
     """What is on record of other intervals: in the ledger, and for a sandbox also in ``production``'s lake."""
 
     ledger: Ledger
     production: str | None = None
 
     @staticmethod
-    def of(ledger: Ledger, settings: Settings) -> OnRecord:
-        return OnRecord(ledger, settings.production.lake_uri if settings.sandbox else None)
+    def of(ledger: Ledger, settings: Settings) -> KnownIntervals:
+        return KnownIntervals(ledger, settings.production.lake_uri if settings.sandbox else None)
 
     def newest(self, cell: Cell) -> tuple[PartitionRecord, ...]:
         """The newest record of each partition, by partition; those of production where the sandbox has none."""
@@ -48,7 +48,7 @@ class OnRecord:
 
 
 def earlier_states(
-    pipeline: Pipeline, interval: str, known: OnRecord, begins_with: BeginsWith | None
+    pipeline: Pipeline, interval: str, known: KnownIntervals, begins_with: BeginsWith | None
 ) -> Mapping[str, Earlier]:
     """By the names of the stages that keep state. A run that begins with a checkpoint of another interval goes on with
     what that has; so intervals between the two may be left out.
@@ -68,7 +68,7 @@ def later_intervals(pipeline: Pipeline, stage: Stage, interval: str, ledger: Led
 
 
 def _earlier(
-    stage: Stage, pipeline: Pipeline, interval: str, known: OnRecord, begins_with: BeginsWith | None
+    stage: Stage, pipeline: Pipeline, interval: str, known: KnownIntervals, begins_with: BeginsWith | None
 ) -> Earlier:
     if begins_with is not None and not begins_with.is_of_this_interval:
         records = begins_with.kept(stage)
@@ -83,7 +83,7 @@ def _earlier(
 
 
 def _without(
-    before: str, pipeline: Pipeline, stage: Stage, interval: str, own: Sequence[PartitionRecord], known: OnRecord
+    before: str, pipeline: Pipeline, stage: Stage, interval: str, own: Sequence[PartitionRecord], known: KnownIntervals
 ) -> Earlier:
     """The interval before has nothing on record: is this the first one, or is there a gap?"""
     assert pipeline.schedule is not None

@@ -32,7 +32,7 @@ from stagehold.plan.split.partition_counts import (
     with_counts,
 )
 from stagehold.plan.split.regions import stored_with
-from stagehold.run.planning.earlier import OnRecord, earlier_states
+from stagehold.run.planning.earlier import KnownIntervals, earlier_states
 from stagehold.run.planning.on_record import on_record
 from stagehold.run.planning.snapshots import BeginsWith
 from stagehold.settings import Settings
@@ -221,7 +221,7 @@ def situation(
         discarded=_discarded(request, found.records, ledger),
         restored=found.restored,
         code_choices=_code_choices(request),
-        earlier=earlier_states(pipeline, request.interval, OnRecord.of(ledger, settings), begins_with),
+        earlier=earlier_states(pipeline, request.interval, KnownIntervals.of(ledger, settings), begins_with),
         rescaled=begins_with.rescaled(pipeline, tied) if begins_with else {},
     )
 

@@ -22,14 +22,14 @@ from stagehold.plan.isolation.key_checks import Key
 from stagehold.plan.isolation.verdict import Isolation
 from stagehold.plan.split.regions import is_divisible
 from stagehold.run.stage.call import StageCall
-from stagehold.run.stage.dealing import Dealing
 from stagehold.run.stage.failure import reporting_code, reporting_function
 from stagehold.run.stage.inputs import Reading, StageInputs, is_keyed, union
 from stagehold.run.stage.intermediates import Intermediates
 from stagehold.run.stage.isolation import given_input, judged, require_own_keys
 from stagehold.run.stage.key_columns import key_group, key_of, partition_of_key, refuse_unlike_keys
 from stagehold.run.stage.row_wise import WatchedContext, is_row_wise
-from stagehold.run.stage.state_frames import StateFrames, state_schema
+from stagehold.run.state.dealing import Dealing
+from stagehold.run.state.frames import StateFrames, state_schema
 from stagehold.spark.session.project_modules import load_function
 from stagehold.spec.pipeline import Exchange, Input, OutputType, Stage
 

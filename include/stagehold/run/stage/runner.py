@@ -33,9 +33,9 @@ from stagehold.run.stage.delivery import Delivery
 from stagehold.run.stage.determinism import inspect
 from stagehold.run.stage.failure import reporting_queries
 from stagehold.run.stage.inputs import Reading
-from stagehold.run.stage.keeping import Keeping
 from stagehold.run.stage.publisher import Publisher
 from stagehold.run.stage.wave import StageTask, Wave
+from stagehold.run.state.keeping import Keeping
 from stagehold.run.workplace import Workplace
 from stagehold.spec.run_settings import DeterminismPolicy
 

@@ -13,8 +13,8 @@ from stagehold.model.records import DataFile, StatePart
 from stagehold.model.stage_state import StateShape
 from stagehold.plan.state.earlier import Cut, Earlier
 from stagehold.run.engine import Frames, Session
-from stagehold.run.stage.state_frames import state_schema
 from stagehold.run.stage.wave import StageTask
+from stagehold.run.state.frames import state_schema
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from stagehold.plan.resume.decisions import Rescaled
 from stagehold.plan.state.earlier import Earlier
 from stagehold.plan.state.rescale import old_partitions_read
 from stagehold.run.stage.key_columns import partition_of_key
-from stagehold.run.stage.state_frames import StateFrames
+from stagehold.run.state.frames import StateFrames
 from stagehold.spec.pipeline import Stage
 
 if TYPE_CHECKING:
