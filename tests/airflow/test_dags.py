@@ -66,6 +66,13 @@ def test_a_pipeline_is_one_task_per_region_with_the_edges_of_its_inputs(bag):
     assert edges(bag.dags["shipping_priority"]) == CHAIN
 
 
+def test_a_stage_that_keeps_state_waits_for_that_of_the_run_before(bag):
+    assert {task.task_id: task.depends_on_past for task in bag.dags["customer_totals"].tasks} == {
+        "daily_orders": False,
+        "customer_totals": True,
+    }
+
+
 def test_the_handwritten_dag_runs_the_same_regions_and_a_task_of_its_own(bag):
     assert edges(bag.dags["handwritten_example"]) == {**CHAIN, "announce": {"top_orders"}}
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from datetime import date
 from pathlib import Path
 
 import pytest
 from tests.e2e.stack import Stack
 
+from stagehold.local.sample import bring_day
 from stagehold.run.faults import FaultAction, Point
 from stagehold.settings import PROJECT
 
@@ -19,6 +21,7 @@ CONSOLE = re.compile(r"^```console\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^\$ (.+)$", flags=re.MULTILINE)
 FAILING = "run shipping_priority --interval 2026-11-20"
 RESTORE = "--restore-from-stage"
+SAMPLE = "python -m stagehold.local.sample "
 
 
 def commands() -> list[str]:
@@ -27,9 +30,12 @@ def commands() -> list[str]:
 
 
 def test_every_command_of_the_readme_works(sample: Stack):
-    ours = [command.removeprefix("stagehold ") for command in commands() if command.startswith("stagehold ")]
+    ours = [command.removeprefix("stagehold ") for command in commands() if command.startswith(("stagehold ", SAMPLE))]
     assert FAILING in ours
     for command in sorted(ours, key=lambda command: RESTORE in command):  # the README shows it for an interval that ran
+        if command.startswith(SAMPLE):
+            bring_day(Path(sample.settings.lake_uri), date.fromisoformat(command.removeprefix(SAMPLE)))
+            continue
         if command == FAILING:  # so that there is something to resume
             sample.inject(Point.AFTER_RECORD, "shipping_priority", 1, FaultAction.FAIL)
         ended = sample.command(*shlex.split(command))

@@ -141,7 +141,7 @@ GAP = Earlier("monday", gap=Gap("monday"))
             Action.REUSE,
             "consumable, and nothing it follows from changed",
         ),
-        (situation(GAP), Action.BLOCKED, "goes on with what total keeps from one interval to the next, and monday has"),
+        (situation(GAP), Action.BLOCKED, "goes on with what it keeps from one interval to the next, and monday has"),
         (replace(changed(done(MONDAY), "total", code="new"), earlier={"total": GAP}), Action.BLOCKED, "monday has to"),
         (
             replace(done(MONDAY), earlier={"total": GAP}, gone={"total": frozenset({0})}),

@@ -174,7 +174,7 @@ def _unless_gap(stage: Stage, situation: Situation, decision: Decision) -> Decis
     earlier = situation.earlier.get(stage.name)
     if earlier is None or earlier.gap is None or not decision.action.computes:
         return decision
-    reason = because(f"goes on with what {stage.name} keeps from one interval to the next, and {earlier.gap}")
+    reason = because(f"goes on with what it keeps from one interval to the next, and {earlier.gap}")
     return Decision(stage.name, decision.partition, Action.BLOCKED, reason, None, decision.record, gap=earlier.gap)
 
 
