@@ -134,14 +134,15 @@ def test_a_copy_of_the_lake_shows_what_a_savepoint_keeps(bench, tmp_path):
     shutil.copytree(bench.settings.lake_uri, copied.lake)
     tree = look(bench, copied, "day_3")
     (stage,) = (one for one in tree["stages"] if one["name"] == STAGE)
-    assert [one["name"] for one in stage["states"]] == ["totals"]
+    (state,) = stage["states"]
     wanted = expected(bench, *DAYS[:3])
-    assert sum(one["rows"] for one in stage["states"]) == len(wanted)
+    assert (state["shape"]["name"], state["amount"]["rows"]) == ("totals", len(wanted))
     key, spent, orders = wanted[7]
     (row,) = look(bench, copied, "day_3", "--stage", STAGE, "--state", "totals", "--keys", str(key))["rows"]
     assert (row["custkey"], Decimal(str(row["spent"])), row["orders"]) == (key, spent, orders)
-    query = f"SELECT sum(orders) AS n FROM {STAGE}__totals"
-    print(look(bench, copied, "day_3", "--sql", query))
+    query = f'SELECT sum(orders) AS n FROM "{STAGE}"."totals"'
+    (found,) = look(bench, copied, "day_3", "--sql", query)["rows"]
+    assert found["n"] == sum(row[2] for row in wanted)
 
 
 def look(bench: Workbench, settings: Settings, *words: str) -> Any:
