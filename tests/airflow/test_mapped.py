@@ -108,10 +108,10 @@ def test_a_run_with_mapped_tasks_is_read_with_the_shares_of_the_instances(mapped
 def test_a_resume_clears_just_the_instances_whose_shares_have_something_to_run(mapped_dag, api, bearer, monkeypatch):
     from tests.airflow.made_runs import fill_ledger
 
-    from stagehold.airflow import api as api_module
+    from stagehold.airflow.server import server_ledger
 
     monkeypatch.setattr("stagehold.run.planning.on_record.missing_data", lambda records: frozenset())
-    api_module._ledger.cache_clear()
+    server_ledger.cache_clear()
     make_dag_run(mapped_dag, "manual__1", {"first": "failed", "second": "upstream_failed"})
     fill_ledger(mapped_dag, "manual__1", {"first": 5})
     _succeed(mapped_dag, "manual__1", (0, 1))
