@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from stagehold.cli.output import print_document
+from stagehold.cli.plan import show_plan
 from stagehold.cli.request import (
     AllowNonRestored,
     AsJson,
@@ -39,6 +40,7 @@ TIMED_OUT = 124  # as `timeout` does
 RunId = Annotated[
     str | None, typer.Option("--run-id", help="Name of the run. Default: made from the pipeline and the time.")
 ]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what it would do, as `stagehold plan` does.")]
 
 
 def run(
@@ -52,6 +54,7 @@ def run(
     claim_mode: ClaimModeAsked = ClaimMode.NO_CLAIM,
     param: Params = None,
     run_id: RunId = None,
+    dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a pipeline here and now; what is consumable already is reused."""
@@ -66,9 +69,11 @@ def run(
         on_code_change=on_code_change,
         reason=reason,
         claim_mode=claim_mode,
-        begins=True,
+        begins=not dry_run,
     )
     request = request_asked(pipeline, name, options, settings)
+    if dry_run:
+        return show_plan(request, settings, as_json=as_json)
     run_here(request, settings, as_json=as_json)
 
 

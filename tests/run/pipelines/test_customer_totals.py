@@ -128,6 +128,20 @@ def test_more_partitions_go_on_with_the_same_totals(bench):
     assert totals(bench, DAYS[5]) == expected(bench, *DAYS)
 
 
+def test_a_savepoint_is_restored_into_other_partitions(bench):
+    """Rows and state are dealt anew by their keys; then the days after it run again, and come out as they were."""
+    declare(bench, **{"partitions: 8": "partitions: 5"})
+    asked = ("--restore", "day_3")
+    shown = run(bench, DAYS[2], "--dry-run", *asked)
+    assert (shown.code, json.loads(shown.out)["restore"]["dealt_anew"]) == (0, 5)
+    told = ended(bench.command("plan", STAGE, "--interval", str(DAYS[2]), *asked)).out
+    assert "it is cut into 5 now, and 5 have their rows dealt anew by key" in " ".join(told.split())
+    assert run(bench, DAYS[2], *asked).counts == (4, 5)
+    assert totals(bench, DAYS[2]) == expected(bench, *DAYS[:3])
+    assert run(bench, DAYS[3]).counts == (4, 5)
+    assert totals(bench, DAYS[3]) == expected(bench, *DAYS[:4])
+
+
 def test_a_copy_of_the_lake_shows_what_a_savepoint_keeps(bench, tmp_path):
     """Without ledger, code and Spark, as on another machine."""
     copied = replace(bench.settings, home=str(tmp_path), lake=str(tmp_path / "lake"), project=str(tmp_path / "none"))

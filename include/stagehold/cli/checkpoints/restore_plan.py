@@ -51,6 +51,7 @@ class RestorePreview:
             "starts_empty": self.begins_with.plan.starts_empty,
             "left_behind": [one.shape.id for one in self.begins_with.plan.left_behind],
             "restored": sum(one.restored and not one.action.computes for one in self.plan.decisions),
+            "dealt_anew": sum(one.dealt for one in self.plan.decisions),
             "seconds_saved": round(self._seconds_saved, 3),
             "changes": [_document(change) for change in self.changes],
         }
@@ -60,8 +61,10 @@ class RestorePreview:
             decisions = self.plan.of(one.stage)
             taken = sum(decision.restored and not decision.action.computes for decision in decisions)
             runs = sum(decision.action.computes for decision in decisions)
+            dealt = sum(decision.dealt for decision in decisions)
             cut = f"; it is cut into {one.partitions} now" if one.rescaled else ""
-            yield one.stage, str(one.snapshot.parallelism), f"{taken} of {len(decisions)}", f"{runs} run{cut}"
+            anew = f", and {dealt} have their rows dealt anew by key" if dealt else ""
+            yield one.stage, str(one.snapshot.parallelism), f"{taken} of {len(decisions)}", f"{runs} run{cut}{anew}"
         for name in self.begins_with.plan.starts_empty:
             yield name, "", "0", "starts empty: the checkpoint does not have it"
         for snapshot in self.begins_with.plan.left_behind:
