@@ -57,6 +57,6 @@ class EarlierMissing(RunError, Terminal):
         self.pipeline, self.stage, self.interval, self.reason = pipeline, stage, interval, reason
         super().__init__(
             f"{stage} {reason}. Nothing of it was computed, and what was recorded stays safe to read. Run that "
-            f"interval, `stagehold run {pipeline} --interval {interval}` or its run in Airflow, and then this one. "
+            f"interval, `stagehold run {pipeline} --interval {interval}` or a backfill of it, and then this one. "
             "To leave it out on purpose, begin this one with a savepoint of an earlier interval: `--restore`."
         )

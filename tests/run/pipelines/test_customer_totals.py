@@ -100,6 +100,7 @@ def test_a_day_is_gone_back_to_and_the_days_after_it_follow(bench):
     back = run(bench, DAYS[2], "--restore", "day_3")
     assert (back.code, back.counts) == (0, (12, 0)), back.err
     assert planned["run"] == 0
+    assert "keeps other state now" not in back.err, "the days after it went on with what it keeps again"
     assert totals(bench, DAYS[2]) == expected(bench, *DAYS[:3])
     for number in (3, 4):
         assert run(bench, DAYS[number]).counts[1] == 0, "they went on with what day 3 keeps again"
@@ -140,6 +141,26 @@ def test_a_savepoint_is_restored_into_other_partitions(bench):
     assert totals(bench, DAYS[2]) == expected(bench, *DAYS[:3])
     assert run(bench, DAYS[3]).counts == (4, 5)
     assert totals(bench, DAYS[3]) == expected(bench, *DAYS[:4])
+
+
+def test_a_savepoint_goes_on_in_another_lake(bench, tmp_path):
+    """Where nothing is known of the days before it."""
+    declare(bench)
+    there = replace(bench.settings, home=str(tmp_path / "home"))
+    shutil.copytree(f"{bench.settings.lake_uri}/raw", f"{there.lake_uri}/raw")
+    for words in (
+        ("savepoint", "export", "day_3", str(tmp_path / "moved")),
+        ("savepoint", "import", str(tmp_path / "moved")),
+    ):
+        moved = ended(bench.command(*words, "--json", settings=bench.settings if words[1] == "export" else there))
+        assert moved.code == 0, moved.err
+    back = ended(
+        bench.command("run", STAGE, "--interval", str(DAYS[2]), "--restore", "day_3", "--json", settings=there)
+    )
+    assert (back.code, back.counts) == (0, (12, 0)), back.err
+    following = ended(bench.command("run", STAGE, "--interval", str(DAYS[3]), "--json", settings=there))
+    assert following.code == 0, following.err
+    assert totals(bench, DAYS[3], there) == expected(bench, *DAYS), "all days that have come since are in the next one"
 
 
 def test_a_copy_of_the_lake_shows_what_a_savepoint_keeps(bench, tmp_path):

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from stagehold.model.records import Cell, PartitionRecord
-from stagehold.plan.resume.decisions import ResumePlan
+from stagehold.model.records import Cell, PartitionRecord, StatePart
+from stagehold.plan.state.earlier import Cut, Earlier, earlier_of
 from stagehold.run.attempt.task import RegionTask
 from stagehold.run.planning.earlier import later_intervals
 from stagehold.run.workplace import Workplace
+from stagehold.spec.pipeline import Stage
 
 
-def tell_later_intervals(task: RegionTask, computed: Sequence[str], before: ResumePlan, workplace: Workplace) -> None:
-    """Their plans say by themselves that they run again; but nobody looks at those unless told.
-
-    :param before: the plan of the attempt, with the records that it replaced.
-    """
+def tell_later_intervals(task: RegionTask, stages: Sequence[str], workplace: Workplace) -> None:
+    """Their plans say by themselves that they run again; but nobody looks at those unless told."""
     ledger, pipeline, interval = workplace.ledger, task.pipeline, task.request.interval
-    for stage in map(pipeline.stage, computed):
+    for stage in map(pipeline.stage, stages):
         later = later_intervals(pipeline, stage, interval, ledger) if stage.state else ()
-        now = ledger.partitions.newest(Cell(pipeline.name, stage.id, interval)) if later else ()
-        if later and _kept(now) != _kept([one.record for one in before.of(stage.name) if one.record]):
+        if not later:
+            continue
+        now = earlier_of(interval, ledger.partitions.newest(Cell(pipeline.name, stage.id, interval)))
+        following = ledger.partitions.newest(Cell(pipeline.name, stage.id, later[0]))
+        if now.gap is None and _went_on_with_other(now, following, stage):
             text = (
                 f"{stage.name} keeps other state now than what {_span(later)} went on with. Run that again, in order: "
                 f"`stagehold run {pipeline.name} --interval {later[0]}`"
@@ -28,8 +29,18 @@ def tell_later_intervals(task: RegionTask, computed: Sequence[str], before: Resu
             workplace.warn(task.request.run_id, "stale", stage.name, text)
 
 
-def _kept(records: Sequence[PartitionRecord]) -> Mapping[tuple[int, str], str]:
-    return {(record.partition, part.name): part.fingerprint for record in records for part in record.kept}
+def _went_on_with_other(now: Earlier, following: Sequence[PartitionRecord], stage: Stage) -> bool:
+    shapes = {shape.name: shape for shape in stage.states}
+    return any(
+        part.began != now.given(shapes[part.name], record.partition, _cut(part)).identity
+        for record in following
+        for part in record.kept
+        if part.name in shapes and record.partition < part.partitions
+    )
+
+
+def _cut(part: StatePart) -> Cut:
+    return Cut(part.partitions, part.max_parallelism)
 
 
 def _span(intervals: Sequence[str]) -> str:

@@ -97,7 +97,7 @@ class RegionWork:
         if computing:
             self._tell_form()
         waves = self._compute(computing, plan) if computing or self._verifies_all else 0
-        tell_later_intervals(self.task, computing, plan, self.workplace)
+        tell_later_intervals(self.task, self.tables.stages, self.workplace)
         self.refuse_blocked(self.plan() if computing and self._changes_others else plan)
         self.workplace.faults.reach(Point.BEFORE_FINISH, self.task.region.name)
         return self._outcome(plan, waves, time.monotonic() - started)

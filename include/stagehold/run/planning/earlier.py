@@ -78,7 +78,8 @@ def _earlier(
     records = known.newest(Cell(pipeline.name, stage.id, before))
     if records:
         return earlier_of(before, records, _lost(records))
-    own = known.newest(Cell(pipeline.name, stage.id, interval))
+    taken_over = begins_with.kept(stage) if begins_with else ()
+    own = (*known.newest(Cell(pipeline.name, stage.id, interval)), *taken_over)
     return _without(before, pipeline, stage, interval, own, known)
 
 
