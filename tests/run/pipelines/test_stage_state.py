@@ -258,3 +258,20 @@ def text(key: str, column: str) -> str:
     """What two zeros have in common, and a moment however Parquet has it."""
     forms = {"weight": f"({column} + 0.0)::VARCHAR", "seen": f"epoch_us({column})::VARCHAR"}
     return forms.get(key, f"{column}::VARCHAR")
+
+
+def test_damaged_state_is_noticed_before_anything_is_made_from_it(project):
+    arrive(project, 1)
+    records = project.run(pipeline(project), "run 1", DAY.format(1))
+    file = Path(records["totals"][2].table) / records["totals"][2].kept[0].files[0].path
+    content = bytearray(file.read_bytes())
+    content[4:40] = bytes(36)
+    file.write_bytes(content)
+    arrive(project, 2)
+    stages = {"orders": {"source": SOURCE, "output": {"type": "blocking"}}, "totals": TOTALS}
+    careful = project.pipeline("customers", stages, schedule="@daily", verify="always")
+    with pytest.raises(EarlierMissing, match="it lacks what partitions 2 kept"):
+        project.run(careful, "run 2", DAY.format(2))
+    healed = project.run(careful, "heal", DAY.format(1))
+    assert [one.run_id for one in healed["totals"]] == ["run 1", "run 1", "heal", "run 1"]
+    assert given(project.run(careful, "run 2 again", DAY.format(2))) == expected(project, 1, 2)

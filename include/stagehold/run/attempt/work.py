@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import time
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from pathlib import Path
 
 from stagehold.errors import (
     EarlierMissing,
@@ -18,18 +16,15 @@ from stagehold.errors import (
     StageholdError,
     TableChanged,
 )
-from stagehold.gates.suite import load_suite
 from stagehold.ledger.heartbeat import Heartbeat
-from stagehold.model.context import StageContext
 from stagehold.model.records import Attempt
 from stagehold.model.states import AttemptEvent
 from stagehold.plan.resume.decisions import Action, Decision, ResumePlan
 from stagehold.plan.resume.explanation import explain
 from stagehold.plan.resume.healing import healings, lost_data, missing_inputs
-from stagehold.plan.split.regions import sources_within, stage_regions
-from stagehold.plan.state.earlier import Earlier
+from stagehold.plan.split.regions import stage_regions
 from stagehold.run.attempt import journal
-from stagehold.run.attempt.later import tell_later_intervals
+from stagehold.run.attempt.given import GivenToStages
 from stagehold.run.attempt.putting import WAVE, Putting
 from stagehold.run.attempt.tables import RegionTables
 from stagehold.run.attempt.task import RegionOutcome, RegionTask
@@ -37,7 +32,6 @@ from stagehold.run.attempt.verification import verify_reused
 from stagehold.run.checkpoints.answering import Answers
 from stagehold.run.engine import Session
 from stagehold.run.faults import Point
-from stagehold.run.planning.earlier import KnownIntervals, earlier_states
 from stagehold.run.planning.planning import (
     RunRequest,
     begins_with_of,
@@ -46,14 +40,13 @@ from stagehold.run.planning.planning import (
     plan_region,
     sources_of,
 )
-from stagehold.run.stage.inputs import Reading
 from stagehold.run.stage.publisher import Publisher
 from stagehold.run.stage.runner import StageRunner
-from stagehold.run.stage.wave import StageTask
 from stagehold.run.stage.wave_limits import wave_sizer
+from stagehold.run.state.later import tell_later_intervals
 from stagehold.run.workplace import Workplace
 from stagehold.sources.sources import Listing, Sources, is_incremental
-from stagehold.spec.pipeline import Pipeline, Stage
+from stagehold.spec.pipeline import Stage
 from stagehold.spec.run_settings import VerifyPolicy
 
 Heal = Callable[[RegionTask], None]
@@ -80,6 +73,10 @@ class RegionWork:
     @cached_property
     def tables(self) -> RegionTables:
         return RegionTables(self.task, self.workplace)
+
+    @cached_property
+    def _given(self) -> GivenToStages:
+        return GivenToStages(self.task, self.attempt, self.tables, self._sources, self.workplace)
 
     def do(self) -> RegionOutcome:
         """Bring every partition of the region, or of the task's share of it, to consumable.
@@ -113,7 +110,7 @@ class RegionWork:
         for name in self.tables.stages:
             taken = [one for one in plan.of(name) if self.task.takes(name, one.partition)]
             stage = pipeline.stage(name)
-            put += putting.put(stage, taken, self._stage_task(stage, pipeline).positions)
+            put += putting.put(stage, taken, self._given.stage_task(stage, pipeline).positions)
         return self.plan() if put else plan
 
     def _tell_form(self) -> None:
@@ -275,7 +272,7 @@ class RegionWork:
         edges = (edge.stage for name in self.task.region.stages for edge in pipeline.stage(name).inputs)
         read = [name for name in dict.fromkeys(edges) if computing and pipeline.stage(name).output.stored]
         stages = dict.fromkeys((*read, *(self.tables.stages if self._verifies_all else ())))
-        earlier = self._earlier(counted(self.task.request, self.workplace.ledger).pipeline) if computing else {}
+        earlier = self._given.earlier(counted(self.task.request, self.workplace.ledger).pipeline) if computing else {}
         reused = [
             *((name, plan.records(name)) for name in stages),
             *((f"{name} of {found.interval}", found.records) for name, found in earlier.items() if name in computing),
@@ -295,8 +292,8 @@ class RegionWork:
         pipeline = counted(self.task.request, ledger).pipeline
         stage = pipeline.stage(name)
         return StageRunner(
-            self._stage_task(stage, pipeline),
-            self._reading(pipeline, plan),
+            self._given.stage_task(stage, pipeline),
+            self._given.reading(pipeline, plan),
             session=session,
             publisher=self.publisher,
             rivals=partial(self.tables.rivals, name),
@@ -304,49 +301,6 @@ class RegionWork:
             waves_before=WAVE if begins_with_of(self.task.request) else 0,
             at_boundary=self.answers.at_boundary,
             workplace=self.workplace,
-        )
-
-    def _reading(self, pipeline: Pipeline, plan: ResumePlan) -> Reading:
-        request, place = self.task.request, self.workplace
-        begins_with = begins_with_of(request)
-        return Reading(
-            pipeline,
-            plan.by_stage,
-            self._sources,
-            self._context,
-            place.settings.project,
-            earlier=self._earlier(pipeline),
-            rescaled=begins_with.rescaled(pipeline) if begins_with else {},
-        )
-
-    def _earlier(self, pipeline: Pipeline) -> Mapping[str, Earlier]:
-        request = self.task.request
-        known = KnownIntervals.of(self.workplace.ledger, self.workplace.settings)
-        return earlier_states(pipeline, request.interval, known, begins_with_of(request))
-
-    def _stage_task(self, stage: Stage, pipeline: Pipeline) -> StageTask:
-        incremental = [one for one in sources_within(stage, pipeline) if is_incremental(one)]
-        suites = Path(self.workplace.settings.suites)
-        return StageTask(
-            stage=stage,
-            cell=self.tables.cell(stage.name),
-            attempt=self.attempt,
-            location=self.tables.location(stage.name),
-            positions=tuple(self._sources.taken_of(source) for source in incremental),
-            suite=load_suite(suites / f"{stage.gate}.yaml") if stage.gate else None,
-        )
-
-    def _context(self, stage: Stage, partitions: tuple[int, ...]) -> StageContext:
-        task = self.task
-        return StageContext(
-            pipeline=task.pipeline.name,
-            stage=stage.name,
-            interval=task.request.interval,
-            logical_date=task.logical_date,
-            partitions=partitions,
-            seed=zlib.crc32(f"{task.pipeline.name}/{stage.id}/{task.request.interval}".encode()),
-            params={**task.pipeline.params, **task.request.params, **stage.params},
-            restored_from=task.request.restore.snapshot if task.request.restore else None,
         )
 
 

@@ -1,0 +1,78 @@
+"""What the stages of a region are computed from and for, in one attempt."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from stagehold.gates.suite import load_suite
+from stagehold.model.context import StageContext
+from stagehold.model.records import Attempt
+from stagehold.plan.resume.decisions import ResumePlan
+from stagehold.plan.split.regions import sources_within
+from stagehold.plan.state.earlier import Earlier
+from stagehold.run.attempt.tables import RegionTables
+from stagehold.run.attempt.task import RegionTask
+from stagehold.run.planning.earlier import KnownIntervals, earlier_states
+from stagehold.run.planning.planning import begins_with_of
+from stagehold.run.stage.inputs import Reading
+from stagehold.run.stage.wave import StageTask
+from stagehold.run.workplace import Workplace
+from stagehold.sources.sources import Sources, is_incremental
+from stagehold.spec.pipeline import Pipeline, Stage
+
+
+@dataclass(frozen=True)
+class GivenToStages:
+    """Of the attempt that has these ``tables`` and ``sources``."""
+
+    task: RegionTask
+    attempt: Attempt
+    tables: RegionTables
+    sources: Sources
+    workplace: Workplace
+
+    def reading(self, pipeline: Pipeline, plan: ResumePlan) -> Reading:
+        request, place = self.task.request, self.workplace
+        begins_with = begins_with_of(request)
+        return Reading(
+            pipeline,
+            plan.by_stage,
+            self.sources,
+            self._context,
+            place.settings.project,
+            earlier=self.earlier(pipeline),
+            rescaled=begins_with.rescaled(pipeline) if begins_with else {},
+        )
+
+    def earlier(self, pipeline: Pipeline) -> Mapping[str, Earlier]:
+        request = self.task.request
+        known = KnownIntervals.of(self.workplace.ledger, self.workplace.settings)
+        return earlier_states(pipeline, request.interval, known, begins_with_of(request))
+
+    def stage_task(self, stage: Stage, pipeline: Pipeline) -> StageTask:
+        incremental = [one for one in sources_within(stage, pipeline) if is_incremental(one)]
+        suites = Path(self.workplace.settings.suites)
+        return StageTask(
+            stage=stage,
+            cell=self.tables.cell(stage.name),
+            attempt=self.attempt,
+            location=self.tables.location(stage.name),
+            positions=tuple(self.sources.taken_of(source) for source in incremental),
+            suite=load_suite(suites / f"{stage.gate}.yaml") if stage.gate else None,
+        )
+
+    def _context(self, stage: Stage, partitions: tuple[int, ...]) -> StageContext:
+        task = self.task
+        return StageContext(
+            pipeline=task.pipeline.name,
+            stage=stage.name,
+            interval=task.request.interval,
+            logical_date=task.logical_date,
+            partitions=partitions,
+            seed=zlib.crc32(f"{task.pipeline.name}/{stage.id}/{task.request.interval}".encode()),
+            params={**task.pipeline.params, **task.request.params, **stage.params},
+            restored_from=task.request.restore.snapshot if task.request.restore else None,
+        )
