@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -155,3 +156,14 @@ def test_what_was_kept_before_is_an_input(known, action, reason):
     assert decision.action is action
     assert reason in str(decision.reason)
     assert (decision.gap == Gap("monday")) is (action is Action.BLOCKED)
+
+
+def test_planning_many_partitions_takes_a_moment():
+    """Each may be given all of a list, which is looked at once."""
+    many = 20_000
+    earlier = earlier_of("monday", all_of(many, most=32768))
+    shapes = [replace(KEYED, kind=kind, key=()) for kind in (StateKind.UNION, StateKind.SPLIT, StateKind.BROADCAST)]
+    started = time.process_time()
+    for partition in range(many - 1):
+        earlier.identity([KEYED, *shapes], partition, Cut(many - 1, 32768), None)
+    assert time.process_time() - started < 10

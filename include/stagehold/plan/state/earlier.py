@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from stagehold.model.compute_key import digest
 from stagehold.model.records import PartitionRecord, PartitionState, StatePart
 from stagehold.model.stage_state import StateKind, StateShape
 from stagehold.plan.resume.reasons import partition_ranges
-from stagehold.plan.state.rescale import dealt, old_partitions_read, redistribute
+from stagehold.plan.state.rescale import old_lists_read, old_partitions_read, slice_of
 
 
 @dataclass(frozen=True)
@@ -38,17 +39,18 @@ class Given:
     """What a partition begins with of one state: all rows of ``pieces``, but for those of other partitions.
 
     Of keyed state those are told by key group, if ``regrouped``. Of a list, whose elements count on from piece to
-    piece, ``elements`` are the partition's own, or all of them for None.
+    piece, ``elements`` are the partition's own, or all of them for None. ``content`` is equal for equal pieces.
     """
 
     pieces: tuple[Piece, ...] = ()
+    content: str = ""
     regrouped: bool = False
     elements: range | None = None
 
     @property
     def identity(self) -> str:
         """Equal for the same rows."""
-        return digest((*(piece.part.fingerprint for piece in self.pieces), str(self.regrouped), str(self.elements)))
+        return digest((self.content, str(self.regrouped), str(self.elements)))
 
 
 @dataclass(frozen=True)
@@ -70,16 +72,15 @@ class Earlier:
     gap: Gap | None = None
 
     def given(self, shape: StateShape, partition: int, cut: Cut) -> Given:
-        pieces = self._pieces(shape.name)
-        if not pieces:
+        kept = self._by_name.get(shape.name)
+        if kept is None:
             return Given()
-        before = pieces[0].part
         if shape.kind is StateKind.KEYED:
-            return _keyed(pieces, Cut(before.partitions, before.max_parallelism), partition, cut)
-        if shape.kind is StateKind.SPLIT and before.partitions != cut.partitions:
-            return Given(pieces, elements=dealt(sum(piece.part.rows for piece in pieces), cut.partitions)[partition])
-        dealt_out = redistribute(shape.kind, [(piece,) for piece in pieces], cut.partitions)
-        return Given(dealt_out[partition])
+            return _keyed(kept, partition, cut)
+        old = len(kept.pieces)
+        read = old_lists_read(shape.kind, partition, partitions=cut.partitions, old_partitions=old)
+        anew = shape.kind is StateKind.SPLIT and cut.partitions != old
+        return kept.given(read, elements=slice_of(kept.rows, partition, cut.partitions) if anew else None)
 
     def identity(self, shapes: Sequence[StateShape], partition: int, cut: Cut, record: PartitionRecord | None) -> str:
         """What the partition's key says of it: content alone, so that an interval which comes out equal though other
@@ -95,10 +96,39 @@ class Earlier:
         now = (self.given(shape, record.partition, cut).identity for shape in shapes)
         return not self.gap and any(began(record, shape.name) != one for shape, one in zip(shapes, now, strict=True))
 
-    def _pieces(self, name: str) -> tuple[Piece, ...]:
-        """Of all partitions; none if the stage kept nothing under that name."""
-        found = ((one.table, part) for one in self.records for part in one.kept if part.name == name)
-        return tuple(Piece(table, part) for table, part in found)
+    @cached_property
+    def _by_name(self) -> Mapping[str, _Kept]:
+        found: dict[str, list[Piece]] = {}
+        for record in self.records:
+            for part in record.kept:
+                found.setdefault(part.name, []).append(Piece(record.table, part))
+        return {name: _Kept(tuple(pieces)) for name, pieces in found.items()}
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """All that the partitions kept under one name, in their order."""
+
+    pieces: tuple[Piece, ...]
+
+    @cached_property
+    def rows(self) -> int:
+        return sum(piece.part.rows for piece in self.pieces)
+
+    def given(self, read: range, *, regrouped: bool = False, elements: range | None = None) -> Given:
+        if len(read) == len(self.pieces):
+            return Given(self.pieces, self._content, regrouped, elements)
+        pieces = self.pieces[read.start : read.stop]
+        return Given(pieces, _content_of(pieces), regrouped, elements)
+
+    @cached_property
+    def _content(self) -> str:
+        """Found once, since each partition may be given all."""
+        return _content_of(self.pieces)
+
+
+def _content_of(pieces: Sequence[Piece]) -> str:
+    return digest(piece.part.fingerprint for piece in pieces)
 
 
 def earlier_of(interval: str, records: Sequence[PartitionRecord], lost: Collection[int] = ()) -> Earlier:
@@ -129,12 +159,15 @@ def began(record: PartitionRecord | None, name: str) -> str:
     return next((part.began for part in record.kept if part.name == name), "") if record else ""
 
 
-def _keyed(pieces: tuple[Piece, ...], before: Cut, partition: int, now: Cut) -> Given:
+def _keyed(kept: _Kept, partition: int, now: Cut) -> Given:
+    part = kept.pieces[0].part
+    before = Cut(part.partitions, part.max_parallelism)
     if before == now:
-        return Given((pieces[partition],))
+        return kept.given(range(partition, partition + 1))
     if before.max_parallelism != now.max_parallelism:
-        return Given(pieces, regrouped=True)  # a group means something else now, so any of them may have its keys
+        # A group means something else now, so any of them may have its keys.
+        return kept.given(range(before.partitions), regrouped=True)
     read = old_partitions_read(
         partition, partitions=now.partitions, old_partitions=before.partitions, max_parallelism=now.max_parallelism
     )
-    return Given(tuple(pieces[index] for index in read), regrouped=True)
+    return kept.given(read, regrouped=True)

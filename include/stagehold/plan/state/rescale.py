@@ -1,63 +1,37 @@
 """What becomes of a stage's state when its number of partitions changes, by Flink's rules.
 
 Keyed state is found again by key group, so only the ranges move. List state has no keys; its kind says how the elements
-are dealt out anew. Nothing here reads state: a part is whatever reference its owner keeps, and parts keep their order.
+are dealt out anew. Nothing here reads state.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import chain, pairwise
-from typing import TypeVar
-
 from stagehold.model.key_groups import index_of_group, range_of
 from stagehold.model.stage_state import StateKind
-
-Element = TypeVar("Element")
 
 
 def old_partitions_read(index: int, *, partitions: int, old_partitions: int, max_parallelism: int) -> range:
     """The old partitions whose groups partition ``index`` of ``partitions`` needs; no other has to be opened."""
-    return _owners(range_of(index, partitions, max_parallelism), old_partitions, max_parallelism)
-
-
-def redistribute(
-    kind: StateKind, old: Sequence[Sequence[Element] | None], partitions: int
-) -> tuple[tuple[Element, ...], ...]:
-    """For each of ``partitions``, the elements it starts with.
-
-    :param old: what every old partition held; None for one that had finished and no longer reported any.
-    """
-    if kind is StateKind.UNION:
-        return (tuple(chain.from_iterable(_reported(old))),) * partitions
-    if kind is StateKind.BROADCAST:
-        return _copied(old, partitions)
-    if len(old) == partitions:
-        return tuple(tuple(elements or ()) for elements in old)
-    elements = tuple(chain.from_iterable(_reported(old)))
-    return tuple(elements[slice.start : slice.stop] for slice in dealt(len(elements), partitions))
-
-
-def _owners(groups: range, partitions: int, max_parallelism: int) -> range:
-    """The partitions that own any of ``groups``."""
-    if not groups:
-        return range(0)
-    first, last = (index_of_group(group, partitions, max_parallelism) for group in (groups[0], groups[-1]))
+    own = range_of(index, partitions, max_parallelism)
+    first, last = (index_of_group(group, old_partitions, max_parallelism) for group in (own[0], own[-1]))
     return range(first, last + 1)
 
 
-def _reported(old: Sequence[Sequence[Element] | None]) -> list[Sequence[Element]]:
-    return [elements for elements in old if elements is not None]
+def old_lists_read(kind: StateKind, index: int, *, partitions: int, old_partitions: int) -> range:
+    """The old partitions whose lists partition ``index`` of ``partitions`` is given: its own, or everybody's;
+    of a split list that is dealt anew, its `slice_of` them all.
+    """
+    if kind is StateKind.BROADCAST:
+        return range(index % old_partitions, index % old_partitions + 1)
+    if kind is StateKind.SPLIT and partitions == old_partitions:
+        return range(index, index + 1)
+    return range(old_partitions)
 
 
-def _copied(old: Sequence[Sequence[Element] | None], partitions: int) -> tuple[tuple[Element, ...], ...]:
-    """Copy ``index mod old``; the copies are equal, so one that was not reported is filled in from those that were."""
-    copies = _reported(old)
-    return tuple(tuple(copies[index % len(copies)]) if copies else () for index in range(partitions))
-
-
-def dealt(count: int, partitions: int) -> tuple[range, ...]:
-    """Contiguous slices of ``count`` elements, the first ones one element longer where the count does not divide."""
+def slice_of(count: int, index: int, partitions: int) -> range:
+    """Which of ``count`` elements partition ``index`` is dealt: contiguous slices, the first ones one element longer
+    where the count does not divide.
+    """
     size, longer = divmod(count, partitions)
-    starts = [index * size + min(index, longer) for index in range(partitions + 1)]
-    return tuple(range(start, stop) for start, stop in pairwise(starts))
+    start = index * size + min(index, longer)
+    return range(start, start + size + (index < longer))
