@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from stagehold.model.compute_key import ComputeKey, digest
 from stagehold.model.foreign_change import ForeignChange
@@ -37,6 +37,22 @@ def constant_parts(stage: Stage, situation: Situation) -> tuple[str, str, str, s
     settings = digest((*shape, stage.output.type, stage.output.table or "", facts.gate, *kept))
     params = digest((situation.params, repr(sorted(stage.params.items()))))
     return (facts.code, settings, situation.environment, params)
+
+
+def identities(
+    stage: Stage,
+    situation: Situation,
+    upstreams: Sequence[Upstream],
+    partition: int,
+    record: PartitionRecord | None,
+) -> Iterator[str]:
+    """Everything one partition is made from."""
+    if stage.source:
+        yield situation.facts[stage.name].splits[partition]
+    yield from (upstream.identity(partition) for upstream in upstreams)
+    earlier = situation.earlier.get(stage.name)
+    if earlier:
+        yield earlier.identity(stage.states, partition, Cut(stage.partitions, stage.max_parallelism), record)
 
 
 def judge(

@@ -13,12 +13,11 @@ from dataclasses import replace
 from stagehold.model.compute_key import ComputeKey, digest
 from stagehold.model.foreign_change import ForeignChange
 from stagehold.model.records import PartitionRecord, PartitionState
+from stagehold.plan.resume.dealing import RescaledStage
 from stagehold.plan.resume.decisions import Action, Decision, ResumePlan, Situation, StageFacts
-from stagehold.plan.resume.judgement import ask_about, constant_parts, judge, take
+from stagehold.plan.resume.judgement import ask_about, constant_parts, identities, judge, take
 from stagehold.plan.resume.reasons import because
 from stagehold.plan.resume.upstream import Upstream
-from stagehold.plan.state.earlier import Cut
-from stagehold.plan.state.rescale import old_partitions_read
 from stagehold.spec.pipeline import Exchange, OnForeignChange, Pipeline, Stage
 
 __all__ = ["Action", "Decision", "ResumePlan", "Situation", "StageFacts", "descendants", "resume_plan"]
@@ -69,11 +68,11 @@ def _draft(stage: Stage, situation: Situation, drafts: Mapping[str, list[Decisio
     recorded = situation.recorded.get(stage.name, ()) if stage.output.stored else ()
     records = {record.partition: record for record in recorded}
     upstreams = [Upstream(edge, drafts[edge.stage], situation.pipeline) for edge in stage.inputs]
-    constant = constant_parts(stage, situation)
+    constant, rescaled = constant_parts(stage, situation), RescaledStage(stage, situation, upstreams)
     for partition in range(stage.partitions):
         obstacle = next((found for upstream in upstreams if (found := upstream.obstacle(partition))), None)
         record = records.get(partition)
-        made_from = _identities(stage, situation, upstreams, partition, record)
+        made_from = identities(stage, situation, upstreams, partition, record)
         key = None if obstacle else ComputeKey(*constant, digest(made_from))
         foreign = _undecided_change(stage, record, situation)
         if foreign is not None:
@@ -88,7 +87,7 @@ def _draft(stage: Stage, situation: Situation, drafts: Mapping[str, list[Decisio
         elif key is not None:
             opinion = judge(stage, record, key, situation, upstreams)
             drafted = Decision(stage.name, partition, *opinion, key, record)
-            yield _dealt_anew(stage, drafted, situation, upstreams) if record is None else drafted
+            yield rescaled.of(drafted) if record is None else drafted
 
 
 def _is_accepted(stage: Stage, situation: Situation) -> bool:
@@ -127,46 +126,6 @@ def _undecided_change(stage: Stage, record: PartitionRecord | None, situation: S
         return None
     asked_for = stage.name in situation.forced and record.partition not in situation.renewed.get(stage.name, ())
     return None if asked_for else situation.foreign_change(stage.name, record.partition)
-
-
-def _dealt_anew(stage: Stage, decision: Decision, situation: Situation, upstreams: Sequence[Upstream]) -> Decision:
-    """A partition without a record has the rows of those that the checkpoint was cut into, if nothing else that they
-    follow from is other now, and all rows of a key are where its group was.
-    """
-    rescaled = situation.rescaled.get(stage.name)
-    if rescaled is None or any(upstream.is_pointwise for upstream in upstreams):
-        return decision
-    before = stage.model_copy(update={"partitions": rescaled.partitions})
-    constant = constant_parts(before, situation)
-    read = old_partitions_read(
-        decision.partition,
-        partitions=stage.partitions,
-        old_partitions=rescaled.partitions,
-        max_parallelism=stage.max_parallelism,
-    )
-    for old in read:
-        record = rescaled.records.get(old)
-        key = ComputeKey(*constant, digest(_identities(before, situation, upstreams, old, record)))
-        if record is None or judge(before, record, key, situation, upstreams)[0] is not Action.REUSE:
-            return decision
-    reason = because(f"rows of the {rescaled.partitions} restored partitions, dealt anew by their keys")
-    return replace(decision, reason=reason, dealt=True)
-
-
-def _identities(
-    stage: Stage,
-    situation: Situation,
-    upstreams: Sequence[Upstream],
-    partition: int,
-    record: PartitionRecord | None,
-) -> Iterator[str]:
-    """Everything one partition is made from."""
-    if stage.source:
-        yield situation.facts[stage.name].splits[partition]
-    yield from (upstream.identity(partition) for upstream in upstreams)
-    earlier = situation.earlier.get(stage.name)
-    if earlier:
-        yield earlier.identity(stage.states, partition, Cut(stage.partitions, stage.max_parallelism), record)
 
 
 def _unless_gap(stage: Stage, situation: Situation, decision: Decision) -> Decision:

@@ -1,0 +1,58 @@
+"""Which partitions of a stage that is cut otherwise now have their rows in those that a checkpoint has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from stagehold.model.compute_key import ComputeKey, digest
+from stagehold.plan.resume.decisions import Action, Decision, Rescaled, Situation
+from stagehold.plan.resume.judgement import constant_parts, identities, judge
+from stagehold.plan.resume.reasons import because
+from stagehold.plan.resume.upstream import Upstream
+from stagehold.plan.state.rescale import old_partitions_read
+from stagehold.spec.pipeline import Stage
+
+
+@dataclass(frozen=True)
+class RescaledStage:
+    """Of one stage, all of whose inputs are read by key or whole: then every row of a key is where its group was."""
+
+    stage: Stage
+    situation: Situation
+    upstreams: Sequence[Upstream]
+
+    def of(self, decision: Decision) -> Decision:
+        """The decision on a partition without a record, whose rows may be dealt anew in place of being computed."""
+        rescaled = self._rescaled
+        if rescaled is None:
+            return decision
+        read = old_partitions_read(
+            decision.partition,
+            partitions=self.stage.partitions,
+            old_partitions=rescaled.partitions,
+            max_parallelism=self.stage.max_parallelism,
+        )
+        if not self._counting.issuperset(read):
+            return decision
+        reason = because(f"rows of the {rescaled.partitions} restored partitions, dealt anew by their keys")
+        return replace(decision, reason=reason, dealt=True)
+
+    @property
+    def _rescaled(self) -> Rescaled | None:
+        pointwise = any(upstream.is_pointwise for upstream in self.upstreams)
+        return None if pointwise else self.situation.rescaled.get(self.stage.name)
+
+    @cached_property
+    def _counting(self) -> frozenset[int]:
+        """Those of the checkpoint that would be reused now if the stage were cut as it was then."""
+        assert self._rescaled is not None
+        before = self.stage.model_copy(update={"partitions": self._rescaled.partitions})
+        constant, counting = constant_parts(before, self.situation), set()
+        for old, record in self._rescaled.records.items():
+            made_from = identities(before, self.situation, self.upstreams, old, record)
+            key = ComputeKey(*constant, digest(made_from))
+            if judge(before, record, key, self.situation, self.upstreams)[0] is Action.REUSE:
+                counting.add(old)
+        return frozenset(counting)

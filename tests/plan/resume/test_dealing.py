@@ -1,0 +1,57 @@
+"""Which partitions of a stage that is cut into others have their rows dealt anew: a table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.plan.resume.situations import changed, finished, forward, fresh, source, stage
+
+from stagehold.plan.resume.decisions import Action, Rescaled, Situation
+from stagehold.plan.resume.planner import resume_plan
+from stagehold.spec.pipeline import Exchange, Input, OnCodeChange, Pipeline
+
+KEYED = Input(stage="raw", exchange=Exchange.KEYED, key=("id",))
+
+
+def pipeline(partitions: int, edge: Input = KEYED) -> Pipeline:
+    total = stage("total", edge, partitions=partitions).model_copy(update={"key": ("id",)})
+    return Pipeline(name="chain", file="chain.yaml", stages=(source("raw", 4), total))
+
+
+def restored(edge: Input = KEYED, lost: int | None = None) -> Situation:
+    """It was cut into four, and is cut into eight now; whatever is before it is as it was."""
+    then = finished(pipeline(4, edge))
+    records = {one.partition: one for one in then.recorded["total"] if one.partition != lost}
+    known = {"raw": then.recorded["raw"]}
+    return replace(fresh(pipeline(8, edge)), recorded=known, rescaled={"total": Rescaled(records, 4, "i")})
+
+
+def keeping(known: Situation) -> Situation:
+    total = known.pipeline.stages[1].model_copy(update={"on_code_change": OnCodeChange.KEEP})
+    return replace(known, pipeline=known.pipeline.model_copy(update={"stages": (known.pipeline.stages[0], total)}))
+
+
+@pytest.mark.parametrize(
+    ("known", "dealt"),
+    [
+        (restored(), range(8)),
+        (restored(lost=1), [0, 1, 4, 5, 6, 7]),
+        (changed(restored(), "total", code="new"), []),
+        (keeping(changed(restored(), "total", code="new")), range(8)),
+        (replace(restored(), params="other"), []),
+        (changed(restored(), "raw", splits=("other", "split 1", "split 2", "split 3")), []),
+        (replace(restored(), rescaled={}), []),
+    ],
+    ids=["nothing changed", "one is lost", "code", "code that is kept", "parameters", "an input", "no checkpoint"],
+)
+def test_rows_are_dealt_anew_where_nothing_but_the_cut_is_other(known, dealt):
+    decisions = resume_plan(known).of("total")
+    assert {one.action for one in decisions} == {Action.RUN}
+    assert [one.partition for one in decisions if one.dealt] == list(dealt)
+    assert all("4 restored partitions, dealt anew" in str(one.reason) for one in decisions if one.dealt)
+
+
+def test_partitions_that_follow_others_one_by_one_have_no_keys_to_be_dealt_by():
+    known = replace(restored(forward("raw")), pipeline=pipeline(4, forward("raw")))
+    assert not any(one.dealt for one in resume_plan(known).of("total"))
