@@ -144,10 +144,13 @@ def test_a_savepoint_is_restored_into_other_partitions(bench):
 
 
 def test_a_savepoint_goes_on_in_another_lake(bench, tmp_path):
-    """Where nothing is known of the days before it."""
+    """Where nothing is known of the days before it, and their files are not either."""
     declare(bench)
     there = replace(bench.settings, home=str(tmp_path / "home"))
-    shutil.copytree(f"{bench.settings.lake_uri}/raw", f"{there.lake_uri}/raw")
+    raw = Path(there.lake_uri) / "raw" / "daily_orders"
+    raw.mkdir(parents=True)
+    for day in DAYS[2:4]:
+        shutil.copy(f"{bench.settings.lake_uri}/raw/daily_orders/{day}.parquet", raw)
     for words in (
         ("savepoint", "export", "day_3", str(tmp_path / "moved")),
         ("savepoint", "import", str(tmp_path / "moved")),
@@ -160,7 +163,7 @@ def test_a_savepoint_goes_on_in_another_lake(bench, tmp_path):
     assert (back.code, back.counts) == (0, (12, 0)), back.err
     following = ended(bench.command("run", STAGE, "--interval", str(DAYS[3]), "--json", settings=there))
     assert following.code == 0, following.err
-    assert totals(bench, DAYS[3], there) == expected(bench, *DAYS), "all days that have come since are in the next one"
+    assert totals(bench, DAYS[3], there) == expected(bench, *DAYS[:4])
 
 
 def test_a_copy_of_the_lake_shows_what_a_savepoint_keeps(bench, tmp_path):
