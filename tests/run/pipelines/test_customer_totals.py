@@ -150,7 +150,7 @@ def test_a_savepoint_goes_on_in_another_lake(bench, tmp_path):
     raw = Path(there.lake_uri) / "raw" / "daily_orders"
     raw.mkdir(parents=True)
     for day in DAYS[2:4]:
-        shutil.copy(f"{bench.settings.lake_uri}/raw/daily_orders/{day}.parquet", raw)
+        shutil.copy2(f"{bench.settings.lake_uri}/raw/daily_orders/{day}.parquet", raw)
     for words in (
         ("savepoint", "export", "day_3", str(tmp_path / "moved")),
         ("savepoint", "import", str(tmp_path / "moved")),
