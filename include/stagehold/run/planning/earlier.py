@@ -32,10 +32,11 @@ class KnownIntervals:
 
     def newest(self, cell: Cell) -> tuple[PartitionRecord, ...]:
         """The newest record of each partition, by partition; those of production where the sandbox has none."""
-        told = [one for one in self._told if one.cell == cell]
-        return self.ledger.partitions.newest(cell) or tuple(
-            sorted(newest_records(told).values(), key=lambda one: one.partition)
-        )
+        own = self.ledger.partitions.newest(cell)
+        if own or self.production is None:
+            return own
+        told = newest_records(one for one in self._told if one.cell == cell)
+        return tuple(sorted(told.values(), key=lambda one: one.partition))
 
     def intervals(self, pipeline: str, stage_id: str) -> frozenset[str]:
         """Those in which the stage has records."""

@@ -92,7 +92,7 @@ class FrameBuilder:
 
     def _check_state(self, stage: Stage, partition: int) -> None:
         for shape in stage.states:
-            self._states(stage).checked(shape, self._after[stage.name, partition][shape.name])
+            self._states(stage).check(shape, self._after[stage.name, partition][shape.name])
             if shape.key and is_keyed(stage):
                 own = key_of(f"{stage.name}, state {shape.name}", shape.key, state_schema(shape))
                 refuse_unlike_keys(stage.name, [*self._keys[stage.name], own])

@@ -46,11 +46,8 @@ class StateFrames:
             shape.name: self._given(shape, self.earlier.given(shape, partition, cut), partition) for shape in shapes
         }
 
-    def checked(self, shape: StateShape, frame: DataFrame) -> DataFrame:
-        """What the function put, with the declared columns in their order.
-
-        :raises StageContractBroken: it is no frame, or has other columns.
-        """
+    def check(self, shape: StateShape, frame: DataFrame) -> None:
+        """:raises StageContractBroken: what the function put is no frame, or has other columns than are declared."""
         if not hasattr(frame, "toArrow"):
             raise StageContractBroken(self.stage.name, f"its state {shape.name} is {type(frame).__name__}, not a frame")
         declared = {column.name: column.type for column in shape.columns}
@@ -60,7 +57,6 @@ class StateFrames:
             raise StageContractBroken(
                 self.stage.name, f"its state {shape.name} has the columns {told}; declared are {wanted}: select or cast"
             )
-        return frame.select(*map(quoted, declared))
 
     def after(self, shape: StateShape, frames: Sequence[tuple[int, DataFrame]]) -> DataFrame:
         """What partitions keep, as it is written: with each row's partition and its group or place."""
