@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
 
@@ -30,6 +31,22 @@ def end_earlier(stack: Stack, pipeline: str) -> None:
         if one["completed_at"] is None:
             with suppress(AirflowRefused):  # it has just noticed
                 stack.airflow._send("PUT", f"/api/v2/backfills/{one['id']}/cancel")
+
+
+def ask_for_backfill(stack: Stack, pipeline: str, body: Mapping[str, object]) -> None:
+    """Through REST. Airflow allows one at a time, and on SQLite gives up when its scheduler writes meanwhile."""
+
+    def accepted() -> bool:
+        try:
+            stack.airflow._send("POST", "/api/v2/backfills", {"dag_id": pipeline, "run_backwards": False, **body})
+        except AirflowRefused as refused:
+            if refused.status in (409, 500, 503):
+                return False
+            raise
+        return True
+
+    end_earlier(stack, pipeline)
+    until(accepted, "Airflow takes the backfill")
 
 
 def fill_moments(page: Page, *moments: str) -> None:

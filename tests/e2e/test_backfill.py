@@ -12,8 +12,8 @@ import pytest
 from deltalake import DeltaTable
 from playwright.sync_api import Page, expect
 from tests.e2e.browser import log_in
-from tests.e2e.forms import OVERRIDE, end_earlier, fill_moments, press_until_accepted
-from tests.e2e.stack import RUN_SECONDS, Stack, until
+from tests.e2e.forms import OVERRIDE, ask_for_backfill, end_earlier, fill_moments, press_until_accepted
+from tests.e2e.stack import RUN_SECONDS, Stack
 
 from stagehold.errors import AirflowRefused
 from stagehold.ledger.ledger import Ledger
@@ -34,28 +34,13 @@ def dag_run(date: str) -> str:
 
 
 def backfill(stack: Stack, conf: dict[str, object] | None) -> None:
-    """Through REST, to its end. Airflow allows one at a time,
-    and on SQLite gives up when its scheduler writes at the same moment.
-    """
+    """Through REST, to its end."""
     asked = {
-        "dag_id": PIPELINE,
         "from_date": f"{DATES[0]}T00:00:00Z",
         "to_date": f"{DATES[-1]}T12:00:00Z",
-        "run_backwards": False,
     }
     body = {**asked, "dag_run_conf": conf, "reprocess_behavior": "completed", "max_active_runs": 1}
-
-    def accepted() -> bool:
-        try:
-            stack.airflow._send("POST", "/api/v2/backfills", body)
-        except AirflowRefused as refused:
-            if refused.status in (409, 500, 503):
-                return False
-            raise
-        return True
-
-    end_earlier(stack, PIPELINE)
-    until(accepted, "Airflow takes the backfill")
+    ask_for_backfill(stack, PIPELINE, body)
     states(stack)
 
 

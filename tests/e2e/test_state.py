@@ -8,10 +8,9 @@ from pathlib import Path
 import duckdb
 import pytest
 from deltalake import DeltaTable
-from tests.e2e.forms import end_earlier
+from tests.e2e.forms import ask_for_backfill
 from tests.e2e.stack import RUN_SECONDS, Stack, until
 
-from stagehold.errors import AirflowRefused
 from stagehold.ledger.ledger import Ledger
 from stagehold.local.airflow_client import DagRun
 from stagehold.local.sample import bring_day
@@ -30,25 +29,12 @@ def run_of(day: date) -> DagRun:
 def backfill(stack: Stack) -> None:
     """Both dates at once, as far as Airflow is concerned."""
     body = {
-        "dag_id": PIPELINE,
         "from_date": f"{DAYS[0]}T00:00:00Z",
         "to_date": f"{DAYS[1]}T12:00:00Z",
-        "run_backwards": False,
         "reprocess_behavior": "completed",
         "max_active_runs": 2,
     }
-
-    def accepted() -> bool:
-        try:
-            stack.airflow._send("POST", "/api/v2/backfills", body)
-        except AirflowRefused as refused:
-            if refused.status in (409, 500, 503):
-                return False
-            raise
-        return True
-
-    end_earlier(stack, PIPELINE)
-    until(accepted, "Airflow takes the backfill")
+    ask_for_backfill(stack, PIPELINE, body)
 
 
 def kept(stack: Stack, day: date) -> list[str | None]:
