@@ -179,6 +179,7 @@ def test_production_is_named_where_it_is_read_and_nowhere_else():
         "cli/request.py",
         "run/planning/earlier.py",
         "run/planning/planning.py",
+        "run/planning/snapshots.py",
         "run/retake.py",
         "run/sandboxes.py",
     ]

@@ -157,7 +157,7 @@ def with_bad_file(tmp_path, monkeypatch):
     suites = tmp_path / "suites"
     shutil.copytree(PROJECT / "include" / "suites", suites)
     (suites / "of_the_table.yaml").write_text(
-        "suite: t\nexpectations:\n  - {type: expect_table_row_count_to_equal, value: 3}\n"
+        "suite: t\nexpectations:\n  - {type: expect_table_row_count_to_equl, value: 3}\n"
     )
     gated = copy.replace("pipeline: shipping_priority", "pipeline: gated").replace(
         "gate: top_orders", "gate: of_the_table"
@@ -172,7 +172,7 @@ def test_bad_files_are_import_errors_with_file_and_line_and_the_good_ones_stay()
     assert "shipping_priority" in answer["dags"]
     (error,) = answer["errors"].values()
     assert "4 pipeline file(s) cannot be used" in error
-    assert "of_the_table.yaml:3: expectations.0.type: got 'expect_table_row_count_to_equal'" in error
+    assert "of_the_table.yaml:3: expectations.0.type: got 'expect_table_row_count_to_equl'" in error
     assert "broken.yaml:4" in error
     assert "broken.yaml:5" in error
     assert "unreadable.yaml" in error

@@ -110,9 +110,9 @@ def test_an_expectation_of_a_table_is_refused(project):
     write(
         project,
         "suites/whole.yaml",
-        "suite: whole\nexpectations:\n  - {type: expect_table_row_count_to_equal, value: 4}\n",
+        "suite: whole\nexpectations:\n  - {type: expect_table_row_count_to_equl, value: 4}\n",
     )
-    assert "whole.yaml:3: expectations.0.type: got 'expect_table_row_count_to_equal'" in plan(code=1).stderr
+    assert "whole.yaml:3: expectations.0.type: got 'expect_table_row_count_to_equl'" in plan(code=1).stderr
 
 
 def test_a_run_is_refused_before_anything_starts(project):

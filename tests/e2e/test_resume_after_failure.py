@@ -41,7 +41,7 @@ def test_a_failed_gate_blocks_its_partition_and_mended_data_runs_only_what_follo
     assert PartitionState.BLOCKED in states.values()
     assert stack.records("gated")["top_orders"] == published
     text = "\n".join(stack.failures(run))
-    assert "minimum.revenue" in text
+    assert "expect_column_values_to_be_between(revenue, min_value=0" in text
     assert "stagehold resume" in text
     answer = stack.resume(run)
     assert [task["task_id"] for task in answer["cleared"]] == ["lineitem", STAGE, "top_orders"]

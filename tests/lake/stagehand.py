@@ -22,6 +22,7 @@ from stagehold.model.records import PartitionRecord
 if TYPE_CHECKING:
     from deltalake import DeltaTable
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 COLUMNS = "name string, amount bigint"
 Rows = Sequence[tuple[Any, ...]]
@@ -65,8 +66,11 @@ class Stagehand:
         return stage_frame(self.frame(rows), WaveFiles(self.location, self.attempt_id, wave, tuple(sorted(rows))))
 
     def measure(self, staged: StagedWave, partitions: Sequence[int]) -> tuple[PartitionMetrics, ...]:
-        schema = self.frame({}).schema
-        return measure(self.spark, staged, schema, partitions, schema.fieldNames())
+        return measure(self.spark, staged, self.schema, partitions)
+
+    @property
+    def schema(self) -> StructType:
+        return self.frame({}).schema
 
     def wave(self, rows: Mapping[int, Rows], wave: int = 1) -> WaveCommit:
         """Write and measure; what is left is to publish."""

@@ -1,12 +1,11 @@
-"""Fingerprints and metrics of staged waves."""
+"""Fingerprints of staged waves."""
 
 from __future__ import annotations
 
 import random
 from collections import Counter
 from collections.abc import Sequence
-from datetime import UTC, date, datetime
-from decimal import Decimal
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -16,7 +15,7 @@ from tests.lake.stagehand import Stagehand
 
 from stagehold.lake.commit.staging import WaveFiles, stage_frame
 from stagehold.lake.location import TableLocation
-from stagehold.lake.measure import ColumnMetrics, PartitionMetrics
+from stagehold.lake.measure import PartitionMetrics
 
 pytestmark = pytest.mark.spark
 
@@ -118,7 +117,7 @@ def test_our_own_columns_are_not_part_of_it(hand):
     grouped = hand.at(columns="a int, _group_8_k int", epoch=2)
     (bare,) = measured(plain, {0: [(1,)]})
     (one, other) = grouped.measure(grouped.stage({0: [(1, 3)], 1: [(1, 4)]}), [0, 1])
-    assert bare == PartitionMetrics(0, 1, one.fingerprint, one.columns)
+    assert bare == PartitionMetrics(0, 1, one.fingerprint)
     assert one.fingerprint == other.fingerprint
 
 
@@ -135,41 +134,3 @@ def test_how_rows_are_cut_into_files_does_not_count(hand):
     assert len(paths) == 7
     scattered = StagedWave(hand.location.uri, "_data/other/1", {0: tuple(DataFile(path, 1, 1) for path in paths)})
     assert hand.measure(scattered, [0]) == (whole,)
-
-
-def test_metrics_have_the_types_of_their_columns(hand):
-    table = hand.at(columns="i int, m decimal(10, 2), d double, s string, t timestamp, day date, b boolean")
-    early, late = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, 0, 0, 0, 7, UTC)
-    rows = [
-        (1, Decimal("1.10"), 0.5, "a", early, date(2026, 1, 1), True),
-        (3, Decimal("2.20"), 1.5, "b", late, date(2026, 1, 2), None),
-        (None, None, None, None, None, None, None),
-    ]
-    full, empty = measured(table, {0: rows, 1: []})
-    assert full.columns == (
-        ColumnMetrics("i", 1, 1, 3, 4),
-        ColumnMetrics("m", 1, Decimal("1.10"), Decimal("2.20"), Decimal("3.30")),
-        ColumnMetrics("d", 1, 0.5, 1.5, 2.0),
-        ColumnMetrics("s", 1, "a", "b", None),
-        ColumnMetrics("t", 1, early, late, None),
-        ColumnMetrics("day", 1, date(2026, 1, 1), date(2026, 1, 2), None),
-        ColumnMetrics("b", 2, None, None, None),
-    )
-    assert (empty.partition, empty.rows) == (1, 0)
-    assert empty.columns == tuple(ColumnMetrics(column.name, 0) for column in full.columns)
-
-
-def test_a_total_that_does_not_fit_is_not_measured_and_no_error(hand):
-    ((column,),) = (one.columns for one in measured(hand.at(columns="i bigint"), {0: [(2**62,), (2**62,)]}))
-    assert (column.maximum, column.total) == (2**62, None)
-
-
-def test_odd_names_are_measured_too(hand):
-    table = hand.at(columns="`a.b` int, `a-b` string, `tick``s` int, rows int")
-    ((full,),) = (measured(table, {0: [(1, "x", 2, 3)]}),)
-    assert [(column.name, column.minimum) for column in full.columns] == [
-        ("a.b", 1),
-        ("a-b", "x"),
-        ("tick`s", 2),
-        ("rows", 3),
-    ]

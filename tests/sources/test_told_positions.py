@@ -10,11 +10,13 @@ import pytest
 
 from stagehold.errors import PositionTaken
 from stagehold.lake.chronicle import LakeChronicle
+from stagehold.lake.told import facts_told
 from stagehold.ledger import Ledger
-from stagehold.model.records import Cell
+from stagehold.model.records import Cell, TakenPosition
 from stagehold.model.source_position import FilesRead, SourceFile
 from stagehold.sources.files import find_files
-from stagehold.sources.sources import Listing, Sources
+from stagehold.sources.log_positions import PublishedPosition
+from stagehold.sources.sources import Listing, RestoredPosition, Sources
 from stagehold.sources.told_positions import told_positions
 from stagehold.spec.pipeline import Stage
 from stagehold.spec.source import Source
@@ -126,7 +128,52 @@ def test_an_interval_reads_in_a_sandbox_what_it_reads_in_production(ledger, own,
 def test_what_another_interval_of_production_has_taken_is_not_restored(ledger, own, lake):
     first = arrive(lake, "1")
     ledger.positions.take(Cell(PIPELINE, STAGE, "monday"), "r", lambda _: first)
-    attempt = sources(own, lake, "tuesday", restored={STAGE: first})
+    attempt = sources(own, lake, "tuesday", restored={STAGE: RestoredPosition(first)})
     attempt.take_back(EVENTS)
     with pytest.raises(PositionTaken, match="monday"):
         attempt.settle(EVENTS, Listing.ANEW)
+
+
+def restored_elsewhere(own: Ledger, lake: str) -> tuple[list[FilesRead], Sources]:
+    """Tuesday of another lake, where Monday had taken a file as well; both files lie here, and a newer one."""
+    taken = [arrive(lake, name) for name in ("1", "2", "3")]
+    restored = RestoredPosition(taken[1], {"monday": PublishedPosition("theirs", taken[0])})
+    attempt = Sources(PIPELINE, "tuesday", "back", lake, own, {STAGE: (EVENTS,)}, restored={STAGE: restored})
+    return taken, attempt
+
+
+def test_what_others_had_taken_in_another_lake_is_not_taken_again(own, lake):
+    taken, attempt = restored_elsewhere(own, lake)
+    (planned,) = attempt.of(EVENTS).splits
+    assert planned.files == taken[1].files
+    assert own.positions.taken(PIPELINE, STAGE) == {}, "a plan records nothing"
+    for _ in range(2):
+        attempt.settle(EVENTS, Listing.ANEW)
+        assert own.positions.taken(PIPELINE, STAGE) == {"monday": taken[0], "tuesday": taken[1]}
+    following = Sources(PIPELINE, "wednesday", "next", lake, own, {STAGE: (EVENTS,)})
+    assert following.settle(EVENTS, Listing.ANEW) == taken[2]
+
+
+def test_what_an_interval_has_taken_here_stays(own, lake):
+    taken, attempt = restored_elsewhere(own, lake)
+    own.positions.take(Cell(PIPELINE, STAGE, "monday"), "r", lambda _: taken[2])
+    attempt.settle(EVENTS, Listing.ANEW)
+    assert own.positions.taken(PIPELINE, STAGE) == {"monday": taken[2], "tuesday": taken[1]}
+
+
+def test_what_others_had_taken_elsewhere_and_another_has_here_is_refused(own, lake):
+    taken, attempt = restored_elsewhere(own, lake)
+    own.positions.take(Cell(PIPELINE, STAGE, "sunday"), "r", lambda _: taken[0])
+    with pytest.raises(PositionTaken, match="sunday"):
+        attempt.of(EVENTS)
+    with pytest.raises(PositionTaken, match="sunday"):
+        attempt.settle(EVENTS, Listing.ANEW)
+    assert own.positions.taken(PIPELINE, STAGE) == {"sunday": taken[0]}, "nothing was changed"
+
+
+def test_what_was_taken_later_is_not_told(ledger, lake):
+    ledger.positions.take(Cell(PIPELINE, STAGE, "monday"), "r", lambda _: files("a"))
+    (monday,) = facts_told(lake, TakenPosition)
+    ledger.positions.take(Cell(PIPELINE, STAGE, "tuesday"), "r", lambda _: files("b"))
+    until = told_positions(lake, PIPELINE, STAGE, until=monday.recorded_at)
+    assert until.keys() == {"monday"}

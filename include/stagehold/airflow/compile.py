@@ -18,7 +18,7 @@ from stagehold.airflow.restores.params import ALLOW_NON_RESTORED, RESTORE, RESTO
 from stagehold.airflow.retry import retry_arguments
 from stagehold.checkpoints.restore_sources import LATEST
 from stagehold.errors import InvalidSpec, StageholdError
-from stagehold.gates.suite import load_suite
+from stagehold.gates.suite_files import find_suite
 from stagehold.plan.split.partition_counts import with_counts
 from stagehold.plan.split.regions import Region, stage_regions
 from stagehold.plan.split.shares import region_shares
@@ -27,6 +27,7 @@ from stagehold.settings import SPARK_POOL, Settings
 from stagehold.spec.loader import load_each_pipeline
 from stagehold.spec.pipeline import Pipeline, Stage
 from stagehold.spec.run_settings import ScheduleMode
+from stagehold.spec.suites import is_of_python
 
 if TYPE_CHECKING:
     from airflow.sdk.definitions.mappedoperator import MappedOperator
@@ -185,8 +186,8 @@ def _compiled(
     if isinstance(loaded, InvalidSpec):
         return loaded
     try:
-        for gate in {stage.gate for stage in loaded.stages if stage.gate}:
-            load_suite(Path(settings.suites) / f"{gate}.yaml")
+        for gate in {stage.gate for stage in loaded.stages if stage.gate and not is_of_python(stage.gate)}:
+            find_suite(gate, Path(settings.suites), Path(settings.project))
         return compile_pipeline(loaded, settings.spark_slots, offered.get(loaded.name, ()))
     except StageholdError as error:
         return error

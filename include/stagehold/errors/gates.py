@@ -26,13 +26,13 @@ class GateBlocked(GateError, Terminal):
 
 
 class GateErrored(GateError, Terminal):
-    """An expectation could not be judged: that is neither a pass nor a fail, so nothing of the wave was published."""
+    """Expectations could not be judged: that is neither a pass nor a fail, so nothing of the wave was published."""
 
-    def __init__(self, suite: str, expectation: str, reason: str, allowed: Sequence[str] = ()) -> None:
-        self.suite, self.expectation, self.reason, self.allowed = suite, expectation, reason, tuple(allowed)
-        offered = f" Allowed: {', '.join(self.allowed)}." if allowed else ""
+    def __init__(self, suite: str, problems: Sequence[str]) -> None:
+        self.suite, self.problems = suite, tuple(problems)
+        lines = "\n".join(f"  {problem}" for problem in self.problems)
         super().__init__(
-            f"Suite {suite} could not judge {expectation}: {reason}.{offered} "
+            f"Suite {suite} cannot judge {len(self.problems)} of its expectations:\n{lines}\n"
             "Nothing of this wave was published; what was recorded before stays safe to read. Mend the suite, then "
             "run `stagehold resume`."
         )

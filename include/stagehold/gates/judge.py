@@ -1,41 +1,53 @@
-"""Judges a wave's metrics: one frame with a row per partition, one validation by Great Expectations for all of them."""
+"""Measures a staged wave and has it judged by its gate, in few queries however many partitions it has."""
 
 from __future__ import annotations
 
+import importlib
 import logging
-import math
 import os
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from decimal import Decimal
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from stagehold.errors import GateErrored
-from stagehold.gates.suite import TO_EXIST, Expectation, Severity, Suite
-from stagehold.lake.measure import PartitionMetrics, Scalar
+from stagehold.gates.suite import FIGURES, Expectation, Severity, Suite
+from stagehold.lake.columns import PARTITION
+from stagehold.lake.commit.staging import StagedWave
+from stagehold.lake.measure import HASH, PartitionMetrics, StagedContent
 
 if TYPE_CHECKING:
-    import pandas as pd  # type: ignore[import-untyped]
-    from great_expectations.core import ExpectationSuite, ExpectationSuiteValidationResult, ExpectationValidationResult
-    from great_expectations.expectations.expectation_configuration import ExpectationConfiguration
+    from great_expectations.expectations.expectation import Expectation as TheirExpectation
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
 
-PARTITION = "partition"
-COLUMN_ARGUMENTS = ("column", "column_A", "column_B", "column_list")
-POSITION = "position"  # results come back in another order once one of them has failed to compute
-RESULT_FORMAT = {"result_format": "COMPLETE", "unexpected_index_column_names": [PARTITION]}
+    from stagehold.gates.engine.grouped_frame import GroupedFrame
+    from stagehold.gates.engine.judging import Judged
+
+TO_EXIST = "expect_column_to_exist"
+SAID = 5  # unexpected values that a text has
+LONGEST = 300  # letters of a problem
 
 
 @dataclass(frozen=True)
 class GateVerdict:
-    """What one expectation says about one partition; ``observed`` is the value it looked at."""
+    """What one expectation says about one partition; ``observed`` is what it saw."""
 
     partition: int
     expectation: str
     passed: bool
     observed: str
     severity: Severity
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A wave's partitions, and what their gate says of them."""
+
+    metrics: tuple[PartitionMetrics, ...]
+    verdicts: tuple[GateVerdict, ...] = ()
 
 
 def preload() -> threading.Thread:
@@ -45,183 +57,130 @@ def preload() -> threading.Thread:
     return thread
 
 
-def judged_columns(suite: Suite, known: Collection[str]) -> frozenset[str]:
-    """Those of the ``known`` columns whose metrics `judge` needs: the ones that the suite names.
+def measure_and_judge(
+    spark: SparkSession,
+    staged: StagedWave,
+    schema: StructType,
+    partitions: Sequence[int],
+    suite: Suite,
+    *,
+    seconds: float,
+) -> Measured:
+    """Metrics of each of ``partitions``, in that order, and a verdict of each expectation for each of them.
 
-    All of them where it names one that is not known: the error lists what there is.
+    :param seconds: that it took to stage them, of which each counts for an equal part.
+    :raises GateErrored: an expectation cannot be judged, such as one of a column that is not there.
     """
-    named = (metric for expectation in suite.expectations for metric in _columns(expectation))
-    columns = frozenset(metric.partition(".")[2] for metric in named) - {""}
-    return columns if columns.issubset(known) else frozenset(known)
+    _great_expectations()
+    for module in suite.modules:
+        importlib.import_module(module)
+    from stagehold.gates.engine.grouped_frame import AskedPartitions, GroupedFrame
+
+    content = StagedContent(staged, schema)
+    looked_at = AskedPartitions(PARTITION, tuple(partitions), partitions[0], frozenset({HASH}))
+    frame = GroupedFrame(looked_at, content.frame(spark))
+    hashed = frame.agg(*content.aggregates())
+    looked_at.want(hashed)  # asked along with what the gate asks for first
+    numbered = dict(enumerate(suite.expectations))
+    verdicts = _judged(frame, {at: one for at, one in numbered.items() if not one.is_of_figures}, suite)
+    looked_at.ask_wanted()
+    metrics = tuple(content.metrics(number, looked_at.rows(hashed, number)[0]) for number in partitions)
+    figures = _figures(spark, staged, metrics, seconds)
+    of_figures = _judged(figures, {at: one for at, one in numbered.items() if one.is_of_figures}, suite)
+    every = {**verdicts, **of_figures}
+    return Measured(metrics, tuple(one for at in numbered for one in every[at]))
 
 
-def judge(metrics: Sequence[PartitionMetrics], suite: Suite) -> tuple[GateVerdict, ...]:
-    """A verdict for every partition and expectation.
+def _judged(
+    frame: GroupedFrame, expectations: Mapping[int, Expectation], suite: Suite
+) -> Mapping[int, Sequence[GateVerdict]]:
+    from stagehold.gates.engine.judging import judge_frame
 
-    The frame has the columns partition, rows, and per column nulls.<c>, minimum.<c>, maximum.<c> and total.<c>. Where
-    a partition has no such value, because it has no rows or only nulls, most expectations pass over it: state rows or
-    nulls as well.
-    A suite has no expectation of the whole frame, such as a sum: which partitions are in it depends on the waves.
-
-    :raises GateErrored: when an expectation cannot be judged: an unknown metric or argument, or values it cannot
-    compare.
-    """
-    if not metrics:
-        return ()
-    rows = [_row(one) for one in metrics]
-    for expectation in suite.expectations:
-        _refuse_unknown_metric(suite, expectation, list(rows[0]))
-        _refuse_unmeasured(suite, expectation, metrics, rows)
-    results = _validate(rows, suite)
-    return tuple(
-        verdict
-        for position, expectation in enumerate(suite.expectations)
-        for verdict in _verdicts(suite, expectation, results[position], rows)
-    )
+    if not expectations:
+        return {}
+    problems = [_located(one, suite, problem) for one in expectations.values() for problem in _unknown(one, frame)]
+    if problems:
+        raise GateErrored(suite.name, problems)
+    with warnings.catch_warnings(category=DeprecationWarning, action="ignore"):  # of forms that suites have
+        theirs = {at: _theirs(one, suite) for at, one in expectations.items()}
+        judged, unjudged = judge_frame(frame, theirs, samples=suite.samples)
+    if unjudged:
+        raise GateErrored(suite.name, [_located(expectations[at], suite, _said(why)) for at, why in unjudged.items()])
+    return {at: [_verdict(expectations[at], one, suite) for one in some] for at, some in judged.items()}
 
 
-def _row(metrics: PartitionMetrics) -> dict[str, Scalar | None]:
-    row: dict[str, Scalar | None] = {PARTITION: metrics.partition, "rows": metrics.rows}
-    for column in metrics.columns:
-        row[f"nulls.{column.name}"] = column.nulls
-        row[f"minimum.{column.name}"] = column.minimum
-        row[f"maximum.{column.name}"] = column.maximum
-        row[f"total.{column.name}"] = column.total
-    return row
+def _verdict(own: Expectation, said: Judged, suite: Suite) -> GateVerdict:
+    seen = observed(said.result, samples=suite.samples)
+    return GateVerdict(said.partition, str(own), said.success, seen, own.severity)
 
 
-def _refuse_unknown_metric(suite: Suite, expectation: Expectation, known: Sequence[str]) -> None:
-    unknown = [column for column in _columns(expectation) if column not in known]
-    if unknown and expectation.type != TO_EXIST:
-        raise GateErrored(suite.name, str(expectation), f"there is no metric {', '.join(unknown)}", known)
+def _figures(
+    spark: SparkSession, staged: StagedWave, metrics: Sequence[PartitionMetrics], seconds: float
+) -> GroupedFrame:
+    """What is known of each partition without looking at its rows, as a frame of one row for each."""
+    from stagehold.gates.engine.grouped_frame import AskedPartitions, GroupedFrame
+
+    sizes = {partition: sum(file.bytes for file in files) for partition, files in staged.files.items()}
+    rows = [(one.partition, one.rows, sizes.get(one.partition, 0), seconds / len(metrics)) for one in metrics]
+    named = ", ".join(f"`{name}` {kind}" for name, kind in zip(FIGURES, ("bigint", "bigint", "double"), strict=True))
+    frame = spark.createDataFrame(rows, f"`{PARTITION}` int, {named}")
+    numbers = tuple(one.partition for one in metrics)
+    return GroupedFrame(AskedPartitions(PARTITION, numbers, numbers[0]), frame)
 
 
-def _refuse_unmeasured(
-    suite: Suite, expectation: Expectation, metrics: Sequence[PartitionMetrics], rows: Sequence[Mapping[str, Any]]
-) -> None:
-    """Great Expectations passes over a missing value. That is right only where the partition has nothing to measure."""
-    empty = {(one.partition, column.name) for one in metrics for column in one.columns if column.nulls == one.rows}
-    for name in _columns(expectation):
-        column = name.partition(".")[2]
-        for row in rows:
-            if name in row and row[name] is None and (row[PARTITION], column) not in empty:
-                why = "its type has none, its texts are too long, or its sum is too large"
-                raise GateErrored(
-                    suite.name, str(expectation), f"{name} of partition {row[PARTITION]} was not measured: {why}"
-                )
+def _unknown(expectation: Expectation, frame: GroupedFrame) -> Iterator[str]:
+    """Columns that it names and that are not there."""
+    there = frame.columns
+    for name in expectation.columns:
+        if expectation.type != TO_EXIST and name not in there and name.partition(".")[0] not in there:
+            offered = ", ".join([*(get_close_matches(name, there, n=1) or there)])
+            yield f"there is no column {name!r}; there is {offered}"
 
 
-def _columns(expectation: Expectation) -> list[str]:
-    named = (expectation.kwargs.get(argument, ()) for argument in COLUMN_ARGUMENTS)
-    return [column for columns in named for column in ((columns,) if isinstance(columns, str) else columns)]
-
-
-def _validate(rows: Sequence[Mapping[str, Any]], suite: Suite) -> Mapping[int, ExpectationValidationResult]:
-    """Results by position of their expectation in the suite."""
-    gx = _great_expectations()
-    context = gx.get_context(mode="ephemeral")
-    context.variables.progress_bars = _no_progress_bars()
-    asset = context.data_sources.add_pandas("metrics").add_dataframe_asset("wave")
-    batch = asset.add_batch_definition_whole_dataframe("wave").get_batch({"dataframe": _frame(rows)})
-    found: ExpectationSuiteValidationResult = batch.validate(_suite(suite), result_format=RESULT_FORMAT)
-    return {_position(result.expectation_config): result for result in found.results}
-
-
-def _frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """Values as Python objects: pandas would make floats of whole numbers, and lose digits, wherever one is missing."""
-    import pandas as pd
-
-    frame = pd.DataFrame([{name: _comparable(value) for name, value in row.items()} for row in rows], dtype=object)
-    return frame.astype({PARTITION: int, "rows": int})
-
-
-def _comparable(value: Any) -> Any:
-    """A value in the form in which YAML gives the limits it is compared with:
-    float for decimals, times without zone.
-    """
-    if isinstance(value, Decimal):
-        return int(value) if value == value.to_integral_value() else float(value)
-    return value.astimezone(UTC).replace(tzinfo=None) if isinstance(value, datetime) and value.tzinfo else value
-
-
-def _suite(suite: Suite) -> ExpectationSuite:
-    from great_expectations.core import ExpectationSuite
-
-    built = ExpectationSuite(name=suite.name)
-    for position, expectation in enumerate(suite.expectations):
-        built.add_expectation_configuration(_configuration(suite, expectation, position))
-    return built
-
-
-def _configuration(suite: Suite, expectation: Expectation, position: int) -> ExpectationConfiguration:
+def _theirs(expectation: Expectation, suite: Suite) -> TheirExpectation:
     from great_expectations.compatibility.pydantic import ValidationError
+    from great_expectations.core.suite_parameters import build_suite_parameters
+    from great_expectations.exceptions.exceptions import GreatExpectationsError
     from great_expectations.expectations.expectation_configuration import ExpectationConfiguration
 
-    kwargs = {name: _comparable(value) for name, value in expectation.kwargs.items()}
-    configuration = ExpectationConfiguration(type=expectation.type, kwargs=kwargs, meta={POSITION: position})
     try:
-        configuration.to_domain_obj()
+        kwargs, _ = build_suite_parameters(dict(expectation.kwargs), dict(suite.parameters))
+        return ExpectationConfiguration(type=expectation.type, kwargs=kwargs).to_domain_obj()
     except ValidationError as error:
-        wrong = "; ".join(
+        wrong = (
             f"{'.'.join(map(str, one['loc'])).replace('__root__', 'arguments')}: {one['msg']}" for one in error.errors()
         )
-        raise GateErrored(suite.name, str(expectation), wrong) from error
-    return configuration
+        raise GateErrored(suite.name, [_located(expectation, suite, "; ".join(wrong))]) from error
+    except GreatExpectationsError as error:
+        raise GateErrored(suite.name, [_located(expectation, suite, _said(error))]) from error
 
 
-def _position(configuration: ExpectationConfiguration | None) -> int:
-    assert configuration is not None
-    assert configuration.meta is not None
-    return int(configuration.meta[POSITION])
+def _located(expectation: Expectation, suite: Suite, problem: str) -> str:
+    return f"{suite.place(expectation)}: {expectation}: {problem}"
 
 
-def _verdicts(
-    suite: Suite, expectation: Expectation, result: ExpectationValidationResult, rows: Sequence[Mapping[str, Any]]
-) -> Iterator[GateVerdict]:
-    raised = next(_exceptions(result.exception_info), None)
-    if raised:
-        raise GateErrored(suite.name, str(expectation), raised.splitlines()[0])
-    failed = _failed_partitions(result, rows)
-    for row in rows:
-        # Great Expectations passes over NaN as well; it is the greatest of all numbers to Spark, and within no limits.
-        passed = row[PARTITION] not in failed and not any(_is_nan(row.get(column)) for column in _columns(expectation))
-        observed = ", ".join(str(row.get(column)) for column in _columns(expectation)) or str(
-            result.result.get("observed_value")
-        )
-        yield GateVerdict(row[PARTITION], str(expectation), passed, observed, expectation.severity)
+def _said(error: Exception) -> str:
+    """What is new in it, short enough for an error that may have many."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    causes = [line for line in lines if line.startswith(("Caused by: ", "["))]
+    return (causes or lines or [type(error).__name__])[0][:LONGEST]
 
 
-def _is_nan(value: Any) -> bool:
-    return isinstance(value, float) and math.isnan(value)
-
-
-def _failed_partitions(result: ExpectationValidationResult, rows: Sequence[Mapping[str, Any]]) -> set[int]:
-    if result.success:
-        return set()
-    if "unexpected_index_list" not in result.result:
-        return {row[PARTITION] for row in rows}
-    return {int(entry[PARTITION]) for entry in result.result["unexpected_index_list"]}
-
-
-def _exceptions(info: Any) -> Iterator[str]:
-    """Messages of what was raised: Great Expectations gives one entry, or one per metric it could not compute."""
-    if isinstance(info, Mapping):
-        if info.get("raised_exception"):
-            yield str(info.get("exception_message") or "it raised an error without a message")
-        for inner in info.values():
-            yield from _exceptions(inner)
+def observed(result: Mapping[str, Any], *, samples: bool = True) -> str:
+    """What an expectation saw, in a few words; without ``samples`` no value that was not expected is among them."""
+    if result.get("unexpected_count") is not None and result.get("observed_value") is None:
+        unexpected = result.get("partial_unexpected_list") if samples else None
+        some = list(dict.fromkeys(map(str, unexpected or ())))[:SAID]
+        such = f", such as {', '.join(some)}" if some else ""
+        of_all = f" of {result['element_count']}" if "element_count" in result else ""
+        return f"{result['unexpected_count']}{of_all} unexpected{such}"
+    return str(result["observed_value"]) if "observed_value" in result else "no rows" if result else ""
 
 
 def _great_expectations() -> Any:
     os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
-    # it tells the task's log what it registers at import
-    logging.getLogger("great_expectations").setLevel(logging.WARNING)
-    import great_expectations
+    # it tells the task's log what it registers at import, and what it registers again
+    logging.getLogger("great_expectations").setLevel(logging.ERROR)
+    import great_expectations.expectations.core
 
     return great_expectations
-
-
-def _no_progress_bars() -> Any:
-    from great_expectations.data_context.types.base import ProgressBarsConfig
-
-    return ProgressBarsConfig(globally=False)

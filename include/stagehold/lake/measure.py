@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from stagehold.lake.columns import GROUP_PREFIX, PARTITION, STATE_COLUMNS, data_fields, quoted
+from stagehold.lake.columns import GROUP_PREFIX, PARTITION, STATE_COLUMNS, data_fields
 from stagehold.lake.commit.staging import StagedWave
 from stagehold.lake.content_hash import content_hash
 from stagehold.lake.footers import read_footer
@@ -22,27 +20,11 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import StructField, StructType
 
-Scalar = int | float | Decimal | str | date | datetime
-
 LOW_BITS = 0xFFFFFFFF  # sums of whole hashes overflow, which is an error under ANSI; these do not below 2**31 rows
 HASH = f"{GROUP_PREFIX}hash"  # a reserved name, so that no column of the stage is hidden by it
 # bytes; one task reads them in less time than it takes to bring the sums of many together
 FOR_ONE_TASK = 4 * 1024 * 1024
 HASH_BITS = 0xFFFFFFFFFFFFFFFF
-
-
-@dataclass(frozen=True)
-class ColumnMetrics:
-    """What a gate can judge of one column in one partition; None where the type has no such thing, or all is null.
-
-    ``minimum`` and ``maximum`` are for numbers, texts, dates and timestamps, ``total`` is for numbers.
-    """
-
-    name: str
-    nulls: int
-    minimum: Scalar | None = None
-    maximum: Scalar | None = None
-    total: Scalar | None = None
 
 
 @dataclass(frozen=True)
@@ -52,26 +34,53 @@ class PartitionMetrics:
     partition: int
     rows: int
     fingerprint: str
-    columns: tuple[ColumnMetrics, ...]
+
+
+@dataclass(frozen=True)
+class StagedContent:
+    """A staged wave, and what tells its content. ``schema`` is that of the frame that was staged; columns that
+    Stagehold added do not count.
+    """
+
+    staged: StagedWave
+    schema: StructType
+
+    def frame(self, spark: SparkSession) -> DataFrame:
+        """Its rows, with the partition that each is in, and its hash."""
+        from pyspark.sql.types import IntegerType, StructType
+
+        written = StructType([*self._fields]).add(PARTITION, IntegerType())
+        if not self.staged.files:
+            return spark.createDataFrame([], written).withColumn(HASH, content_hash(self._fields))
+        frame = spark.read.schema(written).parquet(f"{spark_uri(self.staged.uri)}/{self.staged.folder}")
+        if sum(file.bytes for files in self.staged.files.values() for file in files) < FOR_ONE_TASK:
+            frame = frame.coalesce(1)
+        return frame.withColumn(HASH, content_hash(self._fields))
+
+    def aggregates(self) -> list[Column]:
+        """By which `metrics` are told."""
+        return _content_aggregates()
+
+    def metrics(self, partition: int, row: Sequence[Any] | None) -> PartitionMetrics:
+        """
+        :param row: the `aggregates` of the partition; None if it has no rows.
+        """
+        return PartitionMetrics(partition, row[0] if row else 0, _fingerprint(_columns_digest(self._fields), row))
+
+    @property
+    def _fields(self) -> list[StructField]:
+        return data_fields(self.schema)
 
 
 def measure(
-    spark: SparkSession, staged: StagedWave, schema: StructType, partitions: Sequence[int], judged: Collection[str]
+    spark: SparkSession, staged: StagedWave, schema: StructType, partitions: Sequence[int]
 ) -> tuple[PartitionMetrics, ...]:
-    """Metrics of each of ``partitions``, in that order; one without rows has them too.
-
-    ``schema`` is that of the frame that was staged. Columns that Stagehold added do not count, and only those that are
-    to be ``judged`` are measured one by one: adding them all up would take longer than the fingerprint does.
-    """
-    fields = data_fields(schema)
-    wanted = [field for field in fields if field.name in judged]
-    typed = any(field.dataType.typeName() == "timestamp" for field in wanted)
-    measured = _rows(_aggregated(spark, staged, fields, wanted), typed=typed) if staged.files else {}
-    columns = _columns_digest(fields)
-    return tuple(
-        _metrics(partition, measured.get(partition), wanted, columns, _texts(staged, partition, wanted))
-        for partition in partitions
-    )
+    """Metrics of each of ``partitions``, in that order; one without rows has them too."""
+    content = StagedContent(staged, schema)
+    found: Mapping[int, Sequence[Any]] = {}
+    if staged.files:
+        found = _rows(content.frame(spark).groupBy(PARTITION).agg(*_numbered(content.aggregates())))
+    return tuple(content.metrics(partition, found.get(partition)) for partition in partitions)
 
 
 def fingerprints(spark: SparkSession, records: Sequence[PartitionRecord]) -> dict[int, str]:
@@ -80,7 +89,7 @@ def fingerprints(spark: SparkSession, records: Sequence[PartitionRecord]) -> dic
 
     fields = data_fields(recorded_schema(records))
     hashed = read_partitions(spark, records).withColumn(HASH, content_hash(fields))
-    found = _rows(hashed.groupBy(F.col(PARTITION)).agg(*_numbered(_content_aggregates())), typed=False)
+    found = _rows(hashed.groupBy(F.col(PARTITION)).agg(*_numbered(_content_aggregates())))
     return {record.partition: _fingerprint(_columns_digest(fields), found.get(record.partition)) for record in records}
 
 
@@ -96,7 +105,7 @@ def state_fingerprints(spark: SparkSession, records: Sequence[PartitionRecord], 
     fields = [field for field in written.fields if field.name not in STATE_COLUMNS]
     frame = spark.read.schema(StructType(fields)).parquet(*(f"{spark_uri(table)}/{path}" for table, path in files))
     hashed = frame.withColumn(PARTITION, partition_of_file()).withColumn(HASH, content_hash(fields))
-    found = _rows(hashed.groupBy(PARTITION).agg(*_numbered(_content_aggregates())), typed=False)
+    found = _rows(hashed.groupBy(PARTITION).agg(*_numbered(_content_aggregates())))
     return {partition: _fingerprint(_columns_digest(fields), found.get(partition)) for partition in parts}
 
 
@@ -118,84 +127,10 @@ def _columns_digest(fields: Sequence[StructField]) -> str:
 
 
 def _fingerprint(columns: str, row: Sequence[Any] | None) -> str:
-    rows, mixed, low = row[:3] if row else (0, 0, 0)
+    rows, mixed, low = row if row and row[0] else (0, 0, 0)
     return f"{columns}-{rows}-{mixed & HASH_BITS:016x}-{low:x}"
 
 
-def _aggregated(
-    spark: SparkSession, staged: StagedWave, fields: Sequence[StructField], wanted: Sequence[StructField]
-) -> DataFrame:
-    """One row per partition; values are found by position, since column names may hold anything."""
-    from pyspark.sql.types import IntegerType, StructType
-
-    written = StructType([*fields]).add(PARTITION, IntegerType())
-    frame = spark.read.schema(written).parquet(f"{spark_uri(staged.uri)}/{staged.folder}")
-    if sum(file.bytes for files in staged.files.values() for file in files) < FOR_ONE_TASK:
-        frame = frame.coalesce(1)
-    aggregates = _content_aggregates()
-    for field in wanted:
-        aggregates += _aggregates(field)
-    named = [aggregate.alias(str(position)) for position, aggregate in enumerate(aggregates)]
-    return frame.withColumn(HASH, content_hash(fields)).groupBy(PARTITION).agg(*named)
-
-
-def _rows(frame: DataFrame, *, typed: bool) -> Mapping[int, Sequence[Any]]:
-    """Aggregates by partition. ``typed`` ones come by Arrow, one more call: rows lose the zone of timestamps."""
-    if not typed:
-        return {partition: values for partition, *values in frame.collect()}
-    columns = [column.to_pylist() for column in frame.toArrow().columns]
-    return {partition: values for partition, *values in zip(*columns, strict=True)}
-
-
-def _aggregates(field: StructField) -> list[Column]:
-    """Nulls, minimum, maximum and total, of which the last three are null where the type has no such thing."""
-    from pyspark.sql import functions as F
-
-    column, none = F.col(quoted(field.name)), F.lit(None)
-    number = _is_number(field)
-    ordered = number or field.dataType.typeName() in ("date", "timestamp", "timestamp_ntz")
-    return [
-        F.count_if(column.isNull()),
-        F.min(column if ordered else none),
-        F.max(column if ordered else none),
-        F.try_sum(column if number else none.cast("bigint")),
-    ]
-
-
-def _is_number(field: StructField) -> bool:
-    from pyspark.sql.types import NumericType
-
-    return isinstance(field.dataType, NumericType)
-
-
-def _metrics(
-    partition: int,
-    row: Sequence[Any] | None,
-    fields: Sequence[StructField],
-    columns: str,
-    texts: Mapping[str, tuple[str, str]],
-) -> PartitionMetrics:
-    values = [row[start : start + 4] if row else (0, None, None, None) for start in range(3, 3 + 4 * len(fields), 4)]
-    columns_found = tuple(_column(field.name, found, texts) for field, found in zip(fields, values, strict=True))
-    return PartitionMetrics(partition, row[0] if row else 0, _fingerprint(columns, row), columns_found)
-
-
-def _column(name: str, values: Sequence[Any], texts: Mapping[str, tuple[str, str]]) -> ColumnMetrics:
-    nulls, minimum, maximum, total = values
-    if name in texts:
-        minimum, maximum = texts[name]
-    return ColumnMetrics(name, nulls, minimum, maximum, total)
-
-
-def _texts(staged: StagedWave, partition: int, fields: Sequence[StructField]) -> dict[str, tuple[str, str]]:
-    """Least and greatest text per column, from the footers: aggregating text would double the cost of the pass."""
-    texts = [field.name for field in fields if field.dataType.typeName() == "string"]
-    if not texts:
-        return {}
-    footers = [read_footer(staged.uri, file.path) for file in staged.files.get(partition, ())]
-    found = {}
-    for name in texts:
-        ranges = [footer.columns[name] for footer in footers if footer.columns[name].nulls != footer.rows]
-        if ranges and all(isinstance(one.minimum, str) for one in ranges):
-            found[name] = (min(one.minimum for one in ranges), max(one.maximum for one in ranges))
-    return found
+def _rows(frame: DataFrame) -> Mapping[int, Sequence[Any]]:
+    """Aggregates by partition."""
+    return {partition: values for partition, *values in frame.collect()}

@@ -4,16 +4,15 @@ needs neither Spark nor Great Expectations, and everything else of the attempt i
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from stagehold.gates.judge import GateVerdict
+from stagehold.gates.judge import Measured
 from stagehold.gates.suite import Suite
 from stagehold.lake.commit.committer import Committer
 from stagehold.lake.commit.staging import StagedWave, WaveFiles
 from stagehold.lake.location import TableLocation
-from stagehold.lake.measure import PartitionMetrics
 from stagehold.model.records import Attempt, PartitionRecord
 from stagehold.model.stage_state import StateShape
 from stagehold.plan.isolation.verdict import Isolation
@@ -53,9 +52,9 @@ class Session(Fingerprints, Protocol):
     def committer(self, stage: Stage, location: TableLocation) -> Committer: ...
     def write(self, frame: Any, files: WaveFiles) -> StagedWave: ...
     def measure(
-        self, staged: StagedWave, schema: StructType, partitions: Sequence[int], judged: Collection[str]
-    ) -> tuple[PartitionMetrics, ...]: ...
-    def judge(self, metrics: Sequence[PartitionMetrics], suite: Suite) -> tuple[GateVerdict, ...]: ...
+        self, staged: StagedWave, schema: StructType, partitions: Sequence[int], suite: Suite | None, seconds: float
+    ) -> Measured:
+        """What was staged, and what its gate says of it."""
 
 
 class Engine(Protocol):

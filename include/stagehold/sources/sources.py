@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 
 from stagehold.errors import PositionTaken, SourceMissing, SourceUnusable
 from stagehold.ledger.ledger import Ledger
@@ -31,6 +32,16 @@ class Listing(Enum):
 
 
 @dataclass(frozen=True)
+class RestoredPosition:
+    """What the interval of a snapshot had taken of a source, and what ``others`` had, by interval, if it comes from
+    another lake: the rows of theirs that it builds on are not to be read again.
+    """
+
+    position: Position
+    others: Mapping[str, PublishedPosition] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Sources:
     """The sources of a pipeline for one interval, each listed once: what was planned is what is read.
 
@@ -50,7 +61,7 @@ class Sources:
     lake_uri: str
     ledger: Ledger
     stored_with: Mapping[str, tuple[Stage, ...]] = field(default_factory=dict)
-    restored: Mapping[str, Position] = field(default_factory=dict)
+    restored: Mapping[str, RestoredPosition] = field(default_factory=dict)
     production: str | None = None
     _settled: dict[str, tuple[SourceContents, Position]] = field(default_factory=dict)
     _readings: dict[tuple[str, int], SourceReading] = field(default_factory=dict)
@@ -107,14 +118,23 @@ class Sources:
         return self._readings[key]
 
     def _move_back(self, stage: Stage) -> None:
-        """Have the interval take what the run begins with, if that is something else than it has.
+        """Have the interval take what the run begins with, if that is something else than it has, and others what they
+        had taken where that comes from, if nothing is known of them here.
 
         :raises PositionTaken: another interval has taken some of it.
         """
         restored = self.restored.get(stage.name)
-        if restored is not None:
-            cell = Cell(self.pipeline, stage.id, self.interval)
-            self.ledger.positions.take_again(cell, self.run_id, lambda others: _free(stage, restored, others))
+        if restored is None:
+            return
+        cell, positions = Cell(self.pipeline, stage.id, self.interval), self.ledger.positions
+        with self.ledger.together():
+            positions.take_again(cell, self.run_id, partial(_free, stage, restored.position))
+            for interval, told in self._others(restored):
+                other = Cell(self.pipeline, stage.id, interval)
+                positions.take(other, told.run_id, partial(_free, stage, told.position))
+
+    def _others(self, restored: RestoredPosition) -> Iterator[tuple[str, PublishedPosition]]:
+        return ((interval, told) for interval, told in restored.others.items() if interval != self.interval)
 
     def _take(self, stage: Stage, contents: SourceContents, listing: Listing) -> Position:
         cell, positions = Cell(self.pipeline, stage.id, self.interval), self.ledger.positions
@@ -148,12 +168,19 @@ class Sources:
         contents = self._contents(stage, source)
         taken = self.ledger.positions.taken(self.pipeline, stage.id) if source.incremental else {}
         taken = {**{interval: one.position for interval, one in self._unrecorded(stage, taken).items()}, **taken}
-        if stage.name in self.restored:
-            others = {interval: position for interval, position in taken.items() if interval != self.interval}
-            return contents, _free(stage, self.restored[stage.name], others)
+        if restored := self.restored.get(stage.name):
+            return contents, self._found_restored(stage, restored, taken)
         if self.interval not in taken:
             contents.check(taken)
         return contents, taken.get(self.interval) or contents.choose(taken)
+
+    def _found_restored(self, stage: Stage, restored: RestoredPosition, taken: Mapping[str, Position]) -> Position:
+        known = {interval: position for interval, position in taken.items() if interval != self.interval}
+        found = _free(stage, restored.position, known)
+        for interval, told in self._others(restored):
+            if interval not in known:
+                _free(stage, told.position, {self.interval: found, **known})
+        return found
 
     def _unrecorded(self, stage: Stage, taken: Mapping[str, Position]) -> Mapping[str, PublishedPosition]:
         found: dict[str, PublishedPosition] = {}

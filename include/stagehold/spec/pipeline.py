@@ -173,7 +173,9 @@ class StageSettings(SpecPart):
     Example: `key: customer`"""
 
     gate: str | None = None
-    """The suite of expectations that each partition has to pass before it can be read: `include/suites/NAME.yaml`.
+    """The suite of expectations that each partition has to pass before it can be read: `include/suites/NAME.yaml` or
+    `.json`, `FOLDER/NAME` for a suite of a project folder of Great Expectations, or `module:name` for one that Python
+    makes; see gates.md.
     Example: `gate: totals`"""
 
     output: OutputForm = OutputForm()

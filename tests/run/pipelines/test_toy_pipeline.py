@@ -85,7 +85,7 @@ def test_a_gate_blocks_one_partition_and_mended_data_runs_only_what_follows_from
     assert failed.code == 1
     states = [record.state for record in finished.records("by_colour")]
     assert PartitionState.BLOCKED in states
-    assert "minimum.total" in failed.err
+    assert "expect_column_values_to_be_between(total, min_value=0)" in failed.err
     assert finished.published() == good
     unchanged = finished.run(settings=finished.without_spark())
     assert unchanged.code == 1

@@ -5,7 +5,7 @@ Everything else of an attempt is the real thing: leases, planning, adoption, hea
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -18,12 +18,12 @@ from pyspark.sql.types import IntegerType, LongType, StringType, StructType
 from tests.lake.paper_table import write_file
 from tests.run.protocol.stepper import indivisible, pause
 
-from stagehold.gates.judge import GateVerdict
+from stagehold.gates.judge import GateVerdict, Measured
 from stagehold.gates.suite import Severity, Suite
 from stagehold.lake.commit.staged_committer import StagedCommitter
 from stagehold.lake.commit.staging import StagedWave, WaveFiles
 from stagehold.lake.location import TableLocation
-from stagehold.lake.measure import ColumnMetrics, PartitionMetrics
+from stagehold.lake.measure import PartitionMetrics
 from stagehold.model.records import Attempt, DataFile, PartitionRecord
 from stagehold.plan.resume.decisions import Action
 from stagehold.run.attempt.task import RegionTask
@@ -107,20 +107,11 @@ class PaperSession:
         return StagedWave(uri, files.folder, {partition: some for partition, some in written.items() if some})
 
     def measure(
-        self, staged: StagedWave, schema: object, partitions: Sequence[int], judged: Collection[str]
-    ) -> tuple[PartitionMetrics, ...]:
-        return tuple(
-            _metrics(partition, _read(staged.uri, staged.files.get(partition, ()))) for partition in partitions
-        )
-
-    def judge(self, metrics: Sequence[PartitionMetrics], suite: Suite) -> tuple[GateVerdict, ...]:
-        return tuple(
-            GateVerdict(one.partition, "not refused", passed, "", Severity.CRITICAL)
-            for one in metrics
-            for column in one.columns
-            if column.minimum is not None
-            for passed in [not (refused(column.minimum) or refused(column.maximum))]
-        )
+        self, staged: StagedWave, schema: object, partitions: Sequence[int], suite: Suite | None, seconds: float
+    ) -> Measured:
+        rows = {partition: _read(staged.uri, staged.files.get(partition, ())) for partition in partitions}
+        metrics = tuple(_metrics(partition, some) for partition, some in rows.items())
+        return Measured(metrics, tuple(_verdict(*one) for one in rows.items()) if suite else ())
 
     def fingerprints(self, records: Sequence[PartitionRecord]) -> Mapping[int, str]:
         return {one.partition: _metrics(one.partition, rows_of(one)).fingerprint for one in records}
@@ -154,10 +145,12 @@ def rows_of(record: PartitionRecord) -> list[tuple[str, int]]:
 
 def _metrics(partition: int, rows: Sequence[tuple[str, int]]) -> PartitionMetrics:
     amounts = sorted(amount for _, amount in rows)
-    range_of = (amounts[0], amounts[-1], sum(amounts)) if amounts else (None, None, None)
-    return PartitionMetrics(
-        partition, len(amounts), f"amount-{len(amounts)}-{amounts}", (ColumnMetrics("amount", 0, *range_of),)
-    )
+    return PartitionMetrics(partition, len(amounts), f"amount-{len(amounts)}-{amounts}")
+
+
+def _verdict(partition: int, rows: Sequence[tuple[str, int]]) -> GateVerdict:
+    passed = not any(refused(amount) for _, amount in rows)
+    return GateVerdict(partition, "not refused", passed, "", Severity.CRITICAL)
 
 
 def _read(uri: str, files: Sequence[DataFile]) -> list[tuple[str, int]]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from stagehold.gates.suite import load_suite
+from stagehold.gates.suite import Suite
+from stagehold.gates.suite_files import find_suite
 from stagehold.model.context import StageContext
 from stagehold.model.records import Attempt
 from stagehold.plan.resume.decisions import ResumePlan
@@ -54,15 +56,22 @@ class GivenToStages:
 
     def stage_task(self, stage: Stage, pipeline: Pipeline) -> StageTask:
         incremental = [one for one in sources_within(stage, pipeline) if is_incremental(one)]
-        suites = Path(self.workplace.settings.suites)
         return StageTask(
             stage=stage,
             cell=self.tables.cell(stage.name),
             attempt=self.attempt,
             location=self.tables.location(stage.name),
             positions=tuple(self.sources.taken_of(source) for source in incremental),
-            suite=load_suite(suites / f"{stage.gate}.yaml") if stage.gate else None,
+            suite=self._suite(stage.gate, stage) if stage.gate else None,
         )
+
+    def _suite(self, gate: str, stage: Stage) -> Suite:
+        settings = self.workplace.settings
+        found = find_suite(gate, Path(settings.suites), Path(settings.project))
+        return replace(found, parameters=self._params(stage))
+
+    def _params(self, stage: Stage) -> Mapping[str, Any]:
+        return {**self.task.pipeline.params, **self.task.request.params, **stage.params}
 
     def _context(self, stage: Stage, partitions: tuple[int, ...]) -> StageContext:
         task = self.task
@@ -73,6 +82,6 @@ class GivenToStages:
             logical_date=task.logical_date,
             partitions=partitions,
             seed=zlib.crc32(f"{task.pipeline.name}/{stage.id}/{task.request.interval}".encode()),
-            params={**task.pipeline.params, **task.request.params, **stage.params},
+            params=self._params(stage),
             restored_from=task.request.restore.snapshot if task.request.restore else None,
         )

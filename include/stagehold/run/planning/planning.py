@@ -13,7 +13,7 @@ from typing import Any
 from stagehold.code.interval_facts import looks_at_interval
 from stagehold.code.stage_code import code_fingerprint
 from stagehold.errors import UnknownName
-from stagehold.gates.suite import suite_fingerprint
+from stagehold.gates.suite_files import find_suite
 from stagehold.lake.location import lake_root
 from stagehold.lake.told import facts_told
 from stagehold.ledger.ledger import Ledger
@@ -112,7 +112,6 @@ def sources_of(request: RunRequest, ledger: Ledger, settings: Settings) -> Sourc
         stage.name: stored_with(stage, request.pipeline) for stage in request.pipeline.stages if is_incremental(stage)
     }
     begins_with = begins_with_of(request)
-    production = settings.production.lake_uri
     return Sources(
         pipeline=request.pipeline.name,
         interval=request.interval,
@@ -120,8 +119,8 @@ def sources_of(request: RunRequest, ledger: Ledger, settings: Settings) -> Sourc
         lake_uri=settings.lake_uri,
         ledger=ledger,
         stored_with=stored,
-        restored=begins_with.positions(request.pipeline, production) if begins_with else {},
-        production=production if settings.sandbox else None,
+        restored=begins_with.positions(request.pipeline, settings) if begins_with else {},
+        production=settings.production.lake_uri if settings.sandbox else None,
     )
 
 
@@ -279,7 +278,8 @@ def environment() -> str:
 
 def _facts(stage: Stage, settings: Settings, sources: Sources) -> StageFacts:
     code = code_fingerprint(stage.job, Path(settings.project))
-    gate = suite_fingerprint(Path(settings.suites) / f"{stage.gate}.yaml") if stage.gate else ""
+    suites, project = Path(settings.suites), Path(settings.project)
+    gate = find_suite(stage.gate, suites, project).fingerprint if stage.gate else ""
     lake = lake_root(settings.production.lake_uri)
     splits = tuple(split.below(lake).fingerprint for split in sources.of(stage).splits) if stage.source else ()
     return StageFacts(code.value or "", code.reason, gate, splits)

@@ -16,10 +16,12 @@ from stagehold.lake.location import lake_root
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.compute_key import ComputeKey
 from stagehold.model.records import GateResult, PartitionRecord, PartitionState, Restore
-from stagehold.model.source_position import Position
 from stagehold.plan.resume.decisions import Rescaled
 from stagehold.plan.split.partition_counts import with_counts
-from stagehold.sources.sources import is_incremental
+from stagehold.settings import Settings
+from stagehold.sources.log_positions import PublishedPosition
+from stagehold.sources.sources import RestoredPosition, is_incremental
+from stagehold.sources.told_positions import told_positions
 from stagehold.spec.pipeline import Pipeline, Stage
 
 ById = Mapping[str, tuple[PartitionRecord, ...]]
@@ -35,6 +37,7 @@ class BeginsWith:
     restore: Restore
     interval: str
     root: str  # of the lake that it lies in
+    origin: str  # where that was when it was made
 
     @staticmethod
     def of(restore: Restore | None, pipeline: Pipeline, interval: str) -> BeginsWith | None:
@@ -47,7 +50,7 @@ class BeginsWith:
         if restore is None or restore.snapshot is None:
             return None
         try:
-            checkpoint, root = _checkpoint(restore.snapshot)
+            checkpoint, root, origin = _checkpoint(restore.snapshot)
         except CheckpointCorrupt:
             if restore.fulfilled_at is None:
                 raise
@@ -55,7 +58,7 @@ class BeginsWith:
         counts = {one.shape.id: one.parallelism for one in checkpoint.stages}
         counted = with_counts(pipeline, counts).pipeline
         plan = restore_plan(checkpoint, counted, allow_non_restored=restore.allow_non_restored)
-        return BeginsWith(require_restorable(plan), restore, interval, root)
+        return BeginsWith(require_restorable(plan), restore, interval, root, origin)
 
     @property
     def name(self) -> str:
@@ -134,12 +137,28 @@ class BeginsWith:
         found = self._restored(stage.id)
         return sum(record.bytes for record in found.snapshot.partitions) if found else 0
 
-    def positions(self, pipeline: Pipeline, lake_uri: str) -> Mapping[str, Position]:
+    def positions(self, pipeline: Pipeline, settings: Settings) -> Mapping[str, RestoredPosition]:
         """What incremental sources had taken, by the names of their stages; what lay in the lake lies in this one."""
-        found = {stage.name: self._restored(stage.id) for stage in pipeline.stages if is_incremental(stage)}
-        moved = Relocation(self.root, lake_root(lake_uri))
+        moved = Relocation(self.root, lake_root(settings.production.lake_uri))
+        found = ((stage, self._restored(stage.id)) for stage in pipeline.stages if is_incremental(stage))
         return {
-            name: moved.position(one.snapshot.position) for name, one in found.items() if one and one.snapshot.position
+            stage.name: RestoredPosition(moved.position(one.snapshot.position), self._taken_by_others(stage, settings))
+            for stage, one in found
+            if one and one.snapshot.position
+        }
+
+    def _taken_by_others(self, stage: Stage, settings: Settings) -> Mapping[str, PublishedPosition]:
+        """What other intervals had taken when it was made, if only another lake's chronicle can tell."""
+        production = lake_root(settings.production.lake_uri)
+        if self.root in (lake_root(settings.lake_uri), production):
+            return {}
+        taken = self.plan.checkpoint
+        told = told_positions(self.root, taken.pipeline, stage.id, until=taken.taken_at)
+        moved = Relocation(self.origin, production)
+        return {
+            interval: replace(one, position=moved.position(one.position))
+            for interval, one in told.items()
+            if interval != taken.interval
         }
 
     def adapted(self, pipeline: Pipeline) -> Pipeline:
@@ -167,7 +186,7 @@ class BeginsWith:
 
 
 @lru_cache(maxsize=4)
-def _checkpoint(address: str) -> tuple[Checkpoint, str]:
-    """With the root of its lake. A manifest never changes."""
+def _checkpoint(address: str) -> tuple[Checkpoint, str, str]:
+    """With the root of its lake, as it is and as it was. A manifest never changes."""
     stored, number = StoredCheckpoints.holding(address)
-    return stored.read_checkpoint(number), stored.lake
+    return stored.read_checkpoint(number), stored.lake, stored.read_manifest(number).lake

@@ -2,10 +2,12 @@
 
 TARGET/export.json                      made last: what was copied, with checksums
 TARGET/checkpoints/..., TARGET/...      as in the lake, but only what the savepoint consists of
+TARGET/ledger/DAY/positions.jsonl       what all intervals had taken of incremental sources when it was made
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -18,8 +20,11 @@ from rich.filesize import decimal
 from stagehold.checkpoints.checkpoint import Checkpoint
 from stagehold.errors import CopyRefused, ExportUnusable, PartitionDataMissing, SavepointTaken
 from stagehold.lake.available import missing_files
+from stagehold.lake.checkpoints.manifest import Manifest
 from stagehold.lake.checkpoints.savepoints import FOLDER, Savepoint, Savepoints, checked_name
 from stagehold.lake.checkpoints.stored import manifest_file
+from stagehold.lake.chronicle import ENDING, to_lines
+from stagehold.lake.chronicle import FOLDER as CHRONICLE
 from stagehold.lake.commit.delta_log import LOG_FOLDER
 from stagehold.lake.copying import copy_files
 from stagehold.lake.files import files_at
@@ -27,6 +32,7 @@ from stagehold.lake.location import lake_root
 from stagehold.model.records import PartitionState
 from stagehold.run.workplace import Progress
 from stagehold.settings import Settings
+from stagehold.sources.told_positions import positions_taken
 
 LISTING = "export.json"
 FORMAT, VERSION = "stagehold-export", 1
@@ -53,12 +59,14 @@ def export_savepoint(name: str, target: str, settings: Settings, progress: Progr
     told = _Told(len(contents.sizes), progress)
     paths = {path: path for path in contents.sizes}
     sums = copy_files(files_at(contents.lake), files_at(target), paths, told)
+    copied = {path: _Listed(contents.sizes[path], sums[path]) for path in sums}
+    listed = {**copied, **_made(contents.positions, target)}
     listing = {"format": FORMAT, "version": VERSION, "savepoint": {**asdict(savepoint), "root": ""}}
-    files = {path: {"bytes": contents.sizes[path], "sha256": sums[path]} for path in sorted(sums)}
+    files = {path: asdict(listed[path]) for path in sorted(listed)}
     text = json.dumps({**listing, "files": files}, indent=1, default=datetime.isoformat).encode()
     if not files_at(target).create(LISTING, text) and files_at(target).read(LISTING) != text:
         raise CopyRefused(f"{target}/{LISTING}")
-    return Moved(savepoint, len(files), sum(contents.sizes.values()))
+    return Moved(savepoint, len(listed), sum(one.bytes for one in listed.values()))
 
 
 def import_savepoint(source: str, name: str | None, settings: Settings, progress: Progress) -> Moved:
@@ -109,12 +117,24 @@ def _read(source: str) -> tuple[Savepoint, Mapping[str, _Listed]]:
         raise ExportUnusable(source, f"{LISTING} cannot be read ({error})") from error
 
 
+def _made(content: Mapping[str, bytes], target: str) -> Mapping[str, _Listed]:
+    """:raises CopyRefused: something else is in the place of one of these files."""
+    files = files_at(target)
+    for path, text in content.items():
+        if not files.create(path, text) and files.read(path) != text:
+            raise CopyRefused(path)
+    return {path: _Listed(len(text), hashlib.sha256(text).hexdigest()) for path, text in content.items()}
+
+
 @dataclass(frozen=True)
 class _Contents:
-    """All files of a savepoint by their path below ``lake``, with their bytes."""
+    """All files of a savepoint by their path below ``lake``, with their bytes, and a chronicle to be made for it, of
+    what all intervals had taken of incremental sources.
+    """
 
     lake: str
     sizes: Mapping[str, int]
+    positions: Mapping[str, bytes]
 
     @staticmethod
     def of(savepoint: Savepoint, lake_uri: str) -> _Contents:
@@ -126,9 +146,15 @@ class _Contents:
         manifest = stored.read_manifest(savepoint.number)
         size = files_at(stored.uri).facts(manifest_file(savepoint.number))[manifest_file(savepoint.number)].bytes
         parts = {f"{own}/{part.file}": part.bytes for part in manifest.parts}
-        return _Contents(
-            lake, {f"{own}/{manifest_file(savepoint.number)}": size, **parts, **dict(_data(checkpoint, lake))}
-        )
+        sizes = {f"{own}/{manifest_file(savepoint.number)}": size, **parts, **dict(_data(checkpoint, lake))}
+        return _Contents(lake, sizes, _positions(manifest, lake))
+
+
+def _positions(manifest: Manifest, lake: str) -> Mapping[str, bytes]:
+    names = {stage["name"] for stage in manifest.spec["stages"] if stage["source"] and stage["source"]["incremental"]}
+    incremental = {stage.shape.id for stage in manifest.stages if stage.shape.name in names}
+    taken = tuple(positions_taken(lake, manifest.run.pipeline, incremental, until=manifest.taken_at))
+    return {f"{CHRONICLE}/{manifest.taken_at:%Y-%m-%d}/positions{ENDING}": to_lines(taken)} if taken else {}
 
 
 def _data(checkpoint: Checkpoint, lake: str) -> Iterator[tuple[str, int]]:

@@ -1,4 +1,4 @@
-"""Has a wave judged by its gate, and publishes and records what may be."""
+"""Publishes and records of a wave what its gate lets through."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from stagehold.lake.commit.committed import Landed
 from stagehold.lake.commit.committer import Committer
 from stagehold.lake.commit.wave_commit import CommittedPartition, WaveCommit
 from stagehold.model.records import GateResult, PartitionRecord, PartitionState
-from stagehold.run.engine import Session
+from stagehold.plan.resume.reasons import partition_ranges
 from stagehold.run.faults import Point
 from stagehold.run.stage.publisher import PublishRight
 from stagehold.run.stage.wave import StageTask, Wave
@@ -30,7 +30,6 @@ class Delivery:
     task: StageTask
     may_differ: bool
     workplace: Workplace
-    session: Session
     committer: Committer
 
     def deliver(self, wave: Wave, right: PublishRight) -> Mapping[int, str]:
@@ -41,14 +40,13 @@ class Delivery:
         if not wave.metrics:
             return {}
         self._refuse_other_data(wave)
-        suite = self.task.suite
-        verdicts = self.session.judge(wave.metrics, suite) if suite else ()
-        refused = refusals(verdicts)
+        refused = refusals(wave.verdicts)
         landed = self._publish(wave, right, refused)
         self._reach(Point.AFTER_PUBLISH, wave)
-        self._record(wave, right, landed, verdicts)
+        self._record(wave, right, landed)
         self._reach(Point.AFTER_RECORD, wave)
         self._tell(wave, right, landed, refused)
+        self._warn(wave)
         return refused
 
     def _refuse_other_data(self, wave: Wave) -> None:
@@ -87,13 +85,13 @@ class Delivery:
         )
         return self.committer.publish(self.task.location, commit)
 
-    def _record(self, wave: Wave, right: PublishRight, landed: Landed | None, verdicts: Sequence[GateVerdict]) -> None:
+    def _record(self, wave: Wave, right: PublishRight, landed: Landed | None) -> None:
         """Partitions and what their gate said of them, in one transaction."""
         now, ledger = datetime.now(UTC), self.workplace.ledger
-        records = self._records(wave, right, landed, refusals(verdicts), now)
+        records = self._records(wave, right, landed, refusals(wave.verdicts), now)
         with ledger.together():
             ledger.partitions.record(records, right.heartbeat.lease)
-            ledger.gates.record(self._results(verdicts, now))
+            ledger.gates.record(self._results(wave.verdicts, now))
         for partition, text in wave.remarks.items():
             text = f"{self.task.stage.name}[{partition}] {text}"
             self.workplace.warn(self.task.attempt.run_id, "not deterministic", self.task.stage.name, text)
@@ -142,7 +140,18 @@ class Delivery:
             progress(
                 f"{stage}[{one.partition}] {state}: {one.rows} rows (epoch {right.attempt.epoch}, wave {wave.number})"
             )
+        if self.task.suite:
+            gate, judged = self.task.suite.name, len(wave.metrics)
+            progress(f"{stage}: gate {gate} lets {judged - len(refused)} of {judged} partitions through")
         progress(f"{stage}: wave {wave.number}, {len(wave.metrics)} partitions, took {wave.seconds:.1f} s")
+
+    def _warn(self, wave: Wave) -> None:
+        """Of what was not met and blocks nothing."""
+        stage = self.task.stage.name
+        for expectation, failed in warnings(wave.verdicts).items():
+            partitions = partition_ranges([one.partition for one in failed])
+            text = f"{stage}[{partitions}] does not meet {expectation}: got {failed[0].observed}"
+            self.workplace.warn(self.task.attempt.run_id, "gate", stage, text)
 
     def _reach(self, point: Point, wave: Wave) -> None:
         self.workplace.faults.reach(point, self.task.stage.name, wave.number)
@@ -155,3 +164,12 @@ def refusals(verdicts: Sequence[GateVerdict]) -> dict[int, str]:
         if not verdict.passed and verdict.severity is Severity.CRITICAL:
             texts.setdefault(verdict.partition, []).append(f"{verdict.expectation}: got {verdict.observed}")
     return {partition: "; ".join(lines) for partition, lines in texts.items()}
+
+
+def warnings(verdicts: Sequence[GateVerdict]) -> dict[str, list[GateVerdict]]:
+    """Verdicts that are to be told and block nothing, by expectation."""
+    found: dict[str, list[GateVerdict]] = {}
+    for verdict in verdicts:
+        if not verdict.passed and verdict.severity is Severity.WARNING:
+            found.setdefault(verdict.expectation, []).append(verdict)
+    return found

@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stagehold.errors import GateBlocked, NotDeterministic
-from stagehold.gates.judge import judged_columns
-from stagehold.lake.columns import data_fields
 from stagehold.lake.commit.staging import WaveFiles
 from stagehold.lake.commit.wave_commit import Claim
 from stagehold.lake.file_sizing import FileSizer
@@ -68,7 +66,7 @@ class StageRunner:
         self._committer = session.committer(task.stage, task.location)
         may_differ = reading.pipeline.determinism_of(task.stage) is DeterminismPolicy.WARN
         self._keeping = Keeping(task, reading.earlier.get(task.stage.name, Earlier()), self._frames, session)
-        self._delivery = Delivery(task, may_differ, workplace, session, self._committer)
+        self._delivery = Delivery(task, may_differ, workplace, self._committer)
 
     def run(self, decisions: Sequence[Decision]) -> int:
         """Compute the decided partitions; returns the number of waves.
@@ -139,9 +137,10 @@ class StageRunner:
             kept = self._keep(files)
         written = time.monotonic()
         self._reach(Point.AFTER_WRITE, number)
-        metrics = self._session.measure(staged, schema, files.partitions, self._judged(schema))
+        suite, computing = self._task.suite, written - started
+        measured = self._session.measure(staged, schema, files.partitions, suite, computing)
         self._reach(Point.AFTER_MEASURE, number)
-        return Wave(number, decisions, staged, metrics, started, kept), written - started
+        return Wave(number, decisions, staged, measured.metrics, started, kept, measured.verdicts), computing
 
     def _keep(self, files: WaveFiles) -> Mapping[int, tuple[StatePart, ...]]:
         if not self._task.stage.states:
@@ -163,10 +162,6 @@ class StageRunner:
     def _reporting(self, decisions: Sequence[Decision]) -> AbstractContextManager[None]:
         partitions = [decision.partition for decision in decisions]
         return reporting_queries(self._task.stage, partitions, Path(self._reading.project))
-
-    def _judged(self, schema: StructType) -> frozenset[str]:
-        suite = self._task.suite
-        return judged_columns(suite, [field.name for field in data_fields(schema)]) if suite else frozenset()
 
     def _warn_of_skew(self, decisions: Sequence[Decision]) -> None:
         """Of the partitions computed just now, name those that are much larger than the stage's others."""

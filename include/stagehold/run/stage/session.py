@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from stagehold.gates.judge import GateVerdict, judge
+from stagehold.gates.judge import Measured, measure_and_judge
 from stagehold.gates.suite import Suite
 from stagehold.lake.commit.committer import Committer, committer_for
 from stagehold.lake.commit.staging import StagedWave, WaveFiles, stage_frame
 from stagehold.lake.location import TableLocation
-from stagehold.lake.measure import PartitionMetrics, fingerprints, measure, state_fingerprints
+from stagehold.lake.measure import fingerprints, measure, state_fingerprints
 from stagehold.model.records import PartitionRecord
 from stagehold.run.stage.frames import FrameBuilder
 from stagehold.run.stage.inputs import Reading
@@ -41,12 +41,12 @@ class SparkStageSession:
         return stage_frame(frame, files)
 
     def measure(
-        self, staged: StagedWave, schema: StructType, partitions: Sequence[int], judged: Collection[str]
-    ) -> tuple[PartitionMetrics, ...]:
-        return measure(measuring_session(self._spark), staged, schema, partitions, judged)
-
-    def judge(self, metrics: Sequence[PartitionMetrics], suite: Suite) -> tuple[GateVerdict, ...]:
-        return judge(metrics, suite)
+        self, staged: StagedWave, schema: StructType, partitions: Sequence[int], suite: Suite | None, seconds: float
+    ) -> Measured:
+        spark = measuring_session(self._spark)
+        if suite is None:
+            return Measured(measure(spark, staged, schema, partitions))
+        return measure_and_judge(spark, staged, schema, partitions, suite, seconds=seconds)
 
     def fingerprints(self, records: Sequence[PartitionRecord]) -> Mapping[int, str]:
         spark = measuring_session(self._spark)

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from stagehold.gates.judge import GateVerdict
 from stagehold.gates.suite import Suite
 from stagehold.lake.commit.staging import StagedWave
 from stagehold.lake.location import TableLocation
@@ -32,8 +33,8 @@ class StageTask:
 
 @dataclass(frozen=True)
 class Wave:
-    """Computed, staged and measured; ``started`` is when its computing began, by the monotonic clock. ``kept`` is the
-    state of partitions that have some.
+    """Computed, staged, measured and judged; ``started`` is when its computing began, by the monotonic clock. ``kept``
+    is the state of partitions that have some.
     """
 
     number: int
@@ -42,6 +43,7 @@ class Wave:
     metrics: tuple[PartitionMetrics, ...]
     started: float
     kept: Mapping[int, tuple[StatePart, ...]] = field(default_factory=dict)
+    verdicts: tuple[GateVerdict, ...] = ()
 
     def of(self, partitions: Collection[int]) -> Wave:
         """Those of its partitions that are in ``partitions``."""
@@ -49,6 +51,7 @@ class Wave:
             self,
             decisions=tuple(one for one in self.decisions if one.partition in partitions),
             metrics=tuple(one for one in self.metrics if one.partition in partitions),
+            verdicts=tuple(one for one in self.verdicts if one.partition in partitions),
         )
 
     @property

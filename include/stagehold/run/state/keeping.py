@@ -38,7 +38,7 @@ class Keeping:
         order = STATE_POSITION if shape.kind.is_list else STATE_GROUP
         files = replace(rows, state=shape.name, sort_by=(order,), arranged=False)
         staged = self.session.write(self.frames.kept(self.task.stage, shape, rows.partitions), files)
-        measured = self.session.measure(staged, state_schema(shape), rows.partitions, frozenset())
+        measured = self.session.measure(staged, state_schema(shape), rows.partitions, None, 0).metrics
         return {one.partition: self._part(shape, one, staged.files.get(one.partition, ())) for one in measured}
 
     def _part(self, shape: StateShape, measured: PartitionMetrics, files: tuple[DataFile, ...]) -> StatePart:

@@ -9,6 +9,7 @@ from keyword import iskeyword
 import yaml
 from croniter import croniter
 
+from stagehold.code.project import find_module
 from stagehold.model.interval_key import ONCE, PRESETS
 from stagehold.model.units import write_duration
 from stagehold.spec.checks.edges import check_edges
@@ -20,7 +21,8 @@ from stagehold.spec.draft import Draft
 from stagehold.spec.form import show, suggest
 from stagehold.spec.pipeline import OnCodeChange, OutputType
 from stagehold.spec.restart import RestartSettings, RestartStrategy
-from stagehold.spec.yaml import Problem
+from stagehold.spec.suites import is_of_python, suite_files
+from stagehold.spec.yaml import FieldPath, Problem
 
 NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")  # single underscores: two join the stage names of a region
 NAME_ALLOWED = "lower-case letters, digits and single underscores, a letter first, at most 63"
@@ -192,20 +194,31 @@ def _check_gate(draft: Draft, name: str) -> Iterator[Problem]:
     gate, path = draft.stages[name].gate, ("stages", name, "gate")
     if gate is None:
         return
-    if not _is_name(gate):
-        yield Problem(path, show(gate), NAME_ALLOWED)
+    if is_of_python(gate):
+        yield from _check_python_gate(draft, gate, path)
         return
-    suites = tuple(sorted(file.stem for file in draft.suites.glob("*.yaml")))
-    if gate not in suites:
-        yield Problem(path, show(gate), f"a file {gate}.yaml in {draft.suites}; there are {suggest(gate, suites)}")
+    known = suite_files(draft.suites, draft.project)
+    if gate not in known:
+        where = (
+            f"a file {gate}.yaml or {gate}.json in {draft.suites}, or FOLDER/NAME of a project of Great Expectations"
+        )
+        yield Problem(path, show(gate), f"{where}; there are {suggest(gate, tuple(sorted(known)))}")
         return
     try:
-        suite = yaml.safe_load((draft.suites / f"{gate}.yaml").read_text(encoding="utf-8"))
+        suite = yaml.safe_load(known[gate].read_text(encoding="utf-8"))
     except (OSError, ValueError, yaml.YAMLError) as error:
-        yield Problem(path, f"{gate}.yaml, which cannot be read ({str(error).splitlines()[0]})", "a suite in YAML")
+        problem = f"{known[gate].name}, which cannot be read ({str(error).splitlines()[0]})"
+        yield Problem(path, problem, "a suite in YAML or JSON")
         return
     if not isinstance(suite, dict) or not isinstance(suite.get("expectations"), list):
-        yield Problem(path, f"{gate}.yaml without expectations", "a suite with a list of expectations")
+        yield Problem(path, f"{known[gate].name} without expectations", "a suite with a list of expectations")
+
+
+def _check_python_gate(draft: Draft, gate: str, path: FieldPath) -> Iterator[Problem]:
+    """It is made, in a process of its own, by who needs it."""
+    module = gate.partition(":")[0]
+    if find_module(module, draft.project) is None:
+        yield Problem(path, f"{show(gate)}, but there is no {module.replace('.', '/')}.py", f"under {draft.project}")
 
 
 def _check_keeping(draft: Draft, name: str) -> Iterator[Problem]:

@@ -1,0 +1,165 @@
+"""Resolves Great Expectations' metrics for all partitions of a frame.
+
+A metric is a function of a frame and of other metrics. Conditions and aggregates are expressions, the same for every
+partition, so they are made once. Values are asked of a `GroupedFrame` for each partition in turn, which asks Spark
+once. An expression that depends on a partition's value, as a z-score does on its mean, is put together from those of
+all partitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from great_expectations.core.metric_function_types import MetricPartialFunctionTypeSuffixes
+from great_expectations.execution_engine.sparkdf_batch_data import SparkDFBatchData
+from great_expectations.execution_engine.sparkdf_execution_engine import SparkDFExecutionEngine
+from great_expectations.expectations.registry import get_metric_provider
+from great_expectations.util import convert_to_json_serializable
+from great_expectations.validator.metric_configuration import MetricConfiguration, MetricConfigurationID
+from pyspark.sql import functions as F
+
+from stagehold.gates.engine.blame import require_of_suite
+from stagehold.gates.engine.grouped_frame import Awaited, GroupedFrame
+from stagehold.gates.engine.own_metrics import OWN_METRICS
+from stagehold.lake.columns import quoted
+
+EXPRESSIONS = tuple(f".{kind.value}" for kind in MetricPartialFunctionTypeSuffixes)
+OF_SCHEMA = ("table.columns", "table.column_types")
+BATCH = "partition"  # the id that all metrics have in their domain
+
+
+def engine_of(frame: GroupedFrame) -> SparkDFExecutionEngine:
+    """One that knows this frame and nothing else."""
+    engine = SparkDFExecutionEngine(spark=frame.sparkSession, persist=False)
+    engine.load_batch_data(BATCH, SparkDFBatchData(engine, frame))
+    return engine
+
+
+@dataclass
+class Metrics:
+    """Values of metrics, found when somebody asks for them: those that are the ``same`` for all partitions, those that
+    each has of its ``own``, and why others could not be found.
+    """
+
+    frame: GroupedFrame
+    engine: SparkDFExecutionEngine
+    same: dict[MetricConfigurationID, Any] = field(default_factory=dict)
+    own: dict[MetricConfigurationID, dict[int, Any]] = field(default_factory=dict)
+    failed: dict[MetricConfigurationID, Exception] = field(default_factory=dict)
+
+    def resolve(self, metrics: Iterable[MetricConfiguration]) -> None:
+        """Find them all, or why they cannot be found. Whatever is asked of the same rows is one query."""
+        waiting = list(metrics)
+        while waiting:
+            waiting = [one for one in waiting if self._is_awaited(one)]
+            self.frame.partitions.ask_wanted()
+
+    def value(self, metric: MetricConfiguration, partition: int) -> Any:
+        """
+        :raises Awaited: it will be there when what is wanted was asked.
+        """
+        if metric.id in self.failed:
+            raise self.failed[metric.id]
+        if metric.id not in self.same and metric.id not in self.own:
+            self._find(metric)
+        return self.same[metric.id] if metric.id in self.same else self.own[metric.id][partition]
+
+    def _is_awaited(self, metric: MetricConfiguration) -> bool:
+        try:
+            self.value(metric, self.frame.partitions.numbers[0])
+        except Awaited:
+            return True
+        except Exception as error:  # noqa: BLE001 - somebody's code, or what Spark says of it
+            require_of_suite(error)
+            self.failed[metric.id] = error
+        return False
+
+    def _find(self, metric: MetricConfiguration) -> None:
+        before = self.frame.partitions.looked_at
+        try:
+            if get_metric_provider(metric.metric_name, self.engine)[1] is None:
+                self._aggregate(metric)
+            else:
+                self._call_for_all(metric)
+        finally:
+            self.frame.partitions.looked_at = before
+
+    def _call_for_all(self, metric: MetricConfiguration) -> None:
+        numbers = self.frame.partitions.numbers
+        given = self._given(metric, numbers[0])
+        first = self._call(metric, given)
+        is_expression = metric.metric_name.endswith(EXPRESSIONS)
+        if metric.metric_name in OF_SCHEMA or (is_expression and not given.read):
+            self.same[metric.id] = first
+            return
+        values = {numbers[0]: first, **{one: self._call(metric, self._given(metric, one)) for one in numbers[1:]}}
+        if is_expression:
+            self.same[metric.id] = self._together(values)
+        else:
+            self.own[metric.id] = values
+
+    def _call(self, metric: MetricConfiguration, given: _Given) -> Any:
+        """What the metric is, as the code says that defines it."""
+        self.frame.partitions.looked_at = given.partition
+        provider, function = get_metric_provider(metric.metric_name, self.engine)
+        asked: Callable[..., Any] = OWN_METRICS.get(metric.metric_name, function)
+        return asked(
+            cls=provider,
+            execution_engine=self.engine,
+            metric_domain_kwargs=metric.metric_domain_kwargs,
+            metric_value_kwargs=metric.metric_value_kwargs,
+            metrics=given,
+            runtime_configuration={},
+        )
+
+    def _given(self, metric: MetricConfiguration, partition: int) -> _Given:
+        return _Given(metric.metric_dependencies or {}, self, partition)
+
+    def _together(self, values: Mapping[int, Any]) -> Any:
+        """One expression that is, in each partition's rows, that of the partition."""
+        first = next(iter(values.values()))
+        return (_choice(self.frame, {partition: one[0] for partition, one in values.items()}), *first[1:])
+
+    def _aggregate(self, metric: MetricConfiguration) -> None:
+        given = self._given(metric, self.frame.partitions.numbers[0])
+        aggregate, domain, _ = given["metric_partial_fn"]
+        aggregated = self.engine.get_domain_records(dict(domain)).agg(aggregate)
+        values = {}
+        for partition in self.frame.partitions.numbers:
+            self.frame.partitions.looked_at = partition
+            ((value,),) = aggregated.collect()
+            values[partition] = convert_to_json_serializable(data=value)
+        self.own[metric.id] = values
+
+
+class _Given(dict[str, MetricConfiguration]):
+    """The metrics that another one may look at, by name, each found when it is looked at: nearly all may look at the
+    number of rows, and few do. ``read`` says whether one was that is the partition's own.
+    """
+
+    def __init__(self, depends: Mapping[str, MetricConfiguration], metrics: Metrics, partition: int) -> None:
+        super().__init__(depends)
+        self.metrics, self.partition, self.read = metrics, partition, False
+
+    def __getitem__(self, name: str) -> Any:
+        metric = super().__getitem__(name)
+        value = self.metrics.value(metric, self.partition)
+        self.read = self.read or metric.id in self.metrics.own
+        return value
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self[name] if name in self else default  # noqa: SIM401 - which does not find a metric
+
+
+def _choice(frame: GroupedFrame, expressions: Mapping[int, Any]) -> Any:
+    """By halves, so that of many partitions few are compared for each row."""
+    numbers = sorted(expressions)
+    if len(numbers) == 1:
+        return expressions[numbers[0]]
+    half = numbers[len(numbers) // 2]
+    low = {number: expressions[number] for number in numbers if number < half}
+    high = {number: expressions[number] for number in numbers if number >= half}
+    is_low = F.col(quoted(frame.partitions.column)) < half
+    return F.when(is_low, _choice(frame, low)).otherwise(_choice(frame, high))

@@ -1,0 +1,23 @@
+"""What a gate can be called, and the file that it means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+ENDINGS = (".yaml", ".json")
+OF_PROJECT = "expectations"  # where a project folder of Great Expectations has its suites
+
+
+def is_of_python(gate: str) -> bool:
+    """Whether its suite is `module:name`, which code makes and no file holds."""
+    return ":" in gate
+
+
+def suite_files(suites: Path, project: Path) -> Mapping[str, Path]:
+    """What a gate can be called, and the file that it means: `NAME` for one of ``suites``, `FOLDER/NAME` for a suite of
+    a project folder of Great Expectations in ``project``.
+    """
+    own = {file.stem: file for ending in ENDINGS for file in sorted(suites.glob(f"*{ending}"))}
+    found = sorted(project.glob(f"*/{OF_PROJECT}/*.json"))
+    return {**{f"{file.parent.parent.name}/{file.stem}": file for file in found}, **own}

@@ -1,0 +1,44 @@
+"""What is the suite's fault is an error of it; what is the machine's is what it always is."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors.exceptions.connect import NumberFormatException, SparkConnectGrpcException
+
+from stagehold.errors import SessionClosed
+from stagehold.gates.engine.blame import require_of_suite
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        AnalysisException("[UNRESOLVED_COLUMN] no such column"),
+        NumberFormatException(
+            "[CAST_INVALID_INPUT] 'x' is no number", errorClass="CAST_INVALID_INPUT", sql_state="22018"
+        ),
+        PySparkException("Job aborted due to stage failure: Task 0 failed: java.util.regex.PatternSyntaxException"),
+        ValueError("quantiles have to be numbers"),
+        KeyError("column"),
+    ],
+)
+def test_what_comes_out_the_same_again_is_of_the_suite(error):
+    require_of_suite(error)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        SparkConnectGrpcException("connection refused"),
+        PySparkException("Job aborted due to stage failure: ExecutorLostFailure (executor 1 exited)"),
+        PySparkException("Job aborted due to stage failure: java.io.IOException: No space left on device"),
+        PySparkException("[OPERATION_CANCELED] somebody cancelled it"),
+        ConnectionResetError("by peer"),
+        OSError("No space left on device"),
+        MemoryError(),
+        SessionClosed("it was released"),
+    ],
+)
+def test_what_may_go_otherwise_next_time_is_raised(error):
+    with pytest.raises(type(error)):
+        require_of_suite(error)

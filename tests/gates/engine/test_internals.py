@@ -1,0 +1,59 @@
+"""What the engine uses of private parts of libraries is there and behaves so."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import Window
+from pyspark.sql import functions as F
+
+from stagehold.gates.engine.internals import alias_of, is_aggregate, said, within
+
+pytestmark = pytest.mark.slow  # imports Great Expectations, which takes seconds
+
+
+@pytest.fixture(autouse=True)
+def session(unconnected):
+    return unconnected
+
+
+@pytest.mark.filterwarnings("ignore:WARN WindowExpression")
+@pytest.mark.parametrize(
+    "window",
+    [
+        lambda: F.count(F.lit(1)).over(Window.partitionBy("a")) <= 1,
+        lambda: F.when(F.col("b") > F.lag("b").over(Window.orderBy(F.lit(1))), 1).otherwise(0),
+        lambda: F.sum("b").over(Window.partitionBy("a").orderBy("b").rowsBetween(-1, 0)).alias("sums"),
+    ],
+)
+def test_windows_are_kept_within_a_partition_wherever_they_stand(session, window):
+    kept = within(window(), F.col("part"))
+    assert said(kept, session) != said(window(), session)
+    assert str(kept).count("part") == 1
+
+
+def test_what_has_no_window_stays_as_it_is():
+    column = F.col("a").isNotNull() & ~F.col("a").rlike("x")
+    assert within(column, F.col("part")) is column
+
+
+def test_expressions_say_the_same_when_they_are_the_same(session):
+    assert said(F.col("a") > 1, session) == said(F.col("a") > 1, session)
+    assert said(F.col("a") > 1, session) != said(F.col("a") > "1", session)
+
+
+@pytest.mark.parametrize(
+    ("column", "wanted"),
+    [
+        (lambda: F.countDistinct("a"), True),
+        (lambda: (F.sum("a") / F.count(F.lit(1))).alias("mean"), True),
+        (lambda: F.upper("a"), False),
+        (lambda: F.count("a").over(Window.partitionBy("b")), False),
+        (lambda: "a", False),
+    ],
+)
+def test_aggregates_are_known(column, wanted):
+    assert is_aggregate(column()) is wanted
+
+
+def test_names_are_known():
+    assert (alias_of(F.sum("a").alias("sums")), alias_of(F.sum("a"))) == ("sums", None)
