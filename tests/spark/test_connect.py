@@ -54,6 +54,7 @@ PARTS = {
     connect.executions_shown_to: [("client", "_session_hooks")],
     connect.intercept_calls: [("client", "_channel"), ("client", "_stub"), ("client._artifact_manager", "_stub")],
     connect.end_calls: [("client._channel", "close")],
+    connect.note_lines: [("errors", "_enable_debugging_cache")],
     connect.limit_retries: [("client", "set_retry_policies"), ("retries", "DefaultPolicy")],
     worker.prepare: [("types", "_parse_datatype_string")],
 }
@@ -65,6 +66,7 @@ PARTS = {
     ids=lambda one: getattr(one, "__name__", one),
 )
 def test_the_part_is_there(unconnected, client, function, where, part):
+    from pyspark.errors import utils as errors
     from pyspark.sql import types
 
     frame = unconnected.range(3)
@@ -76,6 +78,7 @@ def test_the_part_is_there(unconnected, client, function, where, part):
         "plan": plan,
         "retries": retries,
         "types": types,
+        "errors": errors,
     }
     first, _, rest = where.partition(".")
     place = getattr(places[first], rest) if rest else places[first]
@@ -209,6 +212,7 @@ def test_limit_retries_gives_up_after_seconds(client):
 
 
 def test_a_worker_takes_any_type_for_a_text_without_a_session(monkeypatch):
+    from pyspark.errors import utils as errors
     from pyspark.sql import types
 
     monkeypatch.setattr(types, "_parse_datatype_string", types._parse_datatype_string)

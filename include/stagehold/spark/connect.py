@@ -126,6 +126,16 @@ def end_calls(client: SparkConnectClient) -> None:
     client._channel.close()
 
 
+def note_lines() -> None:
+    """Have each column and frame know the line of code that made it, which Spark names when it fails.
+
+    pyspark (4.2) looks once in a process whether it is to, at the first column, and takes no session yet for a no.
+    """
+    from pyspark.errors import utils
+
+    utils._enable_debugging_cache = True
+
+
 def limit_retries(client: SparkConnectClient) -> None:
     """By default the client tries for ten minutes and more to reach a lost server, and says so in several voices."""
     from pyspark.sql.connect.client.retries import DefaultPolicy

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from pyspark.errors import utils as pyspark_errors
 from tests.run.small_project import NUMBERS, SmallProject
 
 from stagehold.errors import FunctionFailed, StageFailed
@@ -135,6 +136,13 @@ def test_an_error_of_the_authors_is_told_in_three_lines_and_not_tried_again(
     assert (attempt.failure_class, attempt.failure_rule) == (FailureClass.NON_RECOVERABLE, rule)
     assert attempt.failure == str(failed.error)
     assert traced in failed.trace
+
+
+def test_the_line_is_found_where_a_module_made_columns_before_there_was_a_session(project, monkeypatch):
+    """pyspark looks once in a process whether it is to note lines: at the first column, session or not."""
+    monkeypatch.setattr(pyspark_errors, "_enable_debugging_cache", False)
+    _, second, _ = str(fail(project, "unknown_column").error).splitlines()
+    assert second.endswith(f".py:{line_of('nobody')}")
 
 
 def test_a_malformed_value_of_a_csv_file_is_told_with_the_file(project):

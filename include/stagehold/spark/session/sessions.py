@@ -13,7 +13,7 @@ from uuid import NAMESPACE_URL, UUID, uuid4, uuid5
 
 from stagehold.errors import SessionClosed, SparkUnavailable, StageholdError
 from stagehold.settings import Settings
-from stagehold.spark.connect import end_calls, intercept_calls, limit_retries
+from stagehold.spark.connect import end_calls, intercept_calls, limit_retries, note_lines
 from stagehold.spark.server.server import running_server
 
 if TYPE_CHECKING:
@@ -166,6 +166,7 @@ def _open(settings: Settings, session_id: str, clock: CallClock | None) -> Spark
         _make_sessions(settings, session_id)
     except Exception as error:
         raise translate(error) or error from error
+    note_lines()
     for name in (session_id, _measuring_id(session_id)):  # pyspark takes the first one for the active one
         _open_sessions[name] = _connect(settings, name)
         if clock:
