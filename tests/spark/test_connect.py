@@ -212,7 +212,6 @@ def test_limit_retries_gives_up_after_seconds(client):
 
 
 def test_a_worker_takes_any_type_for_a_text_without_a_session(monkeypatch):
-    from pyspark.errors import utils as errors
     from pyspark.sql import types
 
     monkeypatch.setattr(types, "_parse_datatype_string", types._parse_datatype_string)

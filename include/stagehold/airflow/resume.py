@@ -106,6 +106,11 @@ def _reason(region: Region, task: DagTask, plan: ResumePlan) -> str | None:
             f"runs {len(computing)} of {len(decisions)} partitions: "
             f"{', '.join(grouped(one.reason for one in computing))}"
         )
+    judging = [decision for decision in decisions if decision.action is Action.JUDGE]
+    if judging:
+        return (
+            f"judges {len(judging)} of {len(decisions)} partitions: {', '.join(grouped(one.reason for one in judging))}"
+        )
     hinging = [decision for decision in decisions if decision.hinges_on]
     if hinging:
         # Starting it costs a second; that its data was made from what another task replaces would not be seen until the

@@ -15,13 +15,11 @@ from typing import TYPE_CHECKING, Any
 from stagehold.errors import GateErrored
 from stagehold.gates.suite import FIGURES, Expectation, Severity, Suite
 from stagehold.lake.columns import PARTITION
-from stagehold.lake.commit.staging import StagedWave
-from stagehold.lake.measure import HASH, PartitionMetrics, StagedContent
+from stagehold.lake.measure import HASH, Content, PartitionMetrics
 
 if TYPE_CHECKING:
     from great_expectations.expectations.expectation import Expectation as TheirExpectation
     from pyspark.sql import SparkSession
-    from pyspark.sql.types import StructType
 
     from stagehold.gates.engine.grouped_frame import GroupedFrame
     from stagehold.gates.engine.judging import Judged
@@ -58,17 +56,11 @@ def preload() -> threading.Thread:
 
 
 def measure_and_judge(
-    spark: SparkSession,
-    staged: StagedWave,
-    schema: StructType,
-    partitions: Sequence[int],
-    suite: Suite,
-    *,
-    seconds: float,
+    spark: SparkSession, content: Content, partitions: Sequence[int], suite: Suite, seconds: Mapping[int, float]
 ) -> Measured:
     """Metrics of each of ``partitions``, in that order, and a verdict of each expectation for each of them.
 
-    :param seconds: that it took to stage them, of which each counts for an equal part.
+    :param seconds: that it took to compute each of them.
     :raises GateErrored: an expectation cannot be judged, such as one of a column that is not there.
     """
     _great_expectations()
@@ -76,7 +68,6 @@ def measure_and_judge(
         importlib.import_module(module)
     from stagehold.gates.engine.grouped_frame import AskedPartitions, GroupedFrame
 
-    content = StagedContent(staged, schema)
     looked_at = AskedPartitions(PARTITION, tuple(partitions), partitions[0], frozenset({HASH}))
     frame = GroupedFrame(looked_at, content.frame(spark))
     hashed = frame.agg(*content.aggregates())
@@ -85,7 +76,7 @@ def measure_and_judge(
     verdicts = _judged(frame, {at: one for at, one in numbered.items() if not one.is_of_figures}, suite)
     looked_at.ask_wanted()
     metrics = tuple(content.metrics(number, looked_at.rows(hashed, number)[0]) for number in partitions)
-    figures = _figures(spark, staged, metrics, seconds)
+    figures = _figures(spark, [(one.partition, one.rows, content.bytes(one.partition)) for one in metrics], seconds)
     of_figures = _judged(figures, {at: one for at, one in numbered.items() if one.is_of_figures}, suite)
     every = {**verdicts, **of_figures}
     return Measured(metrics, tuple(one for at in numbered for one in every[at]))
@@ -114,17 +105,14 @@ def _verdict(own: Expectation, said: Judged, suite: Suite) -> GateVerdict:
     return GateVerdict(said.partition, str(own), said.success, seen, own.severity)
 
 
-def _figures(
-    spark: SparkSession, staged: StagedWave, metrics: Sequence[PartitionMetrics], seconds: float
-) -> GroupedFrame:
+def _figures(spark: SparkSession, known: Sequence[tuple[int, int, int]], seconds: Mapping[int, float]) -> GroupedFrame:
     """What is known of each partition without looking at its rows, as a frame of one row for each."""
     from stagehold.gates.engine.grouped_frame import AskedPartitions, GroupedFrame
 
-    sizes = {partition: sum(file.bytes for file in files) for partition, files in staged.files.items()}
-    rows = [(one.partition, one.rows, sizes.get(one.partition, 0), seconds / len(metrics)) for one in metrics]
+    rows = [(*one, seconds[one[0]]) for one in known]
     named = ", ".join(f"`{name}` {kind}" for name, kind in zip(FIGURES, ("bigint", "bigint", "double"), strict=True))
     frame = spark.createDataFrame(rows, f"`{PARTITION}` int, {named}")
-    numbers = tuple(one.partition for one in metrics)
+    numbers = tuple(partition for partition, *_ in known)
     return GroupedFrame(AskedPartitions(PARTITION, numbers, numbers[0]), frame)
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 from stagehold.errors import CopyRefused
-from stagehold.lake.files import Files
+from stagehold.lake.columns import PARTITION
+from stagehold.lake.commit.staging import DATA_FOLDER
+from stagehold.lake.files import Files, files_at
+from stagehold.model.records import DataFile, PartitionRecord
 
 AT_ONCE = 4  # files, each of which is in memory as a whole
 
@@ -33,3 +37,20 @@ def copy_files(
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
         return dict(zip(paths.values(), pool.map(copy, paths.items()), strict=True))
+
+
+def copied_for(record: PartitionRecord, uri: str, attempt_id: str) -> PartitionRecord:
+    """The same record with files in the table at ``uri``, below what the attempt wrote. Nothing refers to them yet."""
+    folder = f"{DATA_FOLDER}/{attempt_id}/{record.written_by.replace('/', '.')}"
+    paths = {file.path: _path(folder, record.partition, file) for file in record.all_files}
+    copy_files(files_at(record.table), files_at(uri), paths)
+    kept = tuple(replace(part, files=_moved(part.files, paths)) for part in record.kept)
+    return replace(record, files=_moved(record.files, paths), kept=kept)
+
+
+def _path(folder: str, partition: int, file: DataFile) -> str:
+    return f"{folder}/{PARTITION}={partition}/{file.path.rpartition('/')[2]}"
+
+
+def _moved(files: Sequence[DataFile], paths: Mapping[str, str]) -> tuple[DataFile, ...]:
+    return tuple(replace(file, path=paths[file.path]) for file in files)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
 
-from stagehold.lake.columns import GROUP_PREFIX, PARTITION, STATE_COLUMNS, data_fields
+from stagehold.lake.columns import GROUP_PREFIX, PARTITION, STATE_COLUMNS, data_fields, quoted
 from stagehold.lake.commit.staging import StagedWave
 from stagehold.lake.content_hash import content_hash
 from stagehold.lake.footers import read_footer
@@ -34,6 +35,15 @@ class PartitionMetrics:
     partition: int
     rows: int
     fingerprint: str
+
+
+class Content(Protocol):
+    """Partitions whose rows are there, and what tells their content; `StagedContent` says what each method promises."""
+
+    def frame(self, spark: SparkSession) -> DataFrame: ...
+    def aggregates(self) -> list[Column]: ...
+    def metrics(self, partition: int, row: Sequence[Any] | None) -> PartitionMetrics: ...
+    def bytes(self, partition: int) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -71,6 +81,35 @@ class StagedContent:
     def _fields(self) -> list[StructField]:
         return data_fields(self.schema)
 
+    def bytes(self, partition: int) -> int:
+        return sum(file.bytes for file in self.staged.files.get(partition, ()))
+
+
+@dataclass(frozen=True)
+class RecordedContent:
+    """The same of partitions that are recorded, published or not."""
+
+    records: Sequence[PartitionRecord]
+
+    def frame(self, spark: SparkSession) -> DataFrame:
+        names = [quoted(field.name) for field in self._fields]
+        return (
+            read_partitions(spark, self.records).select(*names, PARTITION).withColumn(HASH, content_hash(self._fields))
+        )
+
+    def aggregates(self) -> list[Column]:
+        return _content_aggregates()
+
+    def metrics(self, partition: int, row: Sequence[Any] | None) -> PartitionMetrics:
+        return PartitionMetrics(partition, row[0] if row else 0, _fingerprint(_columns_digest(self._fields), row))
+
+    def bytes(self, partition: int) -> int:
+        return sum(record.bytes for record in self.records if record.partition == partition)
+
+    @cached_property
+    def _fields(self) -> list[StructField]:
+        return data_fields(recorded_schema(self.records))
+
 
 def measure(
     spark: SparkSession, staged: StagedWave, schema: StructType, partitions: Sequence[int]
@@ -85,12 +124,10 @@ def measure(
 
 def fingerprints(spark: SparkSession, records: Sequence[PartitionRecord]) -> dict[int, str]:
     """Fingerprints of partitions that one attempt recorded, by what is in their files now."""
-    from pyspark.sql import functions as F
-
-    fields = data_fields(recorded_schema(records))
-    hashed = read_partitions(spark, records).withColumn(HASH, content_hash(fields))
-    found = _rows(hashed.groupBy(F.col(PARTITION)).agg(*_numbered(_content_aggregates())))
-    return {record.partition: _fingerprint(_columns_digest(fields), found.get(record.partition)) for record in records}
+    content = RecordedContent(records)
+    found = _rows(content.frame(spark).groupBy(PARTITION).agg(*_numbered(content.aggregates())))
+    each = (content.metrics(record.partition, found.get(record.partition)) for record in records)
+    return {one.partition: one.fingerprint for one in each}
 
 
 def state_fingerprints(spark: SparkSession, records: Sequence[PartitionRecord], name: str) -> dict[int, str]:

@@ -26,7 +26,7 @@ PARTITION_IN_PATH = rf".*/{PARTITION}=(\d+)/[^/]*"
 
 
 def read_partitions(spark: SparkSession, records: Sequence[PartitionRecord]) -> DataFrame:
-    """The rows of ``records``, at least one and all consumable, with `_partition` and without `_interval`.
+    """The rows of ``records``, at least one, whose data is there, with `_partition` and without `_interval`.
 
     One scan for all records whose attempts wrote the same columns. Group columns that not all of them have are dropped,
     as a reader must not take them for complete.
@@ -87,11 +87,11 @@ def _by_schema(records: Sequence[PartitionRecord]) -> Mapping[str, Sequence[Part
 def _table_schema(record: PartitionRecord) -> str:
     """The schema of its version.
 
-    If the log was cleaned up behind that, that of the newest, which may only have gained columns.
+    If the log was cleaned up behind that, or it was never published, that of the newest, which may only have gained
+    columns.
     """
     from deltalake.exceptions import DeltaError
 
-    assert record.version is not None, f"{record.cell} {record.partition} is not consumable"
     try:
         return open_table(record.table, record.version).schema().to_json()
     except DeltaError:

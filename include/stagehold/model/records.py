@@ -19,7 +19,7 @@ class PartitionState(StrEnum):
     """The last thing known about a partition of a stage."""
 
     CONSUMABLE = "consumable"  # committed, gated and recorded: safe to read
-    BLOCKED = "blocked"  # the gate said no; its data was never published
+    BLOCKED = "blocked"  # the gate said no: nobody reads it
     RELEASED = "released"  # it was consumable, nobody needed its data any more, and that may be deleted
     DAMAGED = "damaged"  # its content no longer matches its fingerprint: as good as gone
 
@@ -215,10 +215,11 @@ class StatePart:
 class PartitionRecord:
     """One partition as one attempt left it. Records are appended; the newest of a partition counts.
 
-    ``version`` is the Delta version that published it, None when the gate blocked it. ``fingerprint`` is a hash of the
-    content that does not depend on row order. ``seconds`` is the partition's share of its wave's time. ``unexplained``
-    says that it came out different from the one before though its key is the same, or that it was made from such data:
-    its readers run again. ``kept`` is the state that was committed with the data.
+    ``version`` is the Delta version that published it, None when the gate blocked it before that. ``fingerprint`` is a
+    hash of the content that does not depend on row order. ``seconds`` is the partition's share of its wave's time.
+    ``unexplained`` says that it came out different from the one before though its key is the same, or that it was made
+    from such data: its readers run again. ``kept`` is the state that was committed with the data. ``judged`` tells the
+    suite that judged it; it is empty if none did.
     """
 
     cell: Cell
@@ -239,6 +240,7 @@ class PartitionRecord:
     seconds: float | None = None
     unexplained: bool = False
     kept: tuple[StatePart, ...] = ()
+    judged: str = ""
 
     @property
     def bytes(self) -> int:

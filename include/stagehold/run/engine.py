@@ -56,6 +56,9 @@ class Session(Fingerprints, Protocol):
     ) -> Measured:
         """What was staged, and what its gate says of it."""
 
+    def judge(self, records: Sequence[PartitionRecord], suite: Suite) -> Measured:
+        """What is recorded, and what a gate says of it."""
+
 
 class Engine(Protocol):
     """Opens sessions, and ends those of attempts that cannot do it themselves."""

@@ -133,7 +133,7 @@ def note_lines() -> None:
     """
     from pyspark.errors import utils
 
-    utils._enable_debugging_cache = True
+    cast("Any", utils)._enable_debugging_cache = True
 
 
 def limit_retries(client: SparkConnectClient) -> None:

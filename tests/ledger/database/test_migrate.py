@@ -23,7 +23,12 @@ from stagehold.model.states import UNTIL_RUNNING, AttemptEvent, RunEvent
 VERSIONS = Path(migrate.__file__).parent / "migrations" / "versions"
 
 
+def undo_0010(connection) -> None:
+    connection.execute(text("ALTER TABLE partitions DROP COLUMN judged"))
+
+
 def undo_0009(connection) -> None:
+    undo_0010(connection)
     for column in ("code_choices", "claim_mode"):
         connection.execute(text(f"ALTER TABLE restores DROP COLUMN {column}"))
 

@@ -7,9 +7,8 @@ import re
 import signal
 from pathlib import Path
 
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import pytest
+from tests.run.forging import forge
 from tests.run.workbench import INTERVAL, Workbench, ended, killed, table_versions
 
 from stagehold.lake.read import read_partitions
@@ -240,18 +239,8 @@ def test_what_may_come_out_different_is_told_or_refused_and_if_it_does_its_reade
 
 
 def forge_data(bench, stage, partition):
-    """Other rows in a valid file of the same size, so that no listing can tell."""
     (record,) = (one for one in bench.records(stage) if one.partition == partition)
-    path = Path(record.table, record.files[0].path)
-    size, spark_schema = path.stat().st_size, pq.read_metadata(path).metadata
-    forged = pq.ParquetFile(path).read()
-    column = forged.schema.get_field_index("number")
-    forged = forged.set_column(column, "number", pc.add(forged["number"], 7)).replace_schema_metadata(spark_schema)
-    pq.write_table(forged, path, compression="zstd", write_statistics=False, store_schema=False)
-    written = path.read_bytes()
-    footer = int.from_bytes(written[-8:-4], "little") + 8
-    assert len(written) <= size
-    path.write_bytes(written[:-footer] + bytes(size - len(written)) + written[-footer:])
+    forge(record)
 
 
 def test_data_that_no_longer_matches_its_fingerprint_is_healed_before_it_is_read(bench):

@@ -113,6 +113,11 @@ class PaperSession:
         metrics = tuple(_metrics(partition, some) for partition, some in rows.items())
         return Measured(metrics, tuple(_verdict(*one) for one in rows.items()) if suite else ())
 
+    def judge(self, records: Sequence[PartitionRecord], suite: Suite) -> Measured:
+        rows = {one.partition: rows_of(one) for one in records}
+        metrics = tuple(_metrics(partition, some) for partition, some in rows.items())
+        return Measured(metrics, tuple(_verdict(*one) for one in rows.items()))
+
     def fingerprints(self, records: Sequence[PartitionRecord]) -> Mapping[int, str]:
         return {one.partition: _metrics(one.partition, rows_of(one)).fingerprint for one in records}
 

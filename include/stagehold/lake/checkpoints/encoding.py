@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pyarrow import Schema, Table  # type: ignore[import-untyped]
 
 PLAIN = ("partition", "run_id", "attempt_id", "epoch", "wave", "table", "version", "rows", "fingerprint", "compute_key")
-LATE = ("recorded_at", "reason", "seconds", "unexplained")
+LATE = ("recorded_at", "reason", "seconds", "unexplained", "judged")
 PART_BEFORE_CUTS = ("name", "files", "rows", "fingerprint")  # when nothing could be kept yet
 PART = (*PART_BEFORE_CUTS, "partitions", "max_parallelism", "began", "after")
 VERDICT = ("attempt_id", "suite", "expectation", "passed", "observed", "recorded_at")
@@ -50,11 +50,24 @@ def decode_table(content: bytes) -> Table:
         table = pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
     except (pa.ArrowException, OSError) as error:
         raise ValueError(str(error)) from error
-    if table.schema.remove_metadata().equals(_schema(PART_BEFORE_CUTS)):
-        nothing = pa.array([[]] * table.num_rows, _schema().field("kept").type)
-        table = table.set_column(table.schema.get_field_index("kept"), _schema().field("kept"), nothing)
+    table = _completed(table)
     if not table.schema.equals(_schema()):
         raise ValueError("its columns are not those of a part")
+    return table
+
+
+def _completed(table: Table) -> Table:
+    """With the columns that parts did not have in their earlier forms."""
+    import pyarrow as pa
+
+    def filled(name: str, value: object) -> Any:
+        return pa.array([value] * table.num_rows, _schema().field(name).type)
+
+    first, second = (_schema(kept).remove(_schema().get_field_index("judged")) for kept in (PART_BEFORE_CUTS, PART))
+    if table.schema.remove_metadata().equals(first):
+        table = table.set_column(table.schema.get_field_index("kept"), second.field("kept"), filled("kept", []))
+    if table.schema.remove_metadata().equals(second):
+        table = table.append_column(_schema().field("judged"), filled("judged", ""))
     return table
 
 
@@ -90,6 +103,7 @@ def _schema(kept: tuple[str, ...] = PART) -> Schema:
         **{"run_id": text, "attempt_id": text, "epoch": whole, "wave": whole, "recorded_at": time},
         **{"reason": text, "seconds": pa.float64(), "unexplained": pa.bool_(), "verdicts": _list_of(verdict)},
         "kept": _list_of({name: part[name] for name in kept}),
+        "judged": text,
     }
     optional = ("version", "reason", "seconds")
     return pa.schema([pa.field(name, kind, nullable=name in optional) for name, kind in columns.items()])

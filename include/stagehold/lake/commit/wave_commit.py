@@ -48,7 +48,7 @@ def epoch_of(token: int) -> int:
 
 @dataclass(frozen=True)
 class CommittedPartition:
-    """One partition as a wave published it; without rows it has no files."""
+    """One partition as a wave published it; without rows it has no files. ``judged`` tells the suite that let it."""
 
     partition: int
     rows: int
@@ -56,6 +56,7 @@ class CommittedPartition:
     compute_key: str
     files: tuple[DataFile, ...]
     kept: tuple[StatePart, ...] = ()
+    judged: str = ""
 
 
 @dataclass(frozen=True)
@@ -95,8 +96,9 @@ def to_metadata(commit: WaveCommit, cell: str) -> str:
     """JSON for the log; ``cell`` tells the intervals of a published table apart."""
     facts = asdict(replace(commit, positions=()))
     for partition in facts["partitions"]:
-        if not partition["kept"]:
-            del partition["kept"]  # as versions wrote it that kept nothing
+        for name in ("kept", "judged"):
+            if not partition[name]:
+                del partition[name]  # as versions wrote it that did not know of it
     positions = [[one.stage, write_position(one.position)] for one in commit.positions]
     return json.dumps({MARK: SCHEMA_VERSION, "token": cell, **facts, "positions": positions}, separators=(",", ":"))
 

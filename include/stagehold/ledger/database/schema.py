@@ -13,7 +13,7 @@ from stagehold.model.checkpoint_records import Answer, CheckpointFailure, Checkp
 from stagehold.model.records import AttemptState, FailureClass, PartitionState, RunState
 from stagehold.model.restore_choices import ClaimMode
 
-SCHEMA_VERSION = "0009"
+SCHEMA_VERSION = "0010"
 VERSION_TABLE = "ledger_version"
 
 metadata = MetaData(
@@ -127,6 +127,7 @@ partitions = Table(
     Column("seconds", Float),
     Column("unexplained", Boolean, nullable=False, server_default=false()),
     Column("kept", StateParts),
+    Column("judged", String(250), nullable=False, server_default=""),
     Index(None, "pipeline", "interval", "stage", "partition", "id"),
     Index(None, "run_id"),
     sqlite_autoincrement=True,

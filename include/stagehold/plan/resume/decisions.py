@@ -17,11 +17,12 @@ from stagehold.spec.pipeline import Pipeline
 
 
 class Action(StrEnum):
-    """The five words for what happens to a partition."""
+    """The six words for what happens to a partition."""
 
     REUSE = "reuse"
     RUN = "run"
     HEAL = "heal"
+    JUDGE = "judge"  # its data is there; what its gate says of it is not
     BLOCKED = "blocked"
     RELEASE = "release"
 
@@ -123,7 +124,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class Tally:
-    """How many partitions a plan reuses, runs and leaves blocked;
+    """How many partitions a plan reuses, runs, leaves blocked and has judged again;
     those ``along`` are computed with their readers, not stored.
     """
 
@@ -131,9 +132,13 @@ class Tally:
     run: int
     along: int
     blocked: int
+    judge: int = 0
 
     def __str__(self) -> str:
-        return f"{self.reuse} partitions reused, {self.run} run{also_computed(self.along)}, {self.blocked} blocked"
+        judged = f", {self.judge} judged again" if self.judge else ""
+        return (
+            f"{self.reuse} partitions reused, {self.run} run{also_computed(self.along)}, {self.blocked} blocked{judged}"
+        )
 
 
 def also_computed(along: int) -> str:
@@ -184,7 +189,7 @@ class ResumePlan:
         stored = [decision for decision in self.decisions if decision.stage not in self.unstored]
         computing = sum(decision.action.computes for decision in self.decisions)
         reuses, runs = sum(one.reused is not None for one in stored), sum(one.action.computes for one in stored)
-        return Tally(reuses, runs, computing - runs, self.count(Action.BLOCKED))
+        return Tally(reuses, runs, computing - runs, self.count(Action.BLOCKED), self.count(Action.JUDGE))
 
     def stages_that_compute(self) -> tuple[str, ...]:
         return tuple(

@@ -47,7 +47,7 @@ def missing_inputs(
         return {}
     read = partitions_read(plan, pipeline, region, share)
     missing = {
-        stage: _partitions(decision for decision in decisions if decision.action.computes)
+        stage: _partitions(one for one in decisions if one.action.computes or one.action is Action.JUDGE)
         for stage, decisions in read.items()
     }
     return {stage: partitions for stage, partitions in missing.items() if partitions}

@@ -34,7 +34,7 @@ def constant_parts(stage: Stage, situation: Situation) -> tuple[str, str, str, s
         str(stage.per_wave),
     )
     kept = (repr(stage.states),) if stage.states else ()
-    settings = digest((*shape, stage.output.type, stage.output.table or "", facts.gate, *kept))
+    settings = digest((*shape, stage.output.type, stage.output.table or "", *kept))
     params = digest((situation.params, repr(sorted(stage.params.items()))))
     return (facts.code, settings, situation.environment, params)
 
@@ -72,10 +72,13 @@ def judge(
     counting = [change for change in changes if change != "code" or why_it_counts is None]
     if counting:
         return Action.RUN, joined([_in_words(change, stage, record, situation, upstreams) for change in counting])
-    if record.state is PartitionState.BLOCKED:
-        return Action.BLOCKED, because(Detail(record.reason or "the gate said no"))
     if record.state is PartitionState.RELEASED:
         return Action.REUSE, because("released: nothing that runs reads it")
+    unjudged = _why_judge(stage, record, situation)
+    if unjudged:
+        return Action.JUDGE, unjudged
+    if record.state is PartitionState.BLOCKED:
+        return Action.BLOCKED, because(Detail(record.reason or "the gate said no"))
     change = situation.foreign_change(stage.name, record.partition)
     if change and stage.output.on_foreign_change is OnForeignChange.KEEP:
         return Action.REUSE, because(f"{change}, which is kept as its output says")
@@ -97,6 +100,17 @@ def take(record: PartitionRecord, key: ComputeKey | None, upstreams: Sequence[Up
     if unexplained_change and key is not None and "inputs" in key.changes_since(record.compute_key):
         return Action.HEAL, unexplained_change
     return Action.REUSE, because("consumable, and taken as it is recorded")
+
+
+def _why_judge(stage: Stage, record: PartitionRecord, situation: Situation) -> Reason | None:
+    """Why what the gate said of it does not count. What passed stays consumable if its gate is taken away."""
+    gate = situation.facts[stage.name].gate
+    if record.judged == gate or (not gate and record.state is PartitionState.CONSUMABLE):
+        return None
+    if not gate:
+        return because("its gate was taken away; its data is there, and nothing is computed")
+    told = f"its gate {stage.gate} changed" if record.judged else f"its gate {stage.gate} has not judged it"
+    return because(f"{told}; its data is read, and nothing is computed")
 
 
 def _judge_unstored(stage: Stage, situation: Situation) -> Opinion:

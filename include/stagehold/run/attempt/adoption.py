@@ -63,6 +63,7 @@ def as_record(cell: Cell, uri: str, landed: Landed, partition: CommittedPartitio
         recorded_at=datetime.now(UTC),
         reason=ADOPTED,
         kept=partition.kept,
+        judged=partition.judged,
     )
 
 

@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from stagehold.lake.columns import PARTITION
 from stagehold.lake.commit.staging import DATA_FOLDER
 from stagehold.lake.commit.wave_commit import Claim, CommittedPartition, WaveCommit
-from stagehold.lake.copying import copy_files
-from stagehold.lake.files import files_at
+from stagehold.lake.copying import copied_for
 from stagehold.lake.published import files_of_snapshot, live_files
 from stagehold.lake.read import table_schema
 from stagehold.lake.tables import ensure_table
 from stagehold.ledger.heartbeat import Heartbeat
-from stagehold.model.records import Attempt, DataFile, GateResult, PartitionRecord, PartitionState
+from stagehold.model.records import Attempt, GateResult, PartitionRecord, PartitionState
 from stagehold.model.source_position import SourcePosition
 from stagehold.plan.resume.decisions import Decision
 from stagehold.run.attempt.tables import RegionTables
@@ -89,20 +87,15 @@ class Putting:
             one.partition: self._is_here(stage, one) and live.isdisjoint(file.path for file in one.files)
             for one in records
         }
-        copies = [one if by_reference[one.partition] else self._copied(stage, one) for one in records]
+        copies = [
+            one if by_reference[one.partition] else copied_for(one, location.uri, self.attempt.attempt_id)
+            for one in records
+        ]
         ensure_table(location, table_schema(max(records, key=lambda one: one.version or 0)), claim)
         committer.fence(location, claim, self.tables.rivals(stage.name))
         self.heartbeat.check()
         landed = committer.publish(location, replace(self._commit(stage, copies), positions=positions))
         return {one.partition: replace(one, table=location.uri, version=landed.version) for one in copies}
-
-    def _copied(self, stage: Stage, record: PartitionRecord) -> PartitionRecord:
-        """The same record with files in the stage's table, below what this attempt wrote."""
-        folder = f"{DATA_FOLDER}/{self.attempt.attempt_id}/{record.written_by.replace('/', '.')}"
-        paths = {file.path: _path(folder, record.partition, file) for file in record.all_files}
-        copy_files(files_at(record.table), files_at(self.tables.location(stage.name).uri), paths)
-        kept = tuple(replace(part, files=_moved(part.files, paths)) for part in record.kept)
-        return replace(record, files=_moved(record.files, paths), kept=kept)
 
     def _commit(self, stage: Stage, records: Sequence[PartitionRecord]) -> WaveCommit:
         return WaveCommit(
@@ -112,7 +105,9 @@ class Putting:
             epoch=self.attempt.epoch,
             wave=WAVE,
             partitions=tuple(
-                CommittedPartition(one.partition, one.rows, one.fingerprint, one.compute_key, one.files, one.kept)
+                CommittedPartition(
+                    one.partition, one.rows, one.fingerprint, one.compute_key, one.files, one.kept, one.judged
+                )
                 for one in records
             ),
             cut_into=stage.partitions,
@@ -136,11 +131,3 @@ class Putting:
 
 def _is_staged(record: PartitionRecord) -> bool:
     return all(file.path.startswith(f"{DATA_FOLDER}/") for file in record.files)
-
-
-def _path(folder: str, partition: int, file: DataFile) -> str:
-    return f"{folder}/{PARTITION}={partition}/{file.path.rpartition('/')[2]}"
-
-
-def _moved(files: Sequence[DataFile], paths: dict[str, str]) -> tuple[DataFile, ...]:
-    return tuple(replace(file, path=paths[file.path]) for file in files)

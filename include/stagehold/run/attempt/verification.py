@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from itertools import groupby
 
 from stagehold.errors import PartitionDataMissing
 from stagehold.model.records import AttemptState, Lease, PartitionRecord
-from stagehold.plan.determinism.verification import NO_MATCH, Mismatch, as_damaged, same_content, to_verify
+from stagehold.plan.determinism.verification import NO_MATCH, as_damaged, to_verify
 from stagehold.run.attempt.task import RegionTask
-from stagehold.run.engine import Fingerprints, Session
+from stagehold.run.engine import Session
+from stagehold.run.stage.comparison import mismatches
 from stagehold.run.workplace import Workplace
-from stagehold.spark.session.sessions import translate
 
 UNHAPPY = (AttemptState.FAILED, AttemptState.CANCELED)
 
@@ -44,30 +43,3 @@ def verify_reused(
             raise PartitionDataMissing(stage, [record.partition for record in damaged])
         if chosen:
             workplace.progress(f"{stage}: {len(chosen)} reused partitions compared with their fingerprints")
-
-
-def mismatches(records: Sequence[PartitionRecord], session: Fingerprints) -> list[Mismatch]:
-    """Those of ``records``, all with files, whose content is not what was recorded."""
-    by_attempt = groupby(sorted(records, key=_writer), key=_writer)
-    return [found for _, written in by_attempt for found in _differing(list(written), session)]
-
-
-def _writer(record: PartitionRecord) -> str:
-    return record.written_by
-
-
-def _differing(records: list[PartitionRecord], session: Fingerprints) -> list[Mismatch]:
-    """Those of one attempt. What cannot even be read is found by reading one after the other."""
-    try:
-        measured = session.fingerprints(records)
-    except Exception as error:
-        if translate(error) is not None:
-            raise
-        if len(records) == 1:
-            return [Mismatch(records[0], None)]
-        return [bad for record in records for bad in _differing([record], session)]
-    return [
-        Mismatch(record, measured[record.partition])
-        for record in records
-        if not same_content(record.fingerprint, measured[record.partition])
-    ]

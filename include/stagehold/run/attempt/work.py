@@ -90,12 +90,13 @@ class RegionWork:
         plan = self._put_restored(plan)
         for line in explain(plan, self.task.region.stages):
             self.workplace.progress(str(line))
-        computing = [name for name in self.tables.stages if self._to_compute(name, plan)]
+        working = [name for name in self.tables.stages if self._to_do(name, plan)]
+        computing = [name for name in working if self._to_compute(name, plan)]
         if computing:
             self._tell_form()
-        waves = self._compute(computing, plan) if computing or self._verifies_all else 0
+        waves = self._work(working, plan) if working or self._verifies_all else 0
         tell_later_intervals(self.task, self.tables.stages, self.workplace)
-        self.refuse_blocked(self.plan() if computing and self._changes_others else plan)
+        self.refuse_blocked(self.plan() if working and self._changes_others else plan)
         self.workplace.faults.reach(Point.BEFORE_FINISH, self.task.region.name)
         return self._outcome(plan, waves, time.monotonic() - started)
 
@@ -150,7 +151,7 @@ class RegionWork:
     def finished_plan(self) -> ResumePlan | None:
         """The plan, if it leaves this attempt nothing to compute."""
         plan = self.plan()
-        return None if self._computes(plan) else plan
+        return None if any(self._to_do(name, plan) for name in self.tables.stages) else plan
 
     def _computes(self, plan: ResumePlan) -> bool:
         return any(self._to_compute(name, plan) for name in self.tables.stages)
@@ -236,7 +237,12 @@ class RegionWork:
         decided = (decision for decision in plan.of(stage) if decision.action.computes)
         return [decision for decision in decided if self.task.takes(stage, decision.partition)]
 
-    def _compute(self, names: Sequence[str], plan: ResumePlan) -> int:
+    def _to_do(self, stage: str, plan: ResumePlan) -> list[Decision]:
+        """What is computed, and what is judged again."""
+        judged = (one for one in plan.of(stage) if one.action is Action.JUDGE)
+        return [*(one for one in judged if self.task.takes(stage, one.partition)), *self._to_compute(stage, plan)]
+
+    def _work(self, names: Sequence[str], plan: ResumePlan) -> int:
         """Run the stages that need it, one after the other; a later one may read an earlier one's new records, so it is
         planned anew.
 
@@ -244,7 +250,7 @@ class RegionWork:
         """
         try:
             with self.workplace.engine.open(self.task, self.attempt, self.died) as session:
-                self._verify(names, plan, session)
+                self._verify([name for name in names if self._to_compute(name, plan)], plan, session)
                 self.report(AttemptEvent.REPORTED_RUNNING)
                 waves = 0
                 for place, name in enumerate(names):
@@ -280,7 +286,7 @@ class RegionWork:
         verify_reused(reused, self.task, self.heartbeat.lease, session, self.workplace)
 
     def _run_stage(self, name: str, plan: ResumePlan, session: Session) -> int:
-        decisions = self._to_compute(name, plan)
+        decisions = self._to_do(name, plan)
         if not decisions:
             return 0
         waves = self._runner(name, plan, session).run(decisions)

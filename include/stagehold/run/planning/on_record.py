@@ -60,6 +60,7 @@ def on_record(
         records=records,
         gone={
             name: _gone(_committed(some), published.get(name), restored.get(name, frozenset()))
+            | _refused_and_gone(some)
             for name, some in records.items()
         },
         removed={name: found.removed for name, found in published.items()},
@@ -74,6 +75,10 @@ def _gone(records: tuple[PartitionRecord, ...], published: Absences | None, rest
     waiting = missing_files([one for one in records if one.partition in restored])
     here = tuple(one for one in records if one.partition not in restored)
     return waiting | (missing_data(here) if published is None else missing_files(here) | published.lost)
+
+
+def _refused_and_gone(records: tuple[PartitionRecord, ...]) -> frozenset[int]:
+    return missing_files([one for one in records if one.state is PartitionState.BLOCKED and one.version is None])
 
 
 def _committed(records: tuple[PartitionRecord, ...]) -> tuple[PartitionRecord, ...]:

@@ -46,7 +46,7 @@ class Delivery:
         self._record(wave, right, landed)
         self._reach(Point.AFTER_RECORD, wave)
         self._tell(wave, right, landed, refused)
-        self._warn(wave)
+        warn(self.task, wave.verdicts, self.workplace)
         return refused
 
     def _refuse_other_data(self, wave: Wave) -> None:
@@ -70,6 +70,7 @@ class Delivery:
                 wave.keys[one.partition],
                 wave.staged.files.get(one.partition, ()),
                 wave.kept.get(one.partition, ()),
+                self.task.judge,
             )
             for one in passing
         )
@@ -91,7 +92,7 @@ class Delivery:
         records = self._records(wave, right, landed, refusals(wave.verdicts), now)
         with ledger.together():
             ledger.partitions.record(records, right.heartbeat.lease)
-            ledger.gates.record(self._results(wave.verdicts, now))
+            ledger.gates.record(results(self.task, wave.verdicts, now))
         for partition, text in wave.remarks.items():
             text = f"{self.task.stage.name}[{partition}] {text}"
             self.workplace.warn(self.task.attempt.run_id, "not deterministic", self.task.stage.name, text)
@@ -121,15 +122,9 @@ class Delivery:
                 seconds=seconds,
                 unexplained=one.partition in wave.remarks,
                 kept=wave.kept.get(one.partition, ()),
+                judged=self.task.judge,
             )
             for one in wave.metrics
-        ]
-
-    def _results(self, verdicts: Sequence[GateVerdict], now: datetime) -> list[GateResult]:
-        suite, attempt_id = self.task.suite.name if self.task.suite else "", self.task.attempt.attempt_id
-        return [
-            GateResult(self.task.cell, one.partition, attempt_id, suite, one.expectation, one.passed, one.observed, now)
-            for one in verdicts
         ]
 
     def _tell(self, wave: Wave, right: PublishRight, landed: Landed | None, refused: Mapping[int, str]) -> None:
@@ -145,16 +140,26 @@ class Delivery:
             progress(f"{stage}: gate {gate} lets {judged - len(refused)} of {judged} partitions through")
         progress(f"{stage}: wave {wave.number}, {len(wave.metrics)} partitions, took {wave.seconds:.1f} s")
 
-    def _warn(self, wave: Wave) -> None:
-        """Of what was not met and blocks nothing."""
-        stage = self.task.stage.name
-        for expectation, failed in warnings(wave.verdicts).items():
-            partitions = partition_ranges([one.partition for one in failed])
-            text = f"{stage}[{partitions}] does not meet {expectation}: got {failed[0].observed}"
-            self.workplace.warn(self.task.attempt.run_id, "gate", stage, text)
-
     def _reach(self, point: Point, wave: Wave) -> None:
         self.workplace.faults.reach(point, self.task.stage.name, wave.number)
+
+
+def results(task: StageTask, verdicts: Sequence[GateVerdict], now: datetime) -> list[GateResult]:
+    """What goes on record of what a gate said."""
+    suite, attempt_id = task.suite.name if task.suite else "", task.attempt.attempt_id
+    return [
+        GateResult(task.cell, one.partition, attempt_id, suite, one.expectation, one.passed, one.observed, now)
+        for one in verdicts
+    ]
+
+
+def warn(task: StageTask, verdicts: Sequence[GateVerdict], workplace: Workplace) -> None:
+    """Of what was not met and blocks nothing."""
+    stage = task.stage.name
+    for expectation, failed in warnings(verdicts).items():
+        partitions = partition_ranges([one.partition for one in failed])
+        text = f"{stage}[{partitions}] does not meet {expectation}: got {failed[0].observed}"
+        workplace.warn(task.attempt.run_id, "gate", stage, text)
 
 
 def refusals(verdicts: Sequence[GateVerdict]) -> dict[int, str]:

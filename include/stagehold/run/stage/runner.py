@@ -18,10 +18,11 @@ from stagehold.lake.commit.staging import WaveFiles
 from stagehold.lake.commit.wave_commit import Claim
 from stagehold.lake.file_sizing import FileSizer
 from stagehold.lake.location import TableLocation
+from stagehold.lake.read import recorded_schema
 from stagehold.lake.tables import ensure_table
 from stagehold.model.records import DataFile, StatePart
 from stagehold.plan.isolation.verdict import separate_calls_text
-from stagehold.plan.resume.decisions import Decision
+from stagehold.plan.resume.decisions import Action, Decision
 from stagehold.plan.state.earlier import Earlier
 from stagehold.plan.waves.sizing import MeasuredWave, WaveSizer
 from stagehold.plan.waves.skew import skew_text, skewed
@@ -31,6 +32,7 @@ from stagehold.run.stage.delivery import Delivery
 from stagehold.run.stage.determinism import inspect
 from stagehold.run.stage.failure import reporting_queries
 from stagehold.run.stage.inputs import Reading
+from stagehold.run.stage.judging import JudgingAgain
 from stagehold.run.stage.publisher import Publisher
 from stagehold.run.stage.wave import StageTask, Wave
 from stagehold.run.state.keeping import Keeping
@@ -69,7 +71,7 @@ class StageRunner:
         self._delivery = Delivery(task, may_differ, workplace, self._committer)
 
     def run(self, decisions: Sequence[Decision]) -> int:
-        """Compute the decided partitions; returns the number of waves.
+        """Compute the decided partitions, or have them judged again; returns the number of waves.
 
         The table is created first, so that the fence has a log to go to before anything is written.
 
@@ -77,15 +79,30 @@ class StageRunner:
         :raises NotDeterministic: likewise, when it may come out different next time and the spec forbids that.
         :raises GateBlocked: after the last wave, when the gate refused some partitions; all others are consumable.
         """
+        again = [one for one in decisions if one.action is Action.JUDGE]
+        computed = tuple(one for one in decisions if one.action is not Action.JUDGE)
+        schema = self._schema(computed) if computed else _recorded_schema(again)
+        self._publisher.begin_stage(self._task.stage.name, partial(self._prepare, schema))
+        refused = self._judge_again(again)
+        waves, of_waves = self._run_waves(computed, schema) if computed else (0, {})
+        self._warn_of_skew(computed)
+        if refused or of_waves:
+            raise GateBlocked(self._task.stage.name, {**refused, **of_waves})
+        return waves
+
+    def _schema(self, decisions: Sequence[Decision]) -> StructType:
         with self._reporting(decisions[:1]):
             schema = self._frames.check(self._task.stage, decisions[0].partition)
             self._inspect_plans(decisions[0].partition, schema)
-        self._publisher.begin_stage(self._task.stage.name, partial(self._prepare, schema))
-        waves, refused = self._run_waves(tuple(decisions), schema)
-        self._warn_of_skew(decisions)
-        if refused:
-            raise GateBlocked(self._task.stage.name, refused)
-        return waves
+            return schema
+
+    def _judge_again(self, decisions: Sequence[Decision]) -> Mapping[int, str]:
+        """Those that the gate refuses. Counts as a wave."""
+        if not decisions:
+            return {}
+        self._waves_before += 1
+        judging = JudgingAgain(self._task, self._session, self._publisher, self._committer, self._workplace)
+        return judging.judge(decisions, self._waves_before)
 
     def _inspect_plans(self, partition: int, schema: StructType) -> None:
         """Say, once per attempt, what may come out different next time, and why a wave is not computed by one call."""
@@ -174,6 +191,11 @@ class StageRunner:
 
     def _reach(self, point: Point | StatePoint, wave: int = 0) -> None:
         self._workplace.faults.reach(point, self._task.stage.name, wave)
+
+
+def _recorded_schema(decisions: Sequence[Decision]) -> StructType:
+    """Of a stage of which nothing is computed."""
+    return recorded_schema([decision.record for decision in decisions if decision.record])
 
 
 def _recorded_files(decisions: Sequence[Decision]) -> list[DataFile]:

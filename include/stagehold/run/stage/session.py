@@ -10,7 +10,7 @@ from stagehold.gates.suite import Suite
 from stagehold.lake.commit.committer import Committer, committer_for
 from stagehold.lake.commit.staging import StagedWave, WaveFiles, stage_frame
 from stagehold.lake.location import TableLocation
-from stagehold.lake.measure import fingerprints, measure, state_fingerprints
+from stagehold.lake.measure import RecordedContent, StagedContent, fingerprints, measure, state_fingerprints
 from stagehold.model.records import PartitionRecord
 from stagehold.run.stage.frames import FrameBuilder
 from stagehold.run.stage.inputs import Reading
@@ -46,7 +46,13 @@ class SparkStageSession:
         spark = measuring_session(self._spark)
         if suite is None:
             return Measured(measure(spark, staged, schema, partitions))
-        return measure_and_judge(spark, staged, schema, partitions, suite, seconds=seconds)
+        each = dict.fromkeys(partitions, seconds / len(partitions))
+        return measure_and_judge(spark, StagedContent(staged, schema), partitions, suite, each)
+
+    def judge(self, records: Sequence[PartitionRecord], suite: Suite) -> Measured:
+        seconds = {record.partition: record.seconds or 0.0 for record in records}
+        content = RecordedContent(records)
+        return measure_and_judge(measuring_session(self._spark), content, tuple(seconds), suite, seconds)
 
     def fingerprints(self, records: Sequence[PartitionRecord]) -> Mapping[int, str]:
         spark = measuring_session(self._spark)

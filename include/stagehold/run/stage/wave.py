@@ -30,6 +30,11 @@ class StageTask:
     positions: tuple[SourcePosition, ...]
     suite: Suite | None
 
+    @property
+    def judge(self) -> str:
+        """What tells its suite from others, and whether that has changed."""
+        return self.suite.fingerprint if self.suite else ""
+
 
 @dataclass(frozen=True)
 class Wave:

@@ -1,0 +1,152 @@
+"""Has recorded partitions judged by the gate that their stage has now, and computes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from stagehold.errors import PartitionDataMissing, StageholdError
+from stagehold.gates.judge import GateVerdict, Measured
+from stagehold.lake.commit.committer import Committer
+from stagehold.lake.commit.wave_commit import CommittedPartition, WaveCommit
+from stagehold.lake.copying import copied_for
+from stagehold.lake.measure import PartitionMetrics
+from stagehold.model.records import PartitionRecord, PartitionState
+from stagehold.plan.determinism.verification import as_damaged, same_content
+from stagehold.plan.resume.decisions import Decision
+from stagehold.run.engine import Session
+from stagehold.run.faults import Point
+from stagehold.run.stage.comparison import mismatches
+from stagehold.run.stage.delivery import refusals, results, warn
+from stagehold.run.stage.publisher import Publisher, PublishRight
+from stagehold.run.stage.wave import StageTask
+from stagehold.run.workplace import Workplace
+from stagehold.spark.session.sessions import translate
+
+
+@dataclass(frozen=True)
+class JudgingAgain:
+    """Of one stage, in one attempt.
+
+    A partition that no longer passes is blocked from then on: nothing of ours reads it. What was published of it stays
+    in its table, for whoever reads that, until it is computed again. One that was blocked and passes now is published.
+    """
+
+    task: StageTask
+    session: Session
+    publisher: Publisher
+    committer: Committer
+    workplace: Workplace
+
+    def judge(self, decisions: Sequence[Decision], wave: int) -> Mapping[int, str]:
+        """Publish what passes and was not published, and record them all; gives those that do not pass, and why.
+
+        :raises GateErrored: it cannot judge them.
+        :raises PartitionDataMissing: some are not what was recorded; that is on record, nothing else happened.
+        """
+        recorded = [decision.record for decision in decisions if decision.record is not None]
+        measured = self._measured(recorded)
+        right = self.publisher.right_to(self.task.stage.name, decisions)
+        records = [one for one in recorded if one.partition in right.partitions]
+        self._refuse_damaged(records, measured, right)
+        verdicts = [one for one in measured.verdicts if one.partition in right.partitions]
+        refused = refusals(verdicts)
+        lacking = [one for one in records if one.partition not in refused and one.version is None]
+        published = self._publish(lacking, right, wave) if lacking else {}
+        self._record([published.get(one.partition, one) for one in records], verdicts, right, wave)
+        self._tell(records, refused)
+        warn(self.task, verdicts, self.workplace)
+        return refused
+
+    def _measured(self, records: Sequence[PartitionRecord]) -> Measured:
+        """What the gate says of them; without a gate nothing is read. Nothing of what cannot be read."""
+        if self.task.suite is None:
+            return _as_recorded(records)
+        try:
+            return self.session.judge(records, self.task.suite)
+        except StageholdError:
+            raise
+        except Exception as error:
+            unreadable = mismatches(records, self.session) if translate(error) is None else []
+            if not unreadable:
+                raise
+            found = {one.record.partition for one in unreadable}
+            return _as_recorded([one for one in records if one.partition not in found])
+
+    def _refuse_damaged(self, records: Sequence[PartitionRecord], measured: Measured, right: PublishRight) -> None:
+        found = {one.partition: one.fingerprint for one in measured.metrics}
+        damaged = [
+            one
+            for one in records
+            if one.partition not in found or not same_content(one.fingerprint, found[one.partition])
+        ]
+        if damaged:
+            now = datetime.now(UTC)
+            self.workplace.ledger.partitions.record([as_damaged(one, now) for one in damaged], right.heartbeat.lease)
+            raise PartitionDataMissing(self.task.stage.name, [one.partition for one in damaged])
+
+    def _record(
+        self, records: Sequence[PartitionRecord], verdicts: Sequence[GateVerdict], right: PublishRight, wave: int
+    ) -> None:
+        now, ledger, refused = datetime.now(UTC), self.workplace.ledger, refusals(verdicts)
+        judged = [
+            replace(
+                one,
+                state=PartitionState.BLOCKED if one.partition in refused else PartitionState.CONSUMABLE,
+                run_id=self.task.attempt.run_id,
+                attempt_id=self.task.attempt.attempt_id,
+                epoch=right.attempt.epoch,
+                wave=wave,
+                recorded_at=now,
+                reason=refused.get(one.partition),
+                judged=self.task.judge,
+            )
+            for one in records
+        ]
+        with ledger.together():
+            ledger.partitions.record(judged, right.heartbeat.lease)
+            ledger.gates.record(results(self.task, verdicts, now))
+
+    def _publish(
+        self, records: Sequence[PartitionRecord], right: PublishRight, wave: int
+    ) -> Mapping[int, PartitionRecord]:
+        """Files of another table, of which a run begins with refused data, are copied into the stage's own."""
+        location, attempt_id = self.task.location, self.task.attempt.attempt_id
+        self.workplace.faults.reach(Point.BEFORE_PUBLISH, self.task.stage.name, wave)
+        right.heartbeat.check()
+        here = [one if one.table == location.uri else copied_for(one, location.uri, attempt_id) for one in records]
+        commit = WaveCommit(
+            run_id=self.task.attempt.run_id,
+            stage=self.task.stage.id,
+            attempt_id=attempt_id,
+            epoch=right.attempt.epoch,
+            wave=wave,
+            partitions=tuple(
+                CommittedPartition(
+                    one.partition, one.rows, one.fingerprint, one.compute_key, one.files, one.kept, self.task.judge
+                )
+                for one in here
+            ),
+            cut_into=self.task.stage.partitions,
+            positions=self.task.positions,
+            note="judged again",
+        )
+        landed = self.committer.publish(location, commit)
+        self.workplace.faults.reach(Point.AFTER_PUBLISH, self.task.stage.name, wave)
+        return {
+            one.partition: replace(
+                one, table=location.uri, version=landed.version, files=landed.files.get(one.partition, one.files)
+            )
+            for one in here
+        }
+
+    def _tell(self, records: Sequence[PartitionRecord], refused: Mapping[int, str]) -> None:
+        name = self.task.stage.name
+        gate = f"gate {self.task.suite.name} lets" if self.task.suite else "without a gate,"
+        told = f"{gate} {len(records) - len(refused)} of {len(records)} partitions through"
+        self.workplace.progress(f"{name}: {told}; they were judged again, and not computed")
+
+
+def _as_recorded(records: Sequence[PartitionRecord]) -> Measured:
+    return Measured(tuple(PartitionMetrics(one.partition, one.rows, one.fingerprint) for one in records))
