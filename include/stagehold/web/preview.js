@@ -56,7 +56,7 @@ function Columns({ names, rows }) {
   );
 }
 
-const ACTION_PALETTE = { reuse: "success", run: "running", heal: "warning", blocked: "failed" };
+const ACTION_PALETTE = { reuse: "success", run: "running", heal: "warning", judge: "running", blocked: "failed" };
 
 function Groups({ groups }) {
   return groups.map((group, index) =>

@@ -168,7 +168,7 @@ def accepted(situation: Situation, name: str, recorded: str, present: str, who: 
 
 def words(plan: ResumePlan) -> dict[str, str]:
     """Each stage's actions as one letter per partition: r(euse), R(un), H(eal), B(locked)."""
-    letters = {Action.REUSE: "r", Action.RUN: "R", Action.HEAL: "H", Action.BLOCKED: "B"}
+    letters = {Action.REUSE: "r", Action.RUN: "R", Action.HEAL: "H", Action.BLOCKED: "B", Action.JUDGE: "J"}
     return {
         name: "".join(letters[decision.action] for decision in decisions) for name, decisions in plan.by_stage.items()
     }

@@ -33,7 +33,12 @@ KEPT = with_stage(DONE, "clean", on_code_change=OnCodeChange.KEEP)
 OTHER_CODE = [
     ("kept although other code made it", changed(KEPT, "clean", code="new"), "rr rr r"),
     ("kept although its code cannot be compared", changed(KEPT, "clean", code="", code_problem="exec"), "rr rr r"),
-    ("kept code, other settings", changed(KEPT, "clean", code="new", gate="new"), "rr RR R"),
+    (
+        "kept code, other settings",
+        with_stage(changed(KEPT, "clean", code="new"), "clean", max_parallelism=64),
+        "rr RR R",
+    ),
+    ("kept code, other gate", changed(KEPT, "clean", code="new", gate="new"), "rr JJ r"),
     ("kept, but what is missing runs", without(changed(KEPT, "clean", code="new"), "clean", 1), "rr rR R"),
     (
         "what a gate refused is tried again with new code, kept or not",
@@ -145,7 +150,7 @@ CHOSEN = [
     ("what yet other code made is not meant", choosing(NEW, "clean", CodeHandling.KEEP, "older"), "rr RR R"),
     (
         "only code can be kept",
-        choosing(changed(DONE, "clean", code="new", gate="new"), "clean", CodeHandling.KEEP),
+        choosing(with_stage(NEW, "clean", max_parallelism=64), "clean", CodeHandling.KEEP),
         "rr RR R",
     ),
     (
@@ -189,7 +194,7 @@ TOLD = [
     ),
     (
         "kept, which is of no use",
-        choosing(changed(DONE, "clean", code="new", gate="new"), "clean", CodeHandling.KEEP),
+        choosing(with_stage(NEW, "clean", max_parallelism=64), "clean", CodeHandling.KEEP),
         [("clean", "code settings", "keep", "option", 2, 0, 0)],
     ),
     (

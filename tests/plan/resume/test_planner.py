@@ -40,7 +40,46 @@ TABLE = [
     ("a source partition missing: its forward reader and the gather run", without(DONE, "raw", 0), "Rr Rr R"),
     ("one source file changed: its split only", changed(DONE, "raw", splits=("other", "split 1")), "Rr Rr R"),
     ("code of a middle stage changed", changed(DONE, "clean", code="new"), "rr RR R"),
-    ("gate of a stage changed: its data is judged anew", changed(DONE, "clean", gate="new"), "rr RR R"),
+    ("gate of a stage changed: its data is judged again", changed(DONE, "clean", gate="new"), "rr JJ r"),
+    (
+        "what the gate refused is judged again when it changed, and may be read then",
+        altered(changed(DONE, "clean", gate="new"), "clean", 1, state=PartitionState.BLOCKED, judged="old"),
+        "rr JJ r",
+    ),
+    (
+        "a gate is taken away: what it refused may pass, what passed stays",
+        altered(altered(DONE, "clean", 0, judged="old"), "clean", 1, state=PartitionState.BLOCKED, judged="old"),
+        "rr rJ r",
+    ),
+    (
+        "what is gone cannot be judged, and counts as it passed before",
+        replace(changed(DONE, "clean", gate="new"), gone={"clean": frozenset({0})}),
+        "rr rJ r",
+    ),
+    (
+        "what is gone and needed is healed instead of judged",
+        replace(without(changed(DONE, "clean", gate="new"), "total", 0), gone={"clean": frozenset({0})}),
+        "rr HJ R",
+    ),
+    (
+        "what was refused and is gone is computed",
+        replace(
+            altered(changed(DONE, "clean", gate="new"), "clean", 0, state=PartitionState.BLOCKED, judged="old"),
+            gone={"clean": frozenset({0})},
+        ),
+        "rr RJ R",
+    ),
+    (
+        "what was released is judged when it is computed",
+        altered(changed(DONE, "clean", gate="new"), "clean", 0, state=PartitionState.RELEASED),
+        "rr rJ r",
+    ),
+    ("code and gate changed: judged with what is computed", changed(DONE, "clean", code="new", gate="new"), "rr RR R"),
+    (
+        "taken as recorded, it is not judged for others",
+        replace(changed(DONE, "clean", gate="new"), accepted=frozenset({"clean"})),
+        "rr rr r",
+    ),
     (
         "code that cannot be compared is never reused",
         changed(DONE, "clean", code="", code_problem="exec at line 3"),

@@ -95,7 +95,7 @@ def test_a_changed_suite_judges_what_is_there_and_computes_nothing(gated, capsys
     computed, read = gated.computed(), gated.computed("doubled")
     seconds = [one.seconds for one in gated.records()["numbers"]]
     gated.suite(between("min_value: 0"), between("max_value: 1000"))
-    assert gated.plan() == [("judge", "its gate own changed; its data is read, and nothing is computed")] * FILES
+    assert gated.plan() == [("judge", "its gate own changed; its data is there, and nothing is computed")] * FILES
     assert gated.run() == (ALL, ALL)
     assert "numbers: gate own lets 4 of 4 partitions through; they were judged again, and not computed" in (
         capsys.readouterr().out
@@ -158,7 +158,7 @@ def test_refused_data_that_is_gone_is_computed(gated):
     refused = gated.records()["numbers"][-1]
     Path(refused.table, refused.files[0].path).unlink()
     gated.suite(between("max_value: 1000"))
-    assert gated.plan()[-1] == ("run", "its gate changed, and its data is gone from the lake")
+    assert gated.plan()[-1] == ("run", "its gate own changed, and its data is gone from the lake")
     assert gated.run() == (ALL, ALL)
     assert gated.published("numbers") == [*range(ROWS * FILES)]
 

@@ -74,9 +74,8 @@ def judge(
         return Action.RUN, joined([_in_words(change, stage, record, situation, upstreams) for change in counting])
     if record.state is PartitionState.RELEASED:
         return Action.REUSE, because("released: nothing that runs reads it")
-    unjudged = _why_judge(stage, record, situation)
-    if unjudged:
-        return Action.JUDGE, unjudged
+    if _is_unjudged(stage, record, situation):
+        return _judge_again(stage, record, situation)
     if record.state is PartitionState.BLOCKED:
         return Action.BLOCKED, because(Detail(record.reason or "the gate said no"))
     change = situation.foreign_change(stage.name, record.partition)
@@ -102,15 +101,21 @@ def take(record: PartitionRecord, key: ComputeKey | None, upstreams: Sequence[Up
     return Action.REUSE, because("consumable, and taken as it is recorded")
 
 
-def _why_judge(stage: Stage, record: PartitionRecord, situation: Situation) -> Reason | None:
-    """Why what the gate said of it does not count. What passed stays consumable if its gate is taken away."""
+def _is_unjudged(stage: Stage, record: PartitionRecord, situation: Situation) -> bool:
+    """Whether what its gate said of it counts no more. What passed stays consumable if its gate is taken away."""
     gate = situation.facts[stage.name].gate
-    if record.judged == gate or (not gate and record.state is PartitionState.CONSUMABLE):
-        return None
-    if not gate:
-        return because("its gate was taken away; its data is there, and nothing is computed")
-    told = f"its gate {stage.gate} changed" if record.judged else f"its gate {stage.gate} has not judged it"
-    return because(f"{told}; its data is read, and nothing is computed")
+    return record.judged != gate and bool(gate or record.state is PartitionState.BLOCKED)
+
+
+def _judge_again(stage: Stage, record: PartitionRecord, situation: Situation) -> Opinion:
+    """What nobody can read is not judged: if it had passed, it counts until somebody needs it and it is healed."""
+    gone = record.partition in situation.gone.get(stage.name, ())
+    if record.state.passed and (gone or situation.foreign_change(stage.name, record.partition)):
+        return Action.REUSE, because("consumable; its gate changed, and judges it when it is computed again")
+    told = f"its gate {stage.gate} changed" if stage.gate else "its gate was taken away"
+    if gone:
+        return Action.RUN, because(f"{told}, and its data is gone from the lake")
+    return Action.JUDGE, because(f"{told}; its data is there, and nothing is computed")
 
 
 def _judge_unstored(stage: Stage, situation: Situation) -> Opinion:

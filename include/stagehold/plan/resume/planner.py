@@ -159,23 +159,13 @@ def _heal(situation: Situation, drafts: dict[str, list[Decision]]) -> bool:
         wanted = situation.wanted.get(stage.name, frozenset())
         for partition in sorted(lost & set(range(len(drafts[stage.name])))):
             decision = drafts[stage.name][partition]
-            if decision.action is Action.JUDGE:
-                drafts[stage.name][partition] = _without_judging(decision)
-                changed = True
-            elif decision.action is Action.REUSE and (partition in needed or partition in wanted):
+            if decision.action is Action.REUSE and (partition in needed or partition in wanted):
                 change = situation.foreign_change(stage.name, partition)
                 reason = because(f"{change}, and healed as its output says" if change else _why_gone(decision.record))
                 healed = Decision(stage.name, partition, Action.HEAL, reason, decision.key, decision.record)
                 drafts[stage.name][partition] = _unless_gap(stage, situation, healed)
                 changed = True
     return changed
-
-
-def _without_judging(decision: Decision) -> Decision:
-    """What nobody can read is not judged. It passed its gate as that was, if it ever passed."""
-    if decision.record is not None and decision.record.state.passed:
-        return replace(decision, action=Action.REUSE, reason=because("consumable, and gone: its gate cannot judge it"))
-    return replace(decision, action=Action.RUN, reason=because("its gate changed, and its data is gone from the lake"))
 
 
 def _why_gone(record: PartitionRecord | None) -> str:
