@@ -132,11 +132,13 @@ SLOTS = 32
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     home = str(tmp_path_factory.mktemp("stack"))
     pipelines = shutil.copytree(Settings().pipelines, tmp_path_factory.mktemp("pipelines"), dirs_exist_ok=True)
+    suites = shutil.copytree(Settings().suites, tmp_path_factory.mktemp("suites"), dirs_exist_ok=True)
     for name, text in PIPELINES.items():
         (pipelines / f"{name}.yaml").write_text(text)
     settings = Settings(
         home=home,
         pipelines=str(pipelines),
+        suites=str(suites),
         spark_port=free_port(),
         airflow_port=free_port(),
         spark_java_options=QUICK_JAVA,

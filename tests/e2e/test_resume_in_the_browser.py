@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -9,6 +10,7 @@ from playwright.sync_api import Page, expect
 from tests.e2e.browser import log_in
 from tests.e2e.stack import RUN_SECONDS, Stack
 
+from stagehold.model.records import PartitionState
 from stagehold.run.faults import FaultAction, Point
 
 pytestmark = [pytest.mark.e2e, pytest.mark.browser]
@@ -40,3 +42,28 @@ def test_a_failed_run_is_seen_resumed_and_turns_green(stack: Stack, page: Page) 
     expect(page.get_by_test_id("failures")).to_have_count(0)
     assert stack.airflow.run(run.dag_id, run.run_id).state == "success"
     stack.assert_answer_is_right("browser")
+
+
+def test_a_suite_that_was_too_strict_is_mended_and_resume_publishes_what_it_had_refused(
+    stack: Stack, page: Page
+) -> None:
+    suite = Path(stack.settings.suites) / f"{STAGE}.yaml"
+    good = suite.read_text()
+    suite.write_text(f"{good}  - {{type: expect_column_values_to_be_between, column: revenue, max_value: 1}}\n")
+    try:
+        run = stack.run("strict", expected="failed")
+    finally:
+        suite.write_text(good)
+    refused = stack.records("strict")[STAGE]
+    assert {record.state for record in refused} == {PartitionState.BLOCKED}
+    log_in(page, stack)
+    page.goto(f"/dags/{run.dag_id}/runs/{quote(run.run_id, safe='')}")
+    page.get_by_role("link", name="Stagehold").click()
+    expect(page.get_by_test_id("preview")).to_contain_text(f"runs 1, has {len(refused)} judged again")
+    expect(page.get_by_test_id("preview")).to_contain_text(f"judge {len(refused)}its gate {STAGE} changed")
+
+    page.get_by_role("button", name="Resume").click()
+    expect(page.get_by_test_id("header")).to_have_attribute("data-state", "success", timeout=RUN_SECONDS * 1000)
+    expect(page.locator("[data-testid^=cell-][data-state=consumable]")).to_have_count(stack.partitions)
+    assert [record.files for record in stack.records("strict")[STAGE]] == [record.files for record in refused]
+    stack.assert_answer_is_right("strict")

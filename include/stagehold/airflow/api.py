@@ -74,6 +74,7 @@ class ResumeAnswer:
     reuse: int
     run: int
     along: int
+    judge: int
 
 
 @dataclass(frozen=True)
@@ -149,7 +150,7 @@ async def resume(
         if not wanted.dry_run:
             await run_in_threadpool(ledger.runs.lift_suspension, ledger_run_id(dag_id, run_id))
             await _clear(facts, chosen, preview, request)
-        return ResumeAnswer(wanted.dry_run, chosen, preview.reuse, preview.run, preview.along)
+        return ResumeAnswer(wanted.dry_run, chosen, preview.reuse, preview.run, preview.along, preview.judge)
     finally:
         await run_in_threadpool(ledger.leases.release, lease)
 
@@ -197,10 +198,11 @@ async def _clear(facts: RunFacts, chosen: tuple[TaskToClear, ...], preview: Resu
 
 
 def _note(chosen: tuple[TaskToClear, ...], preview: ResumePreview) -> str:
-    lines = [
-        f"Resumed by Stagehold: reuses {preview.reuse} partitions, runs {preview.run}{also_computed(preview.along)}."
+    judged = f", has {preview.judge} judged again" if preview.judge else ""
+    counts = f"reuses {preview.reuse} partitions, runs {preview.run}{also_computed(preview.along)}{judged}"
+    return "\n".join([f"Resumed by Stagehold: {counts}.", *(f"{task.name}: {task.reason}" for task in chosen)])[
+        :NOTE_LENGTH
     ]
-    return "\n".join([*lines, *(f"{task.name}: {task.reason}" for task in chosen)])[:NOTE_LENGTH]
 
 
 def _refusal(request: RunRequest, plan: ResumePlan, ledger: Ledger, settings: Settings) -> StageholdError | None:

@@ -125,7 +125,7 @@ class ResumePreview:
     """What the Resume button would do; ``refusal`` says why it cannot, None when it can.
 
     Those ``along`` are computed with their readers and not stored, and not counted in ``run``; of those that are
-    reused, so many are to be ``restored``.
+    reused, so many are to be ``restored``. Of those to ``judge`` the data is there, and read by their gate.
     """
 
     refusal: str | None
@@ -134,6 +134,7 @@ class ResumePreview:
     run: int
     along: int
     restored: int = 0
+    judge: int = 0
 
 
 @dataclass(frozen=True)
@@ -218,7 +219,13 @@ def resume_preview(facts: RunFacts) -> ResumePreview:
     tally = facts.plan.tally
     restored = sum(one.restored and one.action is Action.REUSE for one in facts.plan.decisions)
     return ResumePreview(
-        refusal=refusal, tasks=tasks, reuse=tally.reuse, run=tally.run, along=tally.along, restored=restored
+        refusal=refusal,
+        tasks=tasks,
+        reuse=tally.reuse,
+        run=tally.run,
+        along=tally.along,
+        restored=restored,
+        judge=tally.judge,
     )
 
 

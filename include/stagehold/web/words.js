@@ -25,10 +25,11 @@ export const computes = (action) => action === "run" || action === "heal";
 export const plural = (count, noun) => `${count.toLocaleString()} ${noun}${count === 1 ? "" : "s"}`;
 
 // The same words as the commands have.
-export function resumeCounts({ reuse, restored, run, along }) {
+export function resumeCounts({ reuse, restored, run, along, judge }) {
   const more = along ? ` (${along.toLocaleString()} more computed along, not stored)` : "";
   const taken = restored ? ` (${restored.toLocaleString()} of them restored)` : "";
-  return `reuses ${plural(reuse, "partition")}${taken}, runs ${run.toLocaleString()}${more}`;
+  const judged = judge ? `, has ${judge.toLocaleString()} judged again` : "";
+  return `reuses ${plural(reuse, "partition")}${taken}, runs ${run.toLocaleString()}${more}${judged}`;
 }
 
 // With what a run begins, in place of what its interval has.

@@ -128,7 +128,12 @@ class RegionWork:
 
     def _outcome(self, plan: ResumePlan, waves: int, seconds: float) -> RegionOutcome:
         stored, takes = self.tables.stages, self.task.takes
-        reused = sum(takes(name, record.partition) for name in stored for record in plan.records(name))
+        reused = sum(
+            takes(name, one.partition)
+            for name in stored
+            for one in plan.of(name)
+            if one.reused or one.action is Action.JUDGE
+        )
         counts = {name: len(self._to_compute(name, plan)) for name in self.task.region.stages}
         computed = sum(counts[name] for name in stored)
         return RegionOutcome(reused, computed, waves, seconds, along=sum(counts.values()) - computed)
