@@ -12,6 +12,7 @@ from stagehold.cli.checkpoints.history import checkpoints
 from stagehold.cli.checkpoints.inspect import SpreadingCommand, inspect
 from stagehold.cli.checkpoints.savepoint import savepoint
 from stagehold.cli.demo import demo
+from stagehold.cli.gates import gates
 from stagehold.cli.gc import gc
 from stagehold.cli.partitions import partitions
 from stagehold.cli.plan import plan
@@ -83,6 +84,7 @@ app.command()(accept)
 app.add_typer(source, name="source")
 app.command()(status)
 app.command()(partitions)
+app.command()(gates)
 app.command()(verify)
 app.add_typer(checkpoints, name="checkpoints")
 app.add_typer(savepoint, name="savepoint")

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from tests.ledger.samples import START, gate_result, record, run
+from typer.testing import CliRunner
+
+from stagehold.cli.main import app
+from stagehold.ledger import Ledger
+from stagehold.model.records import PartitionState
+
+
+@pytest.fixture
+def ledger(tmp_path, ledger_file, monkeypatch):
+    monkeypatch.setenv("STAGEHOLD_HOME", str(tmp_path))
+    with Ledger.open(f"sqlite:///{ledger_file}") as opened:
+        opened.runs.start(run())
+        yield opened
+
+
+@pytest.fixture
+def judged(ledger):
+    """Two of three partitions lack something; the first was judged twice."""
+    lease = ledger.leases.acquire("lease", "me", 60)
+    ledger.partitions.record([record(0), record(1, state=PartitionState.BLOCKED), record(2)], lease)
+    ledger.gates.record([gate_result(0, passed=False)])
+    again = [gate_result(0, passed=True), gate_result(1, passed=False), gate_result(2, passed=False)]
+    rows = [replace(gate_result(number, passed=True), expectation="some rows") for number in range(3)]
+    ledger.gates.record([replace(one, attempt_id="attempt-2") for one in (*again, *rows)])
+
+
+def invoke(*arguments: str) -> str:
+    result = CliRunner().invoke(app, ["gates", *arguments])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_each_expectation_is_shown_with_the_partitions_that_do_not_meet_it(judged):
+    lines = [line.split() for line in invoke("run-1").splitlines()]
+    when = START.strftime("%Y-%m-%d %H:%M:%S").split()
+    assert ["joined", "joined", "1", "2", "(1-2)", *when, "no", "nulls", "3", "nulls"] in lines
+    assert ["joined", "joined", "3", "0", *when, "some", "rows"] in lines
+    assert "some rows" not in invoke("run-1", "--failed")
+
+
+def test_programs_get_every_partition_that_failed(judged):
+    told = json.loads(invoke("run-1", "--json"))
+    assert (told["run"], told["pipeline"], told["interval"]) == ("run-1", "sales", "2024-01-01")
+    nulls, rows = told["gates"]
+    assert (nulls["expectation"], nulls["passed"]) == ("no nulls", 1)
+    assert nulls["failed"] == [{"partition": 1, "observed": "3 nulls"}, {"partition": 2, "observed": "3 nulls"}]
+    assert (rows["expectation"], rows["passed"], rows["failed"]) == ("some rows", 3, [])
+
+
+def test_a_run_whose_stages_have_no_gate_says_so(ledger):
+    assert invoke("run-1") == "sales for 2024-01-01: no gate has judged anything\n"
+
+
+def test_nothing_that_failed_is_good_news(ledger):
+    lease = ledger.leases.acquire("lease", "me", 60)
+    ledger.partitions.record([record(0)], lease)
+    ledger.gates.record([gate_result(0, passed=True)])
+    assert invoke("run-1", "--failed") == "sales for 2024-01-01: every partition meets what its gate asks for\n"
+
+
+def test_a_run_that_nobody_knows_is_an_error(ledger):
+    result = CliRunner().invoke(app, ["gates", "run-7"])
+    assert result.exit_code == 1
+    assert "run-7" in result.stderr
