@@ -15,6 +15,7 @@ from stagehold.errors import GateErrored
 from stagehold.gates.judge import Measured, measure_and_judge, observed, preload
 from stagehold.gates.suite import Expectation, Severity, Suite
 from stagehold.lake.location import TableLocation
+from stagehold.lake.measure import Content, StagedContent
 
 pytestmark = pytest.mark.spark
 
@@ -41,7 +42,15 @@ def judged(
 ) -> Measured:
     given = ROWS if rows is None else rows
     gate = replace(suite(*expectations), parameters=parameters)
-    return measure_and_judge(hand.spark, hand.stage(given), hand.schema, sorted(given), gate, seconds=SECONDS)
+    return of_content(hand, staged(hand, given), sorted(given), gate)
+
+
+def staged(hand: Stagehand, rows: dict[int, Sequence[Any]]) -> StagedContent:
+    return StagedContent(hand.stage(rows), hand.schema)
+
+
+def of_content(hand: Stagehand, content: Content, partitions: Sequence[int], gate: Suite) -> Measured:
+    return measure_and_judge(hand.spark, content, partitions, gate, dict.fromkeys(partitions, SECONDS / 3))
 
 
 def test_every_partition_gets_a_verdict_of_every_expectation_with_what_it_saw(hand):
@@ -69,8 +78,7 @@ def test_every_partition_gets_a_verdict_of_every_expectation_with_what_it_saw(ha
 
 def test_values_are_not_told_where_they_are_private(hand):
     gate = replace(suite(between("amount", min_value=0)), samples=False)
-    measured = measure_and_judge(hand.spark, hand.stage(ROWS), hand.schema, sorted(ROWS), gate, seconds=SECONDS)
-    assert measured.verdicts[0].observed == "2 of 3 unexpected"
+    assert of_content(hand, staged(hand, ROWS), sorted(ROWS), gate).verdicts[0].observed == "2 of 3 unexpected"
 
 
 def test_a_wave_without_any_row_is_judged_as_well(hand):
@@ -132,12 +140,10 @@ def test_a_server_that_is_gone_is_not_the_suites_fault(hand, monkeypatch):
     def gone(*_: object) -> None:
         raise SparkConnectGrpcException("connection refused")
 
-    given = hand.stage(ROWS)
+    content = staged(hand, ROWS)
     monkeypatch.setattr(DataFrame, "collect", gone)
     with pytest.raises(SparkConnectGrpcException, match="connection refused"):
-        measure_and_judge(
-            hand.spark, given, hand.schema, sorted(ROWS), suite(Expectation(COUNT, {"min_value": 1})), seconds=SECONDS
-        )
+        of_content(hand, content, sorted(ROWS), suite(Expectation(COUNT, {"min_value": 1})))
 
 
 def test_all_that_cannot_be_judged_is_named_at_once(hand):
