@@ -35,9 +35,10 @@ from stagehold.spec.pipeline import Stage
 Amounts = tuple[int, ...]
 
 
-def refused(amount: int) -> bool:
-    """By the gates of both stages: debts, which both see, and what is large only after it was doubled."""
-    return amount < 0 or amount >= 1000
+def most_of(suite: Suite) -> int:
+    """What the gates of both stages let beside debts: nothing above it, as some amounts are once they are doubled."""
+    (one,) = suite.expectations
+    return int(one.kwargs.get("max_value", 999))
 
 
 class PaperFrames:
@@ -86,9 +87,10 @@ class PaperCommitter(StagedCommitter):
 
 @dataclass
 class PaperSession:
-    """Writes files by pyarrow, and remembers what each wave was told to hold."""
+    """Writes files by pyarrow, and remembers what each wave was told to hold, and what some gate has let."""
 
     staged: dict[tuple[str, int, int], Amounts] = field(default_factory=dict)
+    passed: set[str] = field(default_factory=set)
 
     def frames(self, reading: Reading) -> PaperFrames:
         return PaperFrames(reading)
@@ -109,14 +111,23 @@ class PaperSession:
     def measure(
         self, staged: StagedWave, schema: object, partitions: Sequence[int], suite: Suite | None, seconds: float
     ) -> Measured:
-        rows = {partition: _read(staged.uri, staged.files.get(partition, ())) for partition in partitions}
-        metrics = tuple(_metrics(partition, some) for partition, some in rows.items())
-        return Measured(metrics, tuple(_verdict(*one) for one in rows.items()) if suite else ())
+        return self._measured(
+            {partition: (staged.uri, staged.files.get(partition, ())) for partition in partitions}, suite
+        )
 
     def judge(self, records: Sequence[PartitionRecord], suite: Suite) -> Measured:
-        rows = {one.partition: rows_of(one) for one in records}
+        return self._measured({one.partition: (one.table, one.files) for one in records}, suite)
+
+    def _measured(self, files: Mapping[int, tuple[str, Sequence[DataFile]]], suite: Suite | None) -> Measured:
+        rows = {partition: _read(*some) for partition, some in files.items()}
         metrics = tuple(_metrics(partition, some) for partition, some in rows.items())
-        return Measured(metrics, tuple(_verdict(*one) for one in rows.items()))
+        if suite is None:
+            return Measured(metrics)
+        verdicts = tuple(_verdict(partition, some, most_of(suite)) for partition, some in rows.items())
+        for verdict in verdicts:
+            uri, some = files[verdict.partition]
+            self.passed.update(f"{uri}/{file.path}" for file in some if verdict.passed)
+        return Measured(metrics, verdicts)
 
     def fingerprints(self, records: Sequence[PartitionRecord]) -> Mapping[int, str]:
         return {one.partition: _metrics(one.partition, rows_of(one)).fingerprint for one in records}
@@ -153,8 +164,8 @@ def _metrics(partition: int, rows: Sequence[tuple[str, int]]) -> PartitionMetric
     return PartitionMetrics(partition, len(amounts), f"amount-{len(amounts)}-{amounts}")
 
 
-def _verdict(partition: int, rows: Sequence[tuple[str, int]]) -> GateVerdict:
-    passed = not any(refused(amount) for _, amount in rows)
+def _verdict(partition: int, rows: Sequence[tuple[str, int]], most: int) -> GateVerdict:
+    passed = all(0 <= amount <= most for _, amount in rows)
     return GateVerdict(partition, "not refused", passed, "", Severity.CRITICAL)
 
 

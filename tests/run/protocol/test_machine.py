@@ -12,7 +12,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests.run.protocol.stepper import Stepper
-from tests.run.protocol.world import CUTS, PARTITIONS, STAGES, World
+from tests.run.protocol.world import CUTS, MOST, PARTITIONS, STAGES, World
 
 from stagehold.run.faults import Point
 
@@ -38,6 +38,7 @@ soon = st.sampled_from(["its end", "its end", "after its commit", "before its re
 partitions = st.integers(0, PARTITIONS - 1)
 changes = st.dictionaries(partitions, st.sampled_from(sorted(AMOUNTS)), max_size=PARTITIONS)
 others = st.dictionaries(partitions, st.sampled_from(["some", "others", "too much"]), min_size=1, max_size=2)
+limits = st.sampled_from([9, 30, MOST, 5000])
 mending = st.sampled_from([True, True, False])
 attempts = st.tuples(stages, cuts, parts)
 one_of_several = st.integers(0, MOST_AT_ONCE - 1)
@@ -137,6 +138,24 @@ class Protocol(RuleBasedStateMachine):
             attempt.step()
         if dies:
             attempt.kill()
+
+    @rule(most=limits)
+    def change_the_gate(self, most):
+        self.world.write_suite(most)
+
+    @rule(most=limits, again=stages, place=places, steps=st.integers(0, 3))
+    def change_the_gate_and_die_judging(self, most, again, place, steps):
+        """What had passed or been refused is judged again by an attempt that dies, and by whoever comes next."""
+        self.run(*STAGES)
+        self.world.write_suite(most)
+        self.world.end_leases()
+        attempt = self.world.begin(again)
+        attempt.go_to(place)
+        for _ in range(steps):
+            attempt.step()
+        attempt.kill()
+        self.world.check()
+        self.run(*STAGES)
 
     @rule(changes=changes, lost=st.sets(st.tuples(stages, partitions), max_size=2))
     def disturb(self, changes, lost):

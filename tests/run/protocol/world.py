@@ -47,7 +47,11 @@ PARTITIONS = 4
 CUTS = (1, 2, 3)  # into the shares 0-3; 0-1 and 2-3; 0-0, 1-1 and 2-3
 LEASE_SECONDS = 3600  # a lease ends when the test says so
 JOBS = "from stagehold import stage\n\n@stage\ndef drafts(ctx, source): ...\n\n@stage\ndef prints(ctx, drafts): ...\n"
-SUITE = "suite: sound\nexpectations:\n  - {type: expect_column_values_to_be_between, column: rows, min_value: 0}\n"
+SUITE = """suite: sound
+expectations:
+  - {{type: expect_column_values_to_be_between, column: amount, min_value: 0, max_value: {most}}}
+"""
+MOST = 999
 
 
 class World:
@@ -63,7 +67,9 @@ class World:
         self.copy: Path | None = None
         self.engine = PaperEngine()
         self.staged = self.engine.session.staged
-        self.judge = Judge({stage: TableLog(self.table(stage), INTERVAL) for stage in STAGES}, PARTITIONS, self.staged)
+        self.judge = Judge(
+            {stage: TableLog(self.table(stage), INTERVAL) for stage in STAGES}, PARTITIONS, self.engine.session
+        )
         self.ledger = self._open_ledger()
         for partition in range(PARTITIONS):
             self.write_source(partition, (partition + 1, partition + 11))
@@ -92,6 +98,9 @@ class World:
         moment = 10**18 + 10**6 * zlib.crc32(repr(amounts).encode())
         os.utime(path, ns=(moment, moment))
         self.sources[partition] = amounts
+
+    def write_suite(self, most: int) -> None:
+        Path(self.settings.suites, "sound.yaml").write_text(SUITE.format(most=most))
 
     def begin(self, stage: str, cut: int = 1, part: int = 0) -> Stepper:
         """Begin an attempt of one of the shares that the stage is cut into; it stands before its first step."""
@@ -167,6 +176,7 @@ class World:
         self.end_leases()
         for partition in range(PARTITIONS):
             self.write_source(partition, (100 + partition,))
+        self.write_suite(MOST)
         for stage in STAGES:
             attempt = self.begin(stage)
             attempt.go_to("its end", most=1000)
@@ -242,7 +252,7 @@ def _settings(folder: Path) -> Settings:
     project = folder / "project"
     (project / "suites").mkdir(parents=True)
     (project / "paper_jobs.py").write_text(JOBS)
-    (project / "suites" / "sound.yaml").write_text(SUITE)
+    (project / "suites" / "sound.yaml").write_text(SUITE.format(most=MOST))
     return Settings(
         home=str(folder / "home"),
         project=str(project),
