@@ -69,6 +69,7 @@ records = st.builds(
     kept=st.lists(
         st.builds(StatePart, texts, files, whole, texts, whole, whole, texts, st.none() | texts), max_size=2
     ).map(tuple),
+    judged=texts,
 )
 columns = st.lists(st.builds(StateColumn, texts, texts), max_size=2).map(tuple)
 states = st.builds(
