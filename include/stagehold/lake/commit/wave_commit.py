@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 from zlib import crc32
 
-from stagehold.model.records import DataFile, StatePart
+from stagehold.model.records import DataFile, PartitionRecord, StatePart
 from stagehold.model.source_position import SourcePosition, read_position, write_position
 
 SCHEMA_VERSION = 2
@@ -57,6 +57,19 @@ class CommittedPartition:
     files: tuple[DataFile, ...]
     kept: tuple[StatePart, ...] = ()
     judged: str = ""
+
+    @classmethod
+    def of(cls, record: PartitionRecord) -> CommittedPartition:
+        """What is recorded, to be published once more or after all."""
+        return cls(
+            partition=record.partition,
+            rows=record.rows,
+            fingerprint=record.fingerprint,
+            compute_key=record.compute_key,
+            files=record.files,
+            kept=record.kept,
+            judged=record.judged,
+        )
 
 
 @dataclass(frozen=True)

@@ -104,12 +104,7 @@ class Putting:
             attempt_id=self.attempt.attempt_id,
             epoch=self.attempt.epoch,
             wave=WAVE,
-            partitions=tuple(
-                CommittedPartition(
-                    one.partition, one.rows, one.fingerprint, one.compute_key, one.files, one.kept, one.judged
-                )
-                for one in records
-            ),
+            partitions=tuple(map(CommittedPartition.of, records)),
             cut_into=stage.partitions,
             note=f"from {self.begins_with.name}",
         )

@@ -122,12 +122,7 @@ class JudgingAgain:
             attempt_id=attempt_id,
             epoch=right.attempt.epoch,
             wave=wave,
-            partitions=tuple(
-                CommittedPartition(
-                    one.partition, one.rows, one.fingerprint, one.compute_key, one.files, one.kept, self.task.judge
-                )
-                for one in here
-            ),
+            partitions=tuple(CommittedPartition.of(replace(one, judged=self.task.judge)) for one in here),
             cut_into=self.task.stage.partitions,
             positions=self.task.positions,
             note="judged again",
