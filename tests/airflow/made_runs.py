@@ -5,7 +5,7 @@ as a scheduler and attempts would have left them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 from pyspark.sql.types import IntegerType, LongType, StructType
 
+from stagehold.gates.suite_files import find_suite
 from stagehold.lake.commit.wave_commit import Claim
 from stagehold.lake.location import table_location
 from stagehold.lake.tables import ensure_table
@@ -132,9 +133,7 @@ def fill_ledger(dag_id: str, run_id: str, done: dict[str, int]) -> None:
         ledger.runs.start(run)
         for stage, count in done.items():
             keys = [str(decision.key) for decision in plan_run(request, ledger, settings).of(stage)]
-            _attempt(
-                ledger, request, stage, keys[:count], _table(request, stage, settings), finished=count == len(keys)
-            )
+            _attempt(ledger, request, stage, keys[:count], settings, finished=count == len(keys))
 
 
 def _table(request: RunRequest, stage: str, settings: Settings) -> str:
@@ -147,7 +146,14 @@ def _table(request: RunRequest, stage: str, settings: Settings) -> str:
     return location.uri
 
 
-def _attempt(ledger: Ledger, request: RunRequest, stage: str, keys: list[str], table: str, *, finished: bool) -> None:
+def _judge(gate: str | None, settings: Settings) -> str:
+    """What records say of the suite that let them."""
+    return find_suite(gate, Path(settings.suites), Path(settings.project)).fingerprint if gate else ""
+
+
+def _attempt(
+    ledger: Ledger, request: RunRequest, stage: str, keys: list[str], settings: Settings, *, finished: bool
+) -> None:
     pipeline, interval = request.pipeline.name, request.interval
     lease = ledger.leases.acquire(f"{pipeline}/{interval}/{stage}", "the test", 60)
     attempt_id = f"{request.run_id}.{stage}.{lease.epoch}"
@@ -158,9 +164,9 @@ def _attempt(ledger: Ledger, request: RunRequest, stage: str, keys: list[str], t
         *UNTIL_RUNNING,
     )
     cell = Cell(pipeline, request.pipeline.stage(stage).id, interval)
-    records = [
-        _record(cell, partition, key, request.run_id, attempt_id, lease, table) for partition, key in enumerate(keys)
-    ]
+    table, judged = _table(request, stage, settings), _judge(request.pipeline.stage(stage).gate, settings)
+    made = (_record(cell, number, key, request.run_id, attempt_id, lease, table) for number, key in enumerate(keys))
+    records = [replace(one, judged=judged) for one in made]
     ledger.partitions.record(records, lease)
     if finished:
         ledger.attempts.apply(attempt_id, AttemptEvent.REPORTED_FINISHED)
