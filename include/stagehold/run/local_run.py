@@ -150,7 +150,7 @@ def _with_restarts(task: RegionTask, progress: Progress, work: Callable[[], T]) 
 
 @contextmanager
 def _spark_if_needed(plan: ResumePlan, request: RunRequest, settings: Settings) -> Iterator[None]:
-    with spark_server(settings, f"run {request.run_id}") if plan.stages_that_compute() else nullcontext():
+    with spark_server(settings, f"run {request.run_id}") if plan.needs_session else nullcontext():
         yield
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from deltalake import DeltaTable
+from tests.conftest import QUICK_JAVA, free_port
 from tests.run.forging import forge
 from tests.run.small_project import FILES, INTERVAL, NUMBERS, ROWS, SmallProject
 
@@ -184,3 +186,15 @@ def test_who_dies_while_refused_data_is_published_leaves_it_whole_or_not_at_all(
     assert not armed.exists()
     assert gated.computed() == computed
     assert gated.published("numbers") == [*range(ROWS * FILES)]
+
+
+def test_a_run_that_only_judges_starts_the_server_that_it_needs(tmp_path, capsys):
+    project = SmallProject.make(tmp_path, "", JOBS)
+    own = replace(project.settings, spark_port=free_port(), spark_java_options=QUICK_JAVA)
+    gated = Gated(replace(project, settings=own))
+    gated.suite(between("min_value: 0"))
+    gated.run()
+    gated.suite(between("max_value: 1000"))
+    capsys.readouterr()
+    assert gated.run() == (ALL, ALL)
+    assert "runs again" not in capsys.readouterr().out

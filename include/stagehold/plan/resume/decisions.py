@@ -191,6 +191,11 @@ class ResumePlan:
         reuses, runs = sum(one.reused is not None for one in stored), sum(one.action.computes for one in stored)
         return Tally(reuses, runs, computing - runs, self.count(Action.BLOCKED), self.count(Action.JUDGE))
 
+    @property
+    def needs_session(self) -> bool:
+        """Whether anything is computed or judged again."""
+        return any(one.action.computes or one.action is Action.JUDGE for one in self.decisions)
+
     def stages_that_compute(self) -> tuple[str, ...]:
         return tuple(
             stage
