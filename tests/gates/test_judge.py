@@ -13,9 +13,10 @@ from tests.lake.stagehand import Stagehand
 
 from stagehold.errors import GateErrored
 from stagehold.gates.judge import Measured, measure_and_judge, observed, preload
-from stagehold.gates.suite import Expectation, Severity, Suite
+from stagehold.gates.suite import Expectation, Suite
 from stagehold.lake.location import TableLocation
 from stagehold.lake.measure import Content, StagedContent
+from stagehold.model.records import Severity
 
 pytestmark = pytest.mark.spark
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from stagehold.errors import InvalidSpec
-from stagehold.gates.suite import Severity
 from stagehold.gates.suite_files import expectation_types, find_suite, load_suite
+from stagehold.model.records import Severity
 from stagehold.settings import PROJECT
 
 GOOD = """\

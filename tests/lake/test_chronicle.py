@@ -24,6 +24,7 @@ from stagehold.model.records import (
     Run,
     RunState,
     TakenPosition,
+    Waiver,
 )
 
 NOW = datetime(2026, 3, 2, 3, 4, 5, 678, tzinfo=UTC)
@@ -34,7 +35,7 @@ st.register_type_strategy(float, st.floats(allow_nan=False, allow_infinity=False
 anything = st.text(st.characters()) | st.just("a lone \udc80")  # as in an error about a file's name
 st.register_type_strategy(str, anything)
 params = st.dictionaries(st.text(), st.none() | st.booleans() | st.integers() | st.text() | st.lists(st.integers()))
-others = (Attempt, PartitionRecord, GateResult, TakenPosition, PartitionCount, Acceptance, Restore)
+others = (Attempt, PartitionRecord, GateResult, TakenPosition, PartitionCount, Acceptance, Waiver, Restore)
 facts = st.one_of(st.builds(Run, params=params), *map(st.from_type, others))
 
 

@@ -11,7 +11,7 @@ from threading import Lock
 import duckdb
 import pytest
 from tests.lake.compacting import LATER, DaysAgo, DyingFiles, whole
-from tests.ledger.samples import START, everywhere, gate_result, record, run
+from tests.ledger.samples import START, everywhere, gate_result, record, run, waiver
 
 from stagehold.lake.chronicle import LakeChronicle, read_chronicle, read_from, to_lines
 from stagehold.lake.compaction import Compaction, NotCompacted, compact
@@ -43,7 +43,9 @@ def work(ledger: Ledger) -> None:
             ledger.partitions.record([record(0, epoch=epoch)], lease)
             said = gate_result(0, passed=True, attempt_id=f"attempt-{epoch}")
             ledger.gates.record([replace(said, recorded_at=START + timedelta(seconds=epoch))])
-    ledger.acceptances.record([WORD])
+    with ledger.together():
+        ledger.acceptances.record([WORD])
+        ledger.waivers.record([waiver()])
 
 
 def told(lake: str) -> tuple[Fact, ...]:
@@ -194,3 +196,4 @@ def test_duckdb_reads_a_compacted_chronicle(tmp_path):
     query = f"SELECT kind, count(*) FROM read_json('{lake}/ledger/*/*.jsonl', union_by_name = true) GROUP BY ALL"
     kinds = dict(duckdb.sql(query).fetchall())
     assert (kinds["run"], kinds["partition"], kinds["gate_result"], kinds["acceptance"]) == (1, 3, 3, 1)
+    assert kinds["waiver"] == 1

@@ -22,6 +22,7 @@ from stagehold.model.records import (
     PartitionState,
     Run,
     RunState,
+    Waiver,
 )
 from stagehold.model.states import AttemptEvent, RunEvent
 
@@ -81,6 +82,17 @@ def gate_result(
     partition: int, *, passed: bool, attempt_id: str = "attempt-1", expectation: str = "no nulls", cell: Cell = CELL
 ) -> GateResult:
     return GateResult(cell, partition, attempt_id, "joined", expectation, passed, "3 nulls", START)
+
+
+def waiver(partition: int = 3, **facts: Any) -> Waiver:
+    given: dict[str, Any] = {
+        "expectation": "no nulls",
+        "fingerprint": f"fingerprint of {partition}",
+        "waived_by": "ann",
+        "reason": "known since March",
+        "recorded_at": START,
+    }
+    return Waiver("sales", "2024-01-01", "joined", partition, **(given | facts))
 
 
 def event(text: str, run_id: str = "run-1") -> Event:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.ledger.samples import CELL, START, attempt, gate_result, record, run
+from tests.ledger.samples import CELL, START, attempt, gate_result, record, run, waiver
 
 from stagehold.ledger import Ledger
 from stagehold.model.records import Acceptance, Fact, PartitionCount, Restore, TakenPosition
@@ -26,13 +26,14 @@ def fill(ledger: Ledger) -> None:
     ledger.partition_counts.decide(PartitionCount(CELL, 2, 100, START))
     ledger.positions.take_anew(CELL, "run-1", VersionsRead(None, 3))
     ledger.acceptances.record([WORD])
+    ledger.waivers.record([waiver()])
     ledger.restores.ask(Restore("run-1", "asked", "joined", START))
 
 
 def test_what_is_read_as_a_whole_can_be_written_into_an_empty_ledger(ledger, tmp_path):
     fill(ledger)
     known = ledger.facts.all()
-    assert len(known) == 10
+    assert len(known) == 11
     with Ledger.open(f"sqlite:///{tmp_path}/other.db") as other:
         assert other.facts.mend(lambda facts: known) == known
         assert other.facts.all() == known

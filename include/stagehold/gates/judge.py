@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import logging
 import os
 import threading
@@ -13,9 +14,10 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from stagehold.errors import GateErrored
-from stagehold.gates.suite import FIGURES, Expectation, Severity, Suite
+from stagehold.gates.suite import FIGURES, Expectation, Suite
 from stagehold.lake.columns import PARTITION
 from stagehold.lake.measure import HASH, Content, PartitionMetrics
+from stagehold.model.records import Severity
 
 if TYPE_CHECKING:
     from great_expectations.expectations.expectation import Expectation as TheirExpectation
@@ -27,17 +29,22 @@ if TYPE_CHECKING:
 TO_EXIST = "expect_column_to_exist"
 SAID = 5  # unexpected values that a text has
 LONGEST = 300  # letters of a problem
+SAMPLES = ("partial_unexpected", "unexpected_list", "unexpected_index")  # how fields with values begin
 
 
 @dataclass(frozen=True)
 class GateVerdict:
-    """What one expectation says about one partition; ``observed`` is what it saw."""
+    """What one expectation says about one partition; ``observed`` is what it saw. ``configuration`` is the expectation
+    and ``result`` all that it saw, in Great Expectations' JSON.
+    """
 
     partition: int
     expectation: str
     passed: bool
     observed: str
     severity: Severity
+    configuration: str = ""
+    result: str = ""
 
 
 @dataclass(frozen=True)
@@ -97,12 +104,27 @@ def _judged(
         judged, unjudged = judge_frame(frame, theirs, samples=suite.samples)
     if unjudged:
         raise GateErrored(suite.name, [_located(expectations[at], suite, _said(why)) for at, why in unjudged.items()])
-    return {at: [_verdict(expectations[at], one, suite) for one in some] for at, some in judged.items()}
+    return {at: list(_verdicts(expectations[at], theirs[at], some, suite)) for at, some in judged.items()}
 
 
-def _verdict(own: Expectation, said: Judged, suite: Suite) -> GateVerdict:
-    seen = observed(said.result, samples=suite.samples)
-    return GateVerdict(said.partition, str(own), said.success, seen, own.severity)
+def _verdicts(
+    own: Expectation, asked: TheirExpectation, judged: Sequence[Judged], suite: Suite
+) -> Iterator[GateVerdict]:
+    text, configuration = str(own), _as_json(asked.configuration.to_json_dict())
+    for one in judged:
+        seen = observed(one.result, samples=suite.samples)
+        result = _as_json(one.result if suite.samples else _without_samples(one.result))
+        yield GateVerdict(one.partition, text, one.success, seen, own.severity, configuration, result)
+
+
+def _as_json(theirs: Mapping[str, Any]) -> str:
+    from great_expectations.util import convert_to_json_serializable
+
+    return json.dumps(convert_to_json_serializable(dict(theirs)), sort_keys=True)
+
+
+def _without_samples(result: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {name: value for name, value in result.items() if not name.startswith(SAMPLES)}
 
 
 def _figures(spark: SparkSession, known: Sequence[tuple[int, int, int]], seconds: Mapping[int, float]) -> GroupedFrame:

@@ -5,22 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any
 
 from stagehold.model.compute_key import digest
+from stagehold.model.records import Severity
 
 # Facts of a partition itself, judged like a column of which it has one value. No column can be called so.
 FIGURES = ("partition(rows)", "partition(bytes)", "partition(seconds)")
 DOMAIN = ("column", "column_A", "column_B", "column_list")  # the arguments that name columns
-
-
-class Severity(StrEnum):
-    """Only a critical expectation blocks a partition; the others are recorded and shown."""
-
-    CRITICAL = "critical"
-    WARNING = "warning"
-    INFO = "info"
 
 
 @dataclass(frozen=True)

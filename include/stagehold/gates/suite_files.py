@@ -12,8 +12,9 @@ from typing import Any, TypeGuard
 from stagehold.code.project import find_module
 from stagehold.errors import InvalidSpec, SpecProblem
 from stagehold.gates.python_suites import code_of, suite_of_python
-from stagehold.gates.suite import FIGURES, Expectation, Severity, Suite
+from stagehold.gates.suite import FIGURES, Expectation, Suite
 from stagehold.model.compute_key import digest
+from stagehold.model.records import Severity
 from stagehold.spec.suites import is_of_python, suite_files
 from stagehold.spec.yaml import Document, Problem, plain_document, read_document
 

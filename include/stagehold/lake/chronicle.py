@@ -38,6 +38,7 @@ from stagehold.model.records import (
     Restore,
     Run,
     TakenPosition,
+    Waiver,
 )
 from stagehold.settings import Settings
 
@@ -56,6 +57,7 @@ KINDS: dict[str, type[Fact]] = {
     "position": TakenPosition,
     "partition_count": PartitionCount,
     "acceptance": Acceptance,
+    "waiver": Waiver,
     "restore": Restore,
     "checkpoint": CheckpointRecord,
 }

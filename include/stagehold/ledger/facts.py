@@ -29,6 +29,8 @@ from stagehold.ledger.database.rows import (
     restore_row,
     run_from,
     run_row,
+    waiver_from,
+    waiver_row,
 )
 from stagehold.ledger.database.schema import (
     acceptances,
@@ -41,6 +43,7 @@ from stagehold.ledger.database.schema import (
     positions,
     restores,
     runs,
+    waivers,
 )
 from stagehold.model.checkpoint_records import CheckpointRecord
 from stagehold.model.records import (
@@ -53,6 +56,7 @@ from stagehold.model.records import (
     Restore,
     Run,
     TakenPosition,
+    Waiver,
 )
 
 
@@ -72,6 +76,7 @@ KEPT: Mapping[type[Fact], _Kept] = {
     Restore: _Kept(restores, restore_from, restore_row),
     CheckpointRecord: _Kept(checkpoints, checkpoint_from, checkpoint_row),
     Acceptance: _Kept(acceptances, acceptance_from, acceptance_row),
+    Waiver: _Kept(waivers, waiver_from, waiver_row),
     TakenPosition: _Kept(positions, position_from, position_row),
     PartitionRecord: _Kept(partitions, partition_from, partition_row),
     GateResult: _Kept(gate_results, gate_result_from, gate_result_row),

@@ -32,8 +32,14 @@ class GateResults:
             self._database.tell(*stored)
 
     def _as_stored(self, result: GateResult) -> GateResult:
-        observed = storable(self._database.redact(result.observed))
-        return replace(result, expectation=storable(result.expectation), observed=observed)
+        """As the chronicle is to be told it: without secrets, and with what every database can store."""
+        return replace(
+            result,
+            expectation=storable(result.expectation),
+            configuration=storable(result.configuration),
+            observed=storable(self._database.redact(result.observed)),
+            result=storable(self._database.redact(result.result)),
+        )
 
     def newest(self, cell: Cell, among: Collection[int] | None = None) -> tuple[GateResult, ...]:
         """All that was said when each partition was judged last; of the partitions ``among``, if they are given."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from types import TracebackType
 
-from stagehold.ledger.acceptances import Acceptances
 from stagehold.ledger.acknowledgements import Acknowledgements
 from stagehold.ledger.attempts import Attempts
 from stagehold.ledger.checkpoints import Checkpoints
@@ -19,9 +18,11 @@ from stagehold.ledger.leases import Leases
 from stagehold.ledger.partition_counts import PartitionCounts
 from stagehold.ledger.partitions import Partitions
 from stagehold.ledger.positions import Positions
-from stagehold.ledger.restores import Restores
+from stagehold.ledger.requests.acceptances import Acceptances
+from stagehold.ledger.requests.restores import Restores
+from stagehold.ledger.requests.savepoint_requests import SavepointRequests
+from stagehold.ledger.requests.waivers import Waivers
 from stagehold.ledger.runs import Runs
-from stagehold.ledger.savepoint_requests import SavepointRequests
 from stagehold.ledger.transitions import Transitions
 
 
@@ -45,6 +46,7 @@ class Ledger:
         self.gates = GateResults(database)
         self.events = Events(database)
         self.acceptances = Acceptances(database)
+        self.waivers = Waivers(database)
         self.restores = Restores(database)
         self.checkpoints = Checkpoints(database)
         self.acknowledgements = Acknowledgements(database)

@@ -8,6 +8,7 @@ from itertools import groupby
 
 from sqlalchemy import ColumnElement, func, insert, select
 
+from stagehold.ledger.database.columns import storable
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.rows import partition_from, partition_row
 from stagehold.ledger.database.schema import partitions
@@ -28,12 +29,13 @@ class Partitions:
         with self._database.writing() as connection:
             check_epoch(connection, lease)
             if records:
-                stored = [self._redacted(record) for record in records]
+                stored = [self._as_stored(record) for record in records]
                 connection.execute(insert(partitions), [partition_row(record) for record in stored])
                 self._database.tell(*stored)
 
-    def _redacted(self, record: PartitionRecord) -> PartitionRecord:
-        return replace(record, reason=self._database.redact(record.reason)) if record.reason else record
+    def _as_stored(self, record: PartitionRecord) -> PartitionRecord:
+        reason = record.reason and self._database.redact(record.reason)
+        return replace(record, reason=reason, refused=tuple(map(storable, record.refused)))
 
     def newest(self, cell: Cell) -> tuple[PartitionRecord, ...]:
         """The newest record of each partition, by partition, whatever its state."""

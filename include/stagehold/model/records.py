@@ -29,6 +29,14 @@ class PartitionState(StrEnum):
         return self in (PartitionState.CONSUMABLE, PartitionState.RELEASED)
 
 
+class Severity(StrEnum):
+    """How much an expectation matters: only a critical one blocks a partition; the others are recorded and shown."""
+
+    CRITICAL = "critical"
+    WARNING = "warning"
+    INFO = "info"
+
+
 class RunState(StrEnum):
     """A run's life, in Flink's words; the legal transitions are in `states`."""
 
@@ -219,7 +227,8 @@ class PartitionRecord:
     hash of the content that does not depend on row order. ``seconds`` is the partition's share of its wave's time.
     ``unexplained`` says that it came out different from the one before though its key is the same, or that it was made
     from such data: its readers run again. ``kept`` is the state that was committed with the data. ``judged`` tells the
-    suite that judged it; it is empty if none did.
+    suite that judged it; it is empty if none did. ``refused`` are the critical expectations that it does not meet: it
+    is blocked for them, or consumable since somebody waived each.
     """
 
     cell: Cell
@@ -241,6 +250,7 @@ class PartitionRecord:
     unexplained: bool = False
     kept: tuple[StatePart, ...] = ()
     judged: str = ""
+    refused: tuple[str, ...] = ()
 
     @property
     def bytes(self) -> int:
@@ -289,7 +299,12 @@ class TakenPosition:
 
 @dataclass(frozen=True)
 class GateResult:
-    """What one expectation said about one partition in one attempt."""
+    """What one expectation said about one partition in one attempt.
+
+    ``configuration`` is the expectation and ``result`` what it saw, as Great Expectations writes them in JSON, for who
+    renders them; empty where a version said it that did not keep them. ``expectation`` and ``observed`` are short texts
+    of the same.
+    """
 
     cell: Cell
     partition: int
@@ -299,6 +314,36 @@ class GateResult:
     passed: bool
     observed: str
     recorded_at: datetime
+    severity: Severity = Severity.CRITICAL
+    configuration: str = ""
+    result: str = ""
+
+    @property
+    def blocks(self) -> bool:
+        return not self.passed and self.severity is Severity.CRITICAL
+
+
+@dataclass(frozen=True)
+class Waiver:
+    """Somebody's word that one partition may be read though it does not meet one critical expectation.
+
+    It holds for the data with this ``fingerprint`` alone, and ``until`` then; None is for ever. ``stage`` is a stage
+    id.
+    """
+
+    pipeline: str
+    interval: str
+    stage: str
+    partition: int
+    expectation: str
+    fingerprint: str
+    waived_by: str
+    reason: str
+    recorded_at: datetime
+    until: datetime | None = None
+
+    def holds_for(self, record: PartitionRecord) -> bool:
+        return self.partition == record.partition and self.fingerprint == record.fingerprint
 
 
 @dataclass(frozen=True)
@@ -341,6 +386,7 @@ Fact = (
     | TakenPosition
     | PartitionCount
     | Acceptance
+    | Waiver
     | Restore
     | CheckpointRecord
 )

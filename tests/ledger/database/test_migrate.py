@@ -10,7 +10,7 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import text
-from tests.ledger.samples import attempt, checkpoint, in_processes, record, run
+from tests.ledger.samples import attempt, checkpoint, gate_result, in_processes, record, run
 
 from stagehold.errors import LedgerTooNew
 from stagehold.ledger import Ledger
@@ -23,7 +23,15 @@ from stagehold.model.states import UNTIL_RUNNING, AttemptEvent, RunEvent
 VERSIONS = Path(migrate.__file__).parent / "migrations" / "versions"
 
 
+def undo_0011(connection) -> None:
+    connection.execute(text("DROP TABLE waivers"))
+    connection.execute(text("ALTER TABLE partitions DROP COLUMN refused"))
+    for column in ("severity", "configuration", "result"):
+        connection.execute(text(f"ALTER TABLE gate_results DROP COLUMN {column}"))
+
+
 def undo_0010(connection) -> None:
+    undo_0011(connection)
     connection.execute(text("ALTER TABLE partitions DROP COLUMN judged"))
 
 
@@ -187,3 +195,18 @@ def test_checkpoints_of_before_are_still_there_and_cover_nothing_that_is_known(e
     migrated = Ledger.open(empty_ledger_url)
     assert migrated.checkpoints.of_run("run-1") == (done, replace(failed, reason=None))
     assert migrated.checkpoints.covered(done) is None
+
+
+def test_what_gates_said_before_severities_were_kept_was_critical(empty_ledger_url):
+    """Down to how version 0010 left it, and up again."""
+    ledger = Ledger.open(empty_ledger_url)
+    lease = ledger.leases.acquire("p/i/s", "test", 60)
+    ledger.partitions.record([record(1)], lease)
+    ledger.gates.record([gate_result(1, passed=False)])
+    ledger.close()
+    with Database(empty_ledger_url).writing() as connection:
+        undo_0011(connection)
+        connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '0010'"))
+    migrated = Ledger.open(empty_ledger_url)
+    assert migrated.gates.newest(record(1).cell) == (gate_result(1, passed=False),)
+    assert migrated.partitions.newest(record(1).cell) == (record(1),)

@@ -19,12 +19,12 @@ from tests.lake.paper_table import write_file
 from tests.run.protocol.stepper import indivisible, pause
 
 from stagehold.gates.judge import GateVerdict, Measured
-from stagehold.gates.suite import Severity, Suite
+from stagehold.gates.suite import Suite
 from stagehold.lake.commit.staged_committer import StagedCommitter
 from stagehold.lake.commit.staging import StagedWave, WaveFiles
 from stagehold.lake.location import TableLocation
 from stagehold.lake.measure import PartitionMetrics
-from stagehold.model.records import Attempt, DataFile, PartitionRecord
+from stagehold.model.records import Attempt, DataFile, PartitionRecord, Severity
 from stagehold.plan.resume.decisions import Action
 from stagehold.run.attempt.task import RegionTask
 from stagehold.run.faults import Faults, Point

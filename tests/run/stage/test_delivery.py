@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stagehold.gates.judge import GateVerdict
-from stagehold.gates.suite import Severity
+from stagehold.model.records import Severity
 from stagehold.run.stage.delivery import refusals, warnings
 
 

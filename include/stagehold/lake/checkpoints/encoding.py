@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from stagehold.model.records import Cell, DataFile, GateResult, PartitionRecord, PartitionState, StatePart
+from stagehold.model.records import Cell, DataFile, GateResult, PartitionRecord, PartitionState, Severity, StatePart
 
 if TYPE_CHECKING:
     from pyarrow import Schema, Table  # type: ignore[import-untyped]
@@ -16,7 +16,8 @@ PLAIN = ("partition", "run_id", "attempt_id", "epoch", "wave", "table", "version
 LATE = ("recorded_at", "reason", "seconds", "unexplained", "judged")
 PART_BEFORE_CUTS = ("name", "files", "rows", "fingerprint")  # when nothing could be kept yet
 PART = (*PART_BEFORE_CUTS, "partitions", "max_parallelism", "began", "after")
-VERDICT = ("attempt_id", "suite", "expectation", "passed", "observed", "recorded_at")
+VERDICT_BEFORE_SEVERITY = ("attempt_id", "suite", "expectation", "passed", "observed", "recorded_at")
+VERDICT = (*VERDICT_BEFORE_SEVERITY, "severity", "configuration", "result")
 
 
 @dataclass(frozen=True)
@@ -63,12 +64,26 @@ def _completed(table: Table) -> Table:
     def filled(name: str, value: object) -> Any:
         return pa.array([value] * table.num_rows, _schema().field(name).type)
 
-    first, second = (_schema(kept).remove(_schema().get_field_index("judged")) for kept in (PART_BEFORE_CUTS, PART))
-    if table.schema.remove_metadata().equals(first):
-        table = table.set_column(table.schema.get_field_index("kept"), second.field("kept"), filled("kept", []))
-    if table.schema.remove_metadata().equals(second):
-        table = table.append_column(_schema().field("judged"), filled("judged", ""))
+    def replaced(name: str, column: Any) -> Table:
+        return table.set_column(table.schema.get_field_index(name), _schema().field(name), column)
+
+    found = {*table.column_names}
+    if table.schema.field("kept").type == _schema(kept=PART_BEFORE_CUTS).field("kept").type:
+        table = replaced("kept", filled("kept", []))
+    if table.schema.field("verdicts").type == _schema(verdict=VERDICT_BEFORE_SEVERITY).field("verdicts").type:
+        table = replaced("verdicts", _with_severities(table.column("verdicts")))
+    for name, value in (("judged", ""), ("refused", [])):
+        table = table if name in found else table.append_column(_schema().field(name), filled(name, value))
     return table
+
+
+def _with_severities(verdicts: Any) -> Any:
+    """Every expectation was critical when none said how much it matters."""
+    import pyarrow as pa
+
+    added = {"severity": Severity.CRITICAL, "configuration": "", "result": ""}
+    said = [[{**one, **added} for one in some] for some in verdicts.to_pylist()]
+    return pa.array(said, _schema().field("verdicts").type)
 
 
 def empty_table() -> Table:
@@ -87,23 +102,29 @@ def records_in(table: Table) -> tuple[RecordedPartition, ...]:
         raise ValueError(str(error)) from error
 
 
-@lru_cache(maxsize=2)
-def _schema(kept: tuple[str, ...] = PART) -> Schema:
+@lru_cache(maxsize=3)
+def _schema(kept: tuple[str, ...] = PART, verdict: tuple[str, ...] = VERDICT) -> Schema:
     import pyarrow as pa
 
     text, whole, time = pa.string(), pa.int64(), pa.timestamp("us", tz="UTC")
     file = {"path": text, "bytes": whole, "rows": whole}
     part = {**dict.fromkeys(PART, text), **dict.fromkeys(("rows", "partitions", "max_parallelism"), whole)}
     part["files"] = _list_of(file)
-    verdict = dict.fromkeys(VERDICT, text) | {"passed": pa.bool_(), "recorded_at": time}
+    said = dict.fromkeys(VERDICT, text) | {"passed": pa.bool_(), "recorded_at": time}
     columns = {
         **dict.fromkeys(("stage_id", "pipeline", "stage", "interval"), text),
         **{"partition": whole, "state": text, "table": text, "version": whole},
         **{"files": _list_of(file), "rows": whole, "fingerprint": text, "compute_key": text},
         **{"run_id": text, "attempt_id": text, "epoch": whole, "wave": whole, "recorded_at": time},
-        **{"reason": text, "seconds": pa.float64(), "unexplained": pa.bool_(), "verdicts": _list_of(verdict)},
+        **{
+            "reason": text,
+            "seconds": pa.float64(),
+            "unexplained": pa.bool_(),
+            "verdicts": _list_of({name: said[name] for name in verdict}),
+        },
         "kept": _list_of({name: part[name] for name in kept}),
         "judged": text,
+        "refused": pa.list_(pa.field("element", text, nullable=False)),
     }
     optional = ("version", "reason", "seconds")
     return pa.schema([pa.field(name, kind, nullable=name in optional) for name, kind in columns.items()])
@@ -122,6 +143,7 @@ def _row(one: RecordedPartition) -> dict[str, Any]:
         **vars(record),
         **vars(record.cell),
         "stage_id": one.stage_id,
+        "refused": list(record.refused),
         "files": [vars(file) for file in record.files],
         "kept": [{**vars(part), "files": [vars(file) for file in part.files]} for part in record.kept],
         "verdicts": [{name: getattr(verdict, name) for name in VERDICT} for verdict in one.verdicts],
@@ -134,11 +156,16 @@ def _recorded(row: Mapping[str, Any]) -> RecordedPartition:
         cell=cell,
         state=PartitionState(row["state"]),
         files=_files(row["files"]),
+        refused=tuple(row["refused"]),
         kept=tuple(StatePart(**{**part, "files": _files(part["files"])}) for part in row["kept"]),
         **{name: row[name] for name in (*PLAIN, *LATE)},
     )
-    verdicts = tuple(GateResult(cell=cell, partition=record.partition, **verdict) for verdict in row["verdicts"])
+    verdicts = tuple(_verdict(cell, record.partition, verdict) for verdict in row["verdicts"])
     return RecordedPartition(row["stage_id"], record, verdicts)
+
+
+def _verdict(cell: Cell, partition: int, said: Mapping[str, Any]) -> GateResult:
+    return GateResult(cell=cell, partition=partition, **{**said, "severity": Severity(said["severity"])})
 
 
 def _files(rows: Iterable[Mapping[str, Any]]) -> tuple[DataFile, ...]:

@@ -48,7 +48,9 @@ def epoch_of(token: int) -> int:
 
 @dataclass(frozen=True)
 class CommittedPartition:
-    """One partition as a wave published it; without rows it has no files. ``judged`` tells the suite that let it."""
+    """One partition as a wave published it; without rows it has no files. ``judged`` tells the suite that judged it,
+    ``refused`` critical expectations that it does not meet and that somebody waived.
+    """
 
     partition: int
     rows: int
@@ -57,6 +59,7 @@ class CommittedPartition:
     files: tuple[DataFile, ...]
     kept: tuple[StatePart, ...] = ()
     judged: str = ""
+    refused: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, record: PartitionRecord) -> CommittedPartition:
@@ -69,6 +72,7 @@ class CommittedPartition:
             files=record.files,
             kept=record.kept,
             judged=record.judged,
+            refused=record.refused,
         )
 
 
@@ -109,7 +113,7 @@ def to_metadata(commit: WaveCommit, cell: str) -> str:
     """JSON for the log; ``cell`` tells the intervals of a published table apart."""
     facts = asdict(replace(commit, positions=()))
     for partition in facts["partitions"]:
-        for name in ("kept", "judged"):
+        for name in ("kept", "judged", "refused"):
             if not partition[name]:
                 del partition[name]  # as versions wrote it that did not know of it
     positions = [[one.stage, write_position(one.position)] for one in commit.positions]
@@ -167,7 +171,8 @@ def _ours(text: str | None) -> dict[str, Any] | None:
 
 def _partition(found: dict[str, Any]) -> CommittedPartition:
     kept = tuple(StatePart(**{**part, "files": _files(part["files"])}) for part in found.get("kept", ()))
-    return CommittedPartition(**{**found, "files": _files(found["files"]), "kept": kept})
+    refused = tuple(found.get("refused", ()))
+    return CommittedPartition(**{**found, "files": _files(found["files"]), "kept": kept, "refused": refused})
 
 
 def _files(found: Iterable[dict[str, Any]]) -> tuple[DataFile, ...]:

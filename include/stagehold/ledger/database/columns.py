@@ -76,6 +76,19 @@ class CodeChoices(TypeDecorator[tuple[CodeChoice, ...]]):
         )
 
 
+class Texts(TypeDecorator[tuple[str, ...]]):
+    """Short texts as a JSON list; NULL is none."""
+
+    impl = JSON(none_as_null=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: Sequence[str] | None, dialect: Dialect) -> Any:  # noqa: ARG002
+        return list(value) if value else None
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> tuple[str, ...]:  # noqa: ARG002
+        return tuple(value or ())
+
+
 class FreeText(TypeDecorator[str]):
     """Text that nobody of ours wrote (stack traces, observed values): what PostgreSQL refuses to store is replaced."""
 

@@ -22,6 +22,7 @@ from stagehold.model.records import (
     Run,
     RunState,
     TakenPosition,
+    Waiver,
 )
 from stagehold.model.source_position import read_position, write_position
 from stagehold.model.states import AttemptEvent, RunEvent, Transition
@@ -111,6 +112,14 @@ def acceptance_row(word: Acceptance) -> dict[str, Any]:
 
 def acceptance_from(row: RowMapping) -> Acceptance:
     return Acceptance(**{name: value for name, value in row.items() if name != "id"})
+
+
+def waiver_row(waiver: Waiver) -> dict[str, Any]:
+    return dict(vars(waiver))
+
+
+def waiver_from(row: RowMapping) -> Waiver:
+    return Waiver(**{name: value for name, value in row.items() if name != "id"})
 
 
 def restore_row(restore: Restore) -> dict[str, Any]:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from sqlalchemy import JSON, BigInteger, Boolean, Column, Float, Index, Integer, MetaData, String, Table, Text, false
 
-from stagehold.ledger.database.columns import CodeChoices, DataFiles, FreeText, StateParts, UtcTime, words
+from stagehold.ledger.database.columns import CodeChoices, DataFiles, FreeText, StateParts, Texts, UtcTime, words
 from stagehold.model.checkpoint_records import Answer, CheckpointFailure, CheckpointState, CheckpointTrigger
-from stagehold.model.records import AttemptState, FailureClass, PartitionState, RunState
+from stagehold.model.records import AttemptState, FailureClass, PartitionState, RunState, Severity
 from stagehold.model.restore_choices import ClaimMode
 
-SCHEMA_VERSION = "0010"
+SCHEMA_VERSION = "0011"
 VERSION_TABLE = "ledger_version"
 
 metadata = MetaData(
@@ -128,6 +128,7 @@ partitions = Table(
     Column("unexplained", Boolean, nullable=False, server_default=false()),
     Column("kept", StateParts),
     Column("judged", String(250), nullable=False, server_default=""),
+    Column("refused", Texts),
     Index(None, "pipeline", "interval", "stage", "partition", "id"),
     Index(None, "run_id"),
     sqlite_autoincrement=True,
@@ -135,7 +136,7 @@ partitions = Table(
         "Scope: one partition of one stage for one interval, as one attempt left it. Lifetime: appended, never "
         "rewritten; the row with the highest id counts. NULL: version, nothing was published (the gate blocked it); "
         "reason, there is nothing to explain; seconds, its share of its wave's time was not measured (an adopted "
-        "commit); kept, its stage keeps no state."
+        "commit); kept, its stage keeps no state; refused, it meets every critical expectation."
     ),
 )
 
@@ -153,11 +154,15 @@ gate_results = Table(
     Column("passed", Boolean, nullable=False),
     Column("observed", FreeText, nullable=False),
     Column("recorded_at", UtcTime, nullable=False),
+    Column("severity", words(Severity), nullable=False, server_default="critical"),
+    Column("configuration", FreeText, nullable=False, server_default=""),
+    Column("result", FreeText, nullable=False, server_default=""),
     Index(None, "pipeline", "interval", "stage", "partition", "id"),
     sqlite_autoincrement=True,
     comment=(
         "Scope: what one expectation said about one partition in one attempt. Lifetime: appended, never rewritten; "
-        "those of the attempt that judged the partition last count. No column is ever NULL."
+        "those of the attempt that judged the partition last count. configuration and result are JSON of Great "
+        "Expectations, empty before schema 0011. No column is ever NULL."
     ),
 )
 
@@ -231,6 +236,29 @@ acceptances = Table(
     comment=(
         "Scope: somebody's word that data made by one version of a stage's code is as good as another version's. "
         "Lifetime: appended, never rewritten. NULL: interval, it holds for every interval."
+    ),
+)
+
+waivers = Table(
+    "waivers",
+    metadata,
+    Column("id", _ROW_NUMBER, primary_key=True),
+    Column("pipeline", String(250), nullable=False),
+    Column("interval", String(250), nullable=False),
+    Column("stage", String(250), nullable=False),
+    Column("partition", Integer, nullable=False),
+    Column("expectation", FreeText, nullable=False),
+    Column("fingerprint", String(250), nullable=False),
+    Column("waived_by", String(250), nullable=False),
+    Column("reason", FreeText, nullable=False),
+    Column("recorded_at", UtcTime, nullable=False),
+    Column("until", UtcTime),
+    Index(None, "pipeline", "interval", "stage", "id"),
+    sqlite_autoincrement=True,
+    comment=(
+        "Scope: somebody's word that data of one partition may be read though it does not meet an expectation. "
+        "Lifetime: appended, never rewritten; of one expectation and the same data the row with the highest id counts. "
+        "NULL: until, it holds for ever."
     ),
 )
 

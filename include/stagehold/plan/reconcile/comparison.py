@@ -25,6 +25,7 @@ from stagehold.model.records import (
     Run,
     RunState,
     TakenPosition,
+    Waiver,
 )
 
 LONG_AGO = datetime.min.replace(tzinfo=UTC)
@@ -143,13 +144,13 @@ def _place(record: PartitionRecord) -> Place:
 
 
 def _as_told_last(told: Iterable[Fact]) -> Mapping[object, Fact]:
-    """Everything but what is appended again and again, each as it was told last. Words of acceptance are in that order
-    as well: of those that a compaction replaced any may be left, and are told before what took their place.
+    """Everything but what is appended again and again, each as it was told last. Acceptances and waivers are in that
+    order as well: of those that a compaction replaced any may be left, and are told before what took their place.
     """
     appended = PartitionRecord | TakenPosition | GateResult
     found: dict[object, Fact] = {}
     for fact in told:
-        if isinstance(fact, Acceptance):
+        if isinstance(fact, Acceptance | Waiver):
             found.pop(_identity(fact), None)
         if not isinstance(fact, appended):
             found[_identity(fact)] = fact
@@ -194,7 +195,7 @@ def _identity(fact: Fact) -> object:
             return ("partition", fact.cell, fact.partition, fact.attempt_id, fact.wave, fact.state)
         case TakenPosition():
             return ("position", fact.cell, fact.run_id, fact.recorded_at)
-        case Acceptance() | GateResult():
+        case Acceptance() | Waiver() | GateResult():
             return fact
 
 

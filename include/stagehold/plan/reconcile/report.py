@@ -18,7 +18,10 @@ from stagehold.model.records import (
     Restore,
     Run,
     TakenPosition,
+    Waiver,
 )
+
+WORDS = {Acceptance: "acceptances", Waiver: "waivers"}
 
 
 class Difference(StrEnum):
@@ -77,7 +80,7 @@ def disagreements(difference: Difference, facts: Iterable[Fact], runs: Mapping[s
 
 
 def _partitions(facts: Iterable[Fact]) -> tuple[int, ...]:
-    return tuple(sorted({fact.partition for fact in facts if isinstance(fact, PartitionRecord | GateResult)}))
+    return tuple(sorted({fact.partition for fact in facts if isinstance(fact, PartitionRecord | GateResult | Waiver)}))
 
 
 def _place(fact: Fact, runs: Mapping[str, Run]) -> tuple[str | None, str | None, str]:
@@ -91,8 +94,8 @@ def _place(fact: Fact, runs: Mapping[str, Run]) -> tuple[str | None, str | None,
         case Restore():
             run = runs.get(fact.run_id)
             return (run.pipeline, run.interval, "restores") if run else (None, None, "restores")
-        case Acceptance():
-            return fact.pipeline, fact.interval, f"acceptances of {fact.stage}"
+        case Acceptance() | Waiver():
+            return fact.pipeline, fact.interval, f"{WORDS[type(fact)]} of {fact.stage}"
         case GateResult():
             return fact.cell.pipeline, fact.cell.interval, f"gate results of {fact.cell.stage}"
         case TakenPosition():

@@ -64,6 +64,7 @@ def as_record(cell: Cell, uri: str, landed: Landed, partition: CommittedPartitio
         reason=ADOPTED,
         kept=partition.kept,
         judged=partition.judged,
+        refused=partition.refused,
     )
 
 

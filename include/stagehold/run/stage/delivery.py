@@ -8,11 +8,10 @@ from datetime import UTC, datetime
 
 from stagehold.errors import CameOutDifferent
 from stagehold.gates.judge import GateVerdict
-from stagehold.gates.suite import Severity
 from stagehold.lake.commit.committed import Landed
 from stagehold.lake.commit.committer import Committer
 from stagehold.lake.commit.wave_commit import CommittedPartition, WaveCommit
-from stagehold.model.records import GateResult, PartitionRecord, PartitionState
+from stagehold.model.records import GateResult, PartitionRecord, PartitionState, Severity
 from stagehold.plan.resume.reasons import partition_ranges
 from stagehold.run.faults import Point
 from stagehold.run.stage.publisher import PublishRight
@@ -148,7 +147,19 @@ def results(task: StageTask, verdicts: Sequence[GateVerdict], now: datetime) -> 
     """What goes on record of what a gate said."""
     suite, attempt_id = task.suite.name if task.suite else "", task.attempt.attempt_id
     return [
-        GateResult(task.cell, one.partition, attempt_id, suite, one.expectation, one.passed, one.observed, now)
+        GateResult(
+            cell=task.cell,
+            partition=one.partition,
+            attempt_id=attempt_id,
+            suite=suite,
+            expectation=one.expectation,
+            passed=one.passed,
+            observed=one.observed,
+            recorded_at=now,
+            severity=one.severity,
+            configuration=one.configuration,
+            result=one.result,
+        )
         for one in verdicts
     ]
 

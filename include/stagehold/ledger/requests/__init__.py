@@ -1,0 +1,1 @@
+"""What have people asked for, and what do they vouch for?"""

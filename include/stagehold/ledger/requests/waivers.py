@@ -1,0 +1,37 @@
+"""Waivers: somebody's word that data may be read though it does not meet an expectation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sqlalchemy import ColumnElement, insert, select
+
+from stagehold.ledger.database.columns import storable
+from stagehold.ledger.database.engine import Database
+from stagehold.ledger.database.rows import waiver_from, waiver_row
+from stagehold.ledger.database.schema import waivers
+from stagehold.model.records import Waiver
+
+
+class Waivers:
+    """The `waivers` table."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def record(self, words: Sequence[Waiver]) -> None:
+        """Append all or none; a later one of the same data and expectation takes the place of an earlier one."""
+        with self._database.writing() as connection:
+            stored = [replace(one, reason=storable(self._database.redact(one.reason))) for one in words]
+            connection.execute(insert(waivers), [waiver_row(one) for one in stored])
+            self._database.tell(*stored)
+
+    def of(self, pipeline: str, interval: str) -> tuple[Waiver, ...]:
+        """All of an interval, oldest first."""
+        return self._select(waivers.c.pipeline == pipeline, waivers.c.interval == interval)
+
+    def _select(self, *conditions: ColumnElement[bool]) -> tuple[Waiver, ...]:
+        query = select(waivers).where(*conditions).order_by(waivers.c.id)
+        with self._database.reading() as connection:
+            return tuple(waiver_from(row) for row in connection.execute(query).mappings())
