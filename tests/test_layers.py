@@ -180,6 +180,7 @@ def test_production_is_named_where_it_is_read_and_nowhere_else():
         "run/planning/earlier.py",
         "run/planning/planning.py",
         "run/planning/snapshots.py",
+        "run/planning/vouched.py",
         "run/retake.py",
         "run/sandboxes.py",
     ]

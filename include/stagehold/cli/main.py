@@ -12,7 +12,8 @@ from stagehold.cli.checkpoints.history import checkpoints
 from stagehold.cli.checkpoints.inspect import SpreadingCommand, inspect
 from stagehold.cli.checkpoints.savepoint import savepoint
 from stagehold.cli.demo import demo
-from stagehold.cli.gates import gates
+from stagehold.cli.gates.verdicts import gates
+from stagehold.cli.gates.waive import waive
 from stagehold.cli.gc import gc
 from stagehold.cli.partitions import partitions
 from stagehold.cli.plan import plan
@@ -85,6 +86,7 @@ app.add_typer(source, name="source")
 app.command()(status)
 app.command()(partitions)
 app.command()(gates)
+app.command()(waive)
 app.command()(verify)
 app.add_typer(checkpoints, name="checkpoints")
 app.add_typer(savepoint, name="savepoint")

@@ -16,6 +16,7 @@ Every error that Stagehold raises on purpose, by what is to be mended.
     |   +-- QueryRefused             a statement over a checkpoint may not be carried out, or cannot be
     |   +-- ForeignDag               a DAG that has no Stagehold regions
     |   +-- NothingToAccept          code was to be accepted, and no recorded data is of other code
+    |   +-- NothingToWaive           a gate refuses nothing of what somebody wanted to waive
     |   +-- NothingToRestore         a restore was asked for, and nothing of its interval is on record
     |   +-- NothingToResume          a resume was asked for, and there is nothing it could run
     |   +-- ResumeUnderWay ~         somebody else resumes the run at this moment
@@ -167,6 +168,7 @@ from stagehold.errors.requests import (
     NothingToAccept,
     NothingToRestore,
     NothingToResume,
+    NothingToWaive,
     ProductionMissing,
     QueryRefused,
     RequestError,
@@ -287,6 +289,7 @@ __all__ = [
     "NothingToRestore",
     "NothingToResume",
     "NothingToSave",
+    "NothingToWaive",
     "PartitionDataMissing",
     "PortTaken",
     "PositionTaken",

@@ -20,8 +20,8 @@ class GateBlocked(GateError, Terminal):
         super().__init__(
             f"The gate of {stage} blocked {len(self.reasons)} partition(s):\n{lines}\n"
             "Their data was not published and no stage can read it. All other partitions stay consumable and are not "
-            "computed again. Mend the data or the stage (or the gate, if it is wrong), then run `stagehold resume`: "
-            "it runs only these and their readers."
+            "computed again. Mend the data or the stage (or the gate, if it is wrong), or say with `stagehold waive` "
+            "that they may be read as they are. Then run `stagehold resume`: it runs only these and their readers."
         )
 
 

@@ -118,6 +118,19 @@ class NothingToAccept(RequestError, Terminal):
         )
 
 
+class NothingToWaive(RequestError, Terminal):
+    """A gate's refusal was to be waived, and there is none, or it is not clear which one was meant."""
+
+    def __init__(self, stage: str, problem: str, offered: Sequence[str]) -> None:
+        self.stage, self.problem, self.offered = stage, problem, tuple(offered)
+        lines = "".join(f"\n  {stage}{one}" for one in self.offered)
+        refused = f" It refuses:{lines}\n" if lines else " It refuses nothing. "
+        super().__init__(
+            f"Nothing was waived of {stage}: {problem}.{refused}`stagehold gates RUN --failed` shows what each "
+            "partition does not meet."
+        )
+
+
 class NothingToRestore(RequestError, Terminal):
     """A restore takes earlier stages from the interval's records, and there are none."""
 

@@ -9,10 +9,10 @@ from typing import TypeGuard, TypeVar
 
 from stagehold.lake.chronicle import AT_ONCE, TornFile, chronicle_sizes, read_files
 from stagehold.lake.files import files_at
-from stagehold.model.records import Acceptance, Fact, PartitionRecord, TakenPosition
+from stagehold.model.records import Acceptance, Fact, PartitionRecord, TakenPosition, Waiver
 
-Kept = TakenPosition | Acceptance | PartitionRecord  # what anybody asks for
-Told = TypeVar("Told", TakenPosition, Acceptance, PartitionRecord)
+Kept = TakenPosition | Acceptance | Waiver | PartitionRecord  # what anybody asks for
+Told = TypeVar("Told", TakenPosition, Acceptance, Waiver, PartitionRecord)
 
 
 def facts_told(lake_uri: str, kind: type[Told]) -> Sequence[Told]:
@@ -38,4 +38,6 @@ def _kept_of(lake_uri: str, path: str) -> tuple[Kept, ...]:
 
 
 def _is_kept(fact: Fact) -> TypeGuard[Kept]:
-    return isinstance(fact, TakenPosition | Acceptance) or (isinstance(fact, PartitionRecord) and bool(fact.kept))
+    if isinstance(fact, PartitionRecord):
+        return bool(fact.kept)
+    return isinstance(fact, TakenPosition | Acceptance | Waiver)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from stagehold.model.compute_key import ComputeKey
-from stagehold.model.records import Acceptance, Cell, DataFile, PartitionRecord, PartitionState
+from stagehold.model.records import Acceptance, Cell, DataFile, PartitionRecord, PartitionState, Waiver
 from stagehold.plan.determinism.reproduction import remark
 from stagehold.plan.resume.decisions import Action, ResumePlan, Situation, StageFacts
 from stagehold.plan.resume.planner import resume_plan
@@ -133,6 +133,31 @@ def changed(situation: Situation, name: str, **values: object) -> Situation:
 def altered(situation: Situation, name: str, partition: int, **values: object) -> Situation:
     records = tuple(replace(one, **values) if one.partition == partition else one for one in situation.recorded[name])
     return replace(situation, recorded={**situation.recorded, name: records})
+
+
+def blocked(situation: Situation, name: str, partition: int, **values: object) -> Situation:
+    return altered(
+        situation, name, partition, **{"state": PartitionState.BLOCKED, "refused": ("revenue > 0",), **values}
+    )
+
+
+def waived(situation: Situation, name: str, partition: int, *expectations: str, fingerprint: str = "") -> Situation:
+    """By ann, of the data that is recorded."""
+    words = tuple(
+        Waiver(
+            pipeline=situation.pipeline.name,
+            interval="i",
+            stage=name,
+            partition=partition,
+            expectation=one,
+            fingerprint=fingerprint or f"data {name} {partition}",
+            waived_by="ann",
+            reason="known",
+            recorded_at=NOW,
+        )
+        for one in expectations or ("revenue > 0",)
+    )
+    return replace(situation, waivers={**situation.waivers, name: (*situation.waivers.get(name, ()), *words)})
 
 
 def made_by(situation: Situation, name: str, code: str) -> Situation:

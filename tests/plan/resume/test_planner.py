@@ -11,6 +11,7 @@ from tests.plan.resume.situations import (
     FORK,
     FUSED,
     altered,
+    blocked,
     changed,
     discarding,
     finished,
@@ -43,12 +44,12 @@ TABLE = [
     ("gate of a stage changed: its data is judged again", changed(DONE, "clean", gate="new"), "rr JJ r"),
     (
         "what the gate refused is judged again when it changed, and may be read then",
-        altered(changed(DONE, "clean", gate="new"), "clean", 1, state=PartitionState.BLOCKED, judged="old"),
+        blocked(changed(DONE, "clean", gate="new"), "clean", 1, judged="old"),
         "rr JJ r",
     ),
     (
         "a gate is taken away: what it refused may pass, what passed stays",
-        altered(altered(DONE, "clean", 0, judged="old"), "clean", 1, state=PartitionState.BLOCKED, judged="old"),
+        blocked(altered(DONE, "clean", 0, judged="old"), "clean", 1, judged="old"),
         "rr rJ r",
     ),
     (
@@ -64,7 +65,7 @@ TABLE = [
     (
         "what was refused and is gone is computed",
         replace(
-            altered(changed(DONE, "clean", gate="new"), "clean", 0, state=PartitionState.BLOCKED, judged="old"),
+            blocked(changed(DONE, "clean", gate="new"), "clean", 0, judged="old"),
             gone={"clean": frozenset({0})},
         ),
         "rr RJ R",
@@ -116,12 +117,12 @@ TABLE = [
     ),
     (
         "an unchanged partition its gate refused stays blocked, and so do its readers",
-        altered(DONE, "clean", 1, state=PartitionState.BLOCKED, reason="no"),
+        blocked(DONE, "clean", 1, reason="no"),
         "rr rB B",
     ),
     (
         "a partition its gate refused stays blocked in a stage that is taken as recorded, too",
-        altered(replace(DONE, accepted=frozenset({"clean"})), "clean", 1, state=PartitionState.BLOCKED, reason="no"),
+        blocked(replace(DONE, accepted=frozenset({"clean"})), "clean", 1, reason="no"),
         "rr rB B",
     ),
     ("a released partition is missed by nobody", altered(DONE, "clean", 1, state=PartitionState.RELEASED), "rr rr r"),
@@ -188,13 +189,13 @@ ANEW = [
     ),
     (
         "a gate refused it, and judges it again",
-        altered(discarding(DONE, clean={1}), "clean", 1, state=PartitionState.BLOCKED),
+        blocked(discarding(DONE, clean={1}), "clean", 1),
         "rr rR R",
         "cl1",
     ),
     (
         "its input is blocked by a gate since an earlier run",
-        altered(discarding(DONE, clean={1}), "raw", 1, state=PartitionState.BLOCKED),
+        blocked(discarding(DONE, clean={1}), "raw", 1),
         "rB rB B",
         "",
     ),

@@ -12,6 +12,7 @@ from tests.plan.resume.situations import (
     HEALED_DIFFERENT,
     accepted,
     altered,
+    blocked,
     changed,
     finished,
     fresh,
@@ -19,7 +20,6 @@ from tests.plan.resume.situations import (
     without,
 )
 
-from stagehold.model.records import PartitionState
 from stagehold.plan.resume.planner import resume_plan
 from stagehold.spec.pipeline import OnCodeChange
 
@@ -73,8 +73,8 @@ REASONS = [
     ),
     (altered(DONE, "clean", 1, compute_key="?"), "clean", 1, "it was recorded in a format this version cannot read"),
     (without(DONE, "clean", 1), "total", 0, "reads clean[1], which runs again"),
-    (altered(DONE, "clean", 1, state=PartitionState.BLOCKED, reason="revenue < 0"), "clean", 1, "revenue < 0"),
-    (altered(DONE, "clean", 1, state=PartitionState.BLOCKED), "total", 0, "waits for clean[1], which its gate blocked"),
+    (blocked(DONE, "clean", 1, reason="revenue < 0"), "clean", 1, "revenue < 0"),
+    (blocked(DONE, "clean", 1), "total", 0, "waits for clean[1], which its gate blocked"),
     (changed(DONE, "clean", code_problem="exec at line 3"), "clean", 0, "its code cannot be compared: exec at line 3"),
 ]
 

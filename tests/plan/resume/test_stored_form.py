@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from tests.plan.resume.situations import (
     altered,
+    blocked,
     changed,
     discarding,
     fresh,
@@ -102,7 +103,7 @@ TABLE = [
     ("a source file changed", changed(ALL, "raw", splits=("other", "split 1")), "Rr Rr Rr Rr Rr", "Rr Rr Rr Rr Rr"),
     (
         "what it is made from is blocked",
-        altered(HALF, "raw", 1, state=PartitionState.BLOCKED),
+        blocked(HALF, "raw", 1),
         "rB rB rB rB rB",
         "rB rB rB rB rB",
     ),

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from stagehold.model.compute_key import ComputeKey
 from stagehold.model.foreign_change import ForeignChange
-from stagehold.model.records import Acceptance, PartitionRecord
+from stagehold.model.records import Acceptance, PartitionRecord, Waiver
 from stagehold.model.restore_choices import CodeChoice
 from stagehold.model.share import Share
 from stagehold.plan.resume.reasons import Place, Reason
@@ -67,7 +67,8 @@ class Situation:
     ``discarded`` are those that this run computed before a failure of its own, after which it starts anew. ``restored``
     have a record of the checkpoint that the run begins with, and have not been put in place yet. ``code_choices`` say
     what becomes of those that other code made; without one the stage and ``acceptances`` do. ``earlier`` is what stages
-    that keep state begin with. ``rescaled`` are stages that the checkpoint has in other partitions.
+    that keep state begin with. ``rescaled`` are stages that the checkpoint has in other partitions. ``waivers``
+    are those that hold now.
     """
 
     pipeline: Pipeline
@@ -88,6 +89,7 @@ class Situation:
     code_choices: Mapping[str, CodeChoice] = field(default_factory=dict)
     earlier: Mapping[str, Earlier] = field(default_factory=dict)
     rescaled: Mapping[str, Rescaled] = field(default_factory=dict)
+    waivers: Mapping[str, tuple[Waiver, ...]] = field(default_factory=dict)
 
     def foreign_change(self, stage: str, partition: int) -> ForeignChange | None:
         return self.removed.get(stage, {}).get(partition)
@@ -101,6 +103,7 @@ class Decision:
     one runs after all. ``foreign`` or ``gap`` is why it, or what it reads, is blocked if no gate is to blame. ``anew``
     says that its ``record`` does not count because its run starts anew, ``restored`` that it is one of the checkpoint
     that the run begins with, ``dealt`` that its rows are those of other partitions of that, dealt anew by their keys.
+    ``rests_on`` is a partition that this one is made from, directly or not, and that was let through by a waiver alone.
     """
 
     stage: str
@@ -115,6 +118,7 @@ class Decision:
     restored: bool = False
     gap: Gap | None = None
     dealt: bool = False
+    rests_on: Place | None = None
 
     @property
     def reused(self) -> PartitionRecord | None:

@@ -13,6 +13,7 @@ from stagehold.plan.resume.acceptance import acceptance_of
 from stagehold.plan.resume.decisions import Action, Situation
 from stagehold.plan.resume.reasons import Detail, Reason, because, joined
 from stagehold.plan.resume.upstream import Upstream
+from stagehold.plan.resume.waiving import is_waived, waivers_of, who_waived
 from stagehold.plan.state.earlier import Cut
 from stagehold.spec.pipeline import Exchange, OnCodeChange, OnForeignChange, Stage
 
@@ -76,8 +77,14 @@ def judge(
         return Action.REUSE, because("released: nothing that runs reads it")
     if _is_unjudged(stage, record, situation):
         return _judge_again(stage, record, situation)
-    if record.state is PartitionState.BLOCKED:
-        return Action.BLOCKED, because(Detail(record.reason or "the gate said no"))
+    if record.refused:
+        return _judge_waived(stage, record, situation)
+    return _judge_consumable(stage, record, situation, why_it_counts)
+
+
+def _judge_consumable(
+    stage: Stage, record: PartitionRecord, situation: Situation, why_it_counts: str | None
+) -> Opinion:
     change = situation.foreign_change(stage.name, record.partition)
     if change and stage.output.on_foreign_change is OnForeignChange.KEEP:
         return Action.REUSE, because(f"{change}, which is kept as its output says")
@@ -104,7 +111,9 @@ def take(record: PartitionRecord, key: ComputeKey | None, upstreams: Sequence[Up
 def _is_unjudged(stage: Stage, record: PartitionRecord, situation: Situation) -> bool:
     """Whether what its gate said of it counts no more. What passed stays consumable if its gate is taken away."""
     gate = situation.facts[stage.name].gate
-    return record.judged != gate and bool(gate or record.state is PartitionState.BLOCKED)
+    if record.state is PartitionState.BLOCKED:
+        return record.judged != gate or not record.refused  # a version blocked it that did not keep why
+    return record.judged != gate and bool(gate)
 
 
 def _judge_again(stage: Stage, record: PartitionRecord, situation: Situation) -> Opinion:
@@ -116,6 +125,21 @@ def _judge_again(stage: Stage, record: PartitionRecord, situation: Situation) ->
     if gone:
         return Action.RUN, because(f"{told}, and its data is gone from the lake")
     return Action.JUDGE, because(f"{told}; its data is there, and nothing is computed")
+
+
+def _judge_waived(stage: Stage, record: PartitionRecord, situation: Situation) -> Opinion:
+    """What its gate refuses is there for readers as long as all that it does not meet is waived."""
+    words = waivers_of(record, situation.waivers.get(stage.name, ()))
+    if is_waived(record, words):
+        told = who_waived(words)
+        if record.state.passed:
+            return Action.REUSE, because("consumable; ").and_then(*told.parts)
+        if record.partition in situation.gone.get(stage.name, ()):
+            return Action.RUN, told.and_then("; its data is gone from the lake")
+        return Action.JUDGE, told.and_then("; its data is there, and nothing is computed")
+    if record.state.passed:
+        return Action.JUDGE, because("somebody waived what it does not meet, and that has ended; nothing is computed")
+    return Action.BLOCKED, because(Detail(record.reason or "the gate said no"))
 
 
 def _judge_unstored(stage: Stage, situation: Situation) -> Opinion:

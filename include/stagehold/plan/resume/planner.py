@@ -45,6 +45,8 @@ def resume_plan(situation: Situation) -> ResumePlan:
     while _heal(situation, drafts):
         _release_what_is_needed(situation.pipeline, drafts, held_back)
     _mark_what_hinges_on_heals(situation.pipeline, drafts)
+    if any(situation.waivers.values()):
+        _mark_what_rests_on_waivers(situation.pipeline, drafts)
     by_stage = {
         stage: tuple(_told_if_restored(one, situation) for one in decisions) for stage, decisions in drafts.items()
     }
@@ -216,3 +218,14 @@ def _mark_what_hinges_on_heals(pipeline: Pipeline, drafts: dict[str, list[Decisi
                 drafts[stage.name][partition] = replace(decision, reason=reason, hinges_on=healed)
             elif healed is not None and not stage.output.type.stored:
                 drafts[stage.name][partition] = replace(decision, hinges_on=healed)
+
+
+def _mark_what_rests_on_waivers(pipeline: Pipeline, drafts: dict[str, list[Decision]]) -> None:
+    """Whatever was made from data that its gate refuses says so."""
+    for stage in pipeline.stages:
+        upstreams = [Upstream(edge, drafts[edge.stage], pipeline) for edge in stage.inputs]
+        for partition, decision in enumerate(drafts[stage.name]):
+            waived = next((place for upstream in upstreams if (place := upstream.waived(partition))), None)
+            if waived is not None and decision.action is not Action.BLOCKED:
+                reason = decision.reason.and_then("; made from ", waived, ", which somebody waived")
+                drafts[stage.name][partition] = replace(decision, reason=reason, rests_on=waived)

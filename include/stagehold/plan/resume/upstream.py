@@ -39,6 +39,14 @@ class Upstream:
         """That this input was computed anew and came out different for no good reason."""
         return self._unexplained([self._decisions[partition]]) if self.is_pointwise else self._whole_unexplained
 
+    def waived(self, partition: int) -> Place | None:
+        """A partition that the reader is made from, directly or not, and that may be read by a waiver alone."""
+        return self._waived([self._decisions[partition]]) if self.is_pointwise else self._whole_waived
+
+    @cached_property
+    def _whole_waived(self) -> Place | None:
+        return self._waived(self._decisions)
+
     @cached_property
     def _whole_obstacle(self) -> Decision | None:
         return self._first_obstacle(self._decisions)
@@ -84,6 +92,13 @@ class Upstream:
             for one in decisions
         )
         return next(filter(None, heals), None)
+
+    def _waived(self, decisions: Iterable[Decision]) -> Place | None:
+        places = (
+            (one.stage, one.partition) if one.reused and one.reused.refused and not self.along else one.rests_on
+            for one in decisions
+        )
+        return next(filter(None, places), None)
 
     def _unexplained(self, decisions: Iterable[Decision]) -> Reason | None:
         records = (one.record for one in decisions if one.record is not None and not self.along)

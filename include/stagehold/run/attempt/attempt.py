@@ -21,9 +21,9 @@ from stagehold.run.attempt.task import RegionOutcome, RegionTask
 from stagehold.run.attempt.verdict import attach
 from stagehold.run.attempt.work import Heal, RegionWork
 from stagehold.run.checkpoints.answering import Answers
+from stagehold.run.delivery.publisher import PublishRight
 from stagehold.run.faults import Point
 from stagehold.run.planning.restoring import check_restore, fulfil_restore
-from stagehold.run.stage.publisher import PublishRight
 from stagehold.run.starting_anew import counts, unattended_part
 from stagehold.run.workplace import Workplace
 

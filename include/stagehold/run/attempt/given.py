@@ -19,6 +19,7 @@ from stagehold.run.attempt.tables import RegionTables
 from stagehold.run.attempt.task import RegionTask
 from stagehold.run.planning.earlier import KnownIntervals, earlier_states
 from stagehold.run.planning.planning import begins_with_of
+from stagehold.run.planning.vouched import waivers_for
 from stagehold.run.stage.inputs import Reading
 from stagehold.run.stage.wave import StageTask
 from stagehold.run.workplace import Workplace
@@ -55,6 +56,7 @@ class GivenToStages:
         return earlier_states(pipeline, request.interval, known, begins_with_of(request))
 
     def stage_task(self, stage: Stage, pipeline: Pipeline) -> StageTask:
+        place = self.workplace
         incremental = [one for one in sources_within(stage, pipeline) if is_incremental(one)]
         return StageTask(
             stage=stage,
@@ -63,6 +65,7 @@ class GivenToStages:
             location=self.tables.location(stage.name),
             positions=tuple(self.sources.taken_of(source) for source in incremental),
             suite=self._suite(stage.gate, stage) if stage.gate else None,
+            waivers=waivers_for(pipeline, self.task.request.interval, place.ledger, place.settings).get(stage.name, ()),
         )
 
     def _suite(self, gate: str, stage: Stage) -> Suite:

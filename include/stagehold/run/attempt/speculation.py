@@ -29,8 +29,8 @@ from stagehold.run.attempt.ownership import POLL_SECONDS, this_process
 from stagehold.run.attempt.task import SPECULATION, RegionTask
 from stagehold.run.attempt.work import Heal, RegionWork
 from stagehold.run.checkpoints.answering import Answers
+from stagehold.run.delivery.publisher import PublishRight
 from stagehold.run.planning.planning import in_its_form
-from stagehold.run.stage.publisher import PublishRight
 from stagehold.run.workplace import Workplace
 
 

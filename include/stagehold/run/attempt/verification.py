@@ -9,8 +9,8 @@ from stagehold.errors import PartitionDataMissing
 from stagehold.model.records import AttemptState, Lease, PartitionRecord
 from stagehold.plan.determinism.verification import NO_MATCH, as_damaged, to_verify
 from stagehold.run.attempt.task import RegionTask
+from stagehold.run.delivery.comparison import mismatches
 from stagehold.run.engine import Session
-from stagehold.run.stage.comparison import mismatches
 from stagehold.run.workplace import Workplace
 
 UNHAPPY = (AttemptState.FAILED, AttemptState.CANCELED)

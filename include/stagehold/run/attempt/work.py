@@ -30,6 +30,7 @@ from stagehold.run.attempt.tables import RegionTables
 from stagehold.run.attempt.task import RegionOutcome, RegionTask
 from stagehold.run.attempt.verification import verify_reused
 from stagehold.run.checkpoints.answering import Answers
+from stagehold.run.delivery.publisher import Publisher
 from stagehold.run.engine import Session
 from stagehold.run.faults import Point
 from stagehold.run.planning.planning import (
@@ -40,7 +41,6 @@ from stagehold.run.planning.planning import (
     plan_region,
     sources_of,
 )
-from stagehold.run.stage.publisher import Publisher
 from stagehold.run.stage.runner import StageRunner
 from stagehold.run.stage.wave_limits import wave_sizer
 from stagehold.run.state.later import tell_later_intervals

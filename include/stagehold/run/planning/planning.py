@@ -15,10 +15,9 @@ from stagehold.code.stage_code import code_fingerprint
 from stagehold.errors import UnknownName
 from stagehold.gates.suite_files import find_suite
 from stagehold.lake.location import lake_root
-from stagehold.lake.told import facts_told
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.compute_key import digest
-from stagehold.model.records import Acceptance, Cell, PartitionCount, PartitionRecord, Restore
+from stagehold.model.records import Cell, PartitionCount, PartitionRecord, Restore
 from stagehold.model.restore_choices import CodeChoice
 from stagehold.plan.restart.fallback import CAUSES, in_stored_form, may_fall_back
 from stagehold.plan.restart.full import discarded
@@ -35,6 +34,7 @@ from stagehold.plan.split.regions import stored_with
 from stagehold.run.planning.earlier import KnownIntervals, earlier_states
 from stagehold.run.planning.on_record import on_record
 from stagehold.run.planning.snapshots import BeginsWith
+from stagehold.run.planning.vouched import acceptances_for, waivers_for
 from stagehold.settings import Settings
 from stagehold.sources.sources import Sources, is_incremental
 from stagehold.spec.pipeline import Pipeline, Stage
@@ -215,13 +215,14 @@ def situation(
         forced=forced,
         renewed=_renewed(request, ledger),
         undecided=known.undecided,
-        acceptances=_acceptances(request, ledger, settings),
+        acceptances=acceptances_for(pipeline, request.interval, ledger, settings),
         wanted=request.wanted,
         discarded=_discarded(request, found.records, ledger),
         restored=found.restored,
         code_choices=_code_choices(request),
         earlier=earlier_states(pipeline, request.interval, KnownIntervals.of(ledger, settings), begins_with),
         rescaled=begins_with.rescaled(pipeline, tied) if begins_with else {},
+        waivers=waivers_for(pipeline, request.interval, ledger, settings),
     )
 
 
@@ -242,18 +243,6 @@ def _tied_to_another(begins_with: BeginsWith, pipeline: Pipeline, settings: Sett
 def _code_choices(request: RunRequest) -> Mapping[str, CodeChoice]:
     by_id = {choice.stage: choice for choice in request.restore.code_choices} if request.restore else {}
     return {stage.name: by_id[stage.id] for stage in request.pipeline.stages if stage.id in by_id}
-
-
-def _acceptances(request: RunRequest, ledger: Ledger, settings: Settings) -> Mapping[str, tuple[Acceptance, ...]]:
-    """Oldest first. What was accepted in production counts in a sandbox as well, as older than its own."""
-    by_id = ledger.acceptances.holding(request.pipeline.name, request.interval)
-    told = facts_told(settings.production.lake_uri, Acceptance) if settings.sandbox else ()
-    before = [one for one in told if one.pipeline == request.pipeline.name and one.interval in (None, request.interval)]
-    words = {
-        stage.name: (*(one for one in before if one.stage == stage.id), *by_id.get(stage.id, ()))
-        for stage in request.pipeline.stages
-    }
-    return {name: some for name, some in words.items() if some}
 
 
 def _discarded(

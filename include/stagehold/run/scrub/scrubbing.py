@@ -28,11 +28,11 @@ from stagehold.plan.split.regions import stage_regions
 from stagehold.run.attempt.leasing import take_lease
 from stagehold.run.attempt.session import session_of
 from stagehold.run.attempt.spark_engine import SparkEngine
+from stagehold.run.delivery.comparison import mismatches
 from stagehold.run.engine import Fingerprints
 from stagehold.run.faults import Faults
 from stagehold.run.planning.planning import RunRequest
 from stagehold.run.scrub.looking import Draw, look, task_of
-from stagehold.run.stage.comparison import mismatches
 from stagehold.run.stage.session import SparkStageSession
 from stagehold.run.workplace import Progress, Workplace
 from stagehold.settings import Settings

@@ -26,14 +26,14 @@ from stagehold.plan.resume.decisions import Action, Decision
 from stagehold.plan.state.earlier import Earlier
 from stagehold.plan.waves.sizing import MeasuredWave, WaveSizer
 from stagehold.plan.waves.skew import skew_text, skewed
+from stagehold.run.delivery.delivery import Delivery
+from stagehold.run.delivery.judging import JudgingAgain
+from stagehold.run.delivery.publisher import Publisher
 from stagehold.run.engine import Session
 from stagehold.run.faults import Point, StatePoint
-from stagehold.run.stage.delivery import Delivery
 from stagehold.run.stage.determinism import inspect
 from stagehold.run.stage.failure import reporting_queries
 from stagehold.run.stage.inputs import Reading
-from stagehold.run.stage.judging import JudgingAgain
-from stagehold.run.stage.publisher import Publisher
 from stagehold.run.stage.wave import StageTask, Wave
 from stagehold.run.state.keeping import Keeping
 from stagehold.run.workplace import Workplace

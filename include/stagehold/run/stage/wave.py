@@ -12,7 +12,7 @@ from stagehold.gates.suite import Suite
 from stagehold.lake.commit.staging import StagedWave
 from stagehold.lake.location import TableLocation
 from stagehold.lake.measure import PartitionMetrics
-from stagehold.model.records import Attempt, Cell, StatePart
+from stagehold.model.records import Attempt, Cell, StatePart, Waiver
 from stagehold.model.source_position import SourcePosition
 from stagehold.plan.determinism.reproduction import remark
 from stagehold.plan.resume.decisions import Action, Decision
@@ -21,7 +21,7 @@ from stagehold.spec.pipeline import Stage
 
 @dataclass(frozen=True)
 class StageTask:
-    """One stage in one attempt: what its waves are for, and where they go."""
+    """One stage in one attempt: what its waves are for, and where they go. ``waivers`` are those that hold now."""
 
     stage: Stage
     cell: Cell
@@ -29,6 +29,7 @@ class StageTask:
     location: TableLocation
     positions: tuple[SourcePosition, ...]
     suite: Suite | None
+    waivers: tuple[Waiver, ...] = ()
 
     @property
     def judge(self) -> str:

@@ -12,14 +12,14 @@ from stagehold.lake.commit.committer import Committer
 from stagehold.lake.commit.wave_commit import CommittedPartition, WaveCommit
 from stagehold.lake.copying import copied_for
 from stagehold.lake.measure import PartitionMetrics
-from stagehold.model.records import PartitionRecord, PartitionState
+from stagehold.model.records import PartitionRecord
 from stagehold.plan.determinism.verification import as_damaged, same_content
 from stagehold.plan.resume.decisions import Decision
+from stagehold.run.delivery.comparison import mismatches
+from stagehold.run.delivery.publisher import Publisher, PublishRight
+from stagehold.run.delivery.ruling import Rulings, results, unmet, unmet_on_record, warn
 from stagehold.run.engine import Session
 from stagehold.run.faults import Point
-from stagehold.run.stage.comparison import mismatches
-from stagehold.run.stage.delivery import refusals, results, warn
-from stagehold.run.stage.publisher import Publisher, PublishRight
 from stagehold.run.stage.wave import StageTask
 from stagehold.run.workplace import Workplace
 from stagehold.spark.session.sessions import translate
@@ -46,22 +46,36 @@ class JudgingAgain:
         :raises PartitionDataMissing: some are not what was recorded; that is on record, nothing else happened.
         """
         recorded = [decision.record for decision in decisions if decision.record is not None]
-        measured = self._measured(recorded)
+        judged = [one for one in recorded if self._is_judged(one)]
+        measured = self._measured([one for one in recorded if not self._is_judged(one)])
         right = self.publisher.right_to(self.task.stage.name, decisions)
         records = [one for one in recorded if one.partition in right.partitions]
-        self._refuse_damaged(records, measured, right)
+        self._refuse_damaged([one for one in records if not self._is_judged(one)], measured, right)
         verdicts = [one for one in measured.verdicts if one.partition in right.partitions]
-        refused = refusals(verdicts)
-        lacking = [one for one in records if one.partition not in refused and one.version is None]
+        rulings = self._rulings(records, verdicts, judged)
+        ruled = [replace(one, refused=rulings.of_partition(one.partition).refused) for one in records]
+        lacking = [one for one in ruled if one.partition not in rulings.blocked and one.version is None]
         published = self._publish(lacking, right, wave) if lacking else {}
-        self._record([published.get(one.partition, one) for one in records], verdicts, right, wave)
-        self._tell(records, refused)
-        warn(self.task, verdicts, self.workplace)
-        return refused
+        self._record([published.get(one.partition, one) for one in ruled], verdicts, rulings, right, wave)
+        self._tell(records, rulings)
+        warn(self.task, verdicts, rulings, self.workplace)
+        return rulings.blocked
+
+    def _is_judged(self, record: PartitionRecord) -> bool:
+        """By this very suite: then a waiver began or ended, and nothing is read."""
+        return record.judged == self.task.judge and bool(record.refused)
+
+    def _rulings(
+        self, records: Sequence[PartitionRecord], verdicts: Sequence[GateVerdict], judged: Sequence[PartitionRecord]
+    ) -> Rulings:
+        failures = self.workplace.ledger.gates.failures(self.task.cell) if judged else ()
+        refused = {**unmet_on_record(judged, failures), **unmet(verdicts)}
+        fingerprints = {one.partition: one.fingerprint for one in records}
+        return Rulings.of({one: some for one, some in refused.items() if one in fingerprints}, fingerprints, self.task)
 
     def _measured(self, records: Sequence[PartitionRecord]) -> Measured:
         """What the gate says of them; without a gate nothing is read. Nothing of what cannot be read."""
-        if self.task.suite is None:
+        if self.task.suite is None or not records:
             return _as_recorded(records)
         try:
             return self.session.judge(records, self.task.suite)
@@ -87,19 +101,24 @@ class JudgingAgain:
             raise PartitionDataMissing(self.task.stage.name, [one.partition for one in damaged])
 
     def _record(
-        self, records: Sequence[PartitionRecord], verdicts: Sequence[GateVerdict], right: PublishRight, wave: int
+        self,
+        records: Sequence[PartitionRecord],
+        verdicts: Sequence[GateVerdict],
+        rulings: Rulings,
+        right: PublishRight,
+        wave: int,
     ) -> None:
-        now, ledger, refused = datetime.now(UTC), self.workplace.ledger, refusals(verdicts)
+        now, ledger = datetime.now(UTC), self.workplace.ledger
         judged = [
             replace(
                 one,
-                state=PartitionState.BLOCKED if one.partition in refused else PartitionState.CONSUMABLE,
+                state=rulings.of_partition(one.partition).state,
                 run_id=self.task.attempt.run_id,
                 attempt_id=self.task.attempt.attempt_id,
                 epoch=right.attempt.epoch,
                 wave=wave,
                 recorded_at=now,
-                reason=refused.get(one.partition),
+                reason=rulings.of_partition(one.partition).reason,
                 judged=self.task.judge,
             )
             for one in records
@@ -136,10 +155,10 @@ class JudgingAgain:
             for one in here
         }
 
-    def _tell(self, records: Sequence[PartitionRecord], refused: Mapping[int, str]) -> None:
+    def _tell(self, records: Sequence[PartitionRecord], rulings: Rulings) -> None:
         name = self.task.stage.name
         gate = f"gate {self.task.suite.name} lets" if self.task.suite else "without a gate,"
-        told = f"{gate} {len(records) - len(refused)} of {len(records)} partitions through"
+        told = f"{gate} {len(records) - len(rulings.by_partition)} of {len(records)} partitions through"
         self.workplace.progress(f"{name}: {told}; they were judged again, and not computed")
 
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from stagehold.errors import CameOutDifferent
-from stagehold.gates.judge import GateVerdict
 from stagehold.lake.commit.committed import Landed
 from stagehold.lake.commit.committer import Committer
 from stagehold.lake.commit.wave_commit import CommittedPartition, WaveCommit
-from stagehold.model.records import GateResult, PartitionRecord, PartitionState, Severity
-from stagehold.plan.resume.reasons import partition_ranges
+from stagehold.model.records import PartitionRecord
+from stagehold.run.delivery.publisher import PublishRight
+from stagehold.run.delivery.ruling import Rulings, results, unmet, warn
 from stagehold.run.faults import Point
-from stagehold.run.stage.publisher import PublishRight
 from stagehold.run.stage.wave import StageTask, Wave
 from stagehold.run.workplace import Workplace
 
@@ -39,14 +38,15 @@ class Delivery:
         if not wave.metrics:
             return {}
         self._refuse_other_data(wave)
-        refused = refusals(wave.verdicts)
-        landed = self._publish(wave, right, refused)
+        fingerprints = {one.partition: one.fingerprint for one in wave.metrics}
+        rulings = Rulings.of(unmet(wave.verdicts), fingerprints, self.task)
+        landed = self._publish(wave, right, rulings)
         self._reach(Point.AFTER_PUBLISH, wave)
-        self._record(wave, right, landed)
+        self._record(wave, right, landed, rulings)
         self._reach(Point.AFTER_RECORD, wave)
-        self._tell(wave, right, landed, refused)
-        warn(self.task, wave.verdicts, self.workplace)
-        return refused
+        self._tell(wave, right, landed, rulings)
+        warn(self.task, wave.verdicts, rulings, self.workplace)
+        return rulings.blocked
 
     def _refuse_other_data(self, wave: Wave) -> None:
         """Readers rely on it that a partition with the same key is the same one, unless the author says that it need
@@ -55,8 +55,8 @@ class Delivery:
         if not self.may_differ and wave.other_data:
             raise CameOutDifferent(self.task.stage.name, dict(wave.other_data))
 
-    def _publish(self, wave: Wave, right: PublishRight, refused: Mapping[int, str]) -> Landed | None:
-        passing = [one for one in wave.metrics if one.partition not in refused]
+    def _publish(self, wave: Wave, right: PublishRight, rulings: Rulings) -> Landed | None:
+        passing = [one for one in wave.metrics if one.partition not in rulings.blocked]
         if not passing:
             return None
         self._reach(Point.BEFORE_PUBLISH, wave)
@@ -70,6 +70,7 @@ class Delivery:
                 wave.staged.files.get(one.partition, ()),
                 wave.kept.get(one.partition, ()),
                 self.task.judge,
+                rulings.of_partition(one.partition).refused,
             )
             for one in passing
         )
@@ -85,10 +86,10 @@ class Delivery:
         )
         return self.committer.publish(self.task.location, commit)
 
-    def _record(self, wave: Wave, right: PublishRight, landed: Landed | None) -> None:
+    def _record(self, wave: Wave, right: PublishRight, landed: Landed | None, rulings: Rulings) -> None:
         """Partitions and what their gate said of them, in one transaction."""
         now, ledger = datetime.now(UTC), self.workplace.ledger
-        records = self._records(wave, right, landed, refusals(wave.verdicts), now)
+        records = self._records(wave, right, landed, rulings, now)
         with ledger.together():
             ledger.partitions.record(records, right.heartbeat.lease)
             ledger.gates.record(results(self.task, wave.verdicts, now))
@@ -97,7 +98,7 @@ class Delivery:
             self.workplace.warn(self.task.attempt.run_id, "not deterministic", self.task.stage.name, text)
 
     def _records(
-        self, wave: Wave, right: PublishRight, landed: Landed | None, refused: Mapping[int, str], now: datetime
+        self, wave: Wave, right: PublishRight, landed: Landed | None, rulings: Rulings, now: datetime
     ) -> list[PartitionRecord]:
         files = {**wave.staged.files, **(landed.files if landed else {})}
         seconds = wave.seconds / len(wave.decisions)
@@ -105,87 +106,40 @@ class Delivery:
             PartitionRecord(
                 cell=self.task.cell,
                 partition=one.partition,
-                state=PartitionState.BLOCKED if one.partition in refused else PartitionState.CONSUMABLE,
+                state=rulings.of_partition(one.partition).state,
                 run_id=self.task.attempt.run_id,
                 attempt_id=self.task.attempt.attempt_id,
                 epoch=right.attempt.epoch,
                 wave=wave.number,
                 table=self.task.location.uri,
-                version=landed.version if landed and one.partition not in refused else None,
+                version=landed.version if landed and one.partition not in rulings.blocked else None,
                 files=files.get(one.partition, ()),
                 rows=one.rows,
                 fingerprint=one.fingerprint,
                 compute_key=wave.keys[one.partition],
                 recorded_at=now,
-                reason=refused.get(one.partition) or wave.remarks.get(one.partition),
+                reason=rulings.of_partition(one.partition).reason or wave.remarks.get(one.partition),
                 seconds=seconds,
                 unexplained=one.partition in wave.remarks,
                 kept=wave.kept.get(one.partition, ()),
                 judged=self.task.judge,
+                refused=rulings.of_partition(one.partition).refused,
             )
             for one in wave.metrics
         ]
 
-    def _tell(self, wave: Wave, right: PublishRight, landed: Landed | None, refused: Mapping[int, str]) -> None:
+    def _tell(self, wave: Wave, right: PublishRight, landed: Landed | None, rulings: Rulings) -> None:
         stage, progress = self.task.stage.name, self.workplace.progress
         for one in wave.metrics:
-            passed = landed is not None and one.partition not in refused
+            passed = landed is not None and one.partition not in rulings.blocked
             state = f"consumable, version {landed.version}" if landed and passed else "blocked by its gate"
             progress(
                 f"{stage}[{one.partition}] {state}: {one.rows} rows (epoch {right.attempt.epoch}, wave {wave.number})"
             )
         if self.task.suite:
             gate, judged = self.task.suite.name, len(wave.metrics)
-            progress(f"{stage}: gate {gate} lets {judged - len(refused)} of {judged} partitions through")
+            progress(f"{stage}: gate {gate} lets {judged - len(rulings.by_partition)} of {judged} partitions through")
         progress(f"{stage}: wave {wave.number}, {len(wave.metrics)} partitions, took {wave.seconds:.1f} s")
 
     def _reach(self, point: Point, wave: Wave) -> None:
         self.workplace.faults.reach(point, self.task.stage.name, wave.number)
-
-
-def results(task: StageTask, verdicts: Sequence[GateVerdict], now: datetime) -> list[GateResult]:
-    """What goes on record of what a gate said."""
-    suite, attempt_id = task.suite.name if task.suite else "", task.attempt.attempt_id
-    return [
-        GateResult(
-            cell=task.cell,
-            partition=one.partition,
-            attempt_id=attempt_id,
-            suite=suite,
-            expectation=one.expectation,
-            passed=one.passed,
-            observed=one.observed,
-            recorded_at=now,
-            severity=one.severity,
-            configuration=one.configuration,
-            result=one.result,
-        )
-        for one in verdicts
-    ]
-
-
-def warn(task: StageTask, verdicts: Sequence[GateVerdict], workplace: Workplace) -> None:
-    """Of what was not met and blocks nothing."""
-    stage = task.stage.name
-    for expectation, failed in warnings(verdicts).items():
-        partitions = partition_ranges([one.partition for one in failed])
-        text = f"{stage}[{partitions}] does not meet {expectation}: got {failed[0].observed}"
-        workplace.warn(task.attempt.run_id, "gate", stage, text)
-
-
-def refusals(verdicts: Sequence[GateVerdict]) -> dict[int, str]:
-    """Why each partition is blocked that its gate refuses, all its failed expectations in one text."""
-    texts: dict[int, list[str]] = {}
-    for verdict in verdicts:
-        if not verdict.passed and verdict.severity is Severity.CRITICAL:
-            texts.setdefault(verdict.partition, []).append(f"{verdict.expectation}: got {verdict.observed}")
-    return {partition: "; ".join(lines) for partition, lines in texts.items()}
-
-
-def warnings(verdicts: Sequence[GateVerdict]) -> dict[str, list[GateVerdict]]:
-    """Verdicts that are to be told and block nothing, by expectation."""
-    found: dict[str, list[GateVerdict]] = {}
-    for verdict in verdicts:
-        if not verdict.passed and verdict.severity is Severity.WARNING:
-            found.setdefault(verdict.expectation, []).append(verdict)
-    return found

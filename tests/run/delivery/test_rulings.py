@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stagehold.gates.judge import GateVerdict
 from stagehold.model.records import Severity
-from stagehold.run.stage.delivery import refusals, warnings
+from stagehold.run.delivery.ruling import unmet, warnings
 
 
 def verdict(partition: int, expectation: str, *, passed: bool, severity: Severity) -> GateVerdict:
@@ -23,7 +23,7 @@ VERDICTS = [
 
 
 def test_only_what_is_critical_blocks():
-    assert refusals(VERDICTS) == {1: "critical: got critical of 1; other: got other of 1"}
+    assert unmet(VERDICTS) == {1: {"critical": "critical of 1", "other": "other of 1"}}
 
 
 def test_warnings_are_told_once_for_all_partitions():

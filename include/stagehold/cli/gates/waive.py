@@ -1,0 +1,140 @@
+"""`stagehold waive`: say that data may be read though its gate refuses it, on the record."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from stagehold.cli.output import moment, print_document, print_table
+from stagehold.cli.request import AsJson, recorded_interval, stage_asked
+from stagehold.errors import InvalidArgument
+from stagehold.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from stagehold.ledger.ledger import Ledger
+    from stagehold.model.records import Waiver
+    from stagehold.plan.resume.waiving import WaiverWish
+
+ALL = "all"
+NUMBERS = f"numbers and ranges such as 3,5-7, or {ALL}"
+COLUMNS = ("stage", "partition", "expectation", "waived by", "when", "until", "why")
+StageName = Annotated[str | None, typer.Argument(help="The stage whose gate refuses the data, by name.")]
+Pipeline = Annotated[str, typer.Option("--pipeline", help="Name of the stage's pipeline.")]
+Interval = Annotated[str | None, typer.Option("--interval", help="Default: that of the pipeline's newest run.")]
+Partitions = Annotated[str, typer.Option("--partition", help=f"Which partitions: {NUMBERS}.")]
+Expectation = Annotated[
+    str | None,
+    typer.Option("--expectation", help="How the expectation begins. Default: the only one that they do not meet."),
+]
+Reason = Annotated[str, typer.Option("--reason", help="Why the data may be read; kept with your name.")]
+Until = Annotated[
+    str | None, typer.Option("--until", metavar="DATE", help="A date (UTC) or moment at which the word ends.")
+]
+By = Annotated[str | None, typer.Option("--by", help="Who says so. Default: the user of this machine.")]
+End = Annotated[bool, typer.Option("--end", help="Take back what was waived before, from now on.")]
+ListThem = Annotated[bool, typer.Option("--list", help="Only show what was waived before.")]
+
+
+def waive(
+    pipeline: Pipeline,
+    stage: StageName = None,
+    interval: Interval = None,
+    partition: Partitions = "",
+    expectation: Expectation = None,
+    reason: Reason = "",
+    until: Until = None,
+    by: By = None,
+    end: End = False,
+    list_them: ListThem = False,
+    as_json: AsJson = False,
+) -> None:
+    """Let data be read though its gate refuses it; the verdict stays on record."""
+    from stagehold.lake.chronicle import open_ledger
+    from stagehold.plan.resume.waiving import WaiverWish
+
+    settings, now = load_settings(), datetime.now(UTC)
+    with open_ledger(settings) as ledger:
+        wanted = _interval(interval, pipeline, ledger, settings)
+        if list_them:
+            _show([one for one in ledger.waivers.of(pipeline, wanted) if stage in (None, one.stage)], as_json=as_json)
+            return
+        if not reason:
+            raise InvalidArgument("--reason", reason, "a sentence that says why the data may be read")
+        ends = now if end else _moment(until, now)
+        wish = WaiverWish(partitions_named(partition), expectation, by or getpass.getuser(), reason, ends)
+        _show(_record(wish, (pipeline, wanted, stage or ""), ledger, settings), as_json=as_json)
+    if not as_json:
+        typer.echo("`stagehold plan` shows what that changes; the next run or `stagehold resume` goes by it.")
+
+
+def partitions_named(text: str) -> frozenset[int] | None:
+    """The numbers that a text such as 3,5-7 names; None for all.
+
+    :raises InvalidArgument: it names none.
+    """
+    if text == ALL:
+        return None
+    try:
+        return frozenset(number for part in text.split(",") for number in _range(part))
+    except ValueError:
+        raise InvalidArgument("--partition", text, NUMBERS) from None
+
+
+def _range(part: str) -> range:
+    first, _, last = part.strip().partition("-")
+    return range(int(first), int(last or first) + 1)
+
+
+def _record(wish: WaiverWish, place: tuple[str, str, str], ledger: Ledger, settings: Settings) -> tuple[Waiver, ...]:
+    from stagehold.model.records import Cell
+    from stagehold.plan.resume.waiving import wished
+    from stagehold.spec.loader import find_pipeline
+
+    pipeline, interval, stage = place
+    declared = stage_asked(find_pipeline(pipeline, settings), stage)
+    records = ledger.partitions.newest(Cell(pipeline, declared.id, interval))
+    words = wished(wish, declared.name, records, datetime.now(UTC))
+    ledger.waivers.record(words)
+    return words
+
+
+def _interval(given: str | None, pipeline: str, ledger: Ledger, settings: Settings) -> str:
+    if given is not None:
+        return recorded_interval(given, pipeline, settings)
+    newest = ledger.runs.newest(pipeline)
+    if newest is None:
+        raise InvalidArgument("--interval", "", f"an interval of {pipeline}; it has not run yet")
+    return newest.interval
+
+
+def _moment(text: str | None, now: datetime) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        found = now
+    found = found if found.tzinfo else found.replace(tzinfo=UTC)
+    if found <= now:
+        raise InvalidArgument("--until", text, "a date such as 2030-01-31 or a moment, later than now")
+    return found
+
+
+def _show(words: Sequence[Waiver], *, as_json: bool) -> None:
+    if as_json:
+        print_document({"waivers": [asdict(word) for word in words]})
+    elif words:
+        print_table(f"Waived in {words[0].pipeline} for {words[0].interval}", COLUMNS, map(_cells, words))
+    else:
+        typer.echo("nothing was waived")
+
+
+def _cells(word: Waiver) -> tuple[str, ...]:
+    until = moment(word.until) if word.until else "for ever"
+    place = (word.stage, str(word.partition), word.expectation)
+    return (*place, word.waived_by, moment(word.recorded_at), until, word.reason)

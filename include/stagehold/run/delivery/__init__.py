@@ -1,0 +1,1 @@
+"""How does a wave get from staged to consumable, if its gate lets it?"""

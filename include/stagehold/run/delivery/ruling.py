@@ -1,0 +1,157 @@
+"""What becomes of partitions after their gate has judged them, and what is told of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from stagehold.gates.judge import GateVerdict
+from stagehold.model.records import GateResult, PartitionRecord, PartitionState, Severity, Waiver
+from stagehold.plan.resume.reasons import partition_ranges
+from stagehold.plan.resume.waiving import who_waived
+from stagehold.run.stage.wave import StageTask
+from stagehold.run.workplace import Workplace
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """Of one partition: ``unmet`` are its critical expectations that are not met, each with what it saw; ``waivers``
+    are words that let it through all the same.
+    """
+
+    unmet: Mapping[str, str]
+    waivers: tuple[Waiver, ...] = ()
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        return tuple(self.unmet)
+
+    @property
+    def blocks(self) -> bool:
+        return not {one.expectation for one in self.waivers} >= {*self.unmet}
+
+    @property
+    def state(self) -> PartitionState:
+        return PartitionState.BLOCKED if self.blocks else PartitionState.CONSUMABLE
+
+    @property
+    def reason(self) -> str | None:
+        """Why it is blocked, or who let it through all the same."""
+        if self.blocks:
+            return "; ".join(f"{expectation}: got {seen}" for expectation, seen in self.unmet.items())
+        return str(who_waived(self.waivers)) if self.waivers else None
+
+
+@dataclass(frozen=True)
+class Rulings:
+    """By partition. One that meets all that is critical has none."""
+
+    by_partition: Mapping[int, Ruling]
+
+    @classmethod
+    def of(cls, unmet: Mapping[int, Mapping[str, str]], fingerprints: Mapping[int, str], task: StageTask) -> Rulings:
+        """
+        :param unmet: what each partition does not meet, and what was seen.
+        """
+        return cls(
+            {
+                partition: Ruling(some, _waivers(partition, fingerprints[partition], some, task.waivers))
+                for partition, some in unmet.items()
+                if some
+            }
+        )
+
+    def of_partition(self, partition: int) -> Ruling:
+        return self.by_partition.get(partition, LET_THROUGH)
+
+    @property
+    def blocked(self) -> Mapping[int, str]:
+        """Why each of those is blocked that are."""
+        return {partition: str(one.reason) for partition, one in self.by_partition.items() if one.blocks}
+
+    @property
+    def waived(self) -> Mapping[int, Ruling]:
+        return {partition: one for partition, one in self.by_partition.items() if not one.blocks}
+
+
+LET_THROUGH = Ruling({})
+
+
+def unmet(verdicts: Iterable[GateVerdict]) -> Mapping[int, Mapping[str, str]]:
+    """What blocks each partition, unless it is waived; all its failed expectations together."""
+    found: dict[int, dict[str, str]] = {}
+    for one in verdicts:
+        if not one.passed and one.severity is Severity.CRITICAL:
+            found.setdefault(one.partition, {})[one.expectation] = one.observed
+    return found
+
+
+def unmet_on_record(
+    records: Sequence[PartitionRecord], failures: Iterable[GateResult]
+) -> Mapping[int, Mapping[str, str]]:
+    """The same of what was judged before. What a gate saw of it is for people, and may have been forgotten."""
+    seen = {(one.partition, one.expectation): one.observed for one in failures}
+    return {
+        one.partition: {expectation: seen.get((one.partition, expectation), "") for expectation in one.refused}
+        for one in records
+    }
+
+
+def results(task: StageTask, verdicts: Sequence[GateVerdict], now: datetime) -> list[GateResult]:
+    """What goes on record of what a gate said."""
+    suite, attempt_id = task.suite.name if task.suite else "", task.attempt.attempt_id
+    return [
+        GateResult(
+            cell=task.cell,
+            partition=one.partition,
+            attempt_id=attempt_id,
+            suite=suite,
+            expectation=one.expectation,
+            passed=one.passed,
+            observed=one.observed,
+            recorded_at=now,
+            severity=one.severity,
+            configuration=one.configuration,
+            result=one.result,
+        )
+        for one in verdicts
+    ]
+
+
+def warn(task: StageTask, verdicts: Sequence[GateVerdict], rulings: Rulings, workplace: Workplace) -> None:
+    """Of what was not met and blocks nothing."""
+    stage, run_id = task.stage.name, task.attempt.run_id
+    for expectation, failed in warnings(verdicts).items():
+        partitions = partition_ranges([one.partition for one in failed])
+        text = f"{stage}[{partitions}] does not meet {expectation}: got {failed[0].observed}"
+        workplace.warn(run_id, "gate", stage, text)
+    for word, let in waived_by_word(rulings).items():
+        workplace.warn(run_id, "waived", stage, f"{stage}[{partition_ranges(let)}] may be read: {word}")
+
+
+def warnings(verdicts: Sequence[GateVerdict]) -> dict[str, list[GateVerdict]]:
+    """Verdicts that are to be told and block nothing, by expectation."""
+    found: dict[str, list[GateVerdict]] = {}
+    for verdict in verdicts:
+        if not verdict.passed and verdict.severity is Severity.WARNING:
+            found.setdefault(verdict.expectation, []).append(verdict)
+    return found
+
+
+def waived_by_word(rulings: Rulings) -> Mapping[str, list[int]]:
+    """Who let which partitions through."""
+    found: dict[str, list[int]] = {}
+    for partition, one in sorted(rulings.waived.items()):
+        found.setdefault(str(one.reason), []).append(partition)
+    return found
+
+
+def _waivers(
+    partition: int, fingerprint: str, refused: Mapping[str, str], words: Sequence[Waiver]
+) -> tuple[Waiver, ...]:
+    return tuple(
+        one
+        for one in words
+        if (one.partition, one.fingerprint) == (partition, fingerprint) and one.expectation in refused
+    )

@@ -1,0 +1,38 @@
+"""What people vouch for, by the names of stages. What counts in production counts in a sandbox as well."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from stagehold.lake.told import facts_told
+from stagehold.ledger.ledger import Ledger
+from stagehold.model.records import Acceptance, Waiver
+from stagehold.plan.resume.waiving import held
+from stagehold.settings import Settings
+from stagehold.spec.pipeline import Pipeline
+
+
+def acceptances_for(
+    pipeline: Pipeline, interval: str, ledger: Ledger, settings: Settings
+) -> Mapping[str, tuple[Acceptance, ...]]:
+    """Oldest first; those of production are older than a sandbox's own."""
+    by_id = ledger.acceptances.holding(pipeline.name, interval)
+    told = facts_told(settings.production.lake_uri, Acceptance) if settings.sandbox else ()
+    before = [one for one in told if one.pipeline == pipeline.name and one.interval in (None, interval)]
+    words = {
+        stage.name: (*(one for one in before if one.stage == stage.id), *by_id.get(stage.id, ()))
+        for stage in pipeline.stages
+    }
+    return {name: some for name, some in words.items() if some}
+
+
+def waivers_for(
+    pipeline: Pipeline, interval: str, ledger: Ledger, settings: Settings
+) -> Mapping[str, tuple[Waiver, ...]]:
+    """Those that hold now."""
+    told = facts_told(settings.production.lake_uri, Waiver) if settings.sandbox else ()
+    before = [one for one in told if (one.pipeline, one.interval) == (pipeline.name, interval)]
+    words = held((*before, *ledger.waivers.of(pipeline.name, interval)), datetime.now(UTC))
+    by_name = {stage.name: tuple(one for one in words if one.stage == stage.id) for stage in pipeline.stages}
+    return {name: some for name, some in by_name.items() if some}
