@@ -398,7 +398,7 @@ def _gate_failures(facts: RunFacts) -> Iterator[GateFailure]:
         if record.state is PartitionState.BLOCKED
     }
     for result in facts.gate_failures:
-        if (result.cell.stage, result.partition) in blocked:
+        if (result.cell.stage, result.partition) in blocked and result.blocks:
             yield GateFailure(
                 names[result.cell.stage], result.partition, result.suite, result.expectation, result.observed
             )

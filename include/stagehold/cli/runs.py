@@ -114,10 +114,11 @@ def _count(stage: str, records: Sequence[PartitionRecord], run_id: str) -> Stage
 
 
 def _failures(newest: Mapping[str, Sequence[PartitionRecord]], ledger: Ledger) -> Iterator[GateResult]:
-    """Only stages with a blocked partition are asked for: what was blocked once and passed since is history."""
+    """Of partitions that are blocked now: what was blocked once and passed since, or was waived, is history."""
     for records in newest.values():
-        if any(record.state is PartitionState.BLOCKED for record in records):
-            yield from ledger.gates.failures(records[0].cell)
+        blocked = {record.partition for record in records if record.state is PartitionState.BLOCKED}
+        said = ledger.gates.failures(records[0].cell) if blocked else ()
+        yield from (one for one in said if one.partition in blocked and one.blocks)
 
 
 def _document(report: RunReport) -> dict[str, Any]:
