@@ -81,7 +81,7 @@ def test_the_suites_of_the_samples_are_valid(path, read):
         (
             "suite: toy",
             "sweet: toy",
-            ":1: sweet: got an unknown field; allowed: suite, expectations, modules and samples",
+            ":1: sweet: got an unknown field; allowed: suite, expectations, on_fail, max_quarantined, modules, samples",
         ),
         ("- type: ", "- kind: ", ":4: expectations.1: got {'kind'"),
         (

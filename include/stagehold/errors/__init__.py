@@ -47,6 +47,7 @@ Every error that Stagehold raises on purpose, by what is to be mended.
     |   +-- RetakeRefused            an interval cannot take the files of its source anew
     +-- GateError                    a gate did not say yes, so partitions were not published
     |   +-- GateBlocked              a gate said no; the data has to change first
+    |   +-- RowsUnaccounted          rows that were set aside and the others are not as many as there were
     |   +-- GateErrored              a gate could not be judged, so it said neither yes nor no
     +-- LakeError                    a table of the lake does not take or does not have the data
     |   +-- TableSchemaConflict      a published table cannot take the columns a stage now has
@@ -140,7 +141,7 @@ from stagehold.errors.checkpoints import (
     SavepointTaken,
     SavepointUnreadable,
 )
-from stagehold.errors.gates import GateBlocked, GateError, GateErrored
+from stagehold.errors.gates import GateBlocked, GateError, GateErrored, RowsUnaccounted
 from stagehold.errors.lake import (
     CommitContested,
     CopyRefused,
@@ -302,6 +303,7 @@ __all__ = [
     "ResumeUnderWay",
     "RetakeRefused",
     "RollbackIncomplete",
+    "RowsUnaccounted",
     "RunError",
     "RunIdTaken",
     "RunStillActive",

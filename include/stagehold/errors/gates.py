@@ -25,6 +25,18 @@ class GateBlocked(GateError, Terminal):
         )
 
 
+class RowsUnaccounted(GateError, Terminal):
+    """Rows were set aside, and those and the others are not as many as there were."""
+
+    def __init__(self, stage: str, partition: int, rows: int, left: int, aside: int) -> None:
+        self.stage, self.partition, self.rows, self.left, self.aside = stage, partition, rows, left, aside
+        super().__init__(
+            f"{stage}[{partition}] has {rows} rows; {aside} were to be set aside, and {left} are left. Nothing of this "
+            "wave was published. An expectation that finds other rows each time, such as one that calls rand(), cannot "
+            "set rows aside: give it `on_fail: block`, then run `stagehold resume`."
+        )
+
+
 class GateErrored(GateError, Terminal):
     """Expectations could not be judged: that is neither a pass nor a fail, so nothing of the wave was published."""
 

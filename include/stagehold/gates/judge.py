@@ -100,7 +100,7 @@ def _judged(
     if problems:
         raise GateErrored(suite.name, problems)
     with warnings.catch_warnings(category=DeprecationWarning, action="ignore"):  # of forms that suites have
-        theirs = {at: _theirs(one, suite) for at, one in expectations.items()}
+        theirs = {at: as_theirs(one, suite) for at, one in expectations.items()}
         judged, unjudged = judge_frame(frame, theirs, samples=suite.samples)
     if unjudged:
         raise GateErrored(suite.name, [_located(expectations[at], suite, _said(why)) for at, why in unjudged.items()])
@@ -147,7 +147,7 @@ def _unknown(expectation: Expectation, frame: GroupedFrame) -> Iterator[str]:
             yield f"there is no column {name!r}; there is {offered}"
 
 
-def _theirs(expectation: Expectation, suite: Suite) -> TheirExpectation:
+def as_theirs(expectation: Expectation, suite: Suite) -> TheirExpectation:
     from great_expectations.compatibility.pydantic import ValidationError
     from great_expectations.core.suite_parameters import build_suite_parameters
     from great_expectations.exceptions.exceptions import GreatExpectationsError

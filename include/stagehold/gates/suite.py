@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 from stagehold.model.compute_key import digest
@@ -15,14 +16,39 @@ FIGURES = ("partition(rows)", "partition(bytes)", "partition(seconds)")
 DOMAIN = ("column", "column_A", "column_B", "column_list")  # the arguments that name columns
 
 
+class OnFail(StrEnum):
+    """What becomes of a partition that does not meet an expectation."""
+
+    BLOCK = "block"  # nobody reads it
+    WARN = "warn"  # it is told
+    QUARANTINE = "quarantine"  # the rows that are not expected are set aside, and the others published
+
+
+@dataclass(frozen=True)
+class RowLimit:
+    """How many of a partition's rows may be set aside: so many, or so many of a hundred."""
+
+    amount: float
+    of_hundred: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.amount:g}%" if self.of_hundred else f"{self.amount:g}"
+
+    def allows(self, rows: int, of_all: int) -> bool:
+        return rows <= (self.amount * of_all / 100 if self.of_hundred else self.amount)
+
+
 @dataclass(frozen=True)
 class Expectation:
-    """One expectation; ``kwargs`` are Great Expectations' own. ``line`` is where the file has it."""
+    """One expectation; ``kwargs`` are Great Expectations' own. ``line`` is where the file has it. One that
+    ``sets_aside`` has rows taken out of a partition that does not meet it.
+    """
 
     type: str
     kwargs: Mapping[str, Any]
     severity: Severity = Severity.CRITICAL
     line: int = 0
+    sets_aside: bool = False
 
     def __str__(self) -> str:
         """What it says, short enough for one line of an error."""
@@ -47,7 +73,8 @@ class Expectation:
 class Suite:
     """The expectations of one gate, in the order of the file. ``modules`` are the project's that define some of them,
     ``code`` says whether those are the same. With ``samples`` verdicts show values that were not expected.
-    ``parameters`` are what `{$PARAMETER: name}` can name.
+    ``parameters`` are what `{$PARAMETER: name}` can name. A partition of which more rows are set aside than
+    ``max_quarantined`` is blocked.
     """
 
     name: str
@@ -57,6 +84,17 @@ class Suite:
     code: str = ""
     samples: bool = True
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    max_quarantined: RowLimit | None = None
+
+    @property
+    def setting_aside(self) -> tuple[Expectation, ...]:
+        return tuple(one for one in self.expectations if one.sets_aside)
+
+    @property
+    def quarantine(self) -> str:
+        """Changes when other rows could be set aside: what is published follows from that. Empty if none ever is."""
+        said = [*map(_said, self.setting_aside)]
+        return digest((*said, str(self.max_quarantined), *([self.code] if self.modules else ()))) if said else ""
 
     def place(self, expectation: Expectation) -> str:
         """Where somebody who mends it has to look."""
@@ -65,7 +103,10 @@ class Suite:
     @property
     def fingerprint(self) -> str:
         """Changes when the gate could decide otherwise; comments, notes and the order of fields do not count."""
-        said = (
-            json.dumps([one.type, one.severity, one.kwargs], sort_keys=True, default=str) for one in self.expectations
+        return digest(
+            (*map(_said, self.expectations), *filter(None, (self.quarantine,)), *([self.code] if self.modules else ()))
         )
-        return digest((*said, *([self.code] if self.modules else ())))
+
+
+def _said(one: Expectation) -> str:
+    return json.dumps([one.type, one.severity, one.kwargs], sort_keys=True, default=str)

@@ -11,16 +11,20 @@ from typing import Any, TypeGuard
 
 from stagehold.code.project import find_module
 from stagehold.errors import InvalidSpec, SpecProblem
+from stagehold.gates.on_fail import consequence, expectation_problems, on_fail_of, row_limit, suite_problems
 from stagehold.gates.python_suites import code_of, suite_of_python
-from stagehold.gates.suite import FIGURES, Expectation, Suite
+from stagehold.gates.suite import FIGURES, Expectation, OnFail, Suite
 from stagehold.model.compute_key import digest
-from stagehold.model.records import Severity
 from stagehold.spec.suites import is_of_python, suite_files
 from stagehold.spec.yaml import Document, Problem, plain_document, read_document
 
-FIELDS = ("suite", "name", "expectations", "modules", "samples", "id", "meta", "notes", "suite_parameters")
+OWN_FIELDS = ("suite", "expectations", "on_fail", "max_quarantined", "modules", "samples")
+FIELDS = (*OWN_FIELDS, "name", "id", "meta", "notes", "suite_parameters")
 MOST = 1000  # expectations of a suite; each partition has a verdict of each of them
-ABOUT = ("type", "severity", "meta", "kwargs", "id", "notes", "description", "rendered_content", "expectation_context")
+ABOUT = (
+    *("type", "severity", "on_fail", "meta", "kwargs", "id", "notes"),
+    *("description", "rendered_content", "expectation_context"),
+)
 HIDDEN = ("batch_id", "result_format", "catch_exceptions")  # arguments in files that Great Expectations wrote
 NAME = "the suite's name"
 
@@ -56,11 +60,13 @@ def _suite(document: Document, modules: tuple[str, ...], code: str) -> Suite:
     if problems:
         raise InvalidSpec(document.file, [_located(document, problem) for problem in problems])
     data = document.data
+    of_suite = on_fail_of(data)
     expectations = (
-        _expectation(one, document.line(("expectations", str(index)))) for index, one in enumerate(data["expectations"])
+        _expectation(one, document.line(("expectations", str(index))), of_suite)
+        for index, one in enumerate(data["expectations"])
     )
     named, samples = str(data.get("suite") or data["name"]), data.get("samples", True)
-    return Suite(named, tuple(expectations), document.file, modules, code, samples)
+    return Suite(named, tuple(expectations), document.file, modules, code, samples, max_quarantined=row_limit(data))
 
 
 @cache
@@ -75,17 +81,21 @@ def expectation_types() -> tuple[str, ...]:
     return tuple(sorted(name for name in files if f"{name} import" in offered))
 
 
-def _expectation(fields: Mapping[str, Any], line: int) -> Expectation:
+def _expectation(fields: Mapping[str, Any], line: int, of_suite: OnFail | None) -> Expectation:
+    follows = consequence(fields, of_suite)
+    return Expectation(fields["type"], _arguments(fields), follows.severity, line, follows.sets_aside)
+
+
+def _arguments(fields: Mapping[str, Any]) -> Mapping[str, Any]:
     written = fields.get("kwargs") or {name: value for name, value in fields.items() if name not in ABOUT}
-    kwargs = {name: value for name, value in written.items() if name not in HIDDEN}
-    severity = Severity(fields.get("severity") or Severity.CRITICAL)
-    return Expectation(fields["type"], kwargs, severity, line)
+    return {name: value for name, value in written.items() if name not in HIDDEN}
 
 
 def _problems(document: Document, modules: Sequence[str]) -> Iterator[Problem]:
     for name in document.data:
         if name not in FIELDS:
-            yield Problem((name,), "an unknown field", "suite, expectations, modules and samples")
+            yield Problem((name,), "an unknown field", ", ".join(OWN_FIELDS))
+    yield from suite_problems(document.data)
     written = document.data.get("modules") or []
     if not isinstance(written, list) or not all(isinstance(one, str) for one in written):
         yield Problem(("modules",), repr(written), "a list of modules of the project that define expectations")
@@ -113,9 +123,8 @@ def _expectation_problems(path: tuple[str, ...], fields: Any, *, own: bool) -> I
     if "kwargs" in fields and not isinstance(fields["kwargs"], dict):
         yield Problem((*path, "kwargs"), repr(fields["kwargs"]), "a mapping of arguments")
         return
-    if (fields.get("severity") or Severity.CRITICAL) not in tuple(Severity):
-        yield Problem((*path, "severity"), repr(fields["severity"]), ", ".join(Severity))
-    for name in _expectation({**fields, "severity": None}, 0).columns:
+    yield from expectation_problems(path, fields)
+    for name in Expectation(fields["type"], _arguments(fields)).columns:
         if name.startswith("partition(") and name not in FIGURES:
             yield Problem(path, repr(name), f"a column, or one of {', '.join(FIGURES)}")
 

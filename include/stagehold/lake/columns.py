@@ -16,6 +16,8 @@ INTERVAL = "_interval"
 GROUP_PREFIX = "_group_"
 STATE_GROUP, STATE_POSITION = "_group", "_position"  # in files of state: a row's key group; an element's place
 STATE_COLUMNS = (STATE_GROUP, STATE_POSITION)
+EXPECTATION = "_expectation"  # of rows that were set aside: what they do not meet
+FILE, ROW = f"{GROUP_PREFIX}file", f"{GROUP_PREFIX}row"  # what tells rows that were read from files
 METADATA = "_metadata"  # a column of that name would hide the one in which Spark says which file a row is from
 
 FORBIDDEN_CHARACTERS = " ,;{}()\n\t="  # Parquet and Delta without column mapping refuse them
@@ -38,7 +40,7 @@ USABLE_TYPES = (
 
 def is_reserved(column: str) -> bool:
     """Names that Stagehold and Spark use: no content, so without fingerprint and metrics."""
-    return column in (PARTITION, INTERVAL, METADATA) or column.startswith(GROUP_PREFIX)
+    return column in (PARTITION, INTERVAL, EXPECTATION, METADATA) or column.startswith(GROUP_PREFIX)
 
 
 def data_fields(schema: StructType) -> list[StructField]:

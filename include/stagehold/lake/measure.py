@@ -8,7 +8,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
-from stagehold.lake.columns import GROUP_PREFIX, PARTITION, STATE_COLUMNS, data_fields, quoted
+from stagehold.lake.columns import (
+    EXPECTATION,
+    FILE,
+    GROUP_PREFIX,
+    PARTITION,
+    ROW,
+    STATE_COLUMNS,
+    data_fields,
+    quoted,
+)
 from stagehold.lake.commit.staging import StagedWave
 from stagehold.lake.content_hash import content_hash
 from stagehold.lake.footers import read_footer
@@ -66,6 +75,18 @@ class StagedContent:
         if sum(file.bytes for files in self.staged.files.values() for file in files) < FOR_ONE_TASK:
             frame = frame.coalesce(1)
         return frame.withColumn(HASH, content_hash(self._fields))
+
+    def told_apart(self, spark: SparkSession, partitions: Sequence[int]) -> DataFrame:
+        """Rows of ``partitions`` that have files, with all their columns, and what tells each of them."""
+        from pyspark.sql import functions as F
+        from pyspark.sql.types import IntegerType, StructType
+
+        columns = [field for field in self.schema.fields if field.name != PARTITION]
+        written = StructType(columns).add(PARTITION, IntegerType())
+        paths = [file.path for number in partitions for file in self.staged.files[number]]
+        frame = spark.read.schema(written).option("basePath", f"{spark_uri(self.staged.uri)}/{self.staged.folder}")
+        told = {FILE: F.col("_metadata.file_path"), ROW: F.col("_metadata.row_index")}
+        return frame.parquet(*(f"{spark_uri(self.staged.uri)}/{path}" for path in paths)).withColumns(told)
 
     def aggregates(self) -> list[Column]:
         """By which `metrics` are told."""
@@ -139,7 +160,7 @@ def state_fingerprints(spark: SparkSession, records: Sequence[PartitionRecord], 
     if not files:
         return {}
     written = StructType.fromJson(json.loads(read_footer(*files[0]).spark_schema))
-    fields = [field for field in written.fields if field.name not in STATE_COLUMNS]
+    fields = [field for field in written.fields if field.name not in (*STATE_COLUMNS, EXPECTATION)]
     frame = spark.read.schema(StructType(fields)).parquet(*(f"{spark_uri(table)}/{path}" for table, path in files))
     hashed = frame.withColumn(PARTITION, partition_of_file()).withColumn(HASH, content_hash(fields))
     found = _rows(hashed.groupBy(PARTITION).agg(*_numbered(_content_aggregates())))

@@ -39,5 +39,5 @@ def _kept_of(lake_uri: str, path: str) -> tuple[Kept, ...]:
 
 def _is_kept(fact: Fact) -> TypeGuard[Kept]:
     if isinstance(fact, PartitionRecord):
-        return bool(fact.kept)
+        return bool(fact.states)
     return isinstance(fact, TakenPosition | Acceptance | Waiver)

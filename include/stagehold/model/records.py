@@ -12,6 +12,7 @@ from stagehold.model.checkpoint_records import CheckpointRecord
 from stagehold.model.restore_choices import ClaimMode, CodeChoice
 from stagehold.model.source_position import Position
 
+QUARANTINE = "__quarantine"  # what a partition keeps its rows under that were set aside; no state is called so
 TRACE = "trace"  # the kind of an event that keeps the whole story of an attempt's failure
 
 
@@ -203,7 +204,8 @@ class DataFile:
 
 @dataclass(frozen=True)
 class StatePart:
-    """What a partition's stage keeps there under one name for later intervals; its files lie in the stage's table.
+    """What a partition's stage keeps there under one name for later intervals, or rows that its gate had set aside; its
+    files lie in the stage's table.
 
     The stage was cut into ``partitions`` of ``max_parallelism`` key groups. ``after`` is the interval whose state this
     one was made from, None if it began empty; ``began`` is equal for equal content of that.
@@ -226,7 +228,8 @@ class PartitionRecord:
     ``version`` is the Delta version that published it, None when the gate blocked it before that. ``fingerprint`` is a
     hash of the content that does not depend on row order. ``seconds`` is the partition's share of its wave's time.
     ``unexplained`` says that it came out different from the one before though its key is the same, or that it was made
-    from such data: its readers run again. ``kept`` is the state that was committed with the data. ``judged`` tells the
+    from such data: its readers run again. ``kept`` is what was committed with the data: state, and rows that were
+    set aside. ``judged`` tells the
     suite that judged it; it is empty if none did. ``refused`` are the critical expectations that it does not meet: it
     is blocked for them, or consumable since somebody waived each.
     """
@@ -255,6 +258,16 @@ class PartitionRecord:
     @property
     def bytes(self) -> int:
         return sum(file.bytes for file in self.files)
+
+    @property
+    def states(self) -> tuple[StatePart, ...]:
+        """What it keeps for later intervals."""
+        return tuple(part for part in self.kept if part.name != QUARANTINE)
+
+    @property
+    def set_aside(self) -> StatePart | None:
+        """Rows that its gate did not expect, if it keeps them apart."""
+        return next((part for part in self.kept if part.name == QUARANTINE), None)
 
     @property
     def written_by(self) -> str:

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from stagehold.gates.judge import Measured
+from stagehold.gates.setting_aside import SplitRows, Unmet
 from stagehold.gates.suite import Suite
 from stagehold.lake.commit.committer import Committer
 from stagehold.lake.commit.staging import StagedWave, WaveFiles
@@ -55,6 +56,9 @@ class Session(Fingerprints, Protocol):
         self, staged: StagedWave, schema: StructType, partitions: Sequence[int], suite: Suite | None, seconds: float
     ) -> Measured:
         """What was staged, and what its gate says of it."""
+
+    def split(self, staged: StagedWave, schema: StructType, unmet: Sequence[Unmet], suite: Suite) -> SplitRows:
+        """Rows of staged partitions that do not meet something, in frames to write."""
 
     def judge(self, records: Sequence[PartitionRecord], suite: Suite) -> Measured:
         """What is recorded, and what a gate says of it."""

@@ -46,6 +46,12 @@ class StatePoint(StrEnum):
     BEFORE_STATE = "before_state"  # the wave's rows are staged, and what it keeps is not
 
 
+class QuarantinePoint(StrEnum):
+    """A step of each wave of which rows are set aside."""
+
+    AFTER_SPLIT = "after_split"  # good rows and others are staged apart, and nothing is published
+
+
 class CheckpointPoint(StrEnum):
     """Steps of a checkpoint, in order; they have the run's pipeline as stage, and the checkpoint's number as wave."""
 
@@ -63,7 +69,7 @@ class ClearingPoint(StrEnum):
     RELEASED = "outputs_released"  # the ledger says so, and the data is still there
 
 
-AnyPoint = Point | StatePoint | CheckpointPoint | ClearingPoint
+AnyPoint = Point | StatePoint | QuarantinePoint | CheckpointPoint | ClearingPoint
 
 
 class FaultAction(StrEnum):

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 DATA_FOLDER = "_data"
 STATE_FOLDER = "_state"  # of a wave
+SPLIT_FOLDER = "_split"  # of a wave of which rows are set aside
 # A reader of a stretch of a sorted file reads whole pages and, whatever the stretch, the dictionary of every column: so
 # pages are small, and a column with so many values that its dictionary would be large has none. These sizes make eight
 # readers of SF1's tables read 1.46 times what one reads; pages of 5000 rows and 64 KB make it 1.9
@@ -53,7 +54,7 @@ class WaveFiles:
     """The files of one wave that are to be written, and how rows lie in them.
 
     A partition with more than ``rows_per_file`` has several files, each a stretch of the order ``sort_by``; 0 means no
-    limit. With ``state`` they hold what the stage keeps under that name, and not its output. ``arranged`` says that the
+    limit. ``below`` is a folder of the wave's for what is not its output as it was computed. ``arranged`` says that the
     rows of a partition are all in one Spark task already, which saves a shuffle of everything.
     """
 
@@ -64,13 +65,13 @@ class WaveFiles:
     sort_by: tuple[str, ...] = ()
     arranged: bool = False
     rows_per_file: int = 0
-    state: str | None = None
+    below: str = ""
 
     @property
     def folder(self) -> str:
         """Relative to the table, as the paths of its files are."""
         wave = f"{DATA_FOLDER}/{self.attempt_id}/{self.wave}"
-        return f"{wave}/{STATE_FOLDER}/{self.state}" if self.state else wave
+        return f"{wave}/{self.below}" if self.below else wave
 
     @property
     def begun(self) -> bool:

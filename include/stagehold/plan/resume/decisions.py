@@ -35,13 +35,15 @@ class Action(StrEnum):
 class StageFacts:
     """What can be known of a stage without running it.
 
-    ``code_problem`` says why the code cannot be hashed, when it cannot. ``splits`` has one hash per partition of a
+    ``code_problem`` says why the code cannot be hashed, when it cannot. ``quarantine`` changes when the gate
+    could set other rows aside. ``splits`` has one hash per partition of a
     source stage.
     """
 
     code: str
     code_problem: str | None = None
     gate: str = ""
+    quarantine: str = ""
     splits: tuple[str, ...] = ()
 
 

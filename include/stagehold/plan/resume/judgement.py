@@ -35,7 +35,7 @@ def constant_parts(stage: Stage, situation: Situation) -> tuple[str, str, str, s
         str(stage.per_wave),
     )
     kept = (repr(stage.states),) if stage.states else ()
-    settings = digest((*shape, stage.output.type, stage.output.table or "", *kept))
+    settings = digest((*shape, stage.output.type, stage.output.table or "", *kept, *filter(None, (facts.quarantine,))))
     params = digest((situation.params, repr(sorted(stage.params.items()))))
     return (facts.code, settings, situation.environment, params)
 

@@ -100,7 +100,7 @@ class Earlier:
     def _by_name(self) -> Mapping[str, _Kept]:
         found: dict[str, list[Piece]] = {}
         for record in self.records:
-            for part in record.kept:
+            for part in record.states:
                 found.setdefault(part.name, []).append(Piece(record.table, part))
         return {name: _Kept(tuple(pieces)) for name, pieces in found.items()}
 
@@ -139,10 +139,10 @@ def earlier_of(interval: str, records: Sequence[PartitionRecord], lost: Collecti
     newest = max(records, key=lambda one: (one.epoch, one.wave, one.recorded_at), default=None)
     if newest is None:
         return Earlier(interval, gap=Gap(interval))
-    if not newest.kept:
+    if not newest.states:
         return Earlier(interval)  # it kept nothing then
     cut = _cut(newest)
-    own = {one.partition: one for one in records if one.kept and _cut(one) == cut}
+    own = {one.partition: one for one in records if one.states and _cut(one) == cut}
     there = {number for number, one in own.items() if one.state is PartitionState.CONSUMABLE} - set(lost)
     lacking = tuple(sorted(set(range(cut.partitions)) - there))
     if lacking:
@@ -151,12 +151,12 @@ def earlier_of(interval: str, records: Sequence[PartitionRecord], lost: Collecti
 
 
 def _cut(record: PartitionRecord) -> Cut:
-    return Cut(record.kept[0].partitions, record.kept[0].max_parallelism)
+    return Cut(record.states[0].partitions, record.states[0].max_parallelism)
 
 
 def began(record: PartitionRecord | None, name: str) -> str:
     """What the record's partition began with under this name."""
-    return next((part.began for part in record.kept if part.name == name), "") if record else ""
+    return next((part.began for part in record.states if part.name == name), "") if record else ""
 
 
 def _keyed(kept: _Kept, partition: int, now: Cut) -> Given:

@@ -31,6 +31,7 @@ from stagehold.run.attempt.task import RegionOutcome, RegionTask
 from stagehold.run.attempt.verification import verify_reused
 from stagehold.run.checkpoints.answering import Answers
 from stagehold.run.delivery.publisher import Publisher
+from stagehold.run.delivery.quarantined import show_quarantined
 from stagehold.run.engine import Session
 from stagehold.run.faults import Point
 from stagehold.run.planning.planning import (
@@ -95,6 +96,7 @@ class RegionWork:
         if computing:
             self._tell_form()
         waves = self._work(working, plan) if working or self._verifies_all else 0
+        self._show_quarantined([name for name in self.tables.stages if name not in working])
         tell_later_intervals(self.task, self.tables.stages, self.workplace)
         self.refuse_blocked(self.plan() if working and self._changes_others else plan)
         self.workplace.faults.reach(Point.BEFORE_FINISH, self.task.region.name)
@@ -113,6 +115,14 @@ class RegionWork:
             stage = pipeline.stage(name)
             put += putting.put(stage, taken, self._given.stage_task(stage, pipeline).positions)
         return self.plan() if put else plan
+
+    def _show_quarantined(self, names: Sequence[str]) -> None:
+        """Of stages of which nothing is computed: an attempt before this one may have died before it did so."""
+        pipeline = counted(self.task.request, self.workplace.ledger).pipeline
+        for name in names:
+            task = self._given.stage_task(pipeline.stage(name), pipeline)
+            if task.suite and task.suite.setting_aside:
+                show_quarantined(task, self.workplace)
 
     def _tell_form(self) -> None:
         """That outputs are stored which were to be computed along, and why."""

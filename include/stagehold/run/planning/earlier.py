@@ -93,13 +93,13 @@ def _without(
     if newest is not None:
         return Earlier(before, gap=Gap(following_key(newest, pipeline.schedule)))
     # Taken over from another lake, or the ledger forgot: what it was made from is not known here.
-    made_from = next((part.after for record in own for part in record.kept if part.after), None)
+    made_from = next((part.after for record in own for part in record.states if part.after), None)
     return Earlier(made_from, gap=Gap(made_from)) if made_from else Earlier()
 
 
 def _lost(records: Sequence[PartitionRecord]) -> frozenset[int]:
     """Partitions whose state cannot be read now; that is asked of the lake each time."""
-    return missing_files([replace(record, files=()) for record in records if record.kept])
+    return missing_files([replace(record, files=()) for record in records if record.states])
 
 
 def _newest_before(interval: str, known: Collection[str], schedule: str) -> str | None:

@@ -268,10 +268,11 @@ def environment() -> str:
 def _facts(stage: Stage, settings: Settings, sources: Sources) -> StageFacts:
     code = code_fingerprint(stage.job, Path(settings.project))
     suites, project = Path(settings.suites), Path(settings.project)
-    gate = find_suite(stage.gate, suites, project).fingerprint if stage.gate else ""
+    suite = find_suite(stage.gate, suites, project) if stage.gate else None
+    gate, quarantine = (suite.fingerprint, suite.quarantine) if suite else ("", "")
     lake = lake_root(settings.production.lake_uri)
     splits = tuple(split.below(lake).fingerprint for split in sources.of(stage).splits) if stage.source else ()
-    return StageFacts(code.value or "", code.reason, gate, splits)
+    return StageFacts(code.value or "", code.reason, gate, quarantine, splits)
 
 
 def forced_stages(request: RunRequest) -> frozenset[str]:

@@ -29,6 +29,8 @@ from stagehold.plan.waves.skew import skew_text, skewed
 from stagehold.run.delivery.delivery import Delivery
 from stagehold.run.delivery.judging import JudgingAgain
 from stagehold.run.delivery.publisher import Publisher
+from stagehold.run.delivery.quarantined import show_quarantined
+from stagehold.run.delivery.setting_aside import SettingAside
 from stagehold.run.engine import Session
 from stagehold.run.faults import Point, StatePoint
 from stagehold.run.stage.determinism import inspect
@@ -69,6 +71,7 @@ class StageRunner:
         may_differ = reading.pipeline.determinism_of(task.stage) is DeterminismPolicy.WARN
         self._keeping = Keeping(task, reading.earlier.get(task.stage.name, Earlier()), self._frames, session)
         self._delivery = Delivery(task, may_differ, workplace, self._committer)
+        self._setting_aside = SettingAside(task, session, workplace)
 
     def run(self, decisions: Sequence[Decision]) -> int:
         """Compute the decided partitions, or have them judged again; returns the number of waves.
@@ -86,6 +89,7 @@ class StageRunner:
         refused = self._judge_again(again)
         waves, of_waves = self._run_waves(computed, schema) if computed else (0, {})
         self._warn_of_skew(computed)
+        show_quarantined(self._task, self._workplace)
         if refused or of_waves:
             raise GateBlocked(self._task.stage.name, {**refused, **of_waves})
         return waves
@@ -156,8 +160,12 @@ class StageRunner:
         self._reach(Point.AFTER_WRITE, number)
         suite, computing = self._task.suite, written - started
         measured = self._session.measure(staged, schema, files.partitions, suite, computing)
+        good = self._setting_aside.good_rows(staged, measured, schema, files, computing)
         self._reach(Point.AFTER_MEASURE, number)
-        return Wave(number, decisions, staged, measured.metrics, started, kept, measured.verdicts), computing
+        kept = {one: (*kept.get(one, ()), *good.aside_of(one)) for one in files.partitions}
+        return Wave(
+            number, decisions, good.staged, good.measured.metrics, started, kept, good.measured.verdicts
+        ), computing
 
     def _keep(self, files: WaveFiles) -> Mapping[int, tuple[StatePart, ...]]:
         if not self._task.stage.states:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from stagehold.gates.judge import Measured, measure_and_judge
+from stagehold.gates.setting_aside import SplitRows, Unmet, split_rows
 from stagehold.gates.suite import Suite
 from stagehold.lake.commit.committer import Committer, committer_for
 from stagehold.lake.commit.staging import StagedWave, WaveFiles, stage_frame
@@ -48,6 +49,11 @@ class SparkStageSession:
             return Measured(measure(spark, staged, schema, partitions))
         each = dict.fromkeys(partitions, seconds / len(partitions))
         return measure_and_judge(spark, StagedContent(staged, schema), partitions, suite, each)
+
+    def split(self, staged: StagedWave, schema: StructType, unmet: Sequence[Unmet], suite: Suite) -> SplitRows:
+        partitions = sorted({number for one in unmet for number in one.partitions})
+        frame = StagedContent(staged, schema).told_apart(measuring_session(self._spark), partitions)
+        return split_rows(frame, unmet, suite)
 
     def judge(self, records: Sequence[PartitionRecord], suite: Suite) -> Measured:
         seconds = {record.partition: record.seconds or 0.0 for record in records}

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from stagehold.lake.columns import STATE_GROUP, STATE_POSITION
-from stagehold.lake.commit.staging import WaveFiles
+from stagehold.lake.commit.staging import STATE_FOLDER, WaveFiles
 from stagehold.lake.measure import PartitionMetrics
 from stagehold.model.records import DataFile, StatePart
 from stagehold.model.stage_state import StateShape
@@ -36,7 +36,7 @@ class Keeping:
 
     def _parts(self, shape: StateShape, rows: WaveFiles) -> Mapping[int, StatePart]:
         order = STATE_POSITION if shape.kind.is_list else STATE_GROUP
-        files = replace(rows, state=shape.name, sort_by=(order,), arranged=False)
+        files = replace(rows, below=f"{STATE_FOLDER}/{shape.name}", sort_by=(order,), arranged=False)
         staged = self.session.write(self.frames.kept(self.task.stage, shape, rows.partitions), files)
         measured = self.session.measure(staged, state_schema(shape), rows.partitions, None, 0).metrics
         return {one.partition: self._part(shape, one, staged.files.get(one.partition, ())) for one in measured}

@@ -1,0 +1,115 @@
+"""A table for people, of rows that gates had set aside: `<table>__quarantine`, or beside the tables of a stage's own.
+
+It is made from what is recorded, so it can always be made again; whoever dies before it is brought up to date leaves
+that to the next attempt of its stage. Nothing of ours reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+from stagehold.lake.columns import INTERVAL, PARTITION
+from stagehold.lake.commit.delta_log import open_table, storage_options, table_exists
+from stagehold.lake.files import files_at
+from stagehold.lake.location import table_location, tables_of
+from stagehold.model.records import PartitionRecord, PartitionState
+from stagehold.spec.pipeline import Stage
+
+if TYPE_CHECKING:
+    import pyarrow as pa  # type: ignore[import-untyped]
+
+ENDING = "__quarantine"
+RUN, ATTEMPT = "_run", "_attempt"
+TRIES = 5  # while others change other intervals of the table
+Asides = Mapping[int, str]  # who set rows of each partition aside
+
+
+def quarantine_uri(lake_uri: str, pipeline: str, stage: Stage) -> str:
+    if stage.output.table is None:
+        return f"{tables_of(lake_uri, pipeline, stage)}{ENDING}"
+    return f"{table_location(lake_uri, pipeline, stage, '').uri}{ENDING}"
+
+
+def bring_up_to_date(uri: str, interval: str, records: Sequence[PartitionRecord]) -> bool:
+    """Have the table show what is set aside of the partitions of an interval now; False if it does so already.
+
+    What was set aside of a partition that is released or blocked since stays as it is shown.
+
+    :param records: the newest of the partitions.
+    """
+    from deltalake.exceptions import CommitFailedError
+
+    for tries_left in reversed(range(TRIES)):
+        shown = _shown(uri, interval)
+        wanted = {one.partition: _who(one) for one in records if _is_to_show(one)}
+        settled = {one.partition for one in records if one.state is PartitionState.CONSUMABLE}
+        if wanted == {number: who for number, who in shown.items() if number in settled}:
+            return False
+        try:
+            _show(uri, interval, [one for one in records if _is_to_show(one)], settled)
+        except CommitFailedError:
+            if not tries_left:
+                raise
+        else:
+            return True
+    return False
+
+
+def _is_to_show(record: PartitionRecord) -> bool:
+    return record.state is PartitionState.CONSUMABLE and record.set_aside is not None
+
+
+def _who(record: PartitionRecord) -> str:
+    """The attempt that wrote the rows, whoever put them where they are now."""
+    assert record.set_aside is not None
+    return record.set_aside.files[0].path.split("/")[1]
+
+
+def _shown(uri: str, interval: str) -> Asides:
+    if not table_exists(uri):
+        return {}
+    filters = [(INTERVAL, "=", interval)]
+    rows = open_table(uri).to_pyarrow_table(columns=[PARTITION, ATTEMPT], filters=filters).to_pylist()
+    return {row[PARTITION]: row[ATTEMPT] for row in rows}
+
+
+def _show(uri: str, interval: str, records: Sequence[PartitionRecord], settled: set[int]) -> None:
+    from deltalake import write_deltalake
+
+    tables = list(_tables(interval, records))
+    options = storage_options(uri)
+    replaced = f"{INTERVAL} = '{interval.replace(chr(39), chr(39) * 2)}' AND {PARTITION} IN ({_listed(settled)})"
+    if not tables:
+        open_table(uri).delete(replaced)
+    elif table_exists(uri):
+        write_deltalake(
+            uri, _together(tables), mode="overwrite", predicate=replaced, schema_mode="merge", storage_options=options
+        )
+    else:
+        write_deltalake(uri, _together(tables), mode="error", partition_by=[INTERVAL], storage_options=options)
+
+
+def _listed(numbers: set[int]) -> str:
+    return ", ".join(map(str, sorted(numbers)))
+
+
+def _together(tables: Sequence[pa.Table]) -> pa.Table:
+    import pyarrow as pa
+
+    return pa.concat_tables(tables, promote_options="default")
+
+
+def _tables(interval: str, records: Sequence[PartitionRecord]) -> Iterator[pa.Table]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq  # type: ignore[import-untyped]
+
+    for record in records:
+        told: dict[str, Any] = {RUN: record.run_id, INTERVAL: interval, ATTEMPT: _who(record)}
+        for file in record.set_aside.files if record.set_aside else ():
+            content = BytesIO(files_at(record.table).read(file.path))
+            rows = pq.read_table(content, coerce_int96_timestamp_unit="us").replace_schema_metadata(None)
+            for name, value in told.items():
+                rows = rows.append_column(name, pa.array([value] * rows.num_rows, pa.string()))
+            yield rows.append_column(PARTITION, pa.array([record.partition] * rows.num_rows, pa.int32()))

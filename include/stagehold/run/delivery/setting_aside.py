@@ -1,0 +1,158 @@
+"""Publishes the good rows of partitions that do not meet their gate, where its suite wants the others set aside.
+
+A partition's rows that are set aside are committed with it, like what it keeps for later intervals: they are fenced,
+restored and deleted along with it, and whoever dies in between leaves neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from stagehold.errors import GateErrored, RowsUnaccounted
+from stagehold.gates.judge import GateVerdict, Measured
+from stagehold.gates.setting_aside import SplitRows, Unmet
+from stagehold.gates.suite import Suite
+from stagehold.lake.columns import EXPECTATION
+from stagehold.lake.commit.staging import SPLIT_FOLDER, StagedWave, WaveFiles
+from stagehold.lake.measure import PartitionMetrics
+from stagehold.model.records import QUARANTINE, Severity, StatePart
+from stagehold.run.engine import Session
+from stagehold.run.faults import QuarantinePoint
+from stagehold.run.stage.wave import StageTask
+from stagehold.run.workplace import Workplace
+from stagehold.spec.pipeline import CommitterKind
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+
+@dataclass(frozen=True)
+class GoodRows:
+    """A wave as it is to be delivered, and the rows that were set aside of some of its partitions."""
+
+    staged: StagedWave
+    measured: Measured
+    aside: Mapping[int, StatePart]
+
+    def aside_of(self, partition: int) -> tuple[StatePart, ...]:
+        return (self.aside[partition],) if partition in self.aside else ()
+
+
+@dataclass(frozen=True)
+class SettingAside:
+    """Of one stage in one attempt."""
+
+    task: StageTask
+    session: Session
+    workplace: Workplace
+
+    def good_rows(
+        self, staged: StagedWave, measured: Measured, schema: StructType, files: WaveFiles, seconds: float
+    ) -> GoodRows:
+        """Those of partitions that meet all that rows are to blame for are left where they are.
+
+        The others' good rows are staged anew and judged, so what is published meets all else that its gate asks for.
+
+        :raises GateErrored: an expectation does not say which rows it does not expect.
+        """
+        suite = self.task.suite
+        unmet = _unmet(suite, measured) if suite else ()
+        if suite is None or not unmet:
+            return GoodRows(staged, measured, {})
+        if self.task.stage.output.committer is not CommitterKind.STAGED:
+            raise GateErrored(suite.name, ["on_fail: quarantine needs an output with `committer: staged`"])
+        partitions = tuple(sorted({number for one in unmet for number in one.partitions}))
+        files = replace(files, partitions=partitions, arranged=False)
+        rows = self.session.split(staged, schema, unmet, suite)
+        rest, aside = self._staged(rows, files)
+        self.workplace.faults.reach(QuarantinePoint.AFTER_SPLIT, self.task.stage.name, files.wave)
+        again = self.session.measure(rest, schema, partitions, suite, seconds)
+        apart = self.session.measure(aside, _schema_of(rows), partitions, None, 0)
+        split = _Split(measured, again, apart, frozenset(partitions))
+        split.require_all_rows(self.task.stage.name)
+        parts = {one.partition: self._part(one, aside) for one in apart.metrics if one.rows}
+        paths = {**staged.files, **{number: rest.files.get(number, ()) for number in partitions}}
+        return GoodRows(replace(staged, files=paths), split.measured(suite), parts)
+
+    def _staged(self, rows: SplitRows, files: WaveFiles) -> tuple[StagedWave, StagedWave]:
+        rest = self.session.write(rows.rest, replace(files, below=f"{SPLIT_FOLDER}/rest"))
+        unordered = replace(files, below=f"{SPLIT_FOLDER}/aside", sort_by=(), rows_per_file=0)
+        return rest, self.session.write(rows.aside, unordered)
+
+    def _part(self, measured: PartitionMetrics, aside: StagedWave) -> StatePart:
+        stage = self.task.stage
+        return StatePart(
+            name=QUARANTINE,
+            files=aside.files.get(measured.partition, ()),
+            rows=measured.rows,
+            fingerprint=measured.fingerprint,
+            partitions=stage.partitions,
+            max_parallelism=stage.max_parallelism,
+            began="",
+        )
+
+
+@dataclass(frozen=True)
+class _Split:
+    """What was measured of whole partitions, of what is left of some, and of what is not."""
+
+    before: Measured
+    rest: Measured
+    aside: Measured
+    partitions: frozenset[int]
+
+    def require_all_rows(self, stage: str) -> None:
+        left, aside = _rows(self.rest), _rows(self.aside)
+        for number, rows in _rows(self.before).items():
+            if number in self.partitions and left[number] + aside[number] != rows:
+                raise RowsUnaccounted(stage, number, rows, left[number], aside[number])
+
+    def measured(self, suite: Suite) -> Measured:
+        left = {one.partition: one for one in self.rest.metrics}
+        metrics = tuple(left.get(one.partition, one) for one in self.before.metrics)
+        return Measured(metrics, (*self._verdicts(suite), *self._beyond(suite)))
+
+    def _verdicts(self, suite: Suite) -> Iterator[GateVerdict]:
+        """Of the rows that are left; but what was not met before somebody set rows aside stays on record."""
+        setting_aside = {str(one) for one in suite.setting_aside}
+        again = {(one.partition, one.expectation): one for one in self.rest.verdicts}
+        for one in self.before.verdicts:
+            found = again.get((one.partition, one.expectation), one)
+            if found is not one and found.passed and not one.passed and one.expectation in setting_aside:
+                yield _as_set_aside(one)
+            else:
+                yield found
+
+    def _beyond(self, suite: Suite) -> Iterator[GateVerdict]:
+        """A verdict of its own on partitions of which too many rows are set aside."""
+        limit, of_all = suite.max_quarantined, _rows(self.before)
+        for number, rows in _rows(self.aside).items():
+            if limit and not limit.allows(rows, of_all[number]):
+                text, seen = f"max_quarantined({limit})", f"{rows} of {of_all[number]} rows set aside"
+                yield GateVerdict(number, text, False, seen, Severity.CRITICAL)
+
+
+def _unmet(suite: Suite, measured: Measured) -> tuple[Unmet, ...]:
+    """What rows are to be set aside for."""
+    failed: dict[str, list[int]] = {}
+    for one in measured.verdicts:
+        if not one.passed:
+            failed.setdefault(one.expectation, []).append(one.partition)
+    return tuple(Unmet(one, tuple(sorted(failed[str(one)]))) for one in suite.setting_aside if str(one) in failed)
+
+
+def _as_set_aside(verdict: GateVerdict) -> GateVerdict:
+    severity = Severity.WARNING if verdict.severity is Severity.CRITICAL else verdict.severity
+    return replace(verdict, severity=severity, observed=f"{verdict.observed}; set aside")
+
+
+def _rows(measured: Measured) -> Mapping[int, int]:
+    return {one.partition: one.rows for one in measured.metrics}
+
+
+def _schema_of(rows: SplitRows) -> StructType:
+    from pyspark.sql.types import StructType
+
+    return StructType([field for field in rows.aside.schema.fields if field.name != EXPECTATION])
