@@ -11,9 +11,10 @@ from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 from pyspark.sql.connect.dataframe import DataFrame
 from tests.lake.stagehand import Stagehand
 
-from stagehold.errors import GateErrored
+from stagehold.errors import GateErrored, SuiteModuleUnusable
 from stagehold.gates.judge import Measured, measure_and_judge, observed, preload
 from stagehold.gates.suite import Expectation, Severity, Suite
+from stagehold.gates.suite_files import load_suite
 from stagehold.lake.location import TableLocation
 from stagehold.lake.measure import Content, StagedContent
 
@@ -134,6 +135,34 @@ def test_a_parameter_of_the_suite_is_one_of_the_run(hand):
     assert [one.passed for one in measured.verdicts] == [True, True, False]
     with pytest.raises(GateErrored, match="No value found for \\$PARAMETER least"):
         judged(hand.at(epoch=2), Expectation(COUNT, limits))
+
+
+BROKEN = [
+    ("import nothing_of_that_name", "ModuleNotFoundError: No module named 'nothing_of_that_name'"),
+    ("def f(:", "SyntaxError: .*checks_of_ones_own.py, line 1"),
+    ("raise ValueError('first\\nlast')", "ValueError: last"),
+    ("raise SystemExit", "SystemExit"),
+]
+
+
+@pytest.mark.parametrize(("code", "cause"), BROKEN)
+def test_a_module_of_the_suite_that_cannot_be_imported_is_an_error_of_the_suite(
+    hand, tmp_path, monkeypatch, code, cause
+):
+    (tmp_path / "checks_of_ones_own.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "toy.yaml").write_text(
+        "suite: toy\nmodules:\n  - checks_of_ones_own\nexpectations:\n  - {type: expect_of_mine, column: amount}\n"
+    )
+    gate = load_suite(tmp_path / "toy.yaml", tmp_path)
+    with pytest.raises(SuiteModuleUnusable, match=f"(?s)toy.yaml:3: modules: checks_of_ones_own .*: {cause}"):
+        of_content(hand, staged(hand, ROWS), sorted(ROWS), gate)
+
+
+def test_a_module_that_makes_a_suite_is_named_by_the_gate_where_there_is_no_file(hand):
+    gate = replace(suite(between("amount", min_value=0)), file="gone.checks:toy", modules=("gone.checks",))
+    with pytest.raises(SuiteModuleUnusable, match=r"gone\.checks:toy: modules: gone.checks .*'gone'"):
+        of_content(hand, staged(hand, ROWS), sorted(ROWS), gate)
 
 
 def test_a_server_that_is_gone_is_not_the_suites_fault(hand, monkeypatch):

@@ -47,6 +47,7 @@ Every error that Stagehold raises on purpose, by what is to be mended.
     +-- GateError                    a gate did not say yes, so partitions were not published
     |   +-- GateBlocked              a gate said no; the data has to change first
     |   +-- GateErrored              a gate could not be judged, so it said neither yes nor no
+    |   +-- SuiteModuleUnusable      a module that defines expectations of a suite cannot be imported
     +-- LakeError                    a table of the lake does not take or does not have the data
     |   +-- TableSchemaConflict      a published table cannot take the columns a stage now has
     |   +-- TableChanged             somebody else removed rows from a published table
@@ -139,7 +140,7 @@ from stagehold.errors.checkpoints import (
     SavepointTaken,
     SavepointUnreadable,
 )
-from stagehold.errors.gates import GateBlocked, GateError, GateErrored
+from stagehold.errors.gates import GateBlocked, GateError, GateErrored, SuiteModuleUnusable
 from stagehold.errors.lake import (
     CommitContested,
     CopyRefused,
@@ -326,6 +327,7 @@ __all__ = [
     "StageFailed",
     "StageholdError",
     "StrayKey",
+    "SuiteModuleUnusable",
     "TableChanged",
     "TableSchemaConflict",
     "TableUnreadable",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from stagehold.errors import GateErrored
+from stagehold.errors import GateErrored, SuiteModuleUnusable
 from stagehold.gates.suite import FIGURES, Expectation, Severity, Suite
 from stagehold.lake.columns import PARTITION
 from stagehold.lake.measure import HASH, Content, PartitionMetrics
@@ -62,10 +62,10 @@ def measure_and_judge(
 
     :param seconds: that it took to compute each of them.
     :raises GateErrored: an expectation cannot be judged, such as one of a column that is not there.
+    :raises SuiteModuleUnusable: a module that defines some cannot be imported.
     """
     _great_expectations()
-    for module in suite.modules:
-        importlib.import_module(module)
+    _import_modules(suite)
     from stagehold.gates.engine.grouped_frame import AskedPartitions, GroupedFrame
 
     looked_at = AskedPartitions(PARTITION, tuple(partitions), partitions[0], frozenset({HASH}))
@@ -80,6 +80,16 @@ def measure_and_judge(
     of_figures = _judged(figures, {at: one for at, one in numbered.items() if one.is_of_figures}, suite)
     every = {**verdicts, **of_figures}
     return Measured(metrics, tuple(one for at in numbered for one in every[at]))
+
+
+def _import_modules(suite: Suite) -> None:
+    for module in suite.modules:
+        try:
+            importlib.import_module(module)
+        except (Exception, SystemExit) as error:  # somebody's code
+            said = [line.strip() for line in str(error).splitlines() if line.strip()]
+            cause = ": ".join((type(error).__name__, *said[-1:]))
+            raise SuiteModuleUnusable(suite.name, suite.place_of_module(module), module, cause) from error
 
 
 def _judged(

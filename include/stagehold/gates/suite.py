@@ -54,8 +54,8 @@ class Expectation:
 @dataclass(frozen=True)
 class Suite:
     """The expectations of one gate, in the order of the file. ``modules`` are the project's that define some of them,
-    ``code`` says whether those are the same. With ``samples`` verdicts show values that were not expected.
-    ``parameters`` are what `{$PARAMETER: name}` can name.
+    named in the file on ``module_lines``; ``code`` says whether those are the same. With ``samples`` verdicts show
+    values that were not expected. ``parameters`` are what `{$PARAMETER: name}` can name.
     """
 
     name: str
@@ -65,10 +65,17 @@ class Suite:
     code: str = ""
     samples: bool = True
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    module_lines: Mapping[str, int] = field(default_factory=dict)
 
     def place(self, expectation: Expectation) -> str:
         """Where somebody who mends it has to look."""
-        return f"{self.file}:{expectation.line}" if expectation.line else self.file or self.name
+        return self._at(expectation.line)
+
+    def place_of_module(self, module: str) -> str:
+        return self._at(self.module_lines.get(module, 0))
+
+    def _at(self, line: int) -> str:
+        return f"{self.file}:{line}" if line else self.file or self.name
 
     @property
     def fingerprint(self) -> str:

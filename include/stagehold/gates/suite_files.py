@@ -59,7 +59,8 @@ def _suite(document: Document, modules: tuple[str, ...], code: str) -> Suite:
         _expectation(one, document.line(("expectations", str(index)))) for index, one in enumerate(data["expectations"])
     )
     named, samples = str(data.get("suite") or data["name"]), data.get("samples", True)
-    return Suite(named, tuple(expectations), document.file, modules, code, samples)
+    lines = {name: document.line(("modules", str(index))) for index, name in enumerate(data.get("modules") or ())}
+    return Suite(named, tuple(expectations), document.file, modules, code, samples, module_lines=lines)
 
 
 @cache
