@@ -13,6 +13,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from stagehold.errors import GateErrored, SuiteModuleUnusable
+from stagehold.gates.earlier_figures import as_identifiers, identified, in_words, shortened
 from stagehold.gates.suite import FIGURES, Expectation, Severity, Suite
 from stagehold.lake.columns import PARTITION
 from stagehold.lake.measure import HASH, Content, PartitionMetrics
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from stagehold.gates.engine.grouped_frame import GroupedFrame
     from stagehold.gates.engine.judging import Judged
+    from stagehold.gates.variants import Variant
 
 TO_EXIST = "expect_column_to_exist"
 SAID = 5  # unexpected values that a text has
@@ -96,6 +98,7 @@ def _judged(
     frame: GroupedFrame, expectations: Mapping[int, Expectation], suite: Suite
 ) -> Mapping[int, Sequence[GateVerdict]]:
     from stagehold.gates.engine.judging import judge_frame
+    from stagehold.gates.variants import judge_variants
 
     if not expectations:
         return {}
@@ -103,16 +106,62 @@ def _judged(
     if problems:
         raise GateErrored(suite.name, problems)
     with warnings.catch_warnings(category=DeprecationWarning, action="ignore"):  # of forms that suites have
-        theirs = {at: _theirs(one, suite) for at, one in expectations.items()}
-        judged, unjudged = judge_frame(frame, theirs, samples=suite.samples)
-    if unjudged:
-        raise GateErrored(suite.name, [_located(expectations[at], suite, _said(why)) for at, why in unjudged.items()])
-    return {at: [_verdict(expectations[at], one, suite) for one in some] for at, some in judged.items()}
+        alike = {at: _theirs(one, suite, {}) for at, one in expectations.items() if not one.earlier_figures}
+        variants = {at: _variants(one, suite, frame) for at, one in expectations.items() if one.earlier_figures}
+        along = _asked_along(variants, expectations)
+        judged, unjudged = judge_frame(frame, {**alike, **along}, samples=suite.samples)
+        compared, others = judge_variants(frame, {at: some for at, some in variants.items() if at not in unjudged})
+    problems = [_located(expectations[at], suite, _said(why)) for at, why in {**unjudged, **others}.items()]
+    if problems:
+        raise GateErrored(suite.name, problems)
+    verdicts = {at: [_verdict(expectations[at], one, suite) for one in judged[at]] for at in alike}
+    return verdicts | {at: list(_comparisons(expectations[at], some, suite, frame)) for at, some in compared.items()}
+
+
+def _asked_along(
+    variants: Mapping[int, Sequence[Variant]], expectations: Mapping[int, Expectation]
+) -> Mapping[int, TheirExpectation]:
+    """One variant of each, so that all aggregates are one query. Figures of partitions cost nothing to ask again."""
+    return {at: some[0].expectation for at, some in variants.items() if some and not expectations[at].is_of_figures}
 
 
 def _verdict(own: Expectation, said: Judged, suite: Suite) -> GateVerdict:
     seen = observed(said.result, samples=suite.samples)
     return GateVerdict(said.partition, str(own), said.success, seen, own.severity)
+
+
+def _variants(own: Expectation, suite: Suite, frame: GroupedFrame) -> Sequence[Variant]:
+    """One for each set of figures of earlier intervals; none of partitions of which they are not known."""
+    from stagehold.gates.variants import Variant
+
+    alike: dict[tuple[float, ...], list[int]] = {}
+    for number in frame.partitions.numbers:
+        figures = suite.earlier.of(number, own.earlier_figures)
+        if figures is not None:
+            alike.setdefault(tuple(figures.values()), []).append(number)
+    return [
+        Variant(_theirs(own, suite, dict(zip(own.earlier_figures, values, strict=True))), tuple(some))
+        for values, some in alike.items()
+    ]
+
+
+def _comparisons(
+    own: Expectation, said: Mapping[int, Judged], suite: Suite, frame: GroupedFrame
+) -> Iterator[GateVerdict]:
+    """A partition passes that there is nothing to compare with, and its verdict says so."""
+    for number in frame.partitions.numbers:
+        figures = suite.earlier.of(number, own.earlier_figures)
+        if figures is None:
+            yield GateVerdict(number, str(own), True, suite.earlier.lacking, own.severity)
+            continue
+        seen = _own_figures(own, frame, number) if own.is_of_figures else observed(said[number].result)
+        text = f"{seen}, where {in_words(figures)}"
+        yield GateVerdict(number, str(own), said[number].success, text, own.severity)
+
+
+def _own_figures(own: Expectation, frame: GroupedFrame, partition: int) -> str:
+    (row,) = frame.partitions.rows(frame, partition)
+    return " and ".join(shortened(row[name]) for name in own.columns)
 
 
 def _figures(spark: SparkSession, known: Sequence[tuple[int, int, int]], seconds: Mapping[int, float]) -> GroupedFrame:
@@ -135,14 +184,15 @@ def _unknown(expectation: Expectation, frame: GroupedFrame) -> Iterator[str]:
             yield f"there is no column {name!r}; there is {offered}"
 
 
-def _theirs(expectation: Expectation, suite: Suite) -> TheirExpectation:
+def _theirs(expectation: Expectation, suite: Suite, figures: Mapping[str, float]) -> TheirExpectation:
     from great_expectations.compatibility.pydantic import ValidationError
     from great_expectations.core.suite_parameters import build_suite_parameters
     from great_expectations.exceptions.exceptions import GreatExpectationsError
     from great_expectations.expectations.expectation_configuration import ExpectationConfiguration
 
     try:
-        kwargs, _ = build_suite_parameters(dict(expectation.kwargs), dict(suite.parameters))
+        parameters = {**suite.parameters, **identified(figures)}
+        kwargs, _ = build_suite_parameters(as_identifiers(expectation.kwargs), parameters)
         return ExpectationConfiguration(type=expectation.type, kwargs=kwargs).to_domain_obj()
     except ValidationError as error:
         wrong = (
