@@ -98,7 +98,7 @@ def _judged(
     frame: GroupedFrame, expectations: Mapping[int, Expectation], suite: Suite
 ) -> Mapping[int, Sequence[GateVerdict]]:
     from stagehold.gates.engine.judging import judge_frame
-    from stagehold.gates.variants import judge_variants
+    from stagehold.gates.variants import ANSWERED, ASKED, judge_variants
 
     if not expectations:
         return {}
@@ -110,7 +110,8 @@ def _judged(
         variants = {at: _variants(one, suite, frame) for at, one in expectations.items() if one.earlier_figures}
         along = _asked_along(variants, expectations)
         judged, unjudged = judge_frame(frame, {**alike, **along}, samples=suite.samples)
-        compared, others = judge_variants(frame, {at: some for at, some in variants.items() if at not in unjudged})
+        wanted = {at: some for at, some in variants.items() if at not in unjudged}
+        compared, others = judge_variants(frame, wanted, ANSWERED if along else ASKED)
     problems = [_located(expectations[at], suite, _said(why)) for at, why in {**unjudged, **others}.items()]
     if problems:
         raise GateErrored(suite.name, problems)

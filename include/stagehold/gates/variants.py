@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
     from stagehold.gates.engine.grouped_frame import GroupedFrame
 
-AT_ONCE = 50  # variants; each of them is judged for the partitions of all of them
+# Variants that are judged together, each for the partitions of all of them: that is much work for the processor
+ASKED = 50  # where each has a query of its own, which can be one for all
+ANSWERED = 4  # where nothing is left to ask
 
 
 @dataclass(frozen=True)
@@ -31,15 +33,17 @@ class _Numbered:
 
 
 def judge_variants(
-    frame: GroupedFrame, variants: Mapping[int, Sequence[Variant]]
+    frame: GroupedFrame, variants: Mapping[int, Sequence[Variant]], at_once: int
 ) -> tuple[Mapping[int, Mapping[int, Judged]], Mapping[int, Exception]]:
     """What each expectation says of each partition of its variants; or why it says nothing.
 
     What was asked of all partitions of the frame before is not asked again. No result shows values of rows.
+
+    :param at_once: `ASKED` or `ANSWERED`
     """
     judged: dict[int, dict[int, Judged]] = {at: {} for at in variants}
     unjudged: dict[int, Exception] = {}
-    for block in _blocks(variants):
+    for block in _blocks(variants, at_once):
         numbers = sorted({number for one in block for number in one.variant.partitions})
         asked = {place: one.variant.expectation for place, one in enumerate(block)}
         found, failed = judge_frame(_among(frame, numbers), asked, samples=False)
@@ -50,12 +54,12 @@ def judge_variants(
     return judged, unjudged
 
 
-def _blocks(variants: Mapping[int, Sequence[Variant]]) -> Iterator[Sequence[_Numbered]]:
+def _blocks(variants: Mapping[int, Sequence[Variant]], at_once: int) -> Iterator[Sequence[_Numbered]]:
     """Those of the same partitions together."""
     every = [_Numbered(at, one) for at, some in variants.items() for one in some]
     every.sort(key=lambda one: (one.variant.partitions, one.at))
-    for start in range(0, len(every), AT_ONCE):
-        yield every[start : start + AT_ONCE]
+    for start in range(0, len(every), at_once):
+        yield every[start : start + at_once]
 
 
 def _among(frame: GroupedFrame, numbers: Sequence[int]) -> GroupedFrame:
