@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import fmean
 from typing import Any
 
 from stagehold.model.compute_key import ComputeKey
@@ -23,7 +22,7 @@ MEASURES: Mapping[str, Callable[[PartitionRecord], float | None]] = {
 }
 SUMMARIES: Mapping[str, Callable[[Amounts], float]] = {
     "": lambda amounts: amounts[0],
-    "mean_": fmean,
+    "mean_": lambda amounts: sum(amounts) / len(amounts),
     "min_": min,
     "max_": max,
 }
