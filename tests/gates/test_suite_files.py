@@ -96,12 +96,55 @@ def test_the_suites_of_the_samples_are_valid(path, read):
             ":4: expectations.1: got 'partition(row)'; allowed: a column, or one of partition(rows), partition(bytes)",
         ),
         ("    min_value: 0", "    kwargs: 3", ":6: expectations.1.kwargs: got 3; allowed: a mapping of arguments"),
+        (
+            "    column: total\n    min_value: 0",
+            "    column: partition(rows)\n    min_value: {$PARAMETER: 2 * previous.row}",
+            ":6: expectations.1.min_value: got 'previous.row'; allowed: previous.rows, previous.bytes, "
+            "previous.seconds, previous.mean_rows, previous.mean_bytes, previous.mean_seconds, previous.min_rows, ",
+        ),
+        (
+            "    column: total\n    min_value: 0",
+            "    kwargs:\n      column: partition(rows)\n      max_value: {$PARAMETER: previous.rows.mean}",
+            ":7: expectations.1.kwargs.max_value: got 'previous.rows.mean'; allowed: previous.rows, ",
+        ),
+        (
+            "    min_value: 0",
+            "    min_value: {$PARAMETER: previous.rows}",
+            ":6: expectations.1.min_value: got previous.rows as min_value of expect_column_values_to_be_between; "
+            "allowed: previous.rows in an expectation about partition(rows), partition(bytes), partition(seconds); "
+            "or as min_value, max_value, value of expect_column_max_to_be_between, ",
+        ),
+        (
+            "column: amount, min_value: 1",
+            "column: amount, mostly: {$PARAMETER: previous.rows}",
+            ":3: expectations.0.mostly: got previous.rows as mostly of ",
+        ),
     ],
 )
 def test_problems_name_line_field_and_what_is_allowed(written, before, after, problem, read):
     with pytest.raises(InvalidSpec) as raised:
         read(written(GOOD.replace(before, after)))
     assert problem in str(raised.value)
+
+
+def test_figures_of_earlier_intervals_may_be_named_where_they_cost_no_more_queries(written, read):
+    suite = read(
+        written(
+            "suite: toy\nexpectations:\n"
+            "  - {type: expect_column_values_to_be_between, column: partition(rows), min_value: {$PARAMETER: "
+            "previous.rows * low - previous.min_rows}, max_value: {$PARAMETER: previous.rows}, mostly: 1}\n"
+            "  - {type: expect_table_row_count_to_equal, value: {$PARAMETER: previous.rows}}\n"
+            "  - {type: expect_column_max_to_be_between, column: amount, max_value: {$PARAMETER: previous_rows}}\n"
+        )
+    )
+    assert [one.earlier_figures for one in suite.expectations] == [
+        ("previous.rows", "previous.min_rows"),
+        ("previous.rows",),
+        (),
+    ]
+    assert suite.compares
+    assert not read(written(GOOD)).compares
+    assert str(suite.expectations[1]) == "expect_table_row_count_to_equal(value=previous.rows)"
 
 
 def test_a_suite_has_an_end(written, read):

@@ -6,11 +6,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from tests.ledger.samples import record
 
 from stagehold.lake import told
 from stagehold.lake.chronicle import LakeChronicle
-from stagehold.lake.told import facts_told
-from stagehold.model.records import Acceptance, Cell, TakenPosition
+from stagehold.lake.told import facts_told, records_told
+from stagehold.model.records import Acceptance, Cell, PartitionRecord, TakenPosition
 from stagehold.model.source_position import VersionsRead
 
 
@@ -33,6 +34,14 @@ def test_facts_of_one_kind_come_in_the_order_in_which_they_were_told(lake):
     LakeChronicle(lake)([second])
     assert facts_told(lake, Acceptance) == [first, second]
     assert facts_told(lake, TakenPosition) == [other]
+
+
+def test_records_of_partitions_are_told_whether_or_not_they_keep_state(lake):
+    records = [record(0), record(1), record(0, epoch=2)]
+    LakeChronicle(lake)([records[0], word("first")])
+    LakeChronicle(lake)(records[1:])
+    assert records_told(lake) == records
+    assert facts_told(lake, PartitionRecord) == []
 
 
 def test_a_file_is_read_once(lake, monkeypatch):

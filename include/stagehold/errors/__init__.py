@@ -49,6 +49,7 @@ Every error that Stagehold raises on purpose, by what is to be mended.
     |   +-- GateBlocked              a gate said no; the data has to change first
     |   +-- RowsUnaccounted          rows that were set aside and the others are not as many as there were
     |   +-- GateErrored              a gate could not be judged, so it said neither yes nor no
+    |   +-- SuiteModuleUnusable      a module that defines expectations of a suite cannot be imported
     +-- LakeError                    a table of the lake does not take or does not have the data
     |   +-- TableSchemaConflict      a published table cannot take the columns a stage now has
     |   +-- TableChanged             somebody else removed rows from a published table
@@ -141,7 +142,7 @@ from stagehold.errors.checkpoints import (
     SavepointTaken,
     SavepointUnreadable,
 )
-from stagehold.errors.gates import GateBlocked, GateError, GateErrored, RowsUnaccounted
+from stagehold.errors.gates import GateBlocked, GateError, GateErrored, RowsUnaccounted, SuiteModuleUnusable
 from stagehold.errors.lake import (
     CommitContested,
     CopyRefused,
@@ -331,6 +332,7 @@ __all__ = [
     "StageFailed",
     "StageholdError",
     "StrayKey",
+    "SuiteModuleUnusable",
     "TableChanged",
     "TableSchemaConflict",
     "TableUnreadable",

@@ -48,3 +48,15 @@ class GateErrored(GateError, Terminal):
             "Nothing of this wave was published; what was recorded before stays safe to read. Mend the suite, then "
             "run `stagehold resume`."
         )
+
+
+class SuiteModuleUnusable(GateError, Terminal):
+    """A module that defines expectations of a suite cannot be imported; ``place`` is where the suite names it."""
+
+    def __init__(self, suite: str, place: str, module: str, cause: str) -> None:
+        self.suite, self.place, self.module, self.cause = suite, place, module, cause
+        super().__init__(
+            f"Suite {suite} cannot judge anything:\n  {place}: modules: {module} cannot be imported: {cause}\n"
+            "Nothing of this wave was published; what was recorded before stays safe to read. Mend the module, then "
+            "run `stagehold resume`."
+        )

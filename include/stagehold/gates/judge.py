@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import json
 import logging
 import os
 import threading
@@ -13,38 +12,22 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from stagehold.errors import GateErrored
+from stagehold.errors import GateErrored, SuiteModuleUnusable
+from stagehold.gates.earlier_figures import as_identifiers, identified
 from stagehold.gates.suite import FIGURES, Expectation, Suite
+from stagehold.gates.verdicts import GateVerdict, comparisons_of, verdicts_of
 from stagehold.lake.columns import PARTITION
 from stagehold.lake.measure import HASH, Content, PartitionMetrics
-from stagehold.model.records import Severity
 
 if TYPE_CHECKING:
     from great_expectations.expectations.expectation import Expectation as TheirExpectation
     from pyspark.sql import SparkSession
 
     from stagehold.gates.engine.grouped_frame import GroupedFrame
-    from stagehold.gates.engine.judging import Judged
+    from stagehold.gates.variants import Variant
 
 TO_EXIST = "expect_column_to_exist"
-SAID = 5  # unexpected values that a text has
 LONGEST = 300  # letters of a problem
-SAMPLES = ("partial_unexpected", "unexpected_list", "unexpected_index")  # how fields with values begin
-
-
-@dataclass(frozen=True)
-class GateVerdict:
-    """What one expectation says about one partition; ``observed`` is what it saw. ``configuration`` is the expectation
-    and ``result`` all that it saw, in Great Expectations' JSON.
-    """
-
-    partition: int
-    expectation: str
-    passed: bool
-    observed: str
-    severity: Severity
-    configuration: str = ""
-    result: str = ""
 
 
 @dataclass(frozen=True)
@@ -69,10 +52,10 @@ def measure_and_judge(
 
     :param seconds: that it took to compute each of them.
     :raises GateErrored: an expectation cannot be judged, such as one of a column that is not there.
+    :raises SuiteModuleUnusable: a module that defines some cannot be imported.
     """
     _great_expectations()
-    for module in suite.modules:
-        importlib.import_module(module)
+    _import_modules(suite)
     from stagehold.gates.engine.grouped_frame import AskedPartitions, GroupedFrame
 
     looked_at = AskedPartitions(PARTITION, tuple(partitions), partitions[0], frozenset({HASH}))
@@ -89,10 +72,21 @@ def measure_and_judge(
     return Measured(metrics, tuple(one for at in numbered for one in every[at]))
 
 
+def _import_modules(suite: Suite) -> None:
+    for module in suite.modules:
+        try:
+            importlib.import_module(module)
+        except (Exception, SystemExit) as error:  # somebody's code
+            said = [line.strip() for line in str(error).splitlines() if line.strip()]
+            cause = ": ".join((type(error).__name__, *said[-1:]))
+            raise SuiteModuleUnusable(suite.name, suite.place_of_module(module), module, cause) from error
+
+
 def _judged(
     frame: GroupedFrame, expectations: Mapping[int, Expectation], suite: Suite
 ) -> Mapping[int, Sequence[GateVerdict]]:
     from stagehold.gates.engine.judging import judge_frame
+    from stagehold.gates.variants import ANSWERED, ASKED, judge_variants
 
     if not expectations:
         return {}
@@ -100,31 +94,41 @@ def _judged(
     if problems:
         raise GateErrored(suite.name, problems)
     with warnings.catch_warnings(category=DeprecationWarning, action="ignore"):  # of forms that suites have
-        theirs = {at: as_theirs(one, suite) for at, one in expectations.items()}
-        judged, unjudged = judge_frame(frame, theirs, samples=suite.samples)
-    if unjudged:
-        raise GateErrored(suite.name, [_located(expectations[at], suite, _said(why)) for at, why in unjudged.items()])
-    return {at: list(_verdicts(expectations[at], theirs[at], some, suite)) for at, some in judged.items()}
+        alike = {at: as_theirs(one, suite) for at, one in expectations.items() if not one.earlier_figures}
+        variants = {at: _variants(one, suite, frame) for at, one in expectations.items() if one.earlier_figures}
+        along = _asked_along(variants, expectations)
+        judged, unjudged = judge_frame(frame, {**alike, **along}, samples=suite.samples)
+        wanted = {at: some for at, some in variants.items() if at not in unjudged}
+        compared, others = judge_variants(frame, wanted, ANSWERED if along else ASKED)
+    problems = [_located(expectations[at], suite, _said(why)) for at, why in {**unjudged, **others}.items()]
+    if problems:
+        raise GateErrored(suite.name, problems)
+    verdicts = {at: list(verdicts_of(expectations[at], asked, judged[at], suite)) for at, asked in alike.items()}
+    return verdicts | {
+        at: list(comparisons_of(expectations[at], variants[at], some, suite, frame)) for at, some in compared.items()
+    }
 
 
-def _verdicts(
-    own: Expectation, asked: TheirExpectation, judged: Sequence[Judged], suite: Suite
-) -> Iterator[GateVerdict]:
-    text, configuration = str(own), _as_json(asked.configuration.to_json_dict())
-    for one in judged:
-        seen = observed(one.result, samples=suite.samples)
-        result = _as_json(one.result if suite.samples else _without_samples(one.result))
-        yield GateVerdict(one.partition, text, one.success, seen, own.severity, configuration, result)
+def _asked_along(
+    variants: Mapping[int, Sequence[Variant]], expectations: Mapping[int, Expectation]
+) -> Mapping[int, TheirExpectation]:
+    """One variant of each, so that all aggregates are one query. Figures of partitions cost nothing to ask again."""
+    return {at: some[0].expectation for at, some in variants.items() if some and not expectations[at].is_of_figures}
 
 
-def _as_json(theirs: Mapping[str, Any]) -> str:
-    from great_expectations.util import convert_to_json_serializable
+def _variants(own: Expectation, suite: Suite, frame: GroupedFrame) -> Sequence[Variant]:
+    """One for each set of figures of earlier intervals; none of partitions of which they are not known."""
+    from stagehold.gates.variants import Variant
 
-    return json.dumps(convert_to_json_serializable(dict(theirs)), sort_keys=True)
-
-
-def _without_samples(result: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {name: value for name, value in result.items() if not name.startswith(SAMPLES)}
+    alike: dict[tuple[float, ...], list[int]] = {}
+    for number in frame.partitions.numbers:
+        figures = suite.earlier.of(number, own.earlier_figures)
+        if figures is not None:
+            alike.setdefault(tuple(figures.values()), []).append(number)
+    return [
+        Variant(as_theirs(own, suite, dict(zip(own.earlier_figures, values, strict=True))), tuple(some))
+        for values, some in alike.items()
+    ]
 
 
 def _figures(spark: SparkSession, known: Sequence[tuple[int, int, int]], seconds: Mapping[int, float]) -> GroupedFrame:
@@ -147,14 +151,19 @@ def _unknown(expectation: Expectation, frame: GroupedFrame) -> Iterator[str]:
             yield f"there is no column {name!r}; there is {offered}"
 
 
-def as_theirs(expectation: Expectation, suite: Suite) -> TheirExpectation:
+def as_theirs(expectation: Expectation, suite: Suite, figures: Mapping[str, float] | None = None) -> TheirExpectation:
+    """
+    :param figures: those of earlier intervals that it names.
+    :raises GateErrored: Great Expectations does not take its arguments.
+    """
     from great_expectations.compatibility.pydantic import ValidationError
     from great_expectations.core.suite_parameters import build_suite_parameters
     from great_expectations.exceptions.exceptions import GreatExpectationsError
     from great_expectations.expectations.expectation_configuration import ExpectationConfiguration
 
     try:
-        kwargs, _ = build_suite_parameters(dict(expectation.kwargs), dict(suite.parameters))
+        parameters = {**suite.parameters, **identified(figures or {})}
+        kwargs, _ = build_suite_parameters(as_identifiers(expectation.kwargs), parameters)
         return ExpectationConfiguration(type=expectation.type, kwargs=kwargs).to_domain_obj()
     except ValidationError as error:
         wrong = (
@@ -174,17 +183,6 @@ def _said(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     causes = [line for line in lines if line.startswith(("Caused by: ", "["))]
     return (causes or lines or [type(error).__name__])[0][:LONGEST]
-
-
-def observed(result: Mapping[str, Any], *, samples: bool = True) -> str:
-    """What an expectation saw, in a few words; without ``samples`` no value that was not expected is among them."""
-    if result.get("unexpected_count") is not None and result.get("observed_value") is None:
-        unexpected = result.get("partial_unexpected_list") if samples else None
-        some = list(dict.fromkeys(map(str, unexpected or ())))[:SAID]
-        such = f", such as {', '.join(some)}" if some else ""
-        of_all = f" of {result['element_count']}" if "element_count" in result else ""
-        return f"{result['unexpected_count']}{of_all} unexpected{such}"
-    return str(result["observed_value"]) if "observed_value" in result else "no rows" if result else ""
 
 
 def _great_expectations() -> Any:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
+from stagehold.gates.earlier_figures import PARAMETER, EarlierFigures, figures_named
 from stagehold.model.compute_key import digest
 from stagehold.model.records import Severity
 
@@ -53,7 +55,7 @@ class Expectation:
     def __str__(self) -> str:
         """What it says, short enough for one line of an error."""
         about = [str(text) for name, text in self.kwargs.items() if name in DOMAIN]
-        limits = [f"{name}={text}" for name, text in self.kwargs.items() if name not in DOMAIN]
+        limits = [f"{name}={_in_words(text)}" for name, text in self.kwargs.items() if name not in DOMAIN]
         return f"{self.type}({', '.join(about + limits)})"
 
     @property
@@ -68,13 +70,18 @@ class Expectation:
         """Whether it judges facts of the partition itself, and no rows."""
         return bool(self.columns) and set(self.columns) <= set(FIGURES)
 
+    @cached_property
+    def earlier_figures(self) -> tuple[str, ...]:
+        """Names of the figures of earlier intervals without which it cannot be judged."""
+        return tuple(dict.fromkeys(name for names in figures_named(self.kwargs).values() for name in names))
+
 
 @dataclass(frozen=True)
 class Suite:
     """The expectations of one gate, in the order of the file. ``modules`` are the project's that define some of them,
-    ``code`` says whether those are the same. With ``samples`` verdicts show values that were not expected.
-    ``parameters`` are what `{$PARAMETER: name}` can name. A partition of which more rows are set aside than
-    ``max_quarantined`` is blocked.
+    named in the file on ``module_lines``; ``code`` says whether those are the same. With ``samples`` verdicts show
+    values that were not expected. ``parameters`` are what `{$PARAMETER: name}` can name, and so is what is known of
+    ``earlier`` intervals. A partition of which more rows are set aside than ``max_quarantined`` is blocked.
     """
 
     name: str
@@ -85,6 +92,8 @@ class Suite:
     samples: bool = True
     parameters: Mapping[str, Any] = field(default_factory=dict)
     max_quarantined: RowLimit | None = None
+    module_lines: Mapping[str, int] = field(default_factory=dict)
+    earlier: EarlierFigures = field(default_factory=EarlierFigures)
 
     @property
     def setting_aside(self) -> tuple[Expectation, ...]:
@@ -98,7 +107,26 @@ class Suite:
 
     def place(self, expectation: Expectation) -> str:
         """Where somebody who mends it has to look."""
-        return f"{self.file}:{expectation.line}" if expectation.line else self.file or self.name
+        return self._at(expectation.line)
+
+    def place_of_module(self, module: str) -> str:
+        return self._at(self.module_lines.get(module, 0))
+
+    def _at(self, line: int) -> str:
+        return f"{self.file}:{line}" if line else self.file or self.name
+
+    @property
+    def compares(self) -> bool:
+        """Whether what it says of a partition depends on earlier intervals."""
+        return any(one.earlier_figures for one in self.expectations)
+
+    def unjudged(self, partitions: Sequence[int]) -> Mapping[str, list[int]]:
+        """Those that an expectation cannot be judged of, for want of figures of earlier intervals."""
+        found = {
+            str(one): [number for number in partitions if self.earlier.of(number, one.earlier_figures) is None]
+            for one in self.expectations
+        }
+        return {expectation: some for expectation, some in found.items() if some}
 
     @property
     def fingerprint(self) -> str:
@@ -110,3 +138,8 @@ class Suite:
 
 def _said(one: Expectation) -> str:
     return json.dumps([one.type, one.severity, one.kwargs], sort_keys=True, default=str)
+
+
+def _in_words(argument: Any) -> str:
+    given = argument.get(PARAMETER) if isinstance(argument, Mapping) else None
+    return str(argument if given is None else given)

@@ -11,6 +11,7 @@ from typing import Any, TypeGuard
 
 from stagehold.code.project import find_module
 from stagehold.errors import InvalidSpec, SpecProblem
+from stagehold.gates.earlier_figures import COMPARED, COMPARING, NAMES, figures_named
 from stagehold.gates.on_fail import consequence, expectation_problems, on_fail_of, row_limit, suite_problems
 from stagehold.gates.python_suites import code_of, suite_of_python
 from stagehold.gates.suite import FIGURES, Expectation, OnFail, Suite
@@ -27,6 +28,7 @@ ABOUT = (
 )
 HIDDEN = ("batch_id", "result_format", "catch_exceptions")  # arguments in files that Great Expectations wrote
 NAME = "the suite's name"
+PLACES = f"in an expectation about {', '.join(FIGURES)}; or as {', '.join(COMPARED)} of {', '.join(COMPARING)}"
 
 
 def find_suite(gate: str, suites: Path, project: Path) -> Suite:
@@ -66,7 +68,17 @@ def _suite(document: Document, modules: tuple[str, ...], code: str) -> Suite:
         for index, one in enumerate(data["expectations"])
     )
     named, samples = str(data.get("suite") or data["name"]), data.get("samples", True)
-    return Suite(named, tuple(expectations), document.file, modules, code, samples, max_quarantined=row_limit(data))
+    lines = {name: document.line(("modules", str(index))) for index, name in enumerate(data.get("modules") or ())}
+    return Suite(
+        named,
+        tuple(expectations),
+        document.file,
+        modules,
+        code,
+        samples,
+        max_quarantined=row_limit(data),
+        module_lines=lines,
+    )
 
 
 @cache
@@ -127,6 +139,18 @@ def _expectation_problems(path: tuple[str, ...], fields: Any, *, own: bool) -> I
     for name in Expectation(fields["type"], _arguments(fields)).columns:
         if name.startswith("partition(") and name not in FIGURES:
             yield Problem(path, repr(name), f"a column, or one of {', '.join(FIGURES)}")
+    yield from _parameter_problems((*path, "kwargs") if fields.get("kwargs") else path, fields)
+
+
+def _parameter_problems(path: tuple[str, ...], fields: Mapping[str, Any]) -> Iterator[Problem]:
+    """Figures of earlier intervals that do not exist, or stand where they would cost a query for each partition."""
+    expectation = Expectation(fields["type"], _arguments(fields))
+    for argument, names in figures_named(expectation.kwargs).items():
+        for name in sorted(set(names) - set(NAMES)):
+            yield Problem((*path, argument), repr(name), ", ".join(NAMES))
+        if not expectation.is_of_figures and (argument not in COMPARED or expectation.type not in COMPARING):
+            said = f"{names[0]} as {argument} of {expectation.type}"
+            yield Problem((*path, argument), said, f"{names[0]} {PLACES}")
 
 
 def _is_text(written: object) -> TypeGuard[str]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
+from itertools import chain
 from typing import TypeGuard, TypeVar
 
 from stagehold.lake.chronicle import AT_ONCE, TornFile, chronicle_sizes, read_files
@@ -21,20 +22,39 @@ def facts_told(lake_uri: str, kind: type[Told]) -> Sequence[Told]:
 
     Each file is read once in a process, since none ever changes.
     """
+    return [fact for fact in _told(lake_uri, _kept_of) if isinstance(fact, kind)]
+
+
+def records_told(lake_uri: str) -> Sequence[PartitionRecord]:
+    """Those of all partitions, in the order in which they were told. There may be very many, so nothing is remembered:
+    all files are read each time.
+    """
+    return [fact for fact in _told(lake_uri, _records_of) if isinstance(fact, PartitionRecord)]
+
+
+def _told(lake_uri: str, told_by: Callable[[str, str], Sequence[Fact]]) -> Iterator[Fact]:
     while True:
         paths = sorted(chronicle_sizes(files_at(lake_uri)))
         try:
             with ThreadPoolExecutor(AT_ONCE) as pool:
-                told = list(pool.map(partial(_kept_of, lake_uri), paths))
+                told = list(pool.map(partial(told_by, lake_uri), paths))
         except FileNotFoundError:
             continue  # it is compacted now
-        return [fact for some in told for fact in some if isinstance(fact, kind)]
+        return chain.from_iterable(told)
 
 
 @cache
 def _kept_of(lake_uri: str, path: str) -> tuple[Kept, ...]:
+    return tuple(fact for fact in _facts_of(lake_uri, path) if _is_kept(fact))
+
+
+def _records_of(lake_uri: str, path: str) -> Sequence[PartitionRecord]:
+    return [fact for fact in _facts_of(lake_uri, path) if isinstance(fact, PartitionRecord)]
+
+
+def _facts_of(lake_uri: str, path: str) -> Sequence[Fact]:
     said = read_files(files_at(lake_uri), [path])[path]
-    return () if isinstance(said, TornFile) else tuple(fact for fact in said if _is_kept(fact))
+    return () if isinstance(said, TornFile) else said
 
 
 def _is_kept(fact: Fact) -> TypeGuard[Kept]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.timeout(600),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore:WARN WindowExpression"),  # Great Expectations'
+    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore:WARN WindowExpression"),
 ]
 OF_ALL = (  # a query that nobody can look into, and sets of values
     "unexpected_rows_expectation",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stagehold.gates.judge import GateVerdict
+from stagehold.gates.verdicts import GateVerdict
 from stagehold.model.records import Severity
 from stagehold.run.delivery.ruling import unmet, warnings
 

@@ -18,8 +18,9 @@ from pyspark.sql.types import IntegerType, LongType, StringType, StructType
 from tests.lake.paper_table import write_file
 from tests.run.protocol.stepper import indivisible, pause
 
-from stagehold.gates.judge import GateVerdict, Measured
+from stagehold.gates.judge import Measured
 from stagehold.gates.suite import Suite
+from stagehold.gates.verdicts import GateVerdict
 from stagehold.lake.commit.staged_committer import StagedCommitter
 from stagehold.lake.commit.staging import StagedWave, WaveFiles
 from stagehold.lake.location import TableLocation

@@ -66,7 +66,7 @@ _DISK_FULL = r"no space left on device|disk quota exceeded|file too large"
 
 RULES: tuple[FailureRule, ...] = (
     FailureRule(FENCED, _TERMINAL, errors=("stagehold.errors:Fenced",)),
-    FailureRule("gate", _TERMINAL, errors=("stagehold.errors:GateBlocked", "stagehold.errors:GateErrored")),
+    FailureRule("gate", _TERMINAL, errors=("stagehold.errors:GateError",)),
     FailureRule("lease_wait", _TERMINAL, errors=("stagehold.errors:LeaseNotFreed",)),
     FailureRule("terminal", _TERMINAL, errors=("stagehold.errors:Terminal",)),
     FailureRule("partition_data_missing", _MISSING, errors=("stagehold.errors:PartitionDataMissing",)),

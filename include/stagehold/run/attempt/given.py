@@ -8,16 +8,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from stagehold.gates.earlier_figures import INTERVALS, EarlierFigures, earlier_figures
 from stagehold.gates.suite import Suite
 from stagehold.gates.suite_files import find_suite
 from stagehold.model.context import StageContext
-from stagehold.model.records import Attempt
+from stagehold.model.records import Attempt, Cell
+from stagehold.model.source_position import SourcePosition
 from stagehold.plan.resume.decisions import ResumePlan
 from stagehold.plan.split.regions import sources_within
 from stagehold.plan.state.earlier import Earlier
 from stagehold.run.attempt.tables import RegionTables
 from stagehold.run.attempt.task import RegionTask
-from stagehold.run.planning.earlier import KnownIntervals, earlier_states
+from stagehold.run.planning.earlier import KnownIntervals, earlier_intervals, earlier_states
 from stagehold.run.planning.planning import begins_with_of
 from stagehold.run.planning.vouched import waivers_for
 from stagehold.run.stage.inputs import Reading
@@ -57,21 +59,33 @@ class GivenToStages:
 
     def stage_task(self, stage: Stage, pipeline: Pipeline) -> StageTask:
         place = self.workplace
-        incremental = [one for one in sources_within(stage, pipeline) if is_incremental(one)]
         return StageTask(
             stage=stage,
             cell=self.tables.cell(stage.name),
             attempt=self.attempt,
             location=self.tables.location(stage.name),
-            positions=tuple(self.sources.taken_of(source) for source in incremental),
-            suite=self._suite(stage.gate, stage) if stage.gate else None,
+            positions=self.positions(stage, pipeline),
+            suite=self._suite(stage.gate, stage, pipeline) if stage.gate else None,
             waivers=waivers_for(pipeline, self.task.request.interval, place.ledger, place.settings).get(stage.name, ()),
         )
 
-    def _suite(self, gate: str, stage: Stage) -> Suite:
+    def positions(self, stage: Stage, pipeline: Pipeline) -> tuple[SourcePosition, ...]:
+        """What the interval takes of the sources that the stage is computed from at once."""
+        incremental = [one for one in sources_within(stage, pipeline) if is_incremental(one)]
+        return tuple(self.sources.taken_of(source) for source in incremental)
+
+    def _suite(self, gate: str, stage: Stage, pipeline: Pipeline) -> Suite:
         settings = self.workplace.settings
         found = find_suite(gate, Path(settings.suites), Path(settings.project))
-        return replace(found, parameters=self._params(stage))
+        earlier = self._earlier_figures(stage, pipeline) if found.compares else found.earlier
+        return replace(found, parameters=self._params(stage), earlier=earlier)
+
+    def _earlier_figures(self, stage: Stage, pipeline: Pipeline) -> EarlierFigures:
+        """As they are now: an interval that runs meanwhile may say something else later."""
+        known = KnownIntervals.of(self.workplace.ledger, self.workplace.settings, with_stateless=True)
+        intervals = earlier_intervals(pipeline, stage, self.task.request.interval, known)[:INTERVALS]
+        records = [known.newest(Cell(pipeline.name, stage.id, interval)) for interval in intervals]
+        return earlier_figures(records, stage.partitions)
 
     def _params(self, stage: Stage) -> Mapping[str, Any]:
         return {**self.task.pipeline.params, **self.task.request.params, **stage.params}

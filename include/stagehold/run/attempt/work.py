@@ -113,7 +113,7 @@ class RegionWork:
         for name in self.tables.stages:
             taken = [one for one in plan.of(name) if self.task.takes(name, one.partition)]
             stage = pipeline.stage(name)
-            put += putting.put(stage, taken, self._given.stage_task(stage, pipeline).positions)
+            put += putting.put(stage, taken, self._given.positions(stage, pipeline))
         return self.plan() if put else plan
 
     def _show_quarantined(self, names: Sequence[str]) -> None:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from stagehold.errors import PartitionDataMissing, StageholdError
-from stagehold.gates.judge import GateVerdict, Measured
+from stagehold.gates.judge import Measured
+from stagehold.gates.verdicts import GateVerdict
 from stagehold.lake.commit.committer import Committer
 from stagehold.lake.commit.wave_commit import CommittedPartition, WaveCommit
 from stagehold.lake.copying import copied_for

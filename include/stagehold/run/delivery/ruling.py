@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from stagehold.gates.judge import GateVerdict
+from stagehold.gates.verdicts import GateVerdict
 from stagehold.model.records import GateResult, PartitionRecord, PartitionState, Severity, Waiver
 from stagehold.plan.resume.reasons import partition_ranges
 from stagehold.plan.resume.waiving import who_waived

@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import cached_property
 
 from stagehold.lake.available import missing_files
-from stagehold.lake.told import facts_told
+from stagehold.lake.told import facts_told, records_told
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.interval_key import following_key, moment_of, previous_key
 from stagehold.model.records import Cell, PartitionRecord
@@ -21,14 +21,17 @@ from stagehold.spec.pipeline import Pipeline, Stage
 
 @dataclass(frozen=True)
 class KnownIntervals:
-    """What is on record of other intervals: in the ledger, and for a sandbox also in ``production``'s lake."""
+    """What is on record of other intervals: in the ledger, and for a sandbox also in ``production``'s lake; of stages
+    that keep no state only ``with_stateless``, since that is far more to read there.
+    """
 
     ledger: Ledger
     production: str | None = None
+    with_stateless: bool = False
 
     @staticmethod
-    def of(ledger: Ledger, settings: Settings) -> KnownIntervals:
-        return KnownIntervals(ledger, settings.production.lake_uri if settings.sandbox else None)
+    def of(ledger: Ledger, settings: Settings, *, with_stateless: bool = False) -> KnownIntervals:
+        return KnownIntervals(ledger, settings.production.lake_uri if settings.sandbox else None, with_stateless)
 
     def newest(self, cell: Cell) -> tuple[PartitionRecord, ...]:
         """The newest record of each partition, by partition; those of production where the sandbox has none."""
@@ -45,7 +48,11 @@ class KnownIntervals:
 
     @cached_property
     def _told(self) -> tuple[PartitionRecord, ...]:
-        return tuple(facts_told(self.production, PartitionRecord)) if self.production else ()
+        if self.production is None:
+            return ()
+        return tuple(
+            records_told(self.production) if self.with_stateless else facts_told(self.production, PartitionRecord)
+        )
 
 
 def earlier_states(
@@ -66,6 +73,11 @@ def later_intervals(pipeline: Pipeline, stage: Stage, interval: str, ledger: Led
     known = _in_order(ledger.partitions.intervals_of(pipeline.name, stage.id), pipeline.schedule)
     own = moment_of(interval, pipeline.schedule)
     return tuple(key for moment, key in known if own and moment > own)
+
+
+def earlier_intervals(pipeline: Pipeline, stage: Stage, interval: str, known: KnownIntervals) -> tuple[str, ...]:
+    """Those in which the stage has records, the newest first; none before an interval that has no place in time."""
+    return _before(interval, known.intervals(pipeline.name, stage.id), pipeline.schedule)
 
 
 def _earlier(
@@ -89,9 +101,9 @@ def _without(
 ) -> Earlier:
     """The interval before has nothing on record: is this the first one, or is there a gap?"""
     assert pipeline.schedule is not None
-    newest = _newest_before(interval, known.intervals(pipeline.name, stage.id), pipeline.schedule)
-    if newest is not None:
-        return Earlier(before, gap=Gap(following_key(newest, pipeline.schedule)))
+    earlier = earlier_intervals(pipeline, stage, interval, known)
+    if earlier:
+        return Earlier(before, gap=Gap(following_key(earlier[0], pipeline.schedule)))
     # Taken over from another lake, or the ledger forgot: what it was made from is not known here.
     made_from = next((part.after for record in own for part in record.states if part.after), None)
     return Earlier(made_from, gap=Gap(made_from)) if made_from else Earlier()
@@ -102,9 +114,10 @@ def _lost(records: Sequence[PartitionRecord]) -> frozenset[int]:
     return missing_files([replace(record, files=()) for record in records if record.states])
 
 
-def _newest_before(interval: str, known: Collection[str], schedule: str) -> str | None:
+def _before(interval: str, known: Collection[str], schedule: str | None) -> tuple[str, ...]:
+    """The newest first."""
     own = moment_of(interval, schedule)
-    return next((key for moment, key in _in_order(known, schedule)[::-1] if own and moment < own), None)
+    return tuple(key for moment, key in _in_order(known, schedule)[::-1] if own and moment < own)
 
 
 def _in_order(known: Collection[str], schedule: str | None) -> list[tuple[datetime, str]]:

@@ -23,6 +23,7 @@ from stagehold.lake.tables import ensure_table
 from stagehold.model.records import DataFile, StatePart
 from stagehold.plan.isolation.verdict import separate_calls_text
 from stagehold.plan.resume.decisions import Action, Decision
+from stagehold.plan.resume.reasons import partition_ranges
 from stagehold.plan.state.earlier import Earlier
 from stagehold.plan.waves.sizing import MeasuredWave, WaveSizer
 from stagehold.plan.waves.skew import skew_text, skewed
@@ -86,6 +87,7 @@ class StageRunner:
         computed = tuple(one for one in decisions if one.action is not Action.JUDGE)
         schema = self._schema(computed) if computed else _recorded_schema(again)
         self._publisher.begin_stage(self._task.stage.name, partial(self._prepare, schema))
+        self._tell_unjudged([one.partition for one in decisions])
         refused = self._judge_again(again)
         waves, of_waves = self._run_waves(computed, schema) if computed else (0, {})
         self._warn_of_skew(computed)
@@ -107,6 +109,15 @@ class StageRunner:
         self._waves_before += 1
         judging = JudgingAgain(self._task, self._session, self._publisher, self._committer, self._workplace)
         return judging.judge(decisions, self._waves_before)
+
+    def _tell_unjudged(self, partitions: Sequence[int]) -> None:
+        """What the gate lets for want of anything to compare it with."""
+        suite = self._task.suite
+        if suite is None:
+            return
+        for expectation, some in suite.unjudged(sorted(partitions)).items():
+            subject = f"{self._task.stage.name}[{partition_ranges(some)}]"
+            self._workplace.progress(f"{subject} is not judged by {expectation}: {suite.earlier.lacking}")
 
     def _inspect_plans(self, partition: int, schema: StructType) -> None:
         """Say, once per attempt, what may come out different next time, and why a wave is not computed by one call."""

@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from stagehold.gates.judge import GateVerdict
 from stagehold.gates.suite import Suite
+from stagehold.gates.verdicts import GateVerdict
 from stagehold.lake.commit.staging import StagedWave
 from stagehold.lake.location import TableLocation
 from stagehold.lake.measure import PartitionMetrics

@@ -1,0 +1,131 @@
+"""Figures of earlier intervals, which parameters of a suite can name: `{$PARAMETER: "previous.rows * 0.8"}`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from stagehold.model.compute_key import ComputeKey
+from stagehold.model.records import PartitionRecord, PartitionState
+
+INTERVALS = 7  # the newest ones before that which is judged
+PARAMETER = "$PARAMETER"
+PREFIX = "previous."
+
+Amounts = Sequence[float]  # of one partition, by interval, the newest first
+MEASURES: Mapping[str, Callable[[PartitionRecord], float | None]] = {
+    "rows": lambda record: record.rows,
+    "bytes": lambda record: None if record.state is PartitionState.RELEASED else record.bytes,  # it lists no files
+    "seconds": lambda record: record.seconds,
+}
+SUMMARIES: Mapping[str, Callable[[Amounts], float]] = {
+    "": lambda amounts: amounts[0],
+    "mean_": lambda amounts: sum(amounts) / len(amounts),
+    "min_": min,
+    "max_": max,
+}
+NAMES = tuple(f"{PREFIX}{summary}{measure}" for summary in SUMMARIES for measure in MEASURES)
+
+# Great Expectations compares these arguments with what it found, and asks Spark the same whatever they are. A query
+# that has them in it would have to be asked once for each partition.
+COMPARED = ("min_value", "max_value", "value")
+COMPARING = (
+    "expect_column_max_to_be_between",
+    "expect_column_mean_to_be_between",
+    "expect_column_median_to_be_between",
+    "expect_column_min_to_be_between",
+    "expect_column_proportion_of_non_null_values_to_be_between",
+    "expect_column_proportion_of_unique_values_to_be_between",
+    "expect_column_stdev_to_be_between",
+    "expect_column_sum_to_be_between",
+    "expect_column_unique_value_count_to_be_between",
+    "expect_table_row_count_to_be_between",
+    "expect_table_row_count_to_equal",
+)
+
+_NAMED = re.compile(rf"(?<![\w.$]){re.escape(PREFIX)}([\w.]*)")
+_IDENTIFIER = "previous$"  # Great Expectations' arithmetic knows `$` in names, and no dot; parameters are not called so
+
+
+@dataclass(frozen=True)
+class EarlierFigures:
+    """Of one stage: what is ``known`` of each partition, by the names of `NAMES`; ``lacking`` says why others are not
+    there.
+    """
+
+    known: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
+    lacking: str = "no earlier interval"
+
+    def of(self, partition: int, names: Sequence[str]) -> Mapping[str, float] | None:
+        """None if one of them is not known."""
+        found = self.known.get(partition, {})
+        return {name: found[name] for name in names} if all(name in found for name in names) else None
+
+
+def earlier_figures(intervals: Sequence[Sequence[PartitionRecord]], partitions: int) -> EarlierFigures:
+    """What there is to compare a stage with that is cut into ``partitions``.
+
+    An interval counts if it is cut alike, since otherwise a partition's number means other rows; and of it those
+    partitions whose newest record has passed its gate.
+
+    :param intervals: the newest records of all its partitions, for each earlier interval, the newest interval first.
+    """
+    alike = [records for records in intervals if _is_cut_into(partitions, records)]
+    if not alike:
+        return EarlierFigures(lacking="no earlier interval with as many partitions") if intervals else EarlierFigures()
+    passed = [{one.partition: one for one in records if one.state.passed} for records in alike]
+    known = {number: _figures([some[number] for some in passed if number in some]) for number in range(partitions)}
+    return EarlierFigures(known, "no earlier interval that has these figures")
+
+
+def figures_named(arguments: Mapping[str, Any]) -> Mapping[str, tuple[str, ...]]:
+    """The figures that each argument of an expectation is computed from, known or not; none of those that name none."""
+    texts = {name: _parameter(value) for name, value in arguments.items()}
+    named = {name: tuple(match[0] for match in _NAMED.finditer(text)) for name, text in texts.items()}
+    return {name: found for name, found in named.items() if found}
+
+
+def as_identifiers(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The same arguments, with names of figures that Great Expectations can read: those of `identified`."""
+    found = {
+        name: {PARAMETER: _NAMED.sub(lambda match: _IDENTIFIER + match[1], _parameter(arguments[name]))}
+        for name in figures_named(arguments)
+    }
+    return {**arguments, **found}
+
+
+def identified(figures: Mapping[str, float]) -> dict[str, float]:
+    return {_IDENTIFIER + name.removeprefix(PREFIX): value for name, value in figures.items()}
+
+
+def in_words(figures: Mapping[str, float]) -> str:
+    """For somebody who wonders what a bound was."""
+    return " and ".join(f"{name} is {shortened(value)}" for name, value in figures.items())
+
+
+def _is_cut_into(partitions: int, records: Sequence[PartitionRecord]) -> bool:
+    """Whether the interval has all of so many partitions, and none that an earlier cut of the same interval left."""
+    keys = (ComputeKey.parse(one.compute_key) for one in records)
+    alike = len({key.settings if key else None for key in keys}) == 1
+    return alike and {one.partition for one in records} == set(range(partitions))
+
+
+def _figures(records: Sequence[PartitionRecord]) -> Mapping[str, float]:
+    """Of one partition, from its records in earlier intervals, the newest first."""
+    found = {}
+    for measure, amount_of in MEASURES.items():
+        amounts = [amount for one in records if (amount := amount_of(one)) is not None]
+        for summary, summed_up in SUMMARIES.items() if amounts else ():
+            found[f"{PREFIX}{summary}{measure}"] = summed_up(amounts)
+    return found
+
+
+def _parameter(value: Any) -> str:
+    text = value.get(PARAMETER) if isinstance(value, Mapping) else None
+    return text if isinstance(text, str) else ""
+
+
+def shortened(value: float) -> str:
+    return str(value) if isinstance(value, int) else f"{value:.3f}".rstrip("0").rstrip(".")
