@@ -12,6 +12,7 @@ from stagehold.cli.checkpoints.history import checkpoints
 from stagehold.cli.checkpoints.inspect import SpreadingCommand, inspect
 from stagehold.cli.checkpoints.savepoint import savepoint
 from stagehold.cli.demo import demo
+from stagehold.cli.gates.refused import refused
 from stagehold.cli.gates.verdicts import gates
 from stagehold.cli.gates.waive import waive
 from stagehold.cli.gc import gc
@@ -86,6 +87,7 @@ app.add_typer(source, name="source")
 app.command()(status)
 app.command()(partitions)
 app.command()(gates)
+app.command()(refused)
 app.command()(waive)
 app.command()(verify)
 app.add_typer(checkpoints, name="checkpoints")

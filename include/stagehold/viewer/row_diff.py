@@ -79,7 +79,7 @@ def _compared(a: str, b: str, key: Sequence[str], connection: DuckDBPyConnection
 def _view(schema: str, opened: OpenedCheckpoint, stage: OpenedStage, diff: StageDiff) -> View:
     wanted = differing(diff.partitions)
     records = consumable(opened, stage)
-    return data_view(schema, stage, [one for one in records if one.partition in wanted or not diff.cut_alike])
+    return data_view(schema, stage.name, [one for one in records if one.partition in wanted or not diff.cut_alike])
 
 
 def _columns(table: str, connection: DuckDBPyConnection) -> list[str]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from stagehold.errors import InvalidArgument, QueryRefused
@@ -47,19 +48,29 @@ class StateQuestion:
 
 
 def rows_of_statement(opened: OpenedCheckpoint, text: str, limit: int | None, tell: Tell) -> Rows:
-    """The answer to one SELECT over the views of the checkpoint; only the files behind those that it names are opened.
+    """The answer to one SELECT over the views of the checkpoint; see `answer`."""
+    return answer(text, view_names(opened), partial(views_of, opened), limit, tell)
+
+
+def answer(
+    text: str,
+    names: Collection[tuple[str, str]],
+    views: Callable[[Collection[tuple[str, str]]], Sequence[View]],
+    limit: int | None,
+    tell: Tell,
+) -> Rows:
+    """The answer to one SELECT over the views with these names; only the files behind those that it reads are opened.
 
     :raises QueryRefused: it does something else, or DuckDB does not understand it.
     :raises PartitionDataMissing: files that it would read are gone.
     """
     import duckdb
 
-    names = view_names(opened)
-    shown = [str(View(*name, stage.name, ())) for name, stage in names.items()]
+    shown = [str(View(*name, "", ())) for name in names]
     try:
         with closed_database() as connection:
             statement = parse_statement(text, connection)
-        with database_over(views_of(opened, _named(statement, names)), tell) as connection:
+        with database_over(views(_named(statement, names)), tell) as connection:
             return fetched(connection.execute(statement.text), limit)
     except duckdb.Error as error:
         raise QueryRefused(str(error), shown) from error

@@ -58,9 +58,14 @@ def views_of(opened: OpenedCheckpoint, wanted: Collection[tuple[str, str]]) -> l
     return [_view(*one, names[one].name, records[names[one].name]) for one in wanted]
 
 
-def data_view(schema: str, stage: OpenedStage, records: Iterable[PartitionRecord]) -> View:
+def set_aside_view(schema: str, name: str, records: Iterable[PartitionRecord]) -> View:
+    """Rows of these partitions that their gate had set aside."""
+    return View(schema, name, schema, _files(records, lambda one: one.set_aside.files if one.set_aside else ()))
+
+
+def data_view(schema: str, stage: str, records: Iterable[PartitionRecord]) -> View:
     """The data of these partitions."""
-    return View(schema, stage.name, stage.name, _files(records, lambda record: record.files))
+    return View(schema, stage, stage, _files(records, lambda record: record.files))
 
 
 def consumable(opened: OpenedCheckpoint, stage: OpenedStage) -> list[PartitionRecord]:

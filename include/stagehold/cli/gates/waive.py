@@ -59,7 +59,7 @@ def waive(
 
     settings, now = load_settings(), datetime.now(UTC)
     with open_ledger(settings) as ledger:
-        wanted = _interval(interval, pipeline, ledger, settings)
+        wanted = interval_of(interval, pipeline, ledger, settings)
         if list_them:
             _show([one for one in ledger.waivers.of(pipeline, wanted) if stage in (None, one.stage)], as_json=as_json)
             return
@@ -103,7 +103,8 @@ def _record(wish: WaiverWish, place: tuple[str, str, str], ledger: Ledger, setti
     return words
 
 
-def _interval(given: str | None, pipeline: str, ledger: Ledger, settings: Settings) -> str:
+def interval_of(given: str | None, pipeline: str, ledger: Ledger, settings: Settings) -> str:
+    """The key of the interval that is meant; that of the newest run, if none is given."""
     if given is not None:
         return recorded_interval(given, pipeline, settings)
     newest = ledger.runs.newest(pipeline)

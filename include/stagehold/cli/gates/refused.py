@@ -1,0 +1,107 @@
+"""`stagehold refused`: look at the data that gates refuse, rows that fail first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from stagehold.cli.gates.waive import interval_of
+from stagehold.cli.output import print_document, print_table
+from stagehold.cli.request import AsJson, PipelineName
+from stagehold.errors import UnknownName
+from stagehold.settings import load_settings
+
+if TYPE_CHECKING:
+    from stagehold.ledger.ledger import Ledger
+    from stagehold.viewer.refused import RefusedStage
+
+SHOWN = 20  # rows
+COLUMNS = ("stage", "partition", "rows", "set aside", "state", "why")
+FIELDS = ("stage", "partition", "rows", "set_aside", "state", "why")
+Interval = Annotated[str | None, typer.Option("--interval", help="Default: that of the pipeline's newest run.")]
+StageName = Annotated[str | None, typer.Option("--stage", help="Show rows of this stage.")]
+Partition = Annotated[int | None, typer.Option("--partition", help="Only this partition of the stage.")]
+SetAside = Annotated[bool, typer.Option("--set-aside", help="Show the rows that were set aside, not blocked ones.")]
+Sql = Annotated[str | None, typer.Option("--sql", help='A SELECT; views are "STAGE" and "STAGE"."set_aside".')]
+Limit = Annotated[
+    int | None, typer.Option("--limit", min=0, help=f"Most rows to show. Default: {SHOWN}, all with --json.")
+]
+
+
+def refused(
+    pipeline: PipelineName,
+    interval: Interval = None,
+    stage: StageName = None,
+    partition: Partition = None,
+    set_aside: SetAside = False,
+    sql: Sql = None,
+    limit: Limit = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what gates refuse of an interval: which partitions, and with --stage or --sql their rows."""
+    from stagehold.cli.checkpoints.printing import print_rows
+    from stagehold.lake.chronicle import open_ledger
+    from stagehold.viewer.refused import blocked_rows, rows_of_refused, set_aside_rows
+
+    settings = load_settings()
+    with open_ledger(settings) as ledger:
+        wanted = interval_of(interval, pipeline, ledger, settings)
+        found = [_within(one, partition) for one in _refused(pipeline, wanted, ledger)]
+    most = SHOWN if limit is None and not as_json else limit
+    if sql is not None:
+        print_rows(rows_of_refused(found, sql, most, _tell), "", as_json)
+    elif stage is not None:
+        own = _named(stage, found)
+        rows = set_aside_rows(own, most, _tell) if set_aside else blocked_rows(own, most, _tell)
+        print_rows(rows, f"{stage} for {wanted}", as_json)
+    else:
+        _show(f"{pipeline} for {wanted}", found, as_json=as_json)
+
+
+def _refused(pipeline: str, interval: str, ledger: Ledger) -> Iterator[RefusedStage]:
+    from stagehold.viewer.refused import RefusedStage
+
+    for name, records in ledger.partitions.newest_of(pipeline, interval).items():
+        some = tuple(one for one in records if one.refused or one.set_aside or not one.state.passed)
+        found = RefusedStage(name, some, ledger.gates.failures(records[0].cell) if some else ())
+        if found.blocked or found.with_rows_aside:
+            yield found
+
+
+def _within(stage: RefusedStage, partition: int | None) -> RefusedStage:
+    if partition is None:
+        return stage
+    return replace(stage, records=tuple(one for one in stage.records if one.partition == partition))
+
+
+def _named(name: str, stages: Sequence[RefusedStage]) -> RefusedStage:
+    by_name = {one.name: one for one in stages}
+    if name not in by_name:
+        raise UnknownName("stage of which a gate refuses anything", name, tuple(by_name))
+    return by_name[name]
+
+
+def _show(title: str, stages: Sequence[RefusedStage], *, as_json: bool) -> None:
+    rows = [row for stage in stages for row in _rows(stage)]
+    if as_json:
+        print_document({"refused": [dict(zip(FIELDS, row, strict=True)) for row in rows]})
+    elif rows:
+        print_table(f"Refused in {title}", COLUMNS, [[*map(str, row)] for row in rows])
+        typer.echo("--stage shows rows, --sql asks them; `stagehold waive` lets a partition be read as it is")
+    else:
+        typer.echo(f"{title}: gates refuse nothing")
+
+
+def _rows(stage: RefusedStage) -> Iterator[tuple[str | int, ...]]:
+    for one in stage.records:
+        if one in stage.blocked or one in stage.with_rows_aside:
+            aside = one.set_aside.rows if one.set_aside else 0
+            why = one.reason or "rows that its gate does not expect were set aside"
+            yield stage.name, one.partition, one.rows, aside, one.state, why
+
+
+def _tell(line: str) -> None:
+    typer.echo(line, err=True)

@@ -1,0 +1,114 @@
+"""Data that gates refuse: of partitions that are blocked, rows that fail first; and rows that were set aside."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from stagehold.lake.columns import EXPECTATION, PARTITION
+from stagehold.model.records import GateResult, PartitionRecord, PartitionState
+from stagehold.viewer.database import database_over
+from stagehold.viewer.local_files import Tell
+from stagehold.viewer.rows import Rows, answer, fetched
+from stagehold.viewer.views import DATA, View, data_view, identifier, set_aside_view
+
+SET_ASIDE = "set_aside"  # the view below a stage's own
+
+
+@dataclass(frozen=True)
+class RefusedStage:
+    """Newest ``records`` of a stage of which its gate refuses something, and what failed when it judged them last."""
+
+    name: str
+    records: tuple[PartitionRecord, ...]
+    failures: tuple[GateResult, ...]
+
+    @property
+    def blocked(self) -> tuple[PartitionRecord, ...]:
+        return tuple(one for one in self.records if one.state is PartitionState.BLOCKED)
+
+    @property
+    def with_rows_aside(self) -> tuple[PartitionRecord, ...]:
+        """Published, and not whole."""
+        return tuple(one for one in self.records if one.set_aside and one.state is PartitionState.CONSUMABLE)
+
+
+def rows_of_refused(stages: Sequence[RefusedStage], text: str, limit: int | None, tell: Tell) -> Rows:
+    """The answer to one SELECT: each stage is a view of its blocked partitions, with `STAGE.set_aside` below it."""
+    names = [name for one in stages for name in ((DATA, one.name), (one.name, SET_ASIDE))]
+    return answer(text, names, partial(_views, stages), limit, tell)
+
+
+def blocked_rows(stage: RefusedStage, limit: int | None, tell: Tell) -> Rows:
+    """Rows of its blocked partitions, behind what each is known to fail, those first. Known are values of which the
+    verdict has samples, so others may fail as well.
+    """
+    view = data_view(DATA, stage.name, stage.blocked)
+    if not view.files:
+        return Rows((), (), ())
+    found = [*_failing(stage)]
+    fails = ", ".join(f"CASE WHEN {one.condition} THEN ? END" for one in found)
+    why = f"concat_ws('; ', {fails})" if found else "''"
+    place = f"{why} AS {EXPECTATION}, *"
+    query = f"SELECT {place} FROM {view} ORDER BY {EXPECTATION} = '', {PARTITION}, {EXPECTATION}"
+    with database_over([view], tell) as connection:
+        return fetched(connection.execute(query, [value for one in found for value in one.values]), limit)
+
+
+def set_aside_rows(stage: RefusedStage, limit: int | None, tell: Tell) -> Rows:
+    view = set_aside_view(stage.name, SET_ASIDE, stage.with_rows_aside)
+    if not view.files:
+        return Rows((), (), ())
+    with database_over([view], tell) as connection:
+        return fetched(connection.execute(f"SELECT * FROM {view} ORDER BY {PARTITION}, {EXPECTATION}"), limit)
+
+
+def _views(stages: Sequence[RefusedStage], wanted: Collection[tuple[str, str]]) -> list[View]:
+    by_name = {one.name: one for one in stages}
+    return [
+        data_view(DATA, name, by_name[name].blocked)
+        if schema == DATA
+        else set_aside_view(schema, name, by_name[schema].with_rows_aside)
+        for schema, name in wanted
+    ]
+
+
+@dataclass(frozen=True)
+class _Failing:
+    """A condition of SQL that holds for rows that fail an expectation, with what stands for its question marks."""
+
+    condition: str
+    values: tuple[Any, ...]
+
+
+def _failing(stage: RefusedStage) -> Iterator[_Failing]:
+    blocked = {one.partition for one in stage.blocked}
+    for one in stage.failures:
+        column, samples = _samples(one)
+        if one.partition in blocked and one.blocks and column and samples:
+            texts = [_as_text(value) for value in samples if value is not None]
+            own = identifier(column)
+            unexpected = f"CAST({own} AS VARCHAR) IN ({', '.join('?' * len(texts))})" if texts else "false"
+            missing = f" OR {own} IS NULL" if None in samples else ""
+            yield _Failing(f"{PARTITION} = {one.partition} AND ({unexpected}{missing})", (*texts, one.expectation))
+
+
+def _samples(verdict: GateResult) -> tuple[str | None, list[Any]]:
+    """The column that an expectation is about, and values in it that it did not expect."""
+    if not verdict.configuration or not verdict.result:
+        return None, []
+    column = json.loads(verdict.configuration)["kwargs"].get("column")
+    found = json.loads(verdict.result).get("partial_unexpected_list") or []
+    simple = [value for value in found if not isinstance(value, list | dict)]
+    return column, list(dict.fromkeys(simple))
+
+
+def _as_text(value: Any) -> str:
+    """As DuckDB writes it. Moments are in ISO's form in a verdict."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = str(value)
+    return text.replace("T", " ", 1) if text[10:11] == "T" and text[:4].isdigit() else text
