@@ -32,8 +32,9 @@ class RefusedStage:
 
     @property
     def with_rows_aside(self) -> tuple[PartitionRecord, ...]:
-        """Published, and not whole."""
-        return tuple(one for one in self.records if one.set_aside and one.state is PartitionState.CONSUMABLE)
+        """Whether the others are published, or blocked because these are too many."""
+        there = (PartitionState.CONSUMABLE, PartitionState.BLOCKED)
+        return tuple(one for one in self.records if one.set_aside and one.state in there)
 
 
 def rows_of_refused(stages: Sequence[RefusedStage], text: str, limit: int | None, tell: Tell) -> Rows:

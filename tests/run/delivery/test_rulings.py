@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime
+
 from stagehold.gates.verdicts import GateVerdict
-from stagehold.model.records import Severity
-from stagehold.run.delivery.ruling import unmet, warnings
+from stagehold.model.records import Severity, Waiver
+from stagehold.run.delivery.ruling import Rulings, unmet, warnings
+from stagehold.run.stage.wave import StageTask
 
 
 def verdict(partition: int, expectation: str, *, passed: bool, severity: Severity) -> GateVerdict:
@@ -24,6 +28,31 @@ VERDICTS = [
 
 def test_only_what_is_critical_blocks():
     assert unmet(VERDICTS) == {1: {"critical": "critical of 1", "other": "other of 1"}}
+
+
+def waiver(partition: int, expectation: str) -> Waiver:
+    return Waiver("p", "i", "s", partition, expectation, f"data {partition}", "ann", "known", datetime.now(UTC))
+
+
+def rulings(*waivers: Waiver) -> Rulings:
+    task = StageTask(None, None, None, None, (), None, waivers)
+    return Rulings.of(unmet(VERDICTS), {1: "data 1"}, task)
+
+
+def test_what_is_not_met_blocks_unless_all_of_it_is_waived():
+    assert rulings().blocked == {1: "critical: got critical of 1; other: got other of 1"}
+    assert rulings(waiver(1, "critical")).blocked == rulings().blocked
+    assert rulings(waiver(2, "critical"), waiver(2, "other")).blocked == rulings().blocked
+    let = rulings(waiver(1, "other"), waiver(1, "critical"))
+    assert (let.blocked, let.of_partition(1).refused) == ({}, ("critical", "other"))
+    assert let.of_partition(1).reason == "ann waived other: known; ann waived critical: known"
+    assert let.in_words("own", 3) == "gate own lets 2 of 3 partitions through, and 1 may be read all the same"
+    assert rulings().in_words("own", 3) == "gate own lets 2 of 3 partitions through"
+
+
+def test_what_somebody_waived_of_other_data_blocks():
+    other = replace(waiver(1, "other"), fingerprint="data of yesterday")
+    assert rulings(waiver(1, "critical"), other).of_partition(1).blocks
 
 
 def test_warnings_are_told_once_for_all_partitions():

@@ -137,8 +137,7 @@ class Delivery:
                 f"{stage}[{one.partition}] {state}: {one.rows} rows (epoch {right.attempt.epoch}, wave {wave.number})"
             )
         if self.task.suite:
-            gate, judged = self.task.suite.name, len(wave.metrics)
-            progress(f"{stage}: gate {gate} lets {judged - len(rulings.by_partition)} of {judged} partitions through")
+            progress(f"{stage}: {rulings.in_words(self.task.suite.name, len(wave.metrics))}")
         progress(f"{stage}: wave {wave.number}, {len(wave.metrics)} partitions, took {wave.seconds:.1f} s")
 
     def _reach(self, point: Point, wave: Wave) -> None:

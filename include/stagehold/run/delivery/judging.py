@@ -157,10 +157,9 @@ class JudgingAgain:
         }
 
     def _tell(self, records: Sequence[PartitionRecord], rulings: Rulings) -> None:
-        name = self.task.stage.name
-        gate = f"gate {self.task.suite.name} lets" if self.task.suite else "without a gate,"
-        told = f"{gate} {len(records) - len(rulings.by_partition)} of {len(records)} partitions through"
-        self.workplace.progress(f"{name}: {told}; they were judged again, and not computed")
+        suite, judged = self.task.suite, len(records)
+        said = rulings.in_words(suite.name, judged) if suite else f"without a gate, {judged} partitions may be read"
+        self.workplace.progress(f"{self.task.stage.name}: {said}; they were judged again, and not computed")
 
 
 def _as_recorded(records: Sequence[PartitionRecord]) -> Measured:

@@ -74,6 +74,11 @@ class Rulings:
     def waived(self) -> Mapping[int, Ruling]:
         return {partition: one for partition, one in self.by_partition.items() if not one.blocks}
 
+    def in_words(self, gate: str, judged: int) -> str:
+        """What a gate said of so many partitions."""
+        waived = f", and {len(self.waived)} may be read all the same" if self.waived else ""
+        return f"gate {gate} lets {judged - len(self.by_partition)} of {judged} partitions through{waived}"
+
 
 LET_THROUGH = Ruling({})
 
