@@ -100,8 +100,8 @@ class Judge:
         assert self._commits[stage, record.partition, *entry.author] == 1, f"{stage}: {record}"
 
     def _check_visible(self, stage: str, log: TableLog, path: str, partition: int) -> None:
-        """Nothing that no gate has let; and only what the ledger has had, or a newer commit that can be adopted."""
-        assert f"{log.uri}/{path}" in self._session.passed, f"{stage}[{partition}] is visible ungated"
+        """Nothing that no gate has let, and nobody; only what the ledger has had, or a newer commit to adopt."""
+        assert self._session.let(log.uri, path, partition), f"{stage}[{partition}] is visible ungated"
         known = self._recorded.get((stage, partition), [])
         recorded = any(
             path == file.path for record in known for file in record.files if record.state is PartitionState.CONSUMABLE

@@ -88,10 +88,19 @@ class PaperCommitter(StagedCommitter):
 
 @dataclass
 class PaperSession:
-    """Writes files by pyarrow, and remembers what each wave was told to hold, and what some gate has let."""
+    """Writes files by pyarrow, and remembers what each wave was told to hold, what some gate has let, and what somebody
+    has waived: partitions with the fingerprints of their data.
+    """
 
     staged: dict[tuple[str, int, int], Amounts] = field(default_factory=dict)
     passed: set[str] = field(default_factory=set)
+    waived: set[tuple[int, str]] = field(default_factory=set)
+
+    def let(self, uri: str, path: str, partition: int) -> bool:
+        """Whether some gate has let this file, or somebody what is in it."""
+        _, writer, wave, *_ = path.split("/")
+        rows = [(writer, amount) for amount in self.staged[writer, int(wave), partition]]
+        return f"{uri}/{path}" in self.passed or (partition, _metrics(partition, rows).fingerprint) in self.waived
 
     def frames(self, reading: Reading) -> PaperFrames:
         return PaperFrames(reading)

@@ -143,6 +143,19 @@ class Protocol(RuleBasedStateMachine):
     def change_the_gate(self, most):
         self.world.write_suite(most)
 
+    @rule(ends=st.booleans(), again=stages, place=places, steps=st.integers(0, 3))
+    def waive_and_die_publishing(self, ends, again, place, steps):
+        """What is refused is let through, or that is taken back, and whoever does it may die."""
+        self.world.waive(ends=ends)
+        self.world.end_leases()
+        attempt = self.world.begin(again)
+        attempt.go_to(place)
+        for _ in range(steps):
+            attempt.step()
+        attempt.kill()
+        self.world.check()
+        self.run(*STAGES)
+
     @rule(most=limits, again=stages, place=places, steps=st.integers(0, 3))
     def change_the_gate_and_die_judging(self, most, again, place, steps):
         """What had passed or been refused is judged again by an attempt that dies, and by whoever comes next."""
