@@ -20,6 +20,7 @@ from stagehold.lake.commit.delta_log import storage_options
 from stagehold.lake.commit.staged_committer import StagedCommitter
 from stagehold.lake.commit.wave_commit import Claim, CommittedPartition, WaveCommit
 from stagehold.lake.files import files_at
+from stagehold.lake.footers import SPARK_SCHEMA
 from stagehold.lake.location import TableLocation
 from stagehold.model.records import Cell, DataFile, PartitionRecord, PartitionState
 
@@ -101,6 +102,17 @@ class PaperTable:
         return self.handle().version()
 
 
+SCHEMA = json.dumps(  # as Spark writes it into its files, for whoever reads no others
+    {
+        "type": "struct",
+        "fields": [
+            {"name": "name", "type": "string", "nullable": True, "metadata": {}},
+            {"name": "amount", "type": "long", "nullable": True, "metadata": {}},
+        ],
+    }
+)
+
+
 def write_file(uri: str, attempt_id: str, wave: int, partition: int, rows: Rows) -> tuple[DataFile, ...]:
     """The file of one staged partition; there is none for one without rows."""
     if not rows:
@@ -109,7 +121,7 @@ def write_file(uri: str, attempt_id: str, wave: int, partition: int, rows: Rows)
     filesystem, folder = pa.fs.FileSystem.from_uri(uri)
     filesystem.create_dir(f"{folder}/{path.rpartition('/')[0]}")
     table = pa.table({"name": [name for name, _ in rows], "amount": [amount for _, amount in rows]})
-    pq.write_table(table, f"{folder}/{path}", filesystem=filesystem)
+    pq.write_table(table.replace_schema_metadata({SPARK_SCHEMA: SCHEMA}), f"{folder}/{path}", filesystem=filesystem)
     return (DataFile(path, files_at(uri).sizes(f"_data/{attempt_id}/{wave}")[path], len(rows)),)
 
 

@@ -159,6 +159,7 @@ class World:
         for stage in STAGES:
             cell = Cell(PIPELINE, self.pipelines[1].stage(stage).id, INTERVAL)
             self.judge.forget(stage, self.ledger.partitions.history(cell))
+        self.judge.forget("coordinator", ())
 
     @property
     def _ledger_file(self) -> Path:
