@@ -186,7 +186,8 @@ def test_what_is_private_is_not_among_them():
 def test_there_are_as_many_queries_for_many_partitions_as_for_few(hand):
     from great_expectations.expectations import core
 
-    from stagehold.gates.engine.grouped_frame import AskedPartitions, GroupedFrame
+    from stagehold.gates.engine.asked_partitions import AskedPartitions
+    from stagehold.gates.engine.grouped_frame import GroupedFrame
     from stagehold.gates.engine.judging import judge_frame
 
     asked = [
@@ -202,11 +203,12 @@ def test_there_are_as_many_queries_for_many_partitions_as_for_few(hand):
         judged, _ = judge_frame(GroupedFrame(partitions, frame), dict(enumerate(asked)))
         assert all(len(some) == count and all(one.success for one in some) for some in judged.values())
         queries.append(partitions.queries)
-    assert queries == [3, 3], "all aggregates, what is repeated, and what that is where nothing is"
+    assert queries == [3, 3], "all aggregates, the median, and whether anything is repeated"
 
 
 def test_the_first_rows_are_those_of_the_order_whatever_is_selected_of_them(hand):
-    from stagehold.gates.engine.grouped_frame import AskedPartitions, GroupedFrame
+    from stagehold.gates.engine.asked_partitions import AskedPartitions
+    from stagehold.gates.engine.grouped_frame import GroupedFrame
 
     frame = GroupedFrame(AskedPartitions("_partition", (4, 9), 4), hand.frame(ROWS))
     first = frame.orderBy("amount").select("amount", "name").limit(1)
