@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import Window
 from pyspark.sql import functions as F
+from pyspark.sql.types import BooleanType
 
 from stagehold.gates.engine.internals import alias_of, apart, is_aggregate, only_where, said, within
 
@@ -63,6 +64,7 @@ def positive():
     return F.col("a") > 0
 
 
+@pytest.mark.filterwarnings("ignore:Cannot infer the eval type")
 @pytest.mark.parametrize(
     ("of_some", "of_all"),
     [
@@ -75,7 +77,7 @@ def positive():
         (lambda: F.countDistinct("b"), lambda: F.countDistinct(F.when(positive(), F.col("b")))),
         (lambda: F.first("b"), None),
         (lambda: F.max_by("b", "c"), None),
-        (lambda: F.count_if(F.udf(bool, "boolean")("b")), None),
+        (lambda: F.count_if(F.udf(bool, BooleanType())("b")), None),
     ],
 )
 def test_aggregates_of_some_rows_are_aggregates_of_all_where_nulls_do_not_count(session, of_some, of_all):

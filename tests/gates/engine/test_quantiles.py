@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from stagehold.gates.engine import quantiles
+from stagehold.gates.engine import repeated as repetition
 from stagehold.gates.engine.asked_partitions import AskedPartitions, Awaited
 from stagehold.gates.engine.grouped_frame import GroupedFrame
 from stagehold.gates.engine.quantiles import at_ranks
@@ -70,8 +71,10 @@ def test_places_are_those_of_the_sorted_values(grouped, monkeypatch, few, more):
 
 
 @pytest.mark.parametrize("keys", KEYS)
+@pytest.mark.parametrize("for_one_task", [10, 10**6], ids=["many tasks", "one task"])
 @pytest.mark.parametrize("kept", [None, "a >= 0 OR a IS NULL"], ids=["all rows", "some rows"])
-def test_repeated_rows_are_counted_whatever_their_values_are(grouped, keys, kept):
+def test_repeated_rows_are_counted_whatever_their_values_are(grouped, monkeypatch, keys, kept, for_one_task):
+    monkeypatch.setattr(repetition, "FOR_ONE_TASK", for_one_task)
     values = KEYS[keys]
     frame = grouped(values, "a bigint, b int")
     frame = frame.filter(kept) if kept else frame

@@ -112,6 +112,14 @@ class GroupedFrame:
 
         return self._step("limit", (), limited, most)
 
+    def spread(self, tasks: int, *columns: str) -> GroupedFrame:
+        """The same rows, those with the same values of ``columns`` in one of so many tasks."""
+        if tasks == 1:
+            return self
+        return self._step(
+            "spread", columns, lambda given: self.frame.repartition(tasks, self._partition, *given), tasks
+        )
+
     def groupBy(self, *columns: Any) -> GroupedGroups:
         return GroupedGroups(self, columns)
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 BITS_OF_ONE, SHIFT = 64, 6  # of a bigint
 TIMES, GROUP, ROWS, BITS = "__times", "__group", "__rows", "__bits"  # columns of our own
 WHOLE = frozenset(["tinyint", "smallint", "int", "bigint"])
+FOR_ONE_TASK = 1_000_000  # rows to compare
 MOST = 2**62  # combinations of values
 WORTH_IT = 4  # rows for each group; with fewer it is as much work as to compare the rows
 
@@ -47,7 +48,13 @@ def repeated(frame: GroupedFrame, columns: Sequence[str]) -> Mapping[int, int]:
     kinds = dict(frame.dtypes)
     if all(kinds.get(one) in WHOLE for one in columns) and _all_differ(frame, columns):
         return dict.fromkeys(frame.partitions.numbers, 0)
-    times = frame.groupBy(*columns).agg(F.count(F.lit(1)).alias(TIMES)).filter(F.col(TIMES) > 1)
+    rows = sum(row[0] for (row,) in frame.agg(F.count(F.lit(1))).each().values())
+    times = (
+        frame.spread(rows // FOR_ONE_TASK + 1, *columns)
+        .groupBy(*columns)
+        .agg(F.count(F.lit(1)).alias(TIMES))
+        .filter(F.col(TIMES) > 1)
+    )
     return {one: row[0] or 0 for one, (row,) in times.agg(F.sum(TIMES)).each().items()}
 
 
