@@ -46,22 +46,22 @@ def repeated(frame: GroupedFrame, columns: Sequence[str]) -> Mapping[int, int]:
     :raises Awaited: for the range of values, or for the number itself.
     """
     kinds = dict(frame.dtypes)
-    if all(kinds.get(one) in WHOLE for one in columns) and _all_differ(frame, columns):
-        return dict.fromkeys(frame.partitions.numbers, 0)
-    rows = sum(row[0] for (row,) in frame.agg(F.count(F.lit(1))).each().values())
-    times = (
-        frame.spread(rows // FOR_ONE_TASK + 1, *columns)
-        .groupBy(*columns)
-        .agg(F.count(F.lit(1)).alias(TIMES))
-        .filter(F.col(TIMES) > 1)
-    )
-    return {one: row[0] or 0 for one, (row,) in times.agg(F.sum(TIMES)).each().items()}
-
-
-def _all_differ(frame: GroupedFrame, columns: Sequence[str]) -> bool:
-    """Whether that is certain; False as well if it would be too much work to see it."""
-    limits = [limit(F.col(quoted(one)).cast("bigint")) for one in columns for limit in (F.min, F.max)]
+    whole = [F.col(quoted(one)).cast("bigint") for one in columns if kinds.get(one) in WHOLE]
+    limits = [limit(one) for one in whole for limit in (F.min, F.max)]
     known = [row for (row,) in frame.agg(F.count(F.lit(1)), *limits).each().values()]
+    if len(whole) == len(columns) and _all_differ(frame, columns, known):
+        return dict.fromkeys(frame.partitions.numbers, 0)
+    tasks = sum(row[0] for row in known) // FOR_ONE_TASK + 1
+    times = frame.spread(tasks, *columns).groupBy(*columns).agg(F.count(F.lit(1)).alias(TIMES))
+    found = times.filter(F.col(TIMES) > 1).agg(F.sum(TIMES)).each()
+    return {one: row[0] or 0 for one, (row,) in found.items()}
+
+
+def _all_differ(frame: GroupedFrame, columns: Sequence[str], known: Sequence[Sequence[Any]]) -> bool:
+    """Whether that is certain; False as well if it would be too much work to see it.
+
+    :param known: how many rows each partition has, and the smallest and the largest number of each column.
+    """
     ranges = {one: [row[2 * at + 1 : 2 * at + 3] for row in known] for at, one in enumerate(columns)}
     whole = sorted((_whole(name, some) for name, some in ranges.items()), key=lambda one: -one.values)
     inner = prod(one.values for one in whole[1:])
