@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -130,7 +130,7 @@ def _counting(counted: dict[str, float]) -> Iterator[None]:
         yield
 
 
-def _write(partitions: int, found: list[dict[str, dict[str, Mapping[str, float]]]] | Any) -> None:
+def _write(partitions: int, found: Sequence[Mapping[str, Mapping[str, float]]]) -> None:
     facts = {
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": platform.platform(),
