@@ -259,7 +259,8 @@ def test_a_hundred_figures_of_partitions_are_compared_in_a_few_queries(hand):
 
 
 def test_what_may_be_compared_asks_the_same_whatever_its_bounds_are(hand):
-    from stagehold.gates.engine.grouped_frame import AskedPartitions, GroupedFrame
+    from stagehold.gates.engine.asked_partitions import AskedPartitions
+    from stagehold.gates.engine.grouped_frame import GroupedFrame
     from stagehold.gates.engine.metrics import engine_of
 
     engine = engine_of(GroupedFrame(AskedPartitions("_partition", (4,), 4), hand.frame(ROWS)))
@@ -356,7 +357,8 @@ def test_what_is_private_is_not_among_them():
 def test_there_are_as_many_queries_for_many_partitions_as_for_few(hand):
     from great_expectations.expectations import core
 
-    from stagehold.gates.engine.grouped_frame import AskedPartitions, GroupedFrame
+    from stagehold.gates.engine.asked_partitions import AskedPartitions
+    from stagehold.gates.engine.grouped_frame import GroupedFrame
     from stagehold.gates.engine.judging import judge_frame
 
     asked = [
@@ -372,11 +374,12 @@ def test_there_are_as_many_queries_for_many_partitions_as_for_few(hand):
         judged, _ = judge_frame(GroupedFrame(partitions, frame), dict(enumerate(asked)))
         assert all(len(some) == count and all(one.success for one in some) for some in judged.values())
         queries.append(partitions.queries)
-    assert queries == [3, 3], "all aggregates, what is repeated, and what that is where nothing is"
+    assert queries == [3, 3], "all aggregates, the median, and whether anything is repeated"
 
 
 def test_the_first_rows_are_those_of_the_order_whatever_is_selected_of_them(hand):
-    from stagehold.gates.engine.grouped_frame import AskedPartitions, GroupedFrame
+    from stagehold.gates.engine.asked_partitions import AskedPartitions
+    from stagehold.gates.engine.grouped_frame import GroupedFrame
 
     frame = GroupedFrame(AskedPartitions("_partition", (4, 9), 4), hand.frame(ROWS))
     first = frame.orderBy("amount").select("amount", "name").limit(1)

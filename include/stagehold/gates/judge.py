@@ -56,7 +56,8 @@ def measure_and_judge(
     """
     _great_expectations()
     _import_modules(suite)
-    from stagehold.gates.engine.grouped_frame import AskedPartitions, GroupedFrame
+    from stagehold.gates.engine.asked_partitions import AskedPartitions
+    from stagehold.gates.engine.grouped_frame import GroupedFrame
 
     looked_at = AskedPartitions(PARTITION, tuple(partitions), partitions[0], frozenset({HASH}))
     frame = GroupedFrame(looked_at, content.frame(spark))
@@ -133,7 +134,8 @@ def _variants(own: Expectation, suite: Suite, frame: GroupedFrame) -> Sequence[V
 
 def _figures(spark: SparkSession, known: Sequence[tuple[int, int, int]], seconds: Mapping[int, float]) -> GroupedFrame:
     """What is known of each partition without looking at its rows, as a frame of one row for each."""
-    from stagehold.gates.engine.grouped_frame import AskedPartitions, GroupedFrame
+    from stagehold.gates.engine.asked_partitions import AskedPartitions
+    from stagehold.gates.engine.grouped_frame import GroupedFrame
 
     rows = [(*one, seconds[one[0]]) for one in known]
     named = ", ".join(f"`{name}` {kind}" for name, kind in zip(FIGURES, ("bigint", "bigint", "double"), strict=True))

@@ -53,7 +53,8 @@ def _blamed(frame: DataFrame, unmet: Unmet, suite: Suite) -> DataFrame:
     """What tells the rows that are not expected, and why."""
     from pyspark.sql import functions as F
 
-    from stagehold.gates.engine.grouped_frame import AskedPartitions, GroupedFrame
+    from stagehold.gates.engine.asked_partitions import AskedPartitions
+    from stagehold.gates.engine.grouped_frame import GroupedFrame
     from stagehold.gates.engine.rows import NotOfRows, unexpected_rows
 
     expectation, numbers = unmet.expectation, unmet.partitions

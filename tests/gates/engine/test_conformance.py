@@ -53,7 +53,8 @@ def frame(request: pytest.FixtureRequest, spark: Any, tmp_path_factory: Any) -> 
 
 @pytest.fixture(scope="module")
 def ours(frame: DataFrame) -> Mapping[tuple[int, int], Any]:
-    from stagehold.gates.engine.grouped_frame import AskedPartitions, GroupedFrame
+    from stagehold.gates.engine.asked_partitions import AskedPartitions
+    from stagehold.gates.engine.grouped_frame import GroupedFrame
     from stagehold.gates.engine.judging import judge_frame
 
     grouped = GroupedFrame(AskedPartitions(PARTITION, PARTITIONS, FULL), frame)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import Window
 from pyspark.sql import functions as F
+from pyspark.sql.types import BooleanType
 
-from stagehold.gates.engine.internals import alias_of, is_aggregate, said, within
+from stagehold.gates.engine.internals import alias_of, apart, is_aggregate, only_where, said, within
 
 pytestmark = pytest.mark.slow  # imports Great Expectations, which takes seconds
 
@@ -57,3 +58,37 @@ def test_aggregates_are_known(column, wanted):
 
 def test_names_are_known():
     assert (alias_of(F.sum("a").alias("sums")), alias_of(F.sum("a"))) == ("sums", None)
+
+
+def positive():
+    return F.col("a") > 0
+
+
+@pytest.mark.filterwarnings("ignore:Cannot infer the eval type")
+@pytest.mark.parametrize(
+    ("of_some", "of_all"),
+    [
+        (lambda: F.count(F.lit(1)), lambda: F.count(F.when(positive(), F.lit(1)))),
+        (lambda: F.count("*"), lambda: F.count(F.when(positive(), F.lit(1)))),
+        (
+            lambda: F.sum("b") / F.max("c"),
+            lambda: F.sum(F.when(positive(), F.col("b"))) / F.max(F.when(positive(), F.col("c"))),
+        ),
+        (lambda: F.countDistinct("b"), lambda: F.countDistinct(F.when(positive(), F.col("b")))),
+        (lambda: F.first("b"), None),
+        (lambda: F.max_by("b", "c"), None),
+        (lambda: F.count_if(F.udf(bool, BooleanType())("b")), None),
+    ],
+)
+def test_aggregates_of_some_rows_are_aggregates_of_all_where_nulls_do_not_count(session, of_some, of_all):
+    found = only_where(positive(), of_some())
+    assert (found is None) is (of_all is None)
+    if of_all:
+        assert str(found) == str(of_all())
+
+
+def test_what_spark_cannot_compile_and_what_is_distinct_stands_apart():
+    together = [(F.sum("a"),), (F.max("b"), F.count(F.lit(1)))]
+    assert [apart(one) for one in together] == [None, None]
+    assert apart((F.collect_list("a"),)) == apart((F.percentile_approx("b", 0.5),))
+    assert len({apart((F.countDistinct(one),)) for one in ("a", "b")}) == 2

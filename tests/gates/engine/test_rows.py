@@ -28,7 +28,8 @@ PARTITIONS = (FULL, 1, 2, NULLS, ONE)
 
 @pytest.fixture(scope="module")
 def grouped(spark: Any, tmp_path_factory: Any) -> Any:
-    from stagehold.gates.engine.grouped_frame import AskedPartitions, GroupedFrame
+    from stagehold.gates.engine.asked_partitions import AskedPartitions
+    from stagehold.gates.engine.grouped_frame import GroupedFrame
 
     made = spark.createDataFrame(random_rows(7), f"{SCHEMA}, `{PARTITION}` int")
     folder = str(tmp_path_factory.mktemp("rows") / "data")

@@ -7,8 +7,9 @@ asked for one partition is there for the others: a query runs once, however many
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
@@ -16,116 +17,24 @@ from pyspark.sql.connect.column import Column
 from pyspark.sql.types import Row, StructType
 from pyspark.sql.window import Window
 
-from stagehold.gates.engine.blame import require_of_suite
-from stagehold.gates.engine.internals import alias_of, is_aggregate, said, within
+from stagehold.gates.engine.asked_partitions import Answers, AskedPartitions, Steps, Totals
+from stagehold.gates.engine.internals import apart, has_window, is_aggregate, only_where, said, within
+from stagehold.gates.engine.quantiles import at_ranks
 from stagehold.lake.columns import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-AT_ONCE = 200  # aggregates in a query; Spark compiles none of thousands
-EXACTLY = 2**31 - 1  # the accuracy of a quantile
 PLACE = "__place"  # a column of our own, while a frame is limited
-Steps = tuple[Any, ...]  # what was done to a frame, and with what
-Answers = Mapping[int, list[Row]]
 
 
 @dataclass(frozen=True)
-class Totals:
-    """What a frame of one row for each partition is made of."""
+class Filtered:
+    """That a frame is the rows which meet ``condition``, of those to which ``steps`` led."""
 
     rows: DataFrame
-    columns: tuple[Column, ...]
-
-
-class Awaited(Exception):
-    """What was asked for is asked along with what others ask for: ask again after that."""
-
-
-@dataclass
-class AskedPartitions:
-    """Which partitions there are, and the one that is looked at. ``hidden`` are columns of the frame that are not its
-    user's. ``answers`` are what was asked for, by the steps of the frame; ``wanted`` is asked for together.
-    """
-
-    column: str
-    numbers: Sequence[int]
-    looked_at: int
-    hidden: frozenset[str] = frozenset()
-    answers: dict[Steps, Answers | Exception] = field(default_factory=dict)
-    wanted: dict[Steps, GroupedFrame] = field(default_factory=dict)
-    queries: int = 0
-
-    def want(self, frame: GroupedFrame) -> None:
-        """Have these aggregates asked with the next `ask_wanted`."""
-        if frame.steps not in self.answers:
-            self.wanted[frame.steps] = frame
-
-    def rows(self, frame: GroupedFrame, partition: int) -> list[Row]:
-        """
-        :raises Awaited: it is asked with the next `ask_wanted`.
-        """
-        if frame.steps not in self.answers:
-            if frame.totals:
-                self.want(frame)
-                raise Awaited
-            self.answers[frame.steps] = self._by_partition(frame.frame)
-        found = self.answers[frame.steps]
-        if isinstance(found, Exception):
-            raise found
-        return found.get(partition, [])
-
-    def ask_wanted(self) -> None:
-        """One query for all aggregates of the same rows, or a few if there are very many."""
-        same_rows: dict[Steps, list[GroupedFrame]] = {}
-        for one in self.wanted.values():
-            same_rows.setdefault(one.steps[:-1], []).append(one)
-        self.wanted.clear()
-        for every in same_rows.values():
-            for start in range(0, len(every), AT_ONCE):
-                self._ask_together(every[start : start + AT_ONCE])
-
-    def _ask_together(self, wanted: Sequence[GroupedFrame]) -> None:
-        try:
-            self._ask(wanted)
-        except Exception as error:  # noqa: BLE001 - they are asked again
-            require_of_suite(error)
-            self._ask_apart(wanted)
-
-    def _ask_apart(self, wanted: Sequence[GroupedFrame]) -> None:
-        """Which of them cannot be asked."""
-        for one in wanted:
-            try:
-                self._ask([one])
-            except Exception as error:  # noqa: BLE001 - raised for who asks for it
-                require_of_suite(error)
-                self.answers[one.steps] = error
-
-    def _ask(self, wanted: Sequence[GroupedFrame]) -> None:
-        totals = [one.totals for one in wanted if one.totals]
-        columns = [column for one in totals for column in one.columns]
-        found = self._totals(totals[0].rows, [_numbered(*one) for one in enumerate(columns)])
-        start = 0
-        for frame, one in zip(wanted, totals, strict=True):
-            own = slice(start, start := start + len(one.columns))
-            names = [alias_of(column) or str(number) for number, column in enumerate(one.columns)]
-            self.answers[frame.steps] = {number: [_row(names, row[own])] for number, row in found.items()}
-
-    def _totals(self, rows: DataFrame, columns: Sequence[Any]) -> Mapping[int, Row]:
-        found = self._by_partition(rows.groupBy(F.col(quoted(self.column))).agg(*columns))
-        if any(number not in found for number in self.numbers):
-            self.queries += 1
-            of_nothing = rows.filter(F.lit(False)).agg(*columns).collect()
-            found = {number: found.get(number, of_nothing) for number in self.numbers}
-        return {number: row for number, (row,) in found.items()}
-
-    def _by_partition(self, frame: DataFrame) -> dict[int, list[Row]]:
-        self.queries += 1
-        answers: dict[int, list[Row]] = {}
-        for row in frame.collect():
-            place = row.__fields__.index(self.column)
-            answers.setdefault(row[place], []).append(_without(row, place))
-        return answers
+    steps: Steps
+    condition: Any
 
 
 @dataclass(frozen=True)
@@ -139,6 +48,7 @@ class GroupedFrame:
     steps: Steps = ()
     order: tuple[Any, ...] = ()
     totals: Totals | None = None
+    filtered: Filtered | None = None
 
     @property
     def columns(self) -> list[str]:
@@ -160,7 +70,10 @@ class GroupedFrame:
         return F.col(quoted(named)) if isinstance(named, str) else self.select(*map(quoted, named))
 
     def filter(self, condition: Any) -> GroupedFrame:
-        return self._step("filter", (condition,), lambda given: self.frame.filter(*given))
+        wanted = F.expr(condition) if isinstance(condition, str) else condition
+        return replace(
+            self._step("filter", (wanted,), lambda given: self.frame.filter(*given)), filtered=self._only(wanted)
+        )
 
     where = filter
 
@@ -199,6 +112,14 @@ class GroupedFrame:
 
         return self._step("limit", (), limited, most)
 
+    def spread(self, tasks: int, *columns: str) -> GroupedFrame:
+        """The same rows, those with the same values of ``columns`` in one of so many tasks."""
+        if tasks == 1:
+            return self
+        return self._step(
+            "spread", columns, lambda given: self.frame.repartition(tasks, self._partition, *given), tasks
+        )
+
     def groupBy(self, *columns: Any) -> GroupedGroups:
         return GroupedGroups(self, columns)
 
@@ -206,7 +127,7 @@ class GroupedFrame:
 
     def agg(self, *columns: Any) -> GroupedFrame:
         grouped = self._step("agg", columns, lambda given: self.frame.groupBy(self._partition).agg(*given))
-        return replace(grouped, order=(), totals=Totals(self.frame, self._within(columns)))
+        return replace(grouped, order=(), totals=self._totals(self._within(columns)))
 
     def count(self) -> int:
         (row,) = self.agg(F.count(F.lit(1))).collect()
@@ -218,6 +139,13 @@ class GroupedFrame:
         :raises Awaited: they are asked for together with others'.
         """
         return self.partitions.rows(self, self.partitions.looked_at)
+
+    def each(self) -> Answers:
+        """The rows of every partition.
+
+        :raises Awaited: as `collect`.
+        """
+        return self.partitions.each(self)
 
     def first(self) -> Row | None:
         return next(iter(self.limit(1).collect()), None)
@@ -233,10 +161,12 @@ class GroupedFrame:
 
     def approxQuantile(self, column: str, probabilities: Sequence[float], _error: float) -> list[float]:
         """Exact ones, whatever error is allowed."""
-        value = F.col(quoted(column)).cast("double")
-        number = F.when(~F.isnan(value), value)
-        (row,) = self.agg(F.percentile_approx(number, list(probabilities), EXACTLY)).collect()
-        return list(row[0] or [])
+
+        def ranks(count: int) -> list[int]:
+            return [max(1, math.ceil(one * count)) for one in probabilities]
+
+        steps = (*self.steps, ("quantiles", column, *probabilities))
+        return list(self.partitions.once(steps, lambda: at_ranks(self, column, ranks)))
 
     def toPandas(self) -> Any:
         import pandas as pd  # type: ignore[import-untyped]
@@ -254,6 +184,7 @@ class GroupedFrame:
 
     @property
     def alone(self) -> DataFrame:
+        self.partitions.seen.append(None)
         return self.frame.filter(self._partition == self.partitions.looked_at).drop(self.partitions.column)
 
     @property
@@ -265,6 +196,22 @@ class GroupedFrame:
 
     def _within(self, given: Sequence[Any]) -> tuple[Any, ...]:
         return tuple(within(one, self._partition) if isinstance(one, Column) else one for one in given)
+
+    def _only(self, condition: Any) -> Filtered | None:
+        """None if the condition itself is of many rows."""
+        if has_window(condition):
+            return None
+        before = self.filtered or Filtered(self.frame, self.steps, None)
+        return replace(before, condition=condition if before.condition is None else before.condition & condition)
+
+    def _totals(self, columns: tuple[Any, ...]) -> Totals:
+        """Of filtered rows, aggregates of all rows if possible: they are asked along with others then."""
+        if self.filtered:
+            found = (only_where(self.filtered.condition, one) for one in columns)
+            among_all = tuple(one for one in found if one is not None)
+            if len(among_all) == len(columns):
+                return Totals(self.filtered.rows, self.filtered.steps, among_all, apart(columns))
+        return Totals(self.frame, self.steps, columns, apart(columns))
 
     def _step(
         self, name: str, given: Sequence[Any], do: Callable[[Sequence[Any]], DataFrame], *more: Any
@@ -302,20 +249,3 @@ def _column(named: Any) -> Any:
 
 def _is_all(named: Any) -> bool:
     return isinstance(named, str) and named == "*"
-
-
-def _without(row: Row, place: int) -> Row:
-    names = [name for number, name in enumerate(row.__fields__) if number != place]
-    values = [value for number, value in enumerate(row) if number != place]
-    return _row(names, values)
-
-
-def _row(names: Sequence[str], values: Sequence[Any]) -> Row:
-    """Names may be there twice."""
-    row = Row(*values)
-    row.__fields__ = list(names)
-    return row
-
-
-def _numbered(number: int, column: Column) -> Any:
-    return column.alias(str(number))

@@ -6,12 +6,23 @@ tests/gates/engine/test_internals.py checks each part against what is installed.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeGuard
 
 from great_expectations.expectations.expectation import Expectation
+from great_expectations.expectations.metrics.map_metric_provider.map_condition_auxilliary_methods import (
+    _spark_map_condition_unexpected_count_value,
+)
+from pyspark.sql import functions as F
 from pyspark.sql.connect.column import Column
-from pyspark.sql.connect.expressions import ColumnAlias, Expression, UnresolvedFunction, WindowExpression
+from pyspark.sql.connect.expressions import (
+    ColumnAlias,
+    CommonInlineUserDefinedFunction,
+    Expression,
+    UnresolvedFunction,
+    UnresolvedStar,
+    WindowExpression,
+)
 from pyspark.sql.connect.window import WindowSpec
 
 AGGREGATES = frozenset(
@@ -68,16 +79,70 @@ AGGREGATES = frozenset(
 )
 
 
+# Of these the first or any row counts, whatever it has, or rows are chosen by another column.
+COUNT_NULLS = frozenset(["any_value", "first", "first_value", "last", "last_value", "max_by", "min_by"])
+# Spark computes these, and all others in a query with them, by an aggregation that it does not compile.
+COLLECT = frozenset(
+    ["array_agg", "collect_list", "collect_set", "listagg", "mode", "percentile", "percentile_approx", "string_agg"]
+)
+count_unexpected = _spark_map_condition_unexpected_count_value  # the metric of all maps that have no aggregate
+
+
 def is_aggregate(found: Any) -> bool:
     """Whether it is of many rows: a frame with one row is what selecting it makes."""
+    return any(map(_is_of_rows, _parts(found)))
+
+
+def has_window(column: Column) -> bool:
+    return any(isinstance(one, WindowExpression) for one in _parts(column))
+
+
+def apart(columns: tuple[Column, ...]) -> str | None:
+    """Which aggregates these can share a query with at no great cost: those of which it says the same."""
+    parts = [one for one in _parts(columns) if isinstance(one, UnresolvedFunction)]
+    distinct = [str(one) for one in parts if one._is_distinct]
+    collected = any(one._name.lower() in COLLECT for one in parts)
+    return "; ".join(distinct) or ("collected" if collected else None)
+
+
+def only_where(condition: Column, aggregate: Column) -> Column | None:
+    """What ``aggregate`` is of the rows that meet ``condition``, as an aggregate of all rows; None if nobody knows one.
+
+    Nearly all aggregates pass over rows in which their first argument is null.
+    """
+    parts = list(_parts(aggregate))
+    known = all(one._name.lower() in AGGREGATES - COUNT_NULLS for one in parts if _is_of_rows(one))
+    # a function in Python sees all rows, and might fail with others
+    if not known or any(isinstance(one, CommonInlineUserDefinedFunction | WindowExpression) for one in parts):
+        return None
+
+    def within_rows(found: Expression) -> Expression | None:
+        if not _is_of_rows(found) or not found._args:
+            return None
+        first = F.lit(1) if isinstance(found._args[0], UnresolvedStar) else Column(found._args[0])
+        anew = copy.copy(found)
+        anew._args = [F.when(condition, first)._expr, *found._args[1:]]
+        return anew
+
+    return Column(_mapped(aggregate._expr, within_rows))
+
+
+def _is_of_rows(found: Any) -> TypeGuard[UnresolvedFunction]:
+    return isinstance(found, UnresolvedFunction) and (found._is_distinct or found._name.lower() in AGGREGATES)
+
+
+def _parts(found: Any) -> Iterator[Any]:
+    """All expressions within, but those of windows."""
     if isinstance(found, Column):
-        return is_aggregate(found._expr)
-    if isinstance(found, list | tuple):
-        return any(map(is_aggregate, found))
-    if not isinstance(found, Expression) or isinstance(found, WindowExpression):
-        return False
-    own = isinstance(found, UnresolvedFunction) and (found._is_distinct or found._name.lower() in AGGREGATES)
-    return own or any(map(is_aggregate, vars(found).values()))
+        yield from _parts(found._expr)
+    elif isinstance(found, list | tuple):
+        for one in found:
+            yield from _parts(one)
+    elif isinstance(found, Expression):
+        yield found
+        if not isinstance(found, WindowExpression):
+            for one in vars(found).values():
+                yield from _parts(one)
 
 
 def said(column: Column, session: Any) -> bytes:
@@ -100,25 +165,32 @@ def verdict(expectation: Expectation, metrics: dict[str, Any], result_format: Ma
 
 def within(column: Column, partition: Column) -> Column:
     """The same expression, with ``partition`` among what each of its windows is partitioned by."""
-    changed = _changed(column._expr, partition._expr)
+
+    def kept(found: Expression) -> Expression | None:
+        if not isinstance(found, WindowExpression):
+            return None
+        spec, anew = found._windowSpec, copy.copy(found)
+        anew._windowSpec = WindowSpec([partition._expr, *spec._partitionSpec], spec._orderSpec, spec._frame)
+        return anew
+
+    changed = _mapped(column._expr, kept)
     return column if changed is column._expr else Column(changed)
 
 
-def _changed(found: Any, partition: Expression) -> Any:
-    """The same object where nothing in it is a window."""
+def _mapped(found: Any, change: Callable[[Expression], Expression | None]) -> Any:
+    """The same expression with some of its parts changed; the same object where nothing is."""
     if isinstance(found, list | tuple):
-        parts = [_changed(one, partition) for one in found]
+        parts = [_mapped(one, change) for one in found]
         same = all(new is old for new, old in zip(parts, found, strict=True))
         return found if same else type(found)(parts)
     if not isinstance(found, Expression):
         return found
-    fields = {name: _changed(value, partition) for name, value in vars(found).items()}
-    changed = {name: value for name, value in fields.items() if value is not getattr(found, name)}
-    if isinstance(found, WindowExpression):
-        spec = found._windowSpec
-        changed["_windowSpec"] = WindowSpec([partition, *spec._partitionSpec], spec._orderSpec, spec._frame)
-    if not changed:
+    changed = change(found)
+    if changed is not None:
+        return changed
+    fields = {name: _mapped(value, change) for name, value in vars(found).items()}
+    if all(value is getattr(found, name) for name, value in fields.items()):
         return found
     anew = copy.copy(found)
-    vars(anew).update(changed)
+    vars(anew).update(fields)
     return anew

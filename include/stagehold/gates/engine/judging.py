@@ -12,6 +12,7 @@ from great_expectations.validator.metric_configuration import MetricConfiguratio
 from great_expectations.validator.validation_graph import ValidationGraph
 
 from stagehold.gates.engine.blame import require_of_suite
+from stagehold.gates.engine.calls import Calls
 from stagehold.gates.engine.grouped_frame import GroupedFrame
 from stagehold.gates.engine.internals import verdict
 from stagehold.gates.engine.metrics import BATCH, Metrics, engine_of
@@ -77,11 +78,14 @@ class _Judging:
         return dict(needed.metric_configurations)
 
     def _results(self, expectation: Expectation, wanted: Wanted) -> Iterator[Judged]:
+        def said(partition: int) -> Any:
+            metrics = {name: self._metrics.look(one, partition) for name, one in wanted.items()}
+            return verdict(expectation, metrics, SAMPLES, self._engine)
+
+        calls = Calls(self._partitions, said)
         for partition in self._partitions.numbers:
-            self._partitions.looked_at = partition
-            metrics = {name: self._metrics.value(one, partition) for name, one in wanted.items()}
-            said = verdict(expectation, metrics, SAMPLES, self._engine)
-            yield Judged(partition, bool(said["success"]), said.get("result") or {})
+            one = calls.answer(partition)
+            yield Judged(partition, bool(one["success"]), one.get("result") or {})
 
     @contextmanager
     def _noting(self, at: int) -> Iterator[None]:

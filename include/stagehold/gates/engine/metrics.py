@@ -8,7 +8,7 @@ all partitions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,13 +20,14 @@ from great_expectations.util import convert_to_json_serializable
 from great_expectations.validator.metric_configuration import MetricConfiguration, MetricConfigurationID
 from pyspark.sql import functions as F
 
+from stagehold.gates.engine.asked_partitions import Awaited, Look
 from stagehold.gates.engine.blame import require_of_suite
-from stagehold.gates.engine.grouped_frame import Awaited, GroupedFrame
-from stagehold.gates.engine.own_metrics import OWN_METRICS
+from stagehold.gates.engine.calls import Calls
+from stagehold.gates.engine.grouped_frame import GroupedFrame
+from stagehold.gates.engine.own_metrics import own_metric
 from stagehold.lake.columns import quoted
 
 EXPRESSIONS = tuple(f".{kind.value}" for kind in MetricPartialFunctionTypeSuffixes)
-OF_SCHEMA = ("table.columns", "table.column_types")
 BATCH = "partition"  # the id that all metrics have in their domain
 
 
@@ -66,6 +67,13 @@ class Metrics:
             self._find(metric)
         return self.same[metric.id] if metric.id in self.same else self.own[metric.id][partition]
 
+    def look(self, metric: MetricConfiguration, partition: int) -> Any:
+        """The same, by somebody whose answer follows from it."""
+        value = self.value(metric, partition)
+        if metric.id in self.own:
+            self.frame.partitions.seen.append(Look(metric.id, self.own[metric.id].__getitem__))
+        return value
+
     def _is_awaited(self, metric: MetricConfiguration) -> bool:
         try:
             self.value(metric, self.frame.partitions.numbers[0])
@@ -77,40 +85,35 @@ class Metrics:
         return False
 
     def _find(self, metric: MetricConfiguration) -> None:
-        before = self.frame.partitions.looked_at
-        try:
+        with self.frame.partitions.noting():
             if get_metric_provider(metric.metric_name, self.engine)[1] is None:
                 self._aggregate(metric)
             else:
                 self._call_for_all(metric)
-        finally:
-            self.frame.partitions.looked_at = before
 
     def _call_for_all(self, metric: MetricConfiguration) -> None:
+        """Whoever looks at nothing of a partition says the same of all."""
         numbers = self.frame.partitions.numbers
-        given = self._given(metric, numbers[0])
-        first = self._call(metric, given)
-        is_expression = metric.metric_name.endswith(EXPRESSIONS)
-        if metric.metric_name in OF_SCHEMA or (is_expression and not given.read):
+        calls = Calls(self.frame.partitions, lambda partition: self._call(metric, partition))
+        first = calls.answer(numbers[0])
+        if not calls.looked:
             self.same[metric.id] = first
             return
-        values = {numbers[0]: first, **{one: self._call(metric, self._given(metric, one)) for one in numbers[1:]}}
-        if is_expression:
+        values = {numbers[0]: first, **{one: calls.answer(one) for one in numbers[1:]}}
+        if metric.metric_name.endswith(EXPRESSIONS):
             self.same[metric.id] = self._together(values)
         else:
             self.own[metric.id] = values
 
-    def _call(self, metric: MetricConfiguration, given: _Given) -> Any:
+    def _call(self, metric: MetricConfiguration, partition: int) -> Any:
         """What the metric is, as the code says that defines it."""
-        self.frame.partitions.looked_at = given.partition
-        provider, function = get_metric_provider(metric.metric_name, self.engine)
-        asked: Callable[..., Any] = OWN_METRICS.get(metric.metric_name, function)
-        return asked(
+        provider, theirs = get_metric_provider(metric.metric_name, self.engine)
+        return own_metric(metric.metric_name, theirs)(
             cls=provider,
             execution_engine=self.engine,
             metric_domain_kwargs=metric.metric_domain_kwargs,
             metric_value_kwargs=metric.metric_value_kwargs,
-            metrics=given,
+            metrics=self._given(metric, partition),
             runtime_configuration={},
         )
 
@@ -125,29 +128,21 @@ class Metrics:
     def _aggregate(self, metric: MetricConfiguration) -> None:
         given = self._given(metric, self.frame.partitions.numbers[0])
         aggregate, domain, _ = given["metric_partial_fn"]
-        aggregated = self.engine.get_domain_records(dict(domain)).agg(aggregate)
-        values = {}
-        for partition in self.frame.partitions.numbers:
-            self.frame.partitions.looked_at = partition
-            ((value,),) = aggregated.collect()
-            values[partition] = convert_to_json_serializable(data=value)
-        self.own[metric.id] = values
+        values = self.engine.get_domain_records(dict(domain)).agg(aggregate).each()
+        self.own[metric.id] = {one: convert_to_json_serializable(data=row[0]) for one, (row,) in values.items()}
 
 
 class _Given(dict[str, MetricConfiguration]):
     """The metrics that another one may look at, by name, each found when it is looked at: nearly all may look at the
-    number of rows, and few do. ``read`` says whether one was that is the partition's own.
+    number of rows, and few do.
     """
 
     def __init__(self, depends: Mapping[str, MetricConfiguration], metrics: Metrics, partition: int) -> None:
         super().__init__(depends)
-        self.metrics, self.partition, self.read = metrics, partition, False
+        self.metrics, self.partition = metrics, partition
 
     def __getitem__(self, name: str) -> Any:
-        metric = super().__getitem__(name)
-        value = self.metrics.value(metric, self.partition)
-        self.read = self.read or metric.id in self.metrics.own
-        return value
+        return self.metrics.look(super().__getitem__(name), self.partition)
 
     def get(self, name: str, default: Any = None) -> Any:
         return self[name] if name in self else default  # noqa: SIM401 - which does not find a metric

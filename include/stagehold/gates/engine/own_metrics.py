@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from great_expectations.core.metric_domain_types import MetricDomainTypes
+from great_expectations.expectations.registry import get_metric_provider
 from pyspark.sql import functions as F
 
 from stagehold.gates.engine.grouped_frame import GroupedFrame
-from stagehold.lake.columns import quoted
+from stagehold.gates.engine.internals import count_unexpected, has_window
+from stagehold.gates.engine.quantiles import at_ranks
+from stagehold.gates.engine.repeated import repeated
 
-TIMES = "__times"  # a column of our own
+NOT_IN_SET = "column.distinct_values.not_in_set"
 
 
 def median(execution_engine: Any, metric_domain_kwargs: Mapping[str, Any], **_: Any) -> float:
     """Great Expectations asks for quantiles that follow from the number of rows, other ones for each partition."""
     frame, _compute, named = execution_engine.get_compute_domain(metric_domain_kwargs, MetricDomainTypes.COLUMN)
-    value = F.col(quoted(named["column"])).cast("double")
-    numbers = F.sort_array(F.collect_list(F.when(~F.isnan(value), value)))
-    middle = (F.size(numbers) + 1) / 2
-    found = [F.get(numbers, to(middle).cast("int") - 1) for to in (F.floor, F.ceil)]
-    (row,) = frame.agg(*found).collect()
-    return float("nan") if row[0] is None else float(np.mean(list(row)))
+    column = named["column"]
+
+    def middle(count: int) -> list[int]:
+        return [math.floor((count + 1) / 2), math.ceil((count + 1) / 2)]
+
+    found = frame.partitions.once((*frame.steps, ("median", column)), lambda: at_ranks(frame, column, middle))
+    return float(np.mean(found)) if found else float("nan")
 
 
 def histogram(
@@ -43,19 +48,59 @@ def histogram(
     return [int(count) for count in row]
 
 
-def repeated(execution_engine: Any, metrics: Mapping[str, Any], **_: Any) -> int:
+def count_repeated(execution_engine: Any, metrics: Mapping[str, Any], **_: Any) -> int:
     """Great Expectations counts by a window, which sorts all rows; counting groups does not."""
     _condition, compute, named = metrics["unexpected_condition"]
     frame = execution_engine.get_domain_records({**compute, **named})
     columns = [named["column"]] if "column" in named else named["column_list"]
-    times = frame.groupBy(*columns).agg(F.count(F.lit(1)).alias(TIMES)).filter(F.col(TIMES) > 1)
-    (row,) = times.agg(F.sum(TIMES)).collect()
-    return int(row[0] or 0)
+    steps = (*frame.steps, ("repeated", *columns))
+    return int(frame.partitions.once(steps, lambda: repeated(frame, columns)))
+
+
+def unexpected(execution_engine: Any, metrics: dict[str, Any], **others: Any) -> int:
+    """Great Expectations adds a column to filter by, as it must if the condition is a window; else it can be counted
+    along with what is asked of all rows.
+    """
+    condition, compute, named = metrics["unexpected_condition"]
+    if has_window(condition):
+        return int(count_unexpected(execution_engine=execution_engine, metrics=metrics, **others))
+    return int(execution_engine.get_domain_records({**compute, **named}).filter(condition).count())
+
+
+def not_in_set(found: str, nothing: Any) -> Callable[..., Any]:
+    """That metric of rows with a value outside of the set; ``nothing`` if there is none, as nearly always."""
+
+    def metric(
+        execution_engine: Any,
+        metric_domain_kwargs: Mapping[str, Any],
+        metric_value_kwargs: Mapping[str, Any],
+        **more: Any,
+    ) -> Any:
+        frame, _compute, named = execution_engine.get_compute_domain(metric_domain_kwargs, MetricDomainTypes.COLUMN)
+        column, values = F.col(named["column"]), metric_value_kwargs.get("value_set")
+        strangers = frame.filter(column.isNotNull() & ~column.isin(values) if values else column.isNotNull())
+        if not any(row[0] for (row,) in strangers.agg(F.count(F.lit(1))).each().values()):
+            return nothing
+        return get_metric_provider(found, execution_engine)[1](
+            execution_engine=execution_engine,
+            metric_domain_kwargs=metric_domain_kwargs,
+            metric_value_kwargs=metric_value_kwargs,
+            **more,
+        )
+
+    return metric
 
 
 OWN_METRICS: Mapping[str, Callable[..., Any]] = {
     "column.median": median,
     "column.histogram": histogram,
-    "column_values.unique.unexpected_count": repeated,
-    "compound_columns.unique.unexpected_count": repeated,
+    "column_values.unique.unexpected_count": count_repeated,
+    "compound_columns.unique.unexpected_count": count_repeated,
+    NOT_IN_SET: not_in_set(NOT_IN_SET, []),
+    f"{NOT_IN_SET}.count": not_in_set(f"{NOT_IN_SET}.count", 0),
 }
+
+
+def own_metric(name: str, theirs: Callable[..., Any]) -> Callable[..., Any]:
+    """How the metric is asked: as Great Expectations does, if there is no other way."""
+    return OWN_METRICS.get(name, unexpected if theirs is count_unexpected else theirs)

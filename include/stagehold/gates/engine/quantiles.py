@@ -1,0 +1,101 @@
+"""The values at given places of each partition's order, without sorting them all.
+
+Rows are counted in bins between the smallest value and the largest, and then only the rows of bins in which a wanted
+place is are brought together. Whatever the values are, the answers are exact; bins only save work.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as F
+
+from stagehold.lake.columns import quoted
+
+if TYPE_CHECKING:
+    from stagehold.gates.engine.grouped_frame import GroupedFrame
+
+BINS = 16 * 1024  # of all partitions together
+KEY, VALUE = "__key", "__value"  # columns of our own
+FEW = 200_000  # rows that are brought together at once in less time than it takes to count them first
+
+
+@dataclass(frozen=True)
+class _Place:
+    """The ``at``-th value, from 0 on, of those in a bin."""
+
+    bin: int
+    at: int
+
+
+def at_ranks(frame: GroupedFrame, column: str, ranks: Callable[[int], Sequence[int]]) -> Mapping[int, Sequence[float]]:
+    """Of each partition the values of the column that are there at some ``ranks``, from 1 on, in order of values.
+
+    Nulls and NaN are no values; a partition without values has none.
+
+    :param ranks: those wanted of so many values.
+    :raises Awaited: for how many there are.
+    """
+    value = F.col(quoted(column)).cast("double")
+    number = F.when(~F.isnan(value), value)
+    known = {one: row for one, (row,) in frame.agg(F.count(number), F.min(number), F.max(number)).each().items()}
+    wanted = {one: ranks(row[0]) if row[0] else [] for one, row in known.items()}
+    bin_of, places = F.lit(0), {one: [_Place(0, rank - 1) for rank in some] for one, some in wanted.items()}
+    if sum(row[0] for row in known.values()) > FEW:
+        filled = [row for row in known.values() if row[0]]
+        low, high = min(row[1] for row in filled), max(row[2] for row in filled)
+        bin_of = _bin(number, low, high, max(BINS // len(known), 2))
+        counted = frame.filter(number.isNotNull()).groupBy(bin_of.alias("bin")).agg(F.count(F.lit(1))).each()
+        places = {one: list(_places(dict(map(tuple, counted.get(one, ()))), some)) for one, some in wanted.items()}
+    return _values(frame, number, bin_of, places)
+
+
+def _bin(number: Any, low: float, high: float, bins: int) -> Any:
+    """A larger number is in no lower bin. All are in one if there is no finite width to divide."""
+    width = high - low
+    if not width or not math.isfinite(width):
+        return F.lit(0)
+    share = (number - F.lit(low)) / F.lit(width)
+    return F.least(F.floor(share * F.lit(float(bins))), F.lit(bins - 1)).cast("int")
+
+
+def _places(counts: Mapping[int, int], ranks: Sequence[int]) -> Iterator[_Place]:
+    bins = sorted(counts)
+    upto = list(accumulate(counts[one] for one in bins))
+    for rank in ranks:
+        index = next(index for index, most in enumerate(upto) if most >= rank)
+        yield _Place(bins[index], rank - 1 - (upto[index - 1] if index else 0))
+
+
+def _values(
+    frame: GroupedFrame, number: Any, bin_of: Any, places: Mapping[int, Sequence[_Place]]
+) -> Mapping[int, Sequence[float]]:
+    """Spark is told as text which places are wanted: so many expressions would take long to build."""
+    wanted: dict[int, list[int]] = {}
+    for partition, some in places.items():
+        for one in some:
+            wanted.setdefault(partition * BINS + one.bin, []).append(one.at)
+    if not wanted:
+        return {one: [] for one in places}
+    key = F.col(quoted(frame.partitions.column)).cast("bigint") * BINS + bin_of
+    listed = frame.select(key.alias(KEY), number.alias(VALUE)).filter(f"{KEY} IN ({_text(wanted)})")
+    ordered = listed.groupBy(KEY).agg(F.sort_array(F.collect_list(VALUE)).alias(VALUE))
+    entries = _text(f"{one}L, array({_text(some)})" for one, some in wanted.items())
+    found = ordered.select(KEY, F.expr(f"transform(element_at(map({entries}), {KEY}), place -> {VALUE}[place])")).each()
+    values = {
+        (one, at): value
+        for some in found.values()
+        for one, listed_values in some
+        for at, value in zip(wanted[one], listed_values, strict=True)
+    }
+    return {
+        partition: [values[partition * BINS + one.bin, one.at] for one in some] for partition, some in places.items()
+    }
+
+
+def _text(some: Iterable[object]) -> str:
+    return ", ".join(map(str, some))
