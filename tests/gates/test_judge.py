@@ -225,13 +225,13 @@ def test_what_cannot_be_compared_is_an_error_of_the_suite(hand, expectation, pro
         compared(hand, replace(suite(expectation), earlier=of_earlier({4: 0, 9: 1, 11: 2})), ROWS)
 
 
-def test_a_hundred_partitions_that_were_all_different_are_compared_in_as_many_queries_as_two(hand, monkeypatch):
+def test_a_hundred_partitions_that_were_all_different_are_compared_in_as_many_queries_as_three(hand, monkeypatch):
     """But for figures of the partitions themselves, which are no rows of Spark's."""
     asked: list[object] = []
     collect = DataFrame.collect
     monkeypatch.setattr(DataFrame, "collect", lambda frame: asked.append(frame) or collect(frame))
     counts = []
-    for number in (2, 100):
+    for number in (3, 100):
         rows = {partition: [("a", one) for one in range(partition % 3)] for partition in range(number)}
         most = {"max_value": {"$PARAMETER": "previous.rows"}}
         gate = suite(

@@ -64,6 +64,4 @@ def _blocks(variants: Mapping[int, Sequence[Variant]], at_once: int) -> Iterator
 
 def _among(frame: GroupedFrame, numbers: Sequence[int]) -> GroupedFrame:
     """The same frame, asked about these partitions alone. What it is answered is of them, so it is its own."""
-    known = frame.partitions
-    alone = replace(known, numbers=numbers, looked_at=numbers[0], answers=dict(known.answers), wanted={})
-    return replace(frame, partitions=alone)
+    return replace(frame, partitions=frame.partitions.among(numbers))

@@ -101,6 +101,11 @@ class AskedPartitions:
         self.seen.append(Look(steps, self.found[steps].__getitem__))
         return self.found[steps][self.looked_at]
 
+    def among(self, numbers: Sequence[int]) -> AskedPartitions:
+        """Some of them, which know what is known of all so far; what they find is theirs."""
+        known, found = dict(self.answers), dict(self.found)
+        return AskedPartitions(self.column, numbers, numbers[0], self.hidden, answers=known, found=found)
+
     @contextmanager
     def noting(self) -> Iterator[list[Look | None]]:
         """What is looked at within."""
