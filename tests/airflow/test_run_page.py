@@ -5,11 +5,16 @@ from __future__ import annotations
 import socket
 import threading
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect, sync_playwright
-from tests.airflow.made_runs import FAILURE, SPLITS, end_dag_run, fill_ledger
+from tests.airflow.made_runs import FAILURE, SPLITS, end_dag_run, fill_ledger, publish
+
+from stagehold.ledger.ledger import Ledger
+from stagehold.plan.resume.waiving import held
+from stagehold.settings import load_settings
 
 pytestmark = [pytest.mark.airflow, pytest.mark.browser]
 
@@ -17,6 +22,7 @@ CHROMIUM = Path("/usr/bin/chromium")
 START_SECONDS = 30
 # Airflow's own page is large, and the machine may be busy.
 expect.set_options(timeout=30_000)
+REASON = "the supplier's known returns"
 COLOUR = "(square) => getComputedStyle(square).backgroundColor"
 
 
@@ -158,3 +164,72 @@ def test_the_tab_is_reached_from_the_runs_own_page(page, half_done):
     page.goto(f"/dags/{half_done.dag_id}/runs/{half_done.run_id}")
     page.get_by_role("link", name="Stagehold").click()
     expect(page.get_by_test_id("tally-customer")).to_have_text("16 / 16")
+
+
+def held_now(run) -> list[tuple[int, str, str]]:
+    with Ledger.open(load_settings().ledger_url) as ledger:
+        words = held(ledger.waivers.of(run.dag_id, run.run_id), datetime.now(UTC))
+        return [(one.partition, one.waived_by, one.reason) for one in words]
+
+
+def test_a_whole_group_is_waived_on_the_page_and_resume_offers_to_publish_it(page, refused_run):
+    open_run(page, refused_run)
+    unmet = page.get_by_test_id("unmet").get_by_role("row")
+    expect(unmet).to_have_count(3)  # the heading, and a row for each expectation
+    expect(unmet.nth(1)).to_contain_text("shipping_priority[3\u20137]")
+    expect(page.get_by_test_id("resume")).to_be_disabled()
+    unmet.nth(1).get_by_role("button", name="Waive").click()
+    form = page.get_by_test_id("waive")
+    expect(form.get_by_role("button", name="Waive")).to_be_disabled()
+    form.get_by_label("Why?").fill(REASON)
+    form.get_by_role("button", name="Waive").click()
+    expect(page.get_by_test_id("waived")).to_contain_text("Waived: shipping_priority[3\u20137]")
+    assert held_now(refused_run) == [(number, "admin user", REASON) for number in range(3, 8)]
+    expect(page.get_by_test_id("unmet")).to_contain_text("waived: Resume publishes it")
+    expect(page.get_by_test_id("unmet")).to_contain_text("admin user waived it on")
+    expect(page.get_by_test_id("unmet")).to_contain_text("waived, and blocked by another expectation")
+    expect(page.locator("[data-waived=true]")).to_have_count(4)
+    expect(page.get_by_role("button", name="shipping_priority[3]: blocked, but waived")).to_be_visible()
+    expect(page.get_by_test_id("explanation")).to_contain_text("has 4 judged again; 2 stay blocked by a gate")
+    page.get_by_test_id("resume").click()
+    expect(page.get_by_test_id("cleared")).to_contain_text("cleared 1 task in this run")
+
+
+def test_one_partition_is_waived_until_a_date_and_taken_back_where_its_facts_are(page, refused_run):
+    open_run(page, refused_run)
+    page.get_by_test_id("cell-shipping_priority-5").click()
+    chosen = page.get_by_test_id("chosen")
+    chosen.get_by_role("button", name="Waive").click()
+    chosen.get_by_label("Why?").fill(REASON)
+    chosen.get_by_label("Until").fill("2999-01-31")
+    page.get_by_test_id("waive").get_by_role("button", name="Waive").click()
+    expect(chosen.get_by_test_id("waiver")).to_contain_text(f"until Jan 31, 2999, 12:00:00 AM: {REASON}")
+    assert held_now(refused_run) == [(5, "admin user", REASON)]
+    expect(page.get_by_test_id("cell-shipping_priority-5")).to_have_attribute("data-waived", "true")
+    publish(refused_run, "shipping_priority", [5])
+    waived = page.get_by_role("button", name="shipping_priority[5]: consumable, though its gate refuses it: waived")
+    expect(waived).to_be_visible()
+    assert waived.evaluate(COLOUR) != page.get_by_test_id("cell-shipping_priority-0").evaluate(COLOUR)
+    chosen.get_by_role("button", name="Take back").click()
+    chosen.get_by_label("Why?").fill("it was not known at all")
+    page.get_by_test_id("waive").get_by_role("button", name="Take back").click()
+    expect(page.get_by_test_id("waived")).to_contain_text("Taken back: shipping_priority[5]")
+    expect(chosen).to_contain_text("published by a waiver that has ended: Resume blocks it")
+    assert held_now(refused_run) == []
+
+
+@pytest.mark.parametrize("page", ["viewer"], indirect=True)
+def test_a_viewer_waives_nothing(page, refused_run):
+    open_run(page, refused_run)
+    expect(page.get_by_test_id("unmet")).to_contain_text("blocked")
+    expect(page.get_by_role("button", name="Waive")).to_have_count(0)
+
+
+def test_a_waiver_that_the_server_refuses_says_why(page, refused_run):
+    open_run(page, refused_run)
+    page.get_by_test_id("unmet").get_by_role("button", name="Waive").first.click()
+    page.get_by_label("Why?").fill(REASON)
+    publish(refused_run, "shipping_priority", range(3, 8), refused=())
+    page.get_by_test_id("waive").get_by_role("button", name="Waive").click()
+    expect(page.get_by_test_id("waive").get_by_role("alert")).to_contain_text("It refuses nothing")
+    assert held_now(refused_run) == []

@@ -1,0 +1,148 @@
+"""The routes of gates inside Airflow's own app: who may call them, what they record, and what they refuse."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from tests.airflow.made_runs import NULLS, RANGE, SEEN, HalfDone
+
+from stagehold.ledger.ledger import Ledger
+from stagehold.model.records import Waiver
+from stagehold.plan.resume.waiving import held
+from stagehold.settings import load_settings
+
+pytestmark = pytest.mark.airflow
+
+STAGE = "shipping_priority"
+ROLES = [("admin", True), ("op", True), ("user", True), ("viewer", False), (None, False)]
+WISH = {"stage": STAGE, "expectation": NULLS, "partitions": [[3, 4]], "reason": "known since March"}
+
+
+def post(api, headers, run: HalfDone, **changes):
+    return api.post(f"{run.url}/waive", headers=headers, json={**WISH, **changes})
+
+
+def words(run: HalfDone) -> tuple[Waiver, ...]:
+    with Ledger.open(load_settings().ledger_url) as ledger:
+        return ledger.waivers.of(run.dag_id, run.run_id)
+
+
+def shown(api, bearer, run: HalfDone) -> dict:
+    return api.get(f"{run.url}/grid", headers=bearer("viewer")).json()
+
+
+def groups(grid: dict) -> list[tuple[str, str, list[list[int]]]]:
+    return [(one["expectation"], one["standing"], one["partitions"]) for one in grid["gate_failures"]]
+
+
+@pytest.mark.parametrize(("role", "may"), ROLES)
+def test_waiving_needs_the_right_to_resume(api, bearer, refused_run, role, may):
+    assert post(api, bearer(role), refused_run).status_code == (200 if may else 403)
+    assert bool(words(refused_run)) == may
+
+
+def test_nobody_waives_without_logging_in(api, refused_run):
+    assert post(api, {}, refused_run).status_code == 401
+    assert words(refused_run) == ()
+
+
+@pytest.mark.parametrize(
+    ("headers", "code"),
+    [
+        ({"Origin": "https://evil.example"}, 403),
+        ({"Sec-Fetch-Site": "same-site"}, 403),
+        ({"Content-Type": "text/plain"}, 415),
+    ],
+)
+def test_another_site_waives_nothing(api, bearer, refused_run, headers, code):
+    assert (
+        post(api, {"Content-Type": "application/json", **bearer("admin"), **headers}, refused_run).status_code == code
+    )
+    assert words(refused_run) == ()
+
+
+def test_what_fails_alike_is_one_group_on_the_page(api, bearer, refused_run):
+    grid = shown(api, bearer, refused_run)
+    assert groups(grid) == [(NULLS, "blocked", [[3, 7]]), (RANGE, "blocked", [[7, 7]])]
+    assert grid["gate_failures"][0]["observed"] == SEEN
+    assert (grid["gate_failures"][0]["suite"], grid["gate_failures"][0]["count"]) == ("made", 5)
+    assert not grid["may_change"]
+
+
+def test_the_ledger_and_the_page_say_who_waived_what(api, bearer, refused_run):
+    answer = post(api, bearer("user"), refused_run, until="2999-01-31")
+    assert answer.status_code == 200, answer.text
+    assert (answer.json()["partitions"], answer.json()["waiver"]["waived_by"]) == ([[3, 4]], "user user")
+    assert [(one.partition, one.expectation, one.waived_by) for one in words(refused_run)] == [
+        (number, NULLS, "user user") for number in (3, 4)
+    ]
+    assert words(refused_run)[0].until == datetime(2999, 1, 31, tzinfo=UTC)
+    grid = shown(api, bearer, refused_run)
+    assert groups(grid) == [
+        (NULLS, "to_publish", [[3, 4]]),
+        (NULLS, "blocked", [[5, 7]]),
+        (RANGE, "blocked", [[7, 7]]),
+    ]
+    told = grid["gate_failures"][0]["waiver"]
+    assert (told["waived_by"], told["reason"], told["until"]) == (
+        "user user",
+        "known since March",
+        "2999-01-31T00:00:00Z",
+    )
+    (stage,) = [one for one in grid["stages"] if one["name"] == STAGE]
+    assert [cell["partition"] for cell in stage["cells"] if cell["waived"]] == [3, 4]
+    assert [cell["partition"] for cell in stage["cells"] if cell["action"] == "judge"] == [3, 4]
+    assert grid["resume"]["judge"] == 2
+
+
+def test_a_resume_is_possible_as_soon_as_there_is_something_to_publish(api, bearer, refused_run):
+    refusal = api.post(f"{refused_run.url}/resume", headers=bearer("admin"), json={"dry_run": True})
+    assert (refusal.status_code, "a gate blocked shipping_priority[3]" in refusal.text) == (409, True)
+    assert post(api, bearer("admin"), refused_run).status_code == 200
+    allowed = api.post(f"{refused_run.url}/resume", headers=bearer("admin"), json={"dry_run": True}).json()
+    assert ([one["task_id"] for one in allowed["cleared"]], allowed["judge"]) == (["shipping_priority"], 2)
+
+
+def test_a_waiver_is_taken_back(api, bearer, refused_run):
+    post(api, bearer("admin"), refused_run)
+    assert (
+        post(api, bearer("user"), refused_run, end=True, reason="I was wrong", partitions=[[4, 4]]).status_code == 200
+    )
+    assert groups(shown(api, bearer, refused_run))[:2] == [
+        (NULLS, "to_publish", [[3, 3]]),
+        (NULLS, "blocked", [[4, 7]]),
+    ]
+    later = datetime.now(UTC) + timedelta(seconds=1)
+    assert [one.partition for one in held(words(refused_run), later)] == [3]
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "said"),
+    [
+        ({"reason": "  "}, 422, "string_too_short"),
+        ({"reason": "x" * 1001}, 422, "string_too_long"),
+        ({"partitions": []}, 422, "too_short"),
+        ({"partitions": [[0, 10**9]]}, 422, "less_than_equal"),
+        ({"expectation": ""}, 422, "string_too_short"),
+        ({"forever": True}, 422, "extra_forbidden"),
+        ({"until": "soon"}, 422, "datetime"),
+        ({"until": "2001-01-01"}, 409, "later than now"),
+        ({"until": "9999-12-31T23:59:00-12:00"}, 409, "later than now"),
+        ({"stage": "nowhere"}, 404, "There is no stage of shipping_priority 'nowhere'"),
+        ({"stage": "orders"}, 409, "It refuses nothing"),
+        ({"partitions": [[2, 4]]}, 409, "its gate does not refuse shipping_priority[2]"),
+        ({"partitions": [[3, 1000000]]}, 409, "its gate does not refuse"),
+        ({"expectation": "unheard of"}, 409, "none of them fails unheard of"),
+        ({"expectation": "expect_", "partitions": [[7, 7]]}, 409, "more than one expectation may be meant"),
+    ],
+)
+def test_what_cannot_be_waived_says_why(api, bearer, refused_run, changes, code, said):
+    answer = post(api, bearer("admin"), refused_run, **changes)
+    assert (answer.status_code, said in answer.text) == (code, True), answer.text
+    assert words(refused_run) == ()
+
+
+def test_a_run_that_there_is_not_waives_nothing(api, bearer):
+    answer = post(api, bearer("admin"), HalfDone("shipping_priority", "never"))
+    assert (answer.status_code, "There is no run" in answer.text) == (404, True)
