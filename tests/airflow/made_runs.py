@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -48,6 +48,8 @@ NULLS, RANGE = (
     "expect_column_values_to_be_between(revenue, min_value=0)",
 )
 SEEN = "3 of 100 unexpected, such as -1"
+MEAN = "expect_column_mean_to_be_between(revenue, min_value=0, max_value=50)"
+SAMPLES = '{"partial_unexpected_list": [-1, -2, -1]}'
 FAILURE = "Spark lost its server in the middle of orders_by_customer."
 
 
@@ -124,12 +126,31 @@ def refuse(run: HalfDone, stage: str, refused: Mapping[int, tuple[str, ...]]) ->
     now = datetime.now(UTC)
     blocked = _recorded_again(run, stage, PartitionState.BLOCKED, refused)
     results = [
-        GateResult(one.cell, one.partition, one.attempt_id, "made", each, False, SEEN, now)
+        GateResult(one.cell, one.partition, one.attempt_id, "made", each, False, SEEN, now, result=SAMPLES)
         for one in blocked
         for each in one.refused
     ]
     with Ledger.open(load_settings().ledger_url) as ledger:
         ledger.gates.record(results)
+
+
+def observe(run: HalfDone, stage: str, value: str, before: int) -> None:
+    """As if an expectation with a number had judged the last partition of a stage, for an interval of a run that began
+    so many microseconds before; 0 is the run itself.
+    """
+    settings, now = load_settings(), datetime.now(UTC)
+    interval = f"{run.run_id}-{before}" if before else run.run_id
+    cell = Cell(run.dag_id, find_pipeline(run.dag_id, settings).stage(stage).id, interval)
+    configuration = '{"kwargs": {"min_value": 0, "max_value": 50}}'
+    made = GateResult(
+        cell, SPLITS - 1, "observing", "made", MEAN, float(value) <= 50, value, now, configuration=configuration
+    )
+    with Ledger.open(settings.ledger_url) as ledger:
+        if before:
+            own = ledger.runs.get(f"{run.dag_id}/{run.run_id}")
+            began = own.started_at - timedelta(microseconds=before)
+            ledger.runs.start(Run(interval, run.dag_id, interval, "cli", RunState.RUNNING, began))
+        ledger.gates.record([made])
 
 
 def publish(run: HalfDone, stage: str, partitions: Iterable[int], refused: tuple[str, ...] = (NULLS,)) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import threading
 import time
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect, sync_playwright
-from tests.airflow.made_runs import FAILURE, SPLITS, end_dag_run, fill_ledger, publish
+from tests.airflow.made_runs import FAILURE, SPLITS, end_dag_run, fill_ledger, observe, publish
 
 from stagehold.ledger.ledger import Ledger
 from stagehold.plan.resume.waiving import held
@@ -233,3 +234,43 @@ def test_a_waiver_that_the_server_refuses_says_why(page, refused_run):
     page.get_by_test_id("waive").get_by_role("button", name="Waive").click()
     expect(page.get_by_test_id("waive").get_by_role("alert")).to_contain_text("It refuses nothing")
     assert held_now(refused_run) == []
+
+
+def test_gates_that_pass_are_not_asked_about_before_somebody_wants_to_know(page, half_done):
+    asked = []
+    page.on("request", lambda request: asked.append(request.url) if request.url.endswith("/gates") else None)
+    open_run(page, half_done)
+    gates = page.get_by_test_id("gates")
+    expect(gates).to_contain_text("all that was judged is met")
+    assert asked == []
+    page.get_by_test_id("gates-toggle").click()
+    expect(gates.get_by_test_id("verdicts")).to_have_count(0)
+    assert len(asked) == 1
+
+
+def test_what_a_gate_saw_and_observed_before_is_shown_on_a_click(page, refused_run):
+    for before, value in ((2, "40.5"), (1, "41"), (0, "99")):
+        observe(refused_run, "shipping_priority", value, before)
+    open_run(page, refused_run)
+    gate = page.get_by_test_id("gate-shipping_priority")
+    lines = gate.get_by_test_id("verdicts")
+    expect(lines).to_have_count(3)
+    expect(lines.nth(0).locator("[data-outcome=failed]")).to_have_count(5)
+    lines.nth(0).get_by_role("button").click()
+    expect(lines.nth(0).get_by_test_id("samples")).to_contain_text("shipping_priority[3]: got 3 of 100 unexpected")
+    expect(lines.nth(0).get_by_role("code").first).to_have_text("-1\n-2")
+    lines.nth(2).get_by_role("button").click()
+    chart = lines.nth(2).get_by_test_id("chart")
+    expect(chart.locator("circle")).to_have_count(3)
+    expect(chart.locator("[data-failed=true]")).to_have_count(1)
+    expect(chart.get_by_test_id("most")).to_have_count(1)  # a level line has no height, so it is never "visible"
+    expect(chart).to_have_attribute(
+        "aria-label", re.compile("41; at least 0, at most 50.*99; at least 0, at most 50; 1 failed")
+    )
+    page.get_by_test_id("cell-shipping_priority-3").click()
+    page.get_by_test_id("chosen").get_by_role("button", name="Waive").click()
+    page.get_by_label("Why?").fill(REASON)
+    page.get_by_test_id("waive").get_by_role("button", name="Waive").click()
+    expect(lines.nth(0).locator("[data-outcome=waived]")).to_have_count(1)
+    page.get_by_test_id("gates-toggle").click()
+    expect(lines).to_have_count(0)

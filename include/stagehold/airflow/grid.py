@@ -134,7 +134,9 @@ class ResumePreview:
 
 @dataclass(frozen=True)
 class RunGrid:
-    """Everything on the page of one run. ``may_change`` says whether its reader may resume it or waive something."""
+    """Everything on the page of one run. ``may_change`` says whether its reader may resume it or waive something,
+    ``unmet`` how many verdicts of its gates say no, of whatever severity.
+    """
 
     dag_id: str
     run_id: str
@@ -153,6 +155,7 @@ class RunGrid:
     resume: ResumePreview
     restore: RestoredFrom | None
     may_change: bool
+    unmet: int
 
 
 @dataclass(frozen=True)
@@ -204,6 +207,7 @@ def run_grid(facts: RunFacts) -> RunGrid:
         resume=resume_preview(facts),
         restore=facts.restore,
         may_change=facts.may_resume,
+        unmet=sum(map(len, facts.gate_failures.values())),
     )
 
 

@@ -28,6 +28,14 @@ async function call(url, options) {
 
 export const fetchGrid = (dagId, runId) => call(runUrl(dagId, runId, "grid"));
 
+export const fetchGates = (dagId, runId) => call(runUrl(dagId, runId, "gates"));
+
+export function fetchHistory(dagId, runId, stage, expectation) {
+  const url = runUrl(dagId, runId, "gates/history");
+  url.search = new URLSearchParams({ stage, expectation });
+  return call(url);
+}
+
 const post = (dagId, runId, what, body) =>
   call(runUrl(dagId, runId, what), {
     method: "POST",

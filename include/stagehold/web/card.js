@@ -3,7 +3,7 @@
 const { createElement: h } = globalThis.React;
 const { Box, Flex, Heading, Table, Text } = globalThis.ChakraUI;
 
-export function Card({ title, note, children, ...rest }) {
+export function Card({ title, note, action, children, ...rest }) {
   return h(
     Box,
     { bg: "bg", borderRadius: "lg", borderWidth: "1px", overflow: "hidden", ...rest },
@@ -12,6 +12,7 @@ export function Card({ title, note, children, ...rest }) {
       { align: "baseline", columnGap: 3, px: 4, py: 3, wrap: "wrap" },
       h(Heading, { as: "h3", size: "sm" }, title),
       note && h(Text, { color: "fg.muted", fontSize: "sm" }, note),
+      action && h(Box, { ml: "auto" }, action),
     ),
     children,
   );

@@ -4,6 +4,7 @@
 import { fetchGrid, resume } from "./api.js";
 import { Notice } from "./card.js";
 import { Failures } from "./failures.js";
+import { Gates } from "./gates.js";
 import { Grid } from "./grid.js";
 import { Attempts, Preview } from "./preview.js";
 import { plural, ranges, restoreText, resumeCounts } from "./words.js";
@@ -218,6 +219,7 @@ function RunPage({ dagId, runId }) {
     h(Failures, { grid, onWaived: said }),
     h(Grid, { grid, onWaived: said }),
     h(Preview, { grid }),
+    h(Gates, { grid }),
     h(Attempts, { grid }),
   );
 }

@@ -74,6 +74,15 @@ export const STANDINGS = {
   ended: { palette: "failed", text: "published by a waiver that has ended: Resume blocks it" },
 };
 
+// What an expectation came to for a partition.
+export const OUTCOMES = {
+  failed: { mark: "✕", palette: "failed", text: "not met: blocks" },
+  waived: { mark: "≈", palette: "warning", text: "not met, and waived" },
+  warning: { mark: "!", palette: "warning", text: "not met: warning" },
+  info: { mark: "i", palette: "gray", text: "not met: info" },
+  passed: { mark: "✓", palette: "success", text: "met" },
+};
+
 export function waiverText({ waived_by, reason, recorded_at, until }) {
   const end = until ? `until ${clock(until)}` : "for ever";
   return `${waived_by} waived it on ${clock(recorded_at)}, ${end}: ${reason}`;

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from tests.airflow.made_runs import NULLS, RANGE, SEEN, HalfDone
+from tests.airflow.made_runs import MEAN, NULLS, RANGE, SEEN, HalfDone, observe
 
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Waiver
@@ -34,6 +34,22 @@ def shown(api, bearer, run: HalfDone) -> dict:
 
 def groups(grid: dict) -> list[tuple[str, str, list[list[int]]]]:
     return [(one["expectation"], one["standing"], one["partitions"]) for one in grid["gate_failures"]]
+
+
+READS = ["gates", "gates/history?stage=shipping_priority&expectation=any"]
+
+
+@pytest.mark.parametrize("path", READS)
+@pytest.mark.parametrize(
+    ("role", "expected"), [("admin", 200), ("op", 200), ("user", 200), ("viewer", 200), (None, 403)]
+)
+def test_looking_needs_the_right_to_see_runs(api, bearer, refused_run, path, role, expected):
+    assert api.get(f"{refused_run.url}/{path}", headers=bearer(role)).status_code == expected
+
+
+@pytest.mark.parametrize("path", READS)
+def test_nobody_looks_without_logging_in(api, refused_run, path):
+    assert api.get(f"{refused_run.url}/{path}").status_code == 401
 
 
 @pytest.mark.parametrize(("role", "may"), ROLES)
@@ -146,3 +162,40 @@ def test_what_cannot_be_waived_says_why(api, bearer, refused_run, changes, code,
 def test_a_run_that_there_is_not_waives_nothing(api, bearer):
     answer = post(api, bearer("admin"), HalfDone("shipping_priority", "never"))
     assert (answer.status_code, "There is no run" in answer.text) == (404, True)
+
+
+def test_verdicts_are_told_in_ranges_with_what_is_waived_and_samples(api, bearer, refused_run):
+    post(api, bearer("admin"), refused_run)
+    (stage,) = api.get(f"{refused_run.url}/gates", headers=bearer("viewer")).json()
+    assert (stage["stage"], stage["gate"], stage["partitions"]) == (STAGE, STAGE, 16)
+    nulls, between = stage["expectations"]
+    assert [(one["outcome"], one["count"], one["partitions"]) for one in nulls["outcomes"]] == [
+        ("failed", 3, [[5, 7]]),
+        ("waived", 2, [[3, 4]]),
+    ]
+    assert nulls["outcomes"][0]["samples"][0] == {"partition": 5, "observed": SEEN, "values": ["-1", "-2"]}
+    assert (between["expectation"], between["judged"], between["numeric"]) == (RANGE, 1, False)
+
+
+def test_history_is_that_of_earlier_intervals_and_none_that_come_later(api, bearer, refused_run):
+    """Made runs have intervals that are no dates: when a run of them began tells their order."""
+    for before, value in ((1, "10.5"), (0, "12"), (-1, "99")):
+        observe(refused_run, STAGE, value, before)
+    wanted = {"stage": STAGE, "expectation": MEAN}
+    told = api.get(f"{refused_run.url}/gates/history", headers=bearer("viewer"), params=wanted).json()
+    assert [(one["interval"], one["middle"], one["least"], one["most"]) for one in told["points"]] == [
+        (f"{refused_run.run_id}-1", 10.5, 0, 50),
+        (refused_run.run_id, 12, 0, 50),
+    ]
+
+
+@pytest.mark.parametrize("path", READS)
+def test_of_a_run_that_there_is_not_nothing_is_told(api, bearer, path):
+    answer = api.get(f"/stagehold/api/dags/shipping_priority/runs/never/{path}", headers=bearer("admin"))
+    assert (answer.status_code, "There is no run" in answer.text) == (404, True)
+
+
+def test_a_stage_that_there_is_not_has_no_history(api, bearer, refused_run):
+    wanted = {"stage": "nowhere", "expectation": NULLS}
+    answer = api.get(f"{refused_run.url}/gates/history", headers=bearer("admin"), params=wanted)
+    assert (answer.status_code, "There is no stage of" in answer.text) == (404, True)

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated
 
 from airflow.api_fastapi.common.db.common import SessionDep
 from airflow.api_fastapi.core_api.security import GetUserDep
-from fastapi import APIRouter
+from fastapi import APIRouter, Depends
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from stagehold.airflow.access import MAY_RESUME, SAME_ORIGIN_JSON
-from stagehold.airflow.dag_runs import StageholdDagRun, read_dag_run
+from stagehold.airflow.access import MAY_RESUME, MAY_SEE_RUN, SAME_ORIGIN_JSON
+from stagehold.airflow.dag_runs import read_dag_run
+from stagehold.airflow.gates.history import ObservedHistory, last_intervals, observed_points
 from stagehold.airflow.gates.ranges import Ranges, as_ranges, numbers_in
 from stagehold.airflow.gates.unmet import WaiverTold
+from stagehold.airflow.gates.verdicts import StageVerdicts, stage_verdicts
 from stagehold.airflow.server import answering, server_ledger
 from stagehold.errors import InvalidArgument, UnknownName
+from stagehold.gates.outcomes import waived_in
+from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, Waiver
 from stagehold.plan.resume.waiving import WaiverWish, wished
-from stagehold.settings import load_settings
+from stagehold.run.planning.planning import RunRequest
+from stagehold.run.planning.vouched import waivers_for
+from stagehold.settings import Settings, load_settings
 
 LONGEST_REASON = 1000  # letters
 MOST_RANGES = 1000
@@ -57,34 +63,83 @@ class WaiveAnswer:
     waiver: WaiverTold
 
 
+@dataclass(frozen=True)
+class GatedRun:
+    """A run of Airflow as its gates know it."""
+
+    request: RunRequest
+    ledger: Ledger
+    settings: Settings
+
+    def cell(self, stage: str) -> Cell:
+        """:raises UnknownName: the pipeline has no such stage."""
+        pipeline = self.request.pipeline
+        for one in pipeline.stages:
+            if one.name == stage:
+                return Cell(pipeline.name, one.id, self.request.interval)
+        raise UnknownName(f"stage of {pipeline.name}", stage, [one.name for one in pipeline.stages])
+
+
+def _run(dag_id: str, run_id: str, session: SessionDep) -> GatedRun:
+    settings = load_settings()
+    with answering():
+        ledger = server_ledger(settings)
+        return GatedRun(read_dag_run(dag_id, run_id, session, settings, ledger).request, ledger, settings)
+
+
+GatedRunDep = Annotated[GatedRun, Depends(_run)]
+
+
+@router.get("/gates", dependencies=[MAY_SEE_RUN])
+def show_gates(run: GatedRunDep) -> list[StageVerdicts]:
+    """What the gates said when they judged the partitions of the run's interval last, whichever run made them."""
+    with answering():
+        return list(_verdicts(run))
+
+
+@router.get("/gates/history", dependencies=[MAY_SEE_RUN])
+def show_history(stage: str, expectation: str, run: GatedRunDep) -> ObservedHistory:
+    """What an expectation observed in the run's interval and those before it."""
+    with answering():
+        cell, ledger = run.cell(stage), run.ledger
+        known = [(one.interval, one.started_at) for one in ledger.runs.newest_of_intervals(cell.pipeline)]
+        intervals = last_intervals(known, cell.interval, run.request.pipeline.schedule)
+        results = ledger.gates.of_expectation(cell.pipeline, cell.stage, intervals, expectation)
+        return ObservedHistory(stage, expectation, observed_points(intervals, results))
+
+
 @router.post("/waive", dependencies=[MAY_RESUME, SAME_ORIGIN_JSON])
-def waive(dag_id: str, run_id: str, wanted: WaiveRequest, session: SessionDep, user: GetUserDep) -> WaiveAnswer:
+def waive(wanted: WaiveRequest, run: GatedRunDep, user: GetUserDep) -> WaiveAnswer:
     """Let partitions be read though they do not meet an expectation, or take that back. The verdict stays on record.
 
     It holds for the data that is there now; what is computed anew while somebody decides is other data, unless it has
     the same content.
     """
-    settings, now = load_settings(), datetime.now(UTC)
+    now = datetime.now(UTC)
     with answering():
-        ledger = server_ledger(settings)
-        cell = _cell(wanted.stage, read_dag_run(dag_id, run_id, session, settings, ledger))
-        records = ledger.partitions.newest(cell)
+        cell = run.cell(wanted.stage)
+        records = run.ledger.partitions.newest(cell)
         named = numbers_in(wanted.partitions, [one.partition for one in records])
         until = now if wanted.end else _moment(wanted.until, now)
         wish = WaiverWish(named, wanted.expectation, user.get_name(), wanted.reason, until)
         words = wished(wish, wanted.stage, records, now)
-        ledger.waivers.record(words)
-        log.info("waived %s of %s %s: %s partitions, until %s", words[0].expectation, cell, run_id, len(words), until)
+        run.ledger.waivers.record(words)
+        log.info(
+            "%s waives %s of %s, %s partitions until %s", wish.waived_by, wish.expectation, cell, len(words), until
+        )
         return _answer(wanted.stage, words)
 
 
-def _cell(stage: str, run: StageholdDagRun) -> Cell:
-    """:raises UnknownName: the pipeline has no such stage."""
-    pipeline = run.request.pipeline
-    for one in pipeline.stages:
-        if one.name == stage:
-            return Cell(pipeline.name, one.id, run.request.interval)
-    raise UnknownName(f"stage of {pipeline.name}", stage, [one.name for one in pipeline.stages])
+def _verdicts(run: GatedRun) -> Iterator[StageVerdicts]:
+    pipeline, ledger = run.request.pipeline, run.ledger
+    recorded = ledger.partitions.newest_of(pipeline.name, run.request.interval)
+    words = waivers_for(pipeline, run.request.interval, ledger, run.settings)
+    for stage in pipeline.stages:
+        records = recorded.get(stage.id, ())
+        if stage.gate and records:
+            waived = waived_in(records, words.get(stage.name, ()))
+            results = ledger.gates.verdicts(run.cell(stage.name))
+            yield stage_verdicts(stage.name, stage.gate, records[-1].partition + 1, results, waived)
 
 
 def _moment(given: datetime | None, now: datetime) -> datetime | None:
