@@ -13,6 +13,8 @@ import pytest
 from playwright.sync_api import expect, sync_playwright
 from tests.airflow.made_runs import FAILURE, SPLITS, end_dag_run, fill_ledger, observe, publish
 
+from stagehold.gates.docs.writing import docs_uri
+from stagehold.lake.files import files_at
 from stagehold.ledger.ledger import Ledger
 from stagehold.plan.resume.waiving import held
 from stagehold.settings import load_settings
@@ -274,3 +276,19 @@ def test_what_a_gate_saw_and_observed_before_is_shown_on_a_click(page, refused_r
     expect(lines.nth(0).locator("[data-outcome=waived]")).to_have_count(1)
     page.get_by_test_id("gates-toggle").click()
     expect(lines).to_have_count(0)
+
+
+def test_pages_of_great_expectations_are_read_from_the_card_and_can_load_nothing(page, refused_run):
+    files = files_at(docs_uri(load_settings().lake_uri, refused_run.dag_id, refused_run.run_id))
+    files.create("index.html", b'<a href="0.html">one</a>')
+    files.create("0.html", b"<p id=at>here<script>at.textContent = 'elsewhere'</script><img src=/static/pin_32.png>")
+    open_run(page, refused_run)
+    with page.context.expect_page() as opened:
+        page.get_by_role("link", name="Pages of Great Expectations").click()
+    docs = opened.value
+    said = []
+    docs.on("console", lambda message: said.append(message.text))
+    docs.get_by_role("link", name="one").click()
+    expect(docs.locator("#at")).to_have_text("here")
+    docs.wait_for_load_state()
+    assert any("sandboxed" in text or "Content Security Policy" in text for text in said), said

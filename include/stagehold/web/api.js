@@ -30,6 +30,8 @@ export const fetchGrid = (dagId, runId) => call(runUrl(dagId, runId, "grid"));
 
 export const fetchGates = (dagId, runId) => call(runUrl(dagId, runId, "gates"));
 
+export const docsUrl = (dagId, runId) => runUrl(dagId, runId, "docs/index.html").href;
+
 export function fetchHistory(dagId, runId, stage, expectation) {
   const url = runUrl(dagId, runId, "gates/history");
   url.search = new URLSearchParams({ stage, expectation });

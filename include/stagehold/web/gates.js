@@ -1,6 +1,6 @@
 // What the gates said: for each stage expectations by partitions, and on a click what was seen.
 
-import { fetchGates, fetchHistory } from "./api.js";
+import { docsUrl, fetchGates, fetchHistory } from "./api.js";
 import { Card, Notice } from "./card.js";
 import { Chart } from "./chart.js";
 import { clock, has, OUTCOMES, plural, ranges } from "./words.js";
@@ -208,6 +208,17 @@ function Stage({ grid, stage }) {
   );
 }
 
+function Docs({ grid, found }) {
+  const href = docsUrl(grid.dag_id, grid.run_id);
+  const rest = { color: "fg.info", rel: "noopener", target: "_blank", textDecoration: "underline" };
+  const link = h(Box, { as: "a", href, ...rest }, "Pages of Great Expectations");
+  return h(
+    Text,
+    { color: "fg.muted", "data-testid": "docs", fontSize: "sm", px: 4, py: 3 },
+    found.docs ? link : "`stagehold gates RUN --docs` writes this as pages of Great Expectations, to be read here.",
+  );
+}
+
 // What they said changes with the run; while it goes on, they are asked again when something new is not met.
 function stampOf(grid) {
   const unmet = grid.gate_failures.map((one) => `${one.stage} ${one.standing} ${ranges(one.partitions)}`);
@@ -242,6 +253,7 @@ export function Gates({ grid }) {
     { action: toggle, "data-testid": "gates", note, title: "Gates" },
     open && problem && h(Notice, { palette: "warning", role: "alert" }, problem.message),
     open && !found && !problem && h(Flex, { justify: "center", p: 4 }, h(Spinner, { "aria-label": "Loading" })),
-    open && found?.map((stage) => h(Stage, { grid, key: stage.stage, stage })),
+    open && found?.stages.map((stage) => h(Stage, { grid, key: stage.stage, stage })),
+    open && found && h(Docs, { grid, found }),
   );
 }

@@ -7,6 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from tests.airflow.made_runs import MEAN, NULLS, RANGE, SEEN, HalfDone, observe
 
+from stagehold.gates.docs.writing import docs_uri
+from stagehold.lake.files import files_at
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Waiver
 from stagehold.plan.resume.waiving import held
@@ -36,7 +38,7 @@ def groups(grid: dict) -> list[tuple[str, str, list[list[int]]]]:
     return [(one["expectation"], one["standing"], one["partitions"]) for one in grid["gate_failures"]]
 
 
-READS = ["gates", "gates/history?stage=shipping_priority&expectation=any"]
+READS = ["gates", "gates/history?stage=shipping_priority&expectation=any", "docs/index.html"]
 
 
 @pytest.mark.parametrize("path", READS)
@@ -44,6 +46,7 @@ READS = ["gates", "gates/history?stage=shipping_priority&expectation=any"]
     ("role", "expected"), [("admin", 200), ("op", 200), ("user", 200), ("viewer", 200), (None, 403)]
 )
 def test_looking_needs_the_right_to_see_runs(api, bearer, refused_run, path, role, expected):
+    write_pages(refused_run)
     assert api.get(f"{refused_run.url}/{path}", headers=bearer(role)).status_code == expected
 
 
@@ -166,7 +169,9 @@ def test_a_run_that_there_is_not_waives_nothing(api, bearer):
 
 def test_verdicts_are_told_in_ranges_with_what_is_waived_and_samples(api, bearer, refused_run):
     post(api, bearer("admin"), refused_run)
-    (stage,) = api.get(f"{refused_run.url}/gates", headers=bearer("viewer")).json()
+    told = api.get(f"{refused_run.url}/gates", headers=bearer("viewer")).json()
+    (stage,) = told["stages"]
+    assert not told["docs"]
     assert (stage["stage"], stage["gate"], stage["partitions"]) == (STAGE, STAGE, 16)
     nulls, between = stage["expectations"]
     assert [(one["outcome"], one["count"], one["partitions"]) for one in nulls["outcomes"]] == [
@@ -199,3 +204,51 @@ def test_a_stage_that_there_is_not_has_no_history(api, bearer, refused_run):
     wanted = {"stage": "nowhere", "expectation": NULLS}
     answer = api.get(f"{refused_run.url}/gates/history", headers=bearer("admin"), params=wanted)
     assert (answer.status_code, "There is no stage of" in answer.text) == (404, True)
+
+
+def write_pages(run: HalfDone) -> None:
+    """Stand-ins, since Great Expectations takes seconds to import; how it renders is tested where it is used."""
+    files = files_at(docs_uri(load_settings().lake_uri, run.dag_id, run.run_id))
+    files.create("index.html", b"<p>all")
+    files.create("0.html", b"<p>one")
+
+
+def test_pages_are_served_as_they_were_written_and_can_do_nothing(api, bearer, refused_run):
+    headers = bearer("viewer")
+    missing = api.get(f"{refused_run.url}/docs/index.html", headers=headers)
+    assert (missing.status_code, "stagehold gates RUN --docs" in missing.json()["detail"]) == (404, True)
+    write_pages(refused_run)
+    answer = api.get(f"{refused_run.url}/docs/0.html", headers=headers)
+    assert (answer.status_code, answer.content) == (200, b"<p>one")
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert answer.headers["content-security-policy"].startswith("default-src 'none'; style-src 'unsafe-inline'")
+    assert answer.headers["content-security-policy"].endswith("frame-ancestors 'none'; sandbox")
+    assert (answer.headers["x-content-type-options"], answer.headers["cache-control"]) == ("nosniff", "no-store")
+    assert api.get(f"{refused_run.url}/gates", headers=headers).json()["docs"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "1.html",
+        "secret.html",
+        ".index.html",
+        "../index.html",
+        "..%2Findex.html",
+        "%2e%2e%2f%2e%2e%2fsecret.html",
+        "..%5csecret.html",
+        "%2Fetc%2Fpasswd",
+        "index.html%00",
+        "0.html%0a",
+        "",
+    ],
+)
+def test_nothing_but_pages_is_served(api, bearer, refused_run, path):
+    write_pages(refused_run)
+    root = files_at(docs_uri(load_settings().lake_uri, refused_run.dag_id, ""))
+    root.create("secret.html", b"secret")
+    files_at(docs_uri(load_settings().lake_uri, refused_run.dag_id, refused_run.run_id)).create(
+        "secret.html", b"secret"
+    )
+    answer = api.get(f"{refused_run.url}/docs/{path}", headers=bearer("admin"))
+    assert (answer.status_code, b"secret" in answer.content) == (404, False)

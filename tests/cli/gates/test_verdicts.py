@@ -102,3 +102,17 @@ def test_a_run_that_nobody_knows_is_an_error(ledger):
     result = CliRunner().invoke(app, ["gates", "run-7"])
     assert result.exit_code == 1
     assert "run-7" in result.stderr
+
+
+@pytest.mark.slow  # imports Great Expectations, which takes seconds
+def test_pages_are_written_into_the_lake_and_the_command_says_where(judged, tmp_path):
+    index = tmp_path / "lake/_docs/sales/2024-01-01/index.html"
+    assert f"Pages: {index}" in invoke("run-1", "--docs").splitlines()
+    assert {path.name for path in index.parent.iterdir()} == {"index.html", "0.html", "1.html"}
+    assert 'href="0.html">joined[1-2]<' in index.read_text()
+    assert json.loads(invoke("run-1", "--failed", "--docs", "--json"))["docs"] == str(index)
+
+
+def test_where_nothing_was_judged_no_pages_are_written(ledger, tmp_path):
+    assert "no gate has judged anything" in invoke("run-1", "--docs")
+    assert not (tmp_path / "lake/_docs").exists()

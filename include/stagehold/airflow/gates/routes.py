@@ -10,7 +10,7 @@ from typing import Annotated
 
 from airflow.api_fastapi.common.db.common import SessionDep
 from airflow.api_fastapi.core_api.security import GetUserDep
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, HTTPException, Response, status
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from stagehold.airflow.access import MAY_RESUME, MAY_SEE_RUN, SAME_ORIGIN_JSON
@@ -18,9 +18,11 @@ from stagehold.airflow.dag_runs import read_dag_run
 from stagehold.airflow.gates.history import ObservedHistory, last_intervals, observed_points
 from stagehold.airflow.gates.ranges import Ranges, as_ranges, numbers_in
 from stagehold.airflow.gates.unmet import WaiverTold
-from stagehold.airflow.gates.verdicts import StageVerdicts, stage_verdicts
+from stagehold.airflow.gates.verdicts import RunVerdicts, StageVerdicts, stage_verdicts
 from stagehold.airflow.server import answering, server_ledger
 from stagehold.errors import InvalidArgument, UnknownName
+from stagehold.gates.docs.rendering import POLICY
+from stagehold.gates.docs.writing import have_docs, read_page
 from stagehold.gates.outcomes import waived_in
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, Waiver
@@ -32,6 +34,15 @@ from stagehold.settings import Settings, load_settings
 LONGEST_REASON = 1000  # letters
 MOST_RANGES = 1000
 MOST_PARTITION = 1_000_000  # the highest number that may be named
+
+NO_PAGE = "There is no such page. `stagehold gates RUN --docs` writes those of a run's interval."
+# As strict as the page's own: what data and suites say is shown, and can do nothing with the reader's cookie.
+PAGE_HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": f"{POLICY}; frame-ancestors 'none'; sandbox",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
 
 log = logging.getLogger(__name__)
 router = APIRouter(prefix="/api/dags/{dag_id}/runs/{run_id:path}")
@@ -91,10 +102,20 @@ GatedRunDep = Annotated[GatedRun, Depends(_run)]
 
 
 @router.get("/gates", dependencies=[MAY_SEE_RUN])
-def show_gates(run: GatedRunDep) -> list[StageVerdicts]:
+def show_gates(run: GatedRunDep) -> RunVerdicts:
     """What the gates said when they judged the partitions of the run's interval last, whichever run made them."""
     with answering():
-        return list(_verdicts(run))
+        docs = have_docs(run.settings.lake_uri, run.request.pipeline.name, run.request.interval)
+        return RunVerdicts(tuple(_verdicts(run)), docs)
+
+
+@router.get("/docs/{page}", dependencies=[MAY_SEE_RUN])
+def show_page(page: str, run: GatedRunDep) -> Response:
+    """A page that `stagehold gates RUN --docs` wrote for the run's interval."""
+    found = read_page(page, run.settings.lake_uri, run.request.pipeline.name, run.request.interval)
+    if found is None:
+        raise HTTPException(status.HTTP_404_NOT_FOUND, NO_PAGE)
+    return Response(found, media_type="text/html; charset=utf-8", headers=PAGE_HEADERS)
 
 
 @router.get("/gates/history", dependencies=[MAY_SEE_RUN])

@@ -63,6 +63,14 @@ class StageVerdicts:
     expectations: tuple[ExpectationVerdicts, ...]
 
 
+@dataclass(frozen=True)
+class RunVerdicts:
+    """``docs`` says whether there are pages of Great Expectations for the run's interval."""
+
+    stages: tuple[StageVerdicts, ...]
+    docs: bool
+
+
 def stage_verdicts(
     stage: str, gate: str, partitions: int, results: Iterable[GateResult], waived: Waived
 ) -> StageVerdicts:

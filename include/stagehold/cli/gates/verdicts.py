@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 COLUMNS = ("stage", "gate", "severity", "passed", "failed", "judged", "expectation", "seen where it failed first")
 RunName = Annotated[str, typer.Argument(metavar="RUN", help="Id of a run, as `stagehold status` shows it.")]
 OnlyFailed = Annotated[bool, typer.Option("--failed", help="Only expectations that some partition does not meet.")]
+WithDocs = Annotated[
+    bool, typer.Option("--docs", help="Write it as pages of Great Expectations into the lake, and say where.")
+]
 
 
 @dataclass(frozen=True)
@@ -53,22 +56,27 @@ class JudgedExpectation:
         return sum((one.partition, self.expectation) in self.waived for one in self.failed)
 
 
-def gates(run: RunName, failed: OnlyFailed = False, as_json: AsJson = False) -> None:
+def gates(run: RunName, failed: OnlyFailed = False, as_json: AsJson = False, docs: WithDocs = False) -> None:
     """Show what the gates of a run's interval said, whichever run made or judged the data."""
     from stagehold.lake.chronicle import open_ledger
 
     settings = load_settings()
     with open_ledger(settings) as ledger:
         found = ledger.runs.get(run)
-        judged = [one for one in judged_in(found, ledger, settings) if one.failed or not failed]
+        every = list(judged_in(found, ledger, settings))
+    judged = [one for one in every if one.failed or not failed]
+    pages = _write_docs(found, every, settings) if docs and every else None
     if as_json:
         about = {"run": found.run_id, "pipeline": found.pipeline, "interval": found.interval}
+        about |= {"docs": pages} if pages else {}
         print_document({**about, "gates": [_document(one) for one in judged]})
     elif judged:
         print_table(f"Gates of {found.pipeline} for {found.interval}", COLUMNS, map(_cells, judged))
     else:
         what = "every partition meets what its gate asks for" if failed else "no gate has judged anything"
         typer.echo(f"{found.pipeline} for {found.interval}: {what}")
+    if pages and not as_json:
+        typer.echo(f"Pages: {pages}")
 
 
 def judged_in(run: Run, ledger: Ledger, settings: Settings) -> Iterator[JudgedExpectation]:
@@ -84,6 +92,19 @@ def judged_in(run: Run, ledger: Ledger, settings: Settings) -> Iterator[JudgedEx
             by_expectation.setdefault((result.suite, result.expectation), []).append(result)
         for results in by_expectation.values():
             yield _judged(stage, results, waived)
+
+
+def _write_docs(run: Run, judged: Sequence[JudgedExpectation], settings: Settings) -> str:
+    """Where the first page is."""
+    from stagehold.gates.docs.contents import site_of
+    from stagehold.gates.docs.writing import write_docs
+
+    results: dict[str, list[GateResult]] = {}
+    for one in judged:
+        results.setdefault(one.stage, []).extend(one.results)
+    return write_docs(
+        site_of(run.pipeline, run.interval, results, {one.stage: one.waived for one in judged}), settings.lake_uri
+    )
 
 
 def _judged(stage: str, results: Sequence[GateResult], waived: Waived) -> JudgedExpectation:
