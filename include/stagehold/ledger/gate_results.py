@@ -52,7 +52,7 @@ class GateResults:
         """
         columns = gate_results.c
         seen = case((columns.passed, ""), else_=columns.result).label("result")
-        named = [one for one in columns if one not in (columns.configuration, columns.result)]
+        named = [one for one in columns if one is not columns.configuration and one is not columns.result]
         return self._judged_last(cell, true(), wanted=(*named, seen))
 
     def of_expectation(

@@ -41,6 +41,7 @@ function Unmet({ failure, mayChange, onChoose }) {
       failure.waiver && h(Text, { "data-testid": "waiver" }, waiverText(failure.waiver)),
     ),
     mayChange &&
+      failure.standing !== "outdated" &&
       h(
         Button,
         { onClick: onChoose, size: "xs", type: "button", variant: "outline" },

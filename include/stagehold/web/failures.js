@@ -94,6 +94,7 @@ function Unmet({ grid, failures, onWaived }) {
     h(Seen, { failure }),
     h(Standing, { failure }),
     grid.may_change &&
+      failure.standing !== "outdated" &&
       h(
         Button,
         { onClick: () => setChosen(failure), size: "xs", type: "button", variant: "outline" },

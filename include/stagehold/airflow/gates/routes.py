@@ -50,8 +50,8 @@ Number = Annotated[int, Field(ge=0, le=MOST_PARTITION)]
 
 
 class WaiveRequest(BaseModel):
-    """``partitions`` are ranges, their ends included. ``until`` is a date (UTC) or moment at which the word ends; with
-    ``end`` it takes back what was waived before.
+    """``partitions`` are ranges, their ends included; ``expectation`` is how its text begins. ``until`` is a date (UTC)
+    or moment at which the word ends; with ``end`` it takes back what was waived before.
     """
 
     model_config = ConfigDict(extra="forbid")
