@@ -293,3 +293,42 @@ def test_pages_of_great_expectations_are_read_from_the_card_and_can_load_nothing
     expect(docs.locator("#at")).to_have_text("here")
     docs.wait_for_load_state()
     assert any("sandboxed" in text or "Content Security Policy" in text for text in said), said
+
+
+def test_a_thousand_partitions_are_a_strip(page, half_done):
+    """The server's answer is made up here: no pipeline of this project has so many."""
+    groups = {
+        "failed": [[10, 12], [500, 500]],
+        "waived": [[700, 719]],
+        "passed": [[0, 9], [13, 499], [501, 699], [720, 999]],
+    }
+    outcomes = [
+        {
+            "outcome": outcome,
+            "partitions": ranges,
+            "count": sum(last - first + 1 for first, last in ranges),
+            "samples": [],
+        }
+        for outcome, ranges in groups.items()
+    ]
+    verdicts = {
+        "suite": "made",
+        "expectation": "expect_column_values_to_not_be_null(key)",
+        "severity": "warning",
+        "judged": 1000,
+        "judged_at": "2026-11-20T02:00:00Z",
+        "outcomes": outcomes,
+        "numeric": False,
+    }
+    stage = {"stage": "orders", "gate": "orders", "partitions": 1000, "expectations": [verdicts]}
+    page.route("**/gates", lambda route: route.fulfill(json={"stages": [stage], "docs": False}))
+    open_run(page, half_done)
+    page.get_by_test_id("gates-toggle").click()
+    line = page.get_by_test_id("verdicts")
+    expect(line).to_contain_text("4 not met: blocks")
+    expect(line).to_contain_text("976 met")
+    expect(line.locator("[data-outcome]")).to_have_count(7)
+    strip = line.locator("[data-outcome=waived]")
+    expect(strip).to_have_attribute("title", "orders[700\u2013719]: not met, and waived")
+    left, whole = strip.bounding_box(), strip.locator("..").bounding_box()
+    assert abs((left["x"] - whole["x"]) / whole["width"] - 0.7) < 0.01
