@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pytest
-from tests.airflow.made_runs import HalfDone, make_half_done
+from tests.airflow.made_runs import NULLS, RANGE, HalfDone, make_half_done, make_refused
 
 if TYPE_CHECKING:
     from fastapi.testclient import TestClient
@@ -67,9 +67,21 @@ def bearer(api: TestClient) -> Callable[[str | None], dict[str, str]]:
 def half_done(synced_airflow: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> HalfDone:
     """A new half-done run; ``@pytest.mark.parametrize("half_done", [run id], indirect=True)`` names it."""
     run_id = getattr(request, "param", f"manual__{uuid4()}")
-    # The records point to tables that nobody wrote.
-    monkeypatch.setattr("stagehold.run.planning.on_record.missing_data", lambda records: frozenset())
+    _let_data_be_there(monkeypatch)
     return make_half_done(PIPELINE, run_id)
+
+
+@pytest.fixture
+def refused_run(synced_airflow: Path, monkeypatch: pytest.MonkeyPatch) -> HalfDone:
+    """A new run of which a gate refused partitions 3 to 7; the last of them for two reasons."""
+    _let_data_be_there(monkeypatch)
+    refused = {**dict.fromkeys(range(3, 7), (NULLS,)), 7: (NULLS, RANGE)}
+    return make_refused(PIPELINE, f"manual__{uuid4()}", refused)
+
+
+def _let_data_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though the records of made runs point to tables that nobody wrote."""
+    monkeypatch.setattr("stagehold.run.planning.on_record.missing_data", lambda records: frozenset())
 
 
 def _environment(home: Path) -> dict[str, str]:

@@ -4,9 +4,9 @@ as a scheduler and attempts would have left them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -24,6 +24,7 @@ from stagehold.model.records import (
     Cell,
     Failure,
     FailureClass,
+    GateResult,
     Lease,
     PartitionRecord,
     PartitionState,
@@ -42,6 +43,13 @@ if TYPE_CHECKING:
 DUE = datetime(2026, 11, 20, 2, tzinfo=UTC)
 SPLITS = 16
 SOURCES = ("customer", "orders", "lineitem")
+NULLS, RANGE = (
+    "expect_column_values_to_not_be_null(revenue)",
+    "expect_column_values_to_be_between(revenue, min_value=0)",
+)
+SEEN = "3 of 100 unexpected, such as -1"
+MEAN = "expect_column_mean_to_be_between(revenue, min_value=0, max_value=50)"
+SAMPLES = '{"partial_unexpected_list": [-1, -2, -1]}'
 FAILURE = "Spark lost its server in the middle of orders_by_customer."
 
 
@@ -67,6 +75,16 @@ def make_half_done(dag_id: str, run_id: str) -> HalfDone:
     )
     fill_ledger(dag_id, run_id, {**dict.fromkeys(SOURCES, SPLITS), "orders_by_customer": 5})
     return HalfDone(dag_id, run_id)
+
+
+def make_refused(dag_id: str, run_id: str, refused: Mapping[int, tuple[str, ...]]) -> HalfDone:
+    """All is computed but the last stage: the gate of the one before it refuses these partitions."""
+    make_sources(Path(load_settings().lake_uri))
+    make_dag_run(dag_id, run_id, {"shipping_priority": "failed", "top_orders": "upstream_failed"})
+    fill_ledger(dag_id, run_id, dict.fromkeys((*SOURCES, "orders_by_customer", "shipping_priority"), SPLITS))
+    run = HalfDone(dag_id, run_id)
+    refuse(run, "shipping_priority", refused)
+    return run
 
 
 def make_sources(lake: Path) -> None:
@@ -101,6 +119,61 @@ def make_dag_run(
             session=session,
         )
         _set_states(made, states, state, session)
+
+
+def refuse(run: HalfDone, stage: str, refused: Mapping[int, tuple[str, ...]]) -> None:
+    """As if the gate of a stage had refused these partitions of those that are on record."""
+    now = datetime.now(UTC)
+    blocked = _recorded_again(run, stage, PartitionState.BLOCKED, refused)
+    results = [
+        GateResult(one.cell, one.partition, one.attempt_id, "made", each, False, SEEN, now, result=SAMPLES)
+        for one in blocked
+        for each in one.refused
+    ]
+    with Ledger.open(load_settings().ledger_url) as ledger:
+        ledger.gates.record(results)
+
+
+def observe(run: HalfDone, stage: str, value: str, before: int) -> None:
+    """As if an expectation with a number had judged the last partition of a stage, for an interval of a run that began
+    so many microseconds before; 0 is the run itself.
+    """
+    settings, now = load_settings(), datetime.now(UTC)
+    interval = f"{run.run_id}-{before}" if before else run.run_id
+    cell = Cell(run.dag_id, find_pipeline(run.dag_id, settings).stage(stage).id, interval)
+    configuration = '{"kwargs": {"min_value": 0, "max_value": 50}}'
+    made = GateResult(
+        cell, SPLITS - 1, "observing", "made", MEAN, float(value) <= 50, value, now, configuration=configuration
+    )
+    with Ledger.open(settings.ledger_url) as ledger:
+        if before:
+            own = ledger.runs.get(f"{run.dag_id}/{run.run_id}")
+            began = own.started_at - timedelta(microseconds=before)
+            ledger.runs.start(Run(interval, run.dag_id, interval, "cli", RunState.RUNNING, began))
+        ledger.gates.record([made])
+
+
+def publish(run: HalfDone, stage: str, partitions: Iterable[int], refused: tuple[str, ...] = (NULLS,)) -> None:
+    """As if a resume had published them, though their gate refuses them."""
+    _recorded_again(run, stage, PartitionState.CONSUMABLE, dict.fromkeys(partitions, refused))
+
+
+def _recorded_again(
+    run: HalfDone, stage: str, state: PartitionState, refused: Mapping[int, tuple[str, ...]]
+) -> list[PartitionRecord]:
+    settings = load_settings()
+    pipeline = find_pipeline(run.dag_id, settings)
+    cell = Cell(pipeline.name, pipeline.stage(stage).id, run.run_id)
+    with Ledger.open(settings.ledger_url) as ledger:
+        lease = ledger.leases.acquire(f"{pipeline.name}/{run.run_id}/{stage}", "the test", 60)
+        records = [
+            replace(one, state=state, refused=refused[one.partition], reason=SEEN)
+            for one in ledger.partitions.newest(cell)
+            if one.partition in refused
+        ]
+        ledger.partitions.record(records, lease)
+        ledger.leases.release(lease)
+    return records
 
 
 def end_dag_run(dag_id: str, run_id: str) -> None:

@@ -22,6 +22,7 @@ from stagehold.model.records import (
     PartitionRecord,
     PartitionState,
     Restore,
+    Waiver,
 )
 from stagehold.model.share import Share
 from stagehold.plan.resume.decisions import Action, Decision, ResumePlan
@@ -86,7 +87,7 @@ def facts(actions: list[Action], records: list[PartitionRecord], run_state: str 
         recorded={"joined-uid": tuple(records)},
         attempts=(),
         traces={},
-        gate_failures=(),
+        gate_failures={},
         may_resume=True,
     )
     return replace(made, **changes)
@@ -182,10 +183,18 @@ def test_a_gate_failure_is_shown_while_its_partition_is_blocked():
         GateResult(Cell("pipe", "joined-uid", "day"), index, "attempt", "joined", "rows > 0", False, "0", NOW)
         for index in (0, 1)
     )
-    grid = run_grid(facts([BLOCKED, REUSE], [record(0, PartitionState.BLOCKED), record(1)], gate_failures=said))
-    assert [(failure.stage, failure.partition, failure.observed) for failure in grid.gate_failures] == [
-        ("joined", 0, "0")
+    records, failed = [record(0, PartitionState.BLOCKED), record(1)], {"joined-uid": said}
+    grid = run_grid(facts([BLOCKED, REUSE], records, gate_failures=failed))
+    assert [(failure.stage, failure.partitions, failure.observed) for failure in grid.gate_failures] == [
+        ("joined", ((0, 0),), "0")
     ]
+
+
+def test_a_partition_that_somebody_waived_says_so():
+    records = [record(0, refused=("rows > 0",)), record(1, refused=("rows > 0",), fingerprint="other"), record(2)]
+    word = Waiver("pipe", "day", "joined-uid", 0, "rows > 0", "", "ann", "known", NOW)
+    grid = run_grid(facts([REUSE, Action.JUDGE, REUSE], records, waivers={"joined": (word,)}))
+    assert [cell.waived for cell in grid.stages[0].cells] == [True, False, False]
 
 
 @pytest.mark.parametrize(

@@ -55,5 +55,16 @@ def test_every_route_of_the_api_asks_who_is_there(airflow_home):
     from stagehold.airflow.api import create_api
 
     routes = [route for route in create_api().routes if isinstance(route, APIRoute)]
-    assert len(routes) == 10
+    assert len(routes) == 14
     assert all(route.dependencies for route in routes)
+
+
+def test_every_route_that_changes_something_asks_whether_its_caller_may_and_where_it_comes_from(airflow_home):
+    from fastapi.routing import APIRoute
+
+    from stagehold.airflow.access import MAY_RESUME, SAME_ORIGIN_JSON
+    from stagehold.airflow.api import create_api
+
+    routes = [route for route in create_api().routes if isinstance(route, APIRoute) and route.methods != {"GET"}]
+    assert {route.name for route in routes} == {"resume", "waive", "make_savepoint", "dispose_savepoint"}
+    assert all({MAY_RESUME, SAME_ORIGIN_JSON} <= {*route.dependencies} for route in routes)

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import threading
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect, sync_playwright
-from tests.airflow.made_runs import FAILURE, SPLITS, end_dag_run, fill_ledger
+from tests.airflow.made_runs import FAILURE, SPLITS, end_dag_run, fill_ledger, observe, publish
+
+from stagehold.gates.docs.writing import docs_uri
+from stagehold.lake.files import files_at
+from stagehold.ledger.ledger import Ledger
+from stagehold.plan.resume.waiving import held
+from stagehold.settings import load_settings
 
 pytestmark = [pytest.mark.airflow, pytest.mark.browser]
 
@@ -17,6 +25,7 @@ CHROMIUM = Path("/usr/bin/chromium")
 START_SECONDS = 30
 # Airflow's own page is large, and the machine may be busy.
 expect.set_options(timeout=30_000)
+REASON = "the supplier's known returns"
 COLOUR = "(square) => getComputedStyle(square).backgroundColor"
 
 
@@ -158,3 +167,168 @@ def test_the_tab_is_reached_from_the_runs_own_page(page, half_done):
     page.goto(f"/dags/{half_done.dag_id}/runs/{half_done.run_id}")
     page.get_by_role("link", name="Stagehold").click()
     expect(page.get_by_test_id("tally-customer")).to_have_text("16 / 16")
+
+
+def held_now(run) -> list[tuple[int, str, str]]:
+    with Ledger.open(load_settings().ledger_url) as ledger:
+        words = held(ledger.waivers.of(run.dag_id, run.run_id), datetime.now(UTC))
+        return [(one.partition, one.waived_by, one.reason) for one in words]
+
+
+def test_a_whole_group_is_waived_on_the_page_and_resume_offers_to_publish_it(page, refused_run):
+    open_run(page, refused_run)
+    unmet = page.get_by_test_id("unmet").get_by_role("row")
+    expect(unmet).to_have_count(3)  # the heading, and a row for each expectation
+    expect(unmet.nth(1)).to_contain_text("shipping_priority[3\u20137]")
+    expect(page.get_by_test_id("resume")).to_be_disabled()
+    unmet.nth(1).get_by_role("button", name="Waive").click()
+    form = page.get_by_test_id("waive")
+    expect(form.get_by_role("button", name="Waive")).to_be_disabled()
+    form.get_by_label("Why?").fill(REASON)
+    form.get_by_role("button", name="Waive").click()
+    expect(page.get_by_test_id("waived")).to_contain_text("Waived: shipping_priority[3\u20137]")
+    assert held_now(refused_run) == [(number, "admin user", REASON) for number in range(3, 8)]
+    expect(page.get_by_test_id("unmet")).to_contain_text("waived: Resume publishes it")
+    expect(page.get_by_test_id("unmet")).to_contain_text("admin user waived it on")
+    expect(page.get_by_test_id("unmet")).to_contain_text("waived, and blocked by another expectation")
+    expect(page.locator("[data-waived=true]")).to_have_count(4)
+    expect(page.get_by_role("button", name="shipping_priority[3]: blocked, but waived")).to_be_visible()
+    expect(page.get_by_test_id("explanation")).to_contain_text("has 4 judged again; 2 stay blocked by a gate")
+    page.get_by_test_id("resume").click()
+    expect(page.get_by_test_id("cleared")).to_contain_text("cleared 1 task in this run")
+
+
+def test_one_partition_is_waived_until_a_date_and_taken_back_where_its_facts_are(page, refused_run):
+    open_run(page, refused_run)
+    page.get_by_test_id("cell-shipping_priority-5").click()
+    chosen = page.get_by_test_id("chosen")
+    chosen.get_by_role("button", name="Waive").click()
+    chosen.get_by_label("Why?").fill(REASON)
+    chosen.get_by_label("Until").fill("2999-01-31")
+    page.get_by_test_id("waive").get_by_role("button", name="Waive").click()
+    expect(chosen.get_by_test_id("waiver")).to_contain_text(f"until Jan 31, 2999, 12:00:00 AM: {REASON}")
+    assert held_now(refused_run) == [(5, "admin user", REASON)]
+    expect(page.get_by_test_id("cell-shipping_priority-5")).to_have_attribute("data-waived", "true")
+    publish(refused_run, "shipping_priority", [5])
+    waived = page.get_by_role("button", name="shipping_priority[5]: consumable, though its gate refuses it: waived")
+    expect(waived).to_be_visible()
+    assert waived.evaluate(COLOUR) != page.get_by_test_id("cell-shipping_priority-0").evaluate(COLOUR)
+    chosen.get_by_role("button", name="Take back").click()
+    chosen.get_by_label("Why?").fill("it was not known at all")
+    page.get_by_test_id("waive").get_by_role("button", name="Take back").click()
+    expect(page.get_by_test_id("waived")).to_contain_text("Taken back: shipping_priority[5]")
+    expect(chosen).to_contain_text("published by a waiver that has ended: Resume blocks it")
+    assert held_now(refused_run) == []
+
+
+@pytest.mark.parametrize("page", ["viewer"], indirect=True)
+def test_a_viewer_waives_nothing(page, refused_run):
+    open_run(page, refused_run)
+    expect(page.get_by_test_id("unmet")).to_contain_text("blocked")
+    expect(page.get_by_role("button", name="Waive")).to_have_count(0)
+
+
+def test_a_waiver_that_the_server_refuses_says_why(page, refused_run):
+    open_run(page, refused_run)
+    page.get_by_test_id("unmet").get_by_role("button", name="Waive").first.click()
+    page.get_by_label("Why?").fill(REASON)
+    publish(refused_run, "shipping_priority", [4, 5], refused=())
+    page.get_by_test_id("waive").get_by_role("button", name="Waive").click()
+    alert = page.get_by_test_id("waive").get_by_role("alert")
+    expect(alert).to_contain_text("its gate does not refuse shipping_priority[4-5]")
+    assert held_now(refused_run) == []
+
+
+def test_gates_that_pass_are_not_asked_about_before_somebody_wants_to_know(page, half_done):
+    asked = []
+    page.on("request", lambda request: asked.append(request.url) if request.url.endswith("/gates") else None)
+    open_run(page, half_done)
+    gates = page.get_by_test_id("gates")
+    expect(gates).to_contain_text("all that was judged is met")
+    assert asked == []
+    page.get_by_test_id("gates-toggle").click()
+    expect(gates.get_by_test_id("verdicts")).to_have_count(0)
+    assert len(asked) == 1
+
+
+def test_what_a_gate_saw_and_observed_before_is_shown_on_a_click(page, refused_run):
+    for before, value in ((2, "40.5"), (1, "41"), (0, "99")):
+        observe(refused_run, "shipping_priority", value, before)
+    open_run(page, refused_run)
+    gate = page.get_by_test_id("gate-shipping_priority")
+    lines = gate.get_by_test_id("verdicts")
+    expect(lines).to_have_count(3)
+    expect(lines.nth(0).locator("[data-outcome=failed]")).to_have_count(5)
+    lines.nth(0).get_by_role("button").click()
+    expect(lines.nth(0).get_by_test_id("samples")).to_contain_text("shipping_priority[3]: got 3 of 100 unexpected")
+    expect(lines.nth(0).get_by_role("code").first).to_have_text("-1\n-2")
+    lines.nth(2).get_by_role("button").click()
+    chart = lines.nth(2).get_by_test_id("chart")
+    expect(chart.locator("circle")).to_have_count(3)
+    expect(chart.locator("[data-failed=true]")).to_have_count(1)
+    expect(chart.get_by_test_id("most")).to_have_count(1)  # a level line has no height, so it is never "visible"
+    expect(chart).to_have_attribute(
+        "aria-label", re.compile("41; at least 0, at most 50.*99; at least 0, at most 50; 1 failed")
+    )
+    page.get_by_test_id("cell-shipping_priority-3").click()
+    page.get_by_test_id("chosen").get_by_role("button", name="Waive").click()
+    page.get_by_label("Why?").fill(REASON)
+    page.get_by_test_id("waive").get_by_role("button", name="Waive").click()
+    expect(lines.nth(0).locator("[data-outcome=waived]")).to_have_count(1)
+    page.get_by_test_id("gates-toggle").click()
+    expect(lines).to_have_count(0)
+
+
+def test_pages_of_great_expectations_are_read_from_the_card_and_can_load_nothing(page, refused_run):
+    files = files_at(docs_uri(load_settings().lake_uri, refused_run.dag_id, refused_run.run_id))
+    files.create("index.html", b'<a href="0.html">one</a>')
+    files.create("0.html", b"<p id=at>here<script>at.textContent = 'elsewhere'</script><img src=/static/pin_32.png>")
+    open_run(page, refused_run)
+    with page.context.expect_page() as opened:
+        page.get_by_role("link", name="Pages of Great Expectations").click()
+    docs = opened.value
+    said = []
+    docs.on("console", lambda message: said.append(message.text))
+    docs.get_by_role("link", name="one").click()
+    expect(docs.locator("#at")).to_have_text("here")
+    docs.wait_for_load_state()
+    assert any("sandboxed" in text or "Content Security Policy" in text for text in said), said
+
+
+def test_a_thousand_partitions_are_a_strip(page, half_done):
+    """The server's answer is made up here: no pipeline of this project has so many."""
+    groups = {
+        "failed": [[10, 12], [500, 500]],
+        "waived": [[700, 719]],
+        "passed": [[0, 9], [13, 499], [501, 699], [720, 999]],
+    }
+    outcomes = [
+        {
+            "outcome": outcome,
+            "partitions": ranges,
+            "count": sum(last - first + 1 for first, last in ranges),
+            "samples": [],
+        }
+        for outcome, ranges in groups.items()
+    ]
+    verdicts = {
+        "suite": "made",
+        "expectation": "expect_column_values_to_not_be_null(key)",
+        "severity": "warning",
+        "judged": 1000,
+        "judged_at": "2026-11-20T02:00:00Z",
+        "outcomes": outcomes,
+        "numeric": False,
+    }
+    stage = {"stage": "orders", "gate": "orders", "partitions": 1000, "expectations": [verdicts]}
+    page.route("**/gates", lambda route: route.fulfill(json={"stages": [stage], "docs": False}))
+    open_run(page, half_done)
+    page.get_by_test_id("gates-toggle").click()
+    line = page.get_by_test_id("verdicts")
+    expect(line).to_contain_text("4 not met: blocks")
+    expect(line).to_contain_text("976 met")
+    expect(line.locator("[data-outcome]")).to_have_count(7)
+    strip = line.locator("[data-outcome=waived]")
+    expect(strip).to_have_attribute("title", "orders[700\u2013719]: not met, and waived")
+    left, whole = strip.bounding_box(), strip.locator("..").bounding_box()
+    assert abs((left["x"] - whole["x"]) / whole["width"] - 0.7) < 0.01

@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 from stagehold.checkpoints.releasing import as_released
 from stagehold.cli.main import app
 from stagehold.errors import Fenced
+from stagehold.gates.docs.writing import docs_uri
 from stagehold.lake.commit.staged_committer import StagedCommitter
 from stagehold.lake.files import files_at
 from stagehold.lake.location import table_location
@@ -114,6 +115,15 @@ def test_of_a_table_of_which_all_was_released_nothing_is_left(scene):
     assert scene.collect()["cleared"][0]["files"] == 1
     assert files_at(table.location.uri).sizes("_delta_log") == {}
     assert scene.collect()["cleared"] == []
+
+
+def test_pages_about_gates_are_no_strays(scene):
+    dead, _ = scene.attempt(1)
+    dead.wave({0: [A]})
+    pages = files_at(docs_uri(scene.settings.lake_uri, "toy", INTERVAL))
+    pages.create("index.html", b"all")
+    assert [one["why"] for one in scene.collect("--older-than", "0d")["cleared"]] == ["stray"]
+    assert pages.read("index.html") == b"all"
 
 
 def test_a_region_that_is_worked_on_is_passed_over(scene):

@@ -67,3 +67,40 @@ def test_a_suite_that_was_too_strict_is_mended_and_resume_publishes_what_it_had_
     expect(page.locator("[data-testid^=cell-][data-state=consumable]")).to_have_count(stack.partitions)
     assert [record.files for record in stack.records("strict")[STAGE]] == [record.files for record in refused]
     stack.assert_answer_is_right("strict")
+
+
+def test_what_a_gate_refuses_is_waived_on_the_page_and_resume_publishes_it(stack: Stack, page: Page) -> None:
+    suite = Path(stack.settings.suites) / f"{STAGE}.yaml"
+    good = suite.read_text()
+    suite.write_text(f"{good}  - {{type: expect_column_values_to_be_between, column: revenue, max_value: 1}}\n")
+    try:
+        run = stack.run("waived", expected="failed")
+        refused = stack.records("waived")[STAGE]
+        assert {record.state for record in refused} == {PartitionState.BLOCKED}
+        log_in(page, stack)
+        page.goto(f"/dags/{run.dag_id}/runs/{quote(run.run_id, safe='')}")
+        page.get_by_role("link", name="Stagehold").click()
+        expect(page.get_by_test_id("resume")).to_be_disabled()
+        gate = page.get_by_test_id(f"gate-{STAGE}")
+        expect(gate.locator("[data-outcome=failed]")).to_have_count(len(refused))
+        page.get_by_test_id("unmet").get_by_role("button", name="Waive").click()
+        page.get_by_label("Why?").fill("revenue above 1 is what we want")
+        page.get_by_test_id("waive").get_by_role("button", name="Waive").click()
+        expect(gate.locator("[data-outcome=waived]")).to_have_count(len(refused))
+        page.get_by_test_id("resume").click()
+        expect(page.get_by_test_id("header")).to_have_attribute("data-state", "success", timeout=RUN_SECONDS * 1000)
+        expect(page.locator("[data-waived=true][data-state=consumable]")).to_have_count(len(refused))
+        expect(page.get_by_test_id("failures")).to_have_count(0)
+        assert [record.files for record in stack.records("waived")[STAGE]] == [record.files for record in refused]
+        stack.assert_answer_is_right("waived")
+        written = stack.command("gates", f"{run.dag_id}/{run.run_id}", "--docs")
+        assert written.returncode == 0, written.stderr
+        page.reload()
+        page.get_by_test_id("gates-toggle").wait_for()
+        with page.context.expect_page() as opened:
+            page.get_by_role("link", name="Pages of Great Expectations").click()
+        opened.value.get_by_role("link", name=f"{STAGE}[").click()
+        expect(opened.value.get_by_text("values must be less than or equal to 1")).to_be_visible()
+        expect(opened.value.get_by_text("revenue above 1 is what we want")).to_be_visible()
+    finally:
+        suite.write_text(good)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,6 +23,7 @@ from starlette.types import Scope
 from stagehold.airflow.access import MAY_RESUME, MAY_SEE_PIPELINES, MAY_SEE_RUN, SAME_ORIGIN_JSON, may_resume
 from stagehold.airflow.body_limit import BodyLimit, without_input
 from stagehold.airflow.dag_runs import read_dag_run
+from stagehold.airflow.gates.routes import router as gate_routes
 from stagehold.airflow.grid import ResumePreview, RunFacts, RunGrid, clear_set, resume_preview, run_grid
 from stagehold.airflow.intervals import ledger_run_id
 from stagehold.airflow.restores.told import ShownRestore
@@ -45,6 +46,7 @@ from stagehold.run.lost_ledger import refuse_lost_ledger
 from stagehold.run.planning.planning import RunRequest, plan_run
 from stagehold.run.planning.refusal import refuse_broken_code
 from stagehold.run.planning.restoring import check_restore
+from stagehold.run.planning.vouched import waivers_for
 from stagehold.settings import Settings, load_settings
 from stagehold.spec.loader import load_each_pipeline
 from stagehold.spec.pipeline import Pipeline
@@ -105,6 +107,7 @@ def run_facts(dag_id: str, run_id: str, session: SessionDep, user: GetUserDep) -
             may_resume=may_resume(dag_id, user),
             refusal=shown.refusal or _refusal(request, plan, ledger, settings),
             restore=shown.told,
+            waivers=waivers_for(request.pipeline, request.interval, ledger, settings),
         )
 
 
@@ -214,9 +217,9 @@ def _refusal(request: RunRequest, plan: ResumePlan, ledger: Ledger, settings: Se
     return None
 
 
-def _gate_failures(request: RunRequest, ledger: Ledger) -> list[GateResult]:
-    cells = [Cell(request.pipeline.name, stage.id, request.interval) for stage in request.pipeline.stages if stage.gate]
-    return [failure for cell in cells for failure in ledger.gates.failures(cell)]
+def _gate_failures(request: RunRequest, ledger: Ledger) -> Mapping[str, Sequence[GateResult]]:
+    gated = [stage.id for stage in request.pipeline.stages if stage.gate]
+    return {stage: ledger.gates.failures(Cell(request.pipeline.name, stage, request.interval)) for stage in gated}
 
 
 def _pipeline_line(pipeline: Pipeline) -> PipelineLine:
@@ -237,6 +240,7 @@ def create_api() -> FastAPI:
     api = FastAPI(title="Stagehold", docs_url=None, redoc_url=None, openapi_url=None)
     api.include_router(router)
     api.include_router(savepoint_routes)
+    api.include_router(gate_routes)
     api.add_middleware(BodyLimit, most_bytes=MOST_BYTES)
     api.add_exception_handler(RequestValidationError, without_input)
     # Public, like Airflow's own scripts: the files hold no data.

@@ -5,18 +5,20 @@ Pure; `api` gathers the facts.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from stagehold.airflow.gates.unmet import GateFailure, gate_failures
 from stagehold.airflow.restores.told import RestoredFrom
 from stagehold.airflow.resume import ACTIVE_RUN_STATES, SUCCESS, TaskToClear, tasks_to_clear
 from stagehold.errors import StageholdError
-from stagehold.model.records import Attempt, AttemptState, GateResult, PartitionRecord, PartitionState
+from stagehold.model.records import Attempt, AttemptState, GateResult, PartitionRecord, PartitionState, Waiver
 from stagehold.model.states import ATTEMPT
 from stagehold.plan.resume.decisions import Action, Decision, ResumePlan
 from stagehold.plan.resume.explanation import explain
+from stagehold.plan.resume.waiving import is_waived
 from stagehold.plan.split.regions import Region
 from stagehold.plan.split.shares import newest_covering, share_of
 from stagehold.plan.waves.skew import skew_text, skewed
@@ -48,7 +50,8 @@ class PartitionCell:
     """One partition. The fields after ``reason`` are None without a record; ``run_id`` is the run that computed it.
 
     ``skew`` says how much larger than the stage's others it is, None unless that is much. One that is ``restored`` is
-    that of the checkpoint which the run begins with, whether or not the run has put it in its place yet.
+    that of the checkpoint which the run begins with, whether or not the run has put it in its place yet. One that is
+    ``waived`` does not meet what its gate asks for, and somebody said that it may be read all the same.
     """
 
     partition: int
@@ -64,6 +67,7 @@ class PartitionCell:
     recorded_at: datetime | None = None
     skew: str | None = None
     restored: bool = False
+    waived: bool = False
 
 
 @dataclass(frozen=True)
@@ -92,15 +96,6 @@ class StageRow:
     partitions: int
     cells: tuple[PartitionCell, ...]
     groups: tuple[ActionGroup, ...]
-
-
-@dataclass(frozen=True)
-class GateFailure:
-    stage: str
-    partition: int
-    suite: str
-    expectation: str
-    observed: str
 
 
 @dataclass(frozen=True)
@@ -139,7 +134,9 @@ class ResumePreview:
 
 @dataclass(frozen=True)
 class RunGrid:
-    """Everything on the page of one run."""
+    """Everything on the page of one run. ``may_change`` says whether its reader may resume it or waive something,
+    ``unmet`` how many verdicts of its gates say no, of whatever severity.
+    """
 
     dag_id: str
     run_id: str
@@ -157,12 +154,15 @@ class RunGrid:
     gate_failures: tuple[GateFailure, ...]
     resume: ResumePreview
     restore: RestoredFrom | None
+    may_change: bool
+    unmet: int
 
 
 @dataclass(frozen=True)
 class RunFacts:
     """What Airflow, the ledger and the planner say of one run;
-    ``refusal`` is why nothing of it can be run, if nothing can.
+    ``refusal`` is why nothing of it can be run, if nothing can. ``gate_failures`` are by stage id, and ``waivers``,
+    those that hold now, by the names of stages.
     """
 
     dag_run: StageholdDagRun
@@ -171,10 +171,11 @@ class RunFacts:
     recorded: Mapping[str, tuple[PartitionRecord, ...]]
     attempts: Sequence[Attempt]
     traces: Mapping[str, str]
-    gate_failures: Sequence[GateResult]
+    gate_failures: Mapping[str, Sequence[GateResult]]
     may_resume: bool
     refusal: StageholdError | None = None
     restore: RestoredFrom | None = None
+    waivers: Mapping[str, Sequence[Waiver]] = field(default_factory=dict)
 
 
 def run_grid(facts: RunFacts) -> RunGrid:
@@ -205,6 +206,8 @@ def run_grid(facts: RunFacts) -> RunGrid:
         gate_failures=tuple(_gate_failures(facts)),
         resume=resume_preview(facts),
         restore=facts.restore,
+        may_change=facts.may_resume,
+        unmet=sum(map(len, facts.gate_failures.values())),
     )
 
 
@@ -245,7 +248,7 @@ def _stage_row(stage: Stage, facts: RunFacts) -> StageRow:
     records = {record.partition: record for record in facts.recorded.get(stage.id, ())}
     decisions = facts.plan.of(stage.name)
     skew = {partition: skew_text(found) for partition, found in skewed(list(records.values())).items()}
-    put = _put(facts)
+    put, words = _put(facts), facts.waivers.get(stage.name, ())
     cells = tuple(
         _cell(
             one,
@@ -253,6 +256,7 @@ def _stage_row(stage: Stage, facts: RunFacts) -> StageRow:
             skew.get(one.partition),
             running=_has(running, one.partition),
             restored=one.restored or (found is not None and (found.attempt_id, found.wave) in put),
+            waived=found is not None and bool(found.refused) and is_waived(found, words),
         )
         for one in decisions
     )
@@ -327,7 +331,13 @@ def _failure(attempt: Attempt, facts: RunFacts) -> str | None:
 
 
 def _cell(
-    decision: Decision, record: PartitionRecord | None, skew: str | None, *, running: bool, restored: bool
+    decision: Decision,
+    record: PartitionRecord | None,
+    skew: str | None,
+    *,
+    running: bool,
+    restored: bool,
+    waived: bool,
 ) -> PartitionCell:
     state = _cell_state(decision, record, running=running)
     if record is None:
@@ -346,6 +356,7 @@ def _cell(
         recorded_at=record.recorded_at,
         skew=skew,
         restored=restored,
+        waived=waived,
     )
 
 
@@ -389,16 +400,11 @@ def _attempt_line(attempt: Attempt, failure: str | None, facts: RunFacts) -> Att
 
 
 def _gate_failures(facts: RunFacts) -> Iterator[GateFailure]:
-    """Failures of the partitions that are blocked now; those that were corrected since are history."""
-    names = {stage.id: stage.name for stage in facts.dag_run.request.pipeline.stages}
-    blocked = {
-        (record.cell.stage, record.partition)
-        for records in facts.recorded.values()
-        for record in records
-        if record.state is PartitionState.BLOCKED
-    }
-    for result in facts.gate_failures:
-        if (result.cell.stage, result.partition) in blocked and result.blocks:
-            yield GateFailure(
-                names[result.cell.stage], result.partition, result.suite, result.expectation, result.observed
-            )
+    for stage in facts.dag_run.request.pipeline.stages:
+        records, failed = facts.recorded.get(stage.id, ()), facts.gate_failures.get(stage.id, ())
+        words, outdated = facts.waivers.get(stage.name, ()), _computed(stage, facts.plan)
+        yield from gate_failures(stage.name, stage.gate, records, failed, words, outdated)
+
+
+def _computed(stage: Stage, plan: ResumePlan) -> frozenset[int]:
+    return frozenset(one.partition for one in plan.of(stage.name) if one.action.computes)

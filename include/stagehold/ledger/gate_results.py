@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from typing import Any
 
-from sqlalchemy import ColumnElement, func, insert, select, true
+from sqlalchemy import ColumnElement, case, func, insert, select, true
 
 from stagehold.ledger.database.columns import storable
 from stagehold.ledger.database.engine import Database
@@ -45,12 +46,40 @@ class GateResults:
         """All that was said when each partition was judged last; of the partitions ``among``, if they are given."""
         return self._judged_last(cell, true(), among)
 
+    def verdicts(self, cell: Cell) -> tuple[GateResult, ...]:
+        """`newest` without the texts of JSON that most of its bytes are: ``configuration`` is empty, and ``result`` but
+        for what failed.
+        """
+        columns = gate_results.c
+        seen = case((columns.passed, ""), else_=columns.result).label("result")
+        named = [one for one in columns if one is not columns.configuration and one is not columns.result]
+        return self._judged_last(cell, true(), wanted=(*named, seen))
+
+    def of_expectation(
+        self, pipeline: str, stage: str, intervals: Collection[str], expectation: str
+    ) -> tuple[GateResult, ...]:
+        """What was said of each partition when it was asked about this expectation last, by partition; without
+        ``result``.
+        """
+        columns = gate_results.c
+        of_stage = [columns.pipeline == pipeline, columns.interval.in_(intervals), columns.stage == stage]
+        last = select(func.max(columns.id)).where(*of_stage, columns.expectation == expectation)
+        among = columns.id.in_(last.group_by(columns.interval, columns.partition))
+        query = select(*(one for one in columns if one is not columns.result)).where(among)
+        with self._database.reading() as connection:
+            rows = connection.execute(query.order_by(columns.partition)).mappings()
+            return tuple(gate_result_from(row) for row in rows)
+
     def failures(self, cell: Cell) -> tuple[GateResult, ...]:
         """What failed when each partition was judged last; nothing for a partition that passed then."""
         return self._judged_last(cell, gate_results.c.passed.is_(False))
 
     def _judged_last(
-        self, cell: Cell, condition: ColumnElement[bool], among: Collection[int] | None = None
+        self,
+        cell: Cell,
+        condition: ColumnElement[bool],
+        among: Collection[int] | None = None,
+        wanted: Sequence[ColumnElement[Any]] = (),
     ) -> tuple[GateResult, ...]:
         columns = gate_results.c
         of_cell = [columns.pipeline == cell.pipeline, columns.interval == cell.interval, columns.stage == cell.stage]
@@ -59,7 +88,7 @@ class GateResults:
         judge = func.first_value(columns.attempt_id).over(partition_by=columns.partition, order_by=columns.id.desc())
         judged = select(columns.id, judge.label("last_judge")).where(*of_cell).subquery()
         query = (
-            select(gate_results)
+            select(*(wanted or gate_results.c))
             .join(judged, columns.id == judged.c.id)
             .where(columns.attempt_id == judged.c.last_judge, condition)
             .order_by(columns.partition, columns.id)

@@ -12,19 +12,39 @@ export class Refused extends Error {
 const runUrl = (dagId, runId, what) =>
   new URL(`dags/${encodeURIComponent(dagId)}/runs/${encodeURIComponent(runId)}/${what}`, API);
 
+// A text, or one problem for each field that the server did not take.
+function said(detail) {
+  if (typeof detail === "string") return detail;
+  if (!Array.isArray(detail)) return null;
+  return detail.map((one) => `${one.loc[one.loc.length - 1]}: ${one.msg}`).join("; ");
+}
+
 async function call(url, options) {
   const answer = await fetch(url, { credentials: "same-origin", cache: "no-store", ...options });
   const body = await answer.json().catch(() => ({}));
   if (answer.ok) return body;
-  const text = typeof body.detail === "string" ? body.detail : `The server answered ${answer.status}.`;
-  throw new Refused(answer.status, text);
+  throw new Refused(answer.status, said(body.detail) ?? `The server answered ${answer.status}.`);
 }
 
 export const fetchGrid = (dagId, runId) => call(runUrl(dagId, runId, "grid"));
 
-export const resume = (dagId, runId) =>
-  call(runUrl(dagId, runId, "resume"), {
+export const fetchGates = (dagId, runId) => call(runUrl(dagId, runId, "gates"));
+
+export const docsUrl = (dagId, runId) => runUrl(dagId, runId, "docs/index.html").href;
+
+export function fetchHistory(dagId, runId, stage, expectation) {
+  const url = runUrl(dagId, runId, "gates/history");
+  url.search = new URLSearchParams({ stage, expectation });
+  return call(url);
+}
+
+const post = (dagId, runId, what, body) =>
+  call(runUrl(dagId, runId, what), {
     method: "POST",
     headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ dry_run: false }),
+    body: JSON.stringify(body),
   });
+
+export const resume = (dagId, runId) => post(dagId, runId, "resume", { dry_run: false });
+
+export const waive = (dagId, runId, wish) => post(dagId, runId, "waive", wish);

@@ -1,6 +1,7 @@
 // Stages by partitions. Every square is a button: its title says what and why, a click keeps the facts below the grid.
 
-import { bytes, cellText, clock, lookOf, LOOKS, plural } from "./words.js";
+import { Chosen } from "./chosen.js";
+import { cellText, lookOf, LOOKS, plural } from "./words.js";
 
 const { createElement: h, useState } = globalThis.React;
 const { Badge, Box, Flex, Text } = globalThis.ChakraUI;
@@ -63,6 +64,7 @@ function Cell({ stage, cell, runId, chosen, onChoose }) {
     "data-state": cell.state,
     "data-action": cell.action,
     "data-restored": cell.restored,
+    "data-waived": cell.waived,
   });
 }
 
@@ -130,38 +132,6 @@ function StageLine({ stage, runId, chosen, onChoose }) {
   );
 }
 
-function Chosen({ stage, cell, runId }) {
-  const facts = [
-    ["State", LOOKS[lookOf(cell)].text],
-    ["On resume", `${cell.action}: ${cell.reason}`],
-    ["Rows", cell.rows?.toLocaleString()],
-    ["Size", cell.bytes === null ? null : bytes(cell.bytes)],
-    ["Skewed", cell.skew],
-    ["Attempt", cell.epoch === null ? null : `epoch ${cell.epoch}, wave ${cell.wave}`],
-    ["Table version", cell.version],
-    ["Recorded", cell.recorded_at && clock(cell.recorded_at)],
-    ["Computed by", cell.run_id && (cell.run_id.endsWith(`/${runId}`) ? "this run" : cell.run_id)],
-  ].filter(([, value]) => value !== null && value !== undefined);
-  return h(
-    Flex,
-    {
-      bg: "bg.subtle",
-      borderTopWidth: "1px",
-      columnGap: 6,
-      "data-testid": "chosen",
-      fontSize: "sm",
-      px: 4,
-      py: 3,
-      rowGap: 1,
-      wrap: "wrap",
-    },
-    h(Text, { fontWeight: "semibold" }, `${stage.name}[${cell.partition}]`),
-    facts.map(([name, value]) =>
-      h(Text, { key: name }, h(Text, { as: "span", color: "fg.muted", mr: 1.5 }, name), `${value}`),
-    ),
-  );
-}
-
 function Legend({ stages }) {
   const counts = {};
   for (const stage of stages.filter((one) => one.stored))
@@ -182,7 +152,7 @@ function Legend({ stages }) {
   );
 }
 
-export function Grid({ grid }) {
+export function Grid({ grid, onWaived }) {
   const [chosen, setChosen] = useState(null);
   const toggle = (stage) => (partition) =>
     setChosen((now) => (now?.stage === stage && now.partition === partition ? null : { stage, partition }));
@@ -201,6 +171,6 @@ export function Grid({ grid }) {
         onChoose: toggle(one.name),
       }),
     ),
-    cell && h(Chosen, { stage, cell, runId: grid.run_id }),
+    cell && h(Chosen, { key: `${stage.name} ${cell.partition}`, grid, stage, cell, onWaived }),
   );
 }

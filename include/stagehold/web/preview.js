@@ -1,60 +1,10 @@
-// What a resume would do and why, what went wrong, and the attempts so far.
+// What a resume would do and why, and the attempts so far.
 
-import { clock, computes, duration, plural, ranges, resumeCounts } from "./words.js";
+import { Card, Columns } from "./card.js";
+import { clock, computes, duration, numberRanges, plural, resumeCounts } from "./words.js";
 
 const { createElement: h } = globalThis.React;
-const { Badge, Box, Code, Flex, Heading, Table, Text } = globalThis.ChakraUI;
-
-function Card({ title, note, children, ...rest }) {
-  return h(
-    Box,
-    { bg: "bg", borderRadius: "lg", borderWidth: "1px", overflow: "hidden", ...rest },
-    h(
-      Flex,
-      { align: "baseline", columnGap: 3, px: 4, py: 3, wrap: "wrap" },
-      h(Heading, { as: "h3", size: "sm" }, title),
-      note && h(Text, { color: "fg.muted", fontSize: "sm" }, note),
-    ),
-    children,
-  );
-}
-
-function Columns({ names, rows }) {
-  return h(
-    Table.ScrollArea,
-    null,
-    h(
-      Table.Root,
-      {
-        css: {
-          "& th:first-of-type, & td:first-of-type": { paddingInlineStart: 4 },
-          "& tr:last-of-type td": { borderBottomWidth: 0 },
-        },
-        size: "sm",
-      },
-      h(
-        Table.Header,
-        null,
-        h(
-          Table.Row,
-          null,
-          names.map((name) => h(Table.ColumnHeader, { key: name }, name)),
-        ),
-      ),
-      h(
-        Table.Body,
-        null,
-        rows.map((cells, index) =>
-          h(
-            Table.Row,
-            { key: index },
-            cells.map((cell, column) => h(Table.Cell, { key: column, verticalAlign: "top" }, cell)),
-          ),
-        ),
-      ),
-    ),
-  );
-}
+const { Badge, Box, Text } = globalThis.ChakraUI;
 
 const ACTION_PALETTE = { reuse: "success", run: "running", heal: "warning", judge: "running", blocked: "failed" };
 
@@ -69,7 +19,7 @@ function Groups({ groups }) {
         `${group.action} ${group.partitions.length}`,
       ),
       `${group.reason} `,
-      h(Text, { as: "span", color: "fg.muted" }, `(${ranges(group.partitions)})`),
+      h(Text, { as: "span", color: "fg.muted" }, `(${numberRanges(group.partitions)})`),
     ),
   );
 }
@@ -98,71 +48,6 @@ export function Preview({ grid }) {
         { color: "fg.muted", fontSize: "sm", px: 4, py: 3 },
         `${plural(kept, "stage")} not listed: every partition is reused.`,
       ),
-  );
-}
-
-function Trace({ region, text }) {
-  return h(
-    Box,
-    { as: "details", "data-testid": `trace-${region}`, fontSize: "sm", mt: 1 },
-    h(Box, { as: "summary", color: "fg.muted", cursor: "pointer" }, "The whole trace"),
-    h(
-      Code,
-      { display: "block", fontSize: "xs", maxH: "24em", overflow: "auto", p: 3, variant: "surface", whiteSpace: "pre" },
-      text,
-    ),
-  );
-}
-
-export function Failures({ grid }) {
-  if (grid.failures.length === 0 && grid.gate_failures.length === 0) return null;
-  const rows = grid.gate_failures.map((failure) => [
-    `${failure.stage}[${failure.partition}]`,
-    failure.expectation,
-    failure.observed,
-    failure.suite,
-  ]);
-  return h(
-    Card,
-    {
-      borderColor: "failed.emphasized",
-      "data-testid": "failures",
-      title: "What went wrong",
-      note: grid.active ? "the run is going on" : null,
-    },
-    grid.failures.map((attempt) =>
-      h(
-        Box,
-        { key: attempt.region, pb: 3, px: 4 },
-        h(
-          Text,
-          { fontWeight: "semibold", mb: 1 },
-          `${attempt.region}, ${attempt.epoch ? `attempt epoch ${attempt.epoch}` : "before an attempt began"}`,
-        ),
-        attempt.cause &&
-          h(
-            Text,
-            { color: "fg.muted", "data-testid": `cause-${attempt.region}`, fontSize: "sm", mb: 1 },
-            attempt.cause,
-          ),
-        h(
-          Code,
-          {
-            display: "block",
-            "data-testid": `failure-${attempt.region}`,
-            fontSize: "sm",
-            maxH: "16em",
-            overflow: "auto",
-            p: 3,
-            variant: "surface",
-            whiteSpace: "pre-wrap",
-          },
-          attempt.failure,
-        ),
-        attempt.trace && h(Trace, { region: attempt.region, text: attempt.trace }),
-      ),
-    ),
-    rows.length > 0 && h(Columns, { names: ["Partition", "Expectation", "Observed", "Gate"], rows }),
   );
 }
 

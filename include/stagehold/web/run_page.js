@@ -2,9 +2,12 @@
 // the ones Airflow puts on globalThis, so that the page follows its theme.
 
 import { fetchGrid, resume } from "./api.js";
+import { Notice } from "./card.js";
+import { Failures } from "./failures.js";
+import { Gates } from "./gates.js";
 import { Grid } from "./grid.js";
-import { Attempts, Failures, Preview } from "./preview.js";
-import { plural, restoreText, resumeCounts } from "./words.js";
+import { Attempts, Preview } from "./preview.js";
+import { plural, ranges, restoreText, resumeCounts } from "./words.js";
 
 const { createElement: h, useCallback, useEffect, useState } = globalThis.React;
 const { Box, Button, Code, Flex, Heading, Spinner, Stack, Text } = globalThis.ChakraUI;
@@ -156,29 +159,25 @@ function Header({ grid, onDone, onProblem }) {
   );
 }
 
-function Notice({ palette, children, ...rest }) {
-  return h(
-    Box,
-    {
-      bg: `${palette}.subtle`,
-      borderRadius: "lg",
-      color: `${palette}.fg`,
-      fontSize: "sm",
-      px: 4,
-      py: 3,
-      whiteSpace: "pre-wrap",
-      ...rest,
-    },
-    children,
-  );
-}
-
 function Cleared({ answer }) {
   return h(
     Notice,
     { "data-testid": "cleared", palette: "running", role: "status" },
     h(Text, { fontWeight: "semibold" }, `Resumed: cleared ${plural(answer.cleared.length, "task")} in this run.`),
     answer.cleared.map((task) => h(Text, { key: task.name }, h(Code, { mr: 2, size: "sm" }, task.name), task.reason)),
+  );
+}
+
+function Waived({ answer }) {
+  const which = `${answer.stage}[${ranges(answer.partitions)}]`;
+  const text = answer.end
+    ? `Taken back: ${which} is held to this again. The next run or Resume blocks what was published by that word.`
+    : `Waived: ${which}. What no other expectation blocks is published by the next run or Resume.`;
+  return h(
+    Notice,
+    { "data-testid": "waived", palette: answer.end ? "warning" : "success", role: "status" },
+    h(Text, { fontWeight: "semibold" }, text),
+    h(Text, null, answer.expectation),
   );
 }
 
@@ -197,10 +196,16 @@ function RunPage({ dagId, runId }) {
   const { grid, problem, load, hurry } = useGrid(dagId, runId);
   const [answer, setAnswer] = useState(null);
   const [refused, setRefused] = useState(null);
+  const [waived, setWaived] = useState(null);
   if (grid === null) return h(Nothing, { problem });
   const done = (given) => {
     setAnswer(given);
+    setWaived(null);
     hurry();
+    return load();
+  };
+  const said = (given) => {
+    setWaived(given);
     return load();
   };
   return h(
@@ -210,9 +215,11 @@ function RunPage({ dagId, runId }) {
     h(Header, { grid, onDone: done, onProblem: setRefused }),
     refused && h(Notice, { "data-testid": "refused", palette: "failed", role: "alert" }, refused.message),
     answer && (grid.active || grid.state !== "success") && h(Cleared, { answer }),
-    h(Failures, { grid }),
-    h(Grid, { grid }),
+    waived && h(Waived, { answer: waived }),
+    h(Failures, { grid, onWaived: said }),
+    h(Grid, { grid, onWaived: said }),
     h(Preview, { grid }),
+    h(Gates, { grid }),
     h(Attempts, { grid }),
   );
 }

@@ -5,7 +5,9 @@ export const LOOKS = {
   consumable: { mark: "✓", palette: "success", text: "consumable", solid: true },
   restored: { mark: "↶", palette: "success", text: "consumable, restored", solid: true },
   stale: { mark: "↻", palette: "success", text: "consumable, but will run again", solid: false },
+  waived: { mark: "≈", palette: "warning", text: "consumable, though its gate refuses it: waived", solid: false },
   blocked: { mark: "✕", palette: "failed", text: "blocked by its gate", solid: true },
+  admitted: { mark: "≈", palette: "failed", text: "blocked, but waived: Resume publishes it", solid: false },
   running: { mark: "▸", palette: "running", text: "running", solid: true },
   waiting: { mark: "·", palette: "gray", text: "missing", solid: false },
   lost: { mark: "!", palette: "warning", text: "its data is gone", solid: true },
@@ -16,6 +18,8 @@ export const LOOKS = {
 export function lookOf(cell) {
   if (cell.state === "missing") return cell.action === "heal" ? "lost" : "waiting";
   if (cell.state === "consumable" && cell.action !== "reuse") return "stale";
+  if (cell.waived && cell.state === "blocked" && cell.action === "judge") return "admitted";
+  if (cell.waived && cell.state === "consumable") return "waived";
   if (cell.state === "consumable" && cell.restored) return "restored";
   return cell.state;
 }
@@ -44,14 +48,44 @@ export function restoreText({ stage, reference, snapshot, problem }, restored) {
   );
 }
 
-export function ranges(partitions) {
-  const parts = [];
+// Pairs of the first and the last of each range, as the server tells partitions of gates.
+export const ranges = (pairs) =>
+  pairs.map(([first, last]) => (first === last ? `${first}` : `${first}–${last}`)).join(", ");
+
+export const has = (pairs, partition) => pairs.some(([first, last]) => first <= partition && partition <= last);
+
+export function numberRanges(partitions) {
+  const pairs = [];
   for (const partition of partitions) {
-    const last = parts[parts.length - 1];
+    const last = pairs[pairs.length - 1];
     if (last && last[1] === partition - 1) last[1] = partition;
-    else parts.push([partition, partition]);
+    else pairs.push([partition, partition]);
   }
-  return parts.map(([first, last]) => (first === last ? `${first}` : `${first}–${last}`)).join(", ");
+  return ranges(pairs);
+}
+
+// Of a group of partitions that do not meet an expectation: what that means for them now.
+export const STANDINGS = {
+  blocked: { palette: "failed", text: "blocked" },
+  waived: { palette: "failed", text: "waived, and blocked by another expectation" },
+  to_publish: { palette: "success", text: "waived: Resume publishes it" },
+  published: { palette: "warning", text: "waived and published" },
+  outdated: { palette: "gray", text: "Resume computes it anew, and it is judged again" },
+  ended: { palette: "failed", text: "published by a waiver that has ended: Resume blocks it" },
+};
+
+// What an expectation came to for a partition.
+export const OUTCOMES = {
+  failed: { mark: "✕", palette: "failed", text: "not met: blocks" },
+  waived: { mark: "≈", palette: "warning", text: "not met, and waived" },
+  warning: { mark: "!", palette: "warning", text: "not met: warning" },
+  info: { mark: "i", palette: "gray", text: "not met: info" },
+  passed: { mark: "✓", palette: "success", text: "met" },
+};
+
+export function waiverText({ waived_by, reason, recorded_at, until }) {
+  const end = until ? `until ${clock(until)}` : "for ever";
+  return `${waived_by} waived it on ${clock(recorded_at)}, ${end}: ${reason}`;
 }
 
 export function bytes(count) {

@@ -4,12 +4,12 @@ import json
 from dataclasses import replace
 
 import pytest
-from tests.ledger.samples import START, gate_result, record, run
+from tests.ledger.samples import START, gate_result, record, run, waiver
 from typer.testing import CliRunner
 
 from stagehold.cli.main import app
 from stagehold.ledger import Ledger
-from stagehold.model.records import PartitionState
+from stagehold.model.records import PartitionState, Severity
 
 
 @pytest.fixture
@@ -27,7 +27,10 @@ def judged(ledger):
     ledger.partitions.record([record(0), record(1, state=PartitionState.BLOCKED), record(2)], lease)
     ledger.gates.record([gate_result(0, passed=False)])
     again = [gate_result(0, passed=True), gate_result(1, passed=False), gate_result(2, passed=False)]
-    rows = [replace(gate_result(number, passed=True), expectation="some rows") for number in range(3)]
+    rows = [
+        replace(gate_result(number, passed=True), expectation="some rows", severity=Severity.WARNING)
+        for number in range(3)
+    ]
     ledger.gates.record([replace(one, attempt_id="attempt-2") for one in (*again, *rows)])
 
 
@@ -40,8 +43,8 @@ def invoke(*arguments: str) -> str:
 def test_each_expectation_is_shown_with_the_partitions_that_do_not_meet_it(judged):
     lines = [line.split() for line in invoke("run-1").splitlines()]
     when = START.strftime("%Y-%m-%d %H:%M:%S").split()
-    assert ["joined", "joined", "1", "2", "(1-2)", *when, "no", "nulls", "3", "nulls"] in lines
-    assert ["joined", "joined", "3", "0", *when, "some", "rows"] in lines
+    assert ["joined", "joined", "critical", "1", "2", "(1-2)", *when, "no", "nulls", "3", "nulls"] in lines
+    assert ["joined", "joined", "warning", "3", "0", *when, "some", "rows"] in lines
     assert "some rows" not in invoke("run-1", "--failed")
 
 
@@ -52,6 +55,36 @@ def test_programs_get_every_partition_that_failed(judged):
     assert (nulls["expectation"], nulls["passed"]) == ("no nulls", 1)
     assert nulls["failed"] == [{"partition": 1, "observed": "3 nulls"}, {"partition": 2, "observed": "3 nulls"}]
     assert (rows["expectation"], rows["passed"], rows["failed"]) == ("some rows", 3, [])
+
+
+def test_programs_get_what_great_expectations_said_of_each_partition(ledger):
+    lease = ledger.leases.acquire("lease", "me", 60)
+    blocked = [record(number, state=PartitionState.BLOCKED, refused=("no nulls",)) for number in (1, 2)]
+    ledger.partitions.record([record(0), *blocked], lease)
+    asked, seen = {"type": "expect_column_values_to_not_be_null", "kwargs": {"column": "a"}}, {"unexpected_count": 3}
+    ledger.gates.record(
+        [
+            gate_result(0, passed=True),
+            *(
+                replace(gate_result(number, passed=False), configuration=json.dumps(asked), result=json.dumps(seen))
+                for number in (1, 2)
+            ),
+        ]
+    )
+    ledger.waivers.record([waiver(2)])
+    (one,) = json.loads(invoke("run-1", "--json"))["gates"]
+    assert one["severity"] == "critical"
+    old, failed, waived = one["results"]
+    assert (old["success"], old["expectation_config"], old["result"], old["waived"]) == (True, {}, {}, None)
+    assert (failed["partition"], failed["success"], failed["severity"]) == (1, False, "critical")
+    assert (failed["expectation_config"], failed["result"], failed["waived"]) == (asked, seen, None)
+    assert waived["waived"] == {
+        "by": "ann",
+        "reason": "known since March",
+        "when": START.isoformat(),
+        "until": None,
+    }
+    assert "2 (1-2), 1 waived" in invoke("run-1")
 
 
 def test_a_run_whose_stages_have_no_gate_says_so(ledger):
@@ -69,3 +102,17 @@ def test_a_run_that_nobody_knows_is_an_error(ledger):
     result = CliRunner().invoke(app, ["gates", "run-7"])
     assert result.exit_code == 1
     assert "run-7" in result.stderr
+
+
+@pytest.mark.slow  # imports Great Expectations, which takes seconds
+def test_pages_are_written_into_the_lake_and_the_command_says_where(judged, tmp_path):
+    index = tmp_path / "lake/_docs/sales/2024-01-01/index.html"
+    assert f"Pages: {index}" in invoke("run-1", "--docs").splitlines()
+    assert {path.name for path in index.parent.iterdir()} == {"index.html", "0.html", "1.html"}
+    assert 'href="0.html">joined[1-2]<' in index.read_text()
+    assert json.loads(invoke("run-1", "--failed", "--docs", "--json"))["docs"] == str(index)
+
+
+def test_where_nothing_was_judged_no_pages_are_written(ledger, tmp_path):
+    assert "no gate has judged anything" in invoke("run-1", "--docs")
+    assert not (tmp_path / "lake/_docs").exists()

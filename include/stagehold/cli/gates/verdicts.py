@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from stagehold.cli.output import moment, print_document, print_table
 from stagehold.cli.request import AsJson
-from stagehold.settings import load_settings
+from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
+    from stagehold.gates.outcomes import Waived
     from stagehold.ledger.ledger import Ledger
-    from stagehold.model.records import GateResult, Run
+    from stagehold.model.records import GateResult, Run, Severity
 
-COLUMNS = ("stage", "gate", "passed", "failed", "judged", "expectation", "seen where it failed first")
+COLUMNS = ("stage", "gate", "severity", "passed", "failed", "judged", "expectation", "seen where it failed first")
 RunName = Annotated[str, typer.Argument(metavar="RUN", help="Id of a run, as `stagehold status` shows it.")]
 OnlyFailed = Annotated[bool, typer.Option("--failed", help="Only expectations that some partition does not meet.")]
+WithDocs = Annotated[
+    bool, typer.Option("--docs", help="Write it as pages of Great Expectations into the lake, and say where.")
+]
 
 
 @dataclass(frozen=True)
@@ -32,52 +37,127 @@ class FailedPartition:
 
 @dataclass(frozen=True)
 class JudgedExpectation:
-    """One expectation of a stage's gate: in how many partitions it is met, and in which not."""
+    """One expectation of a stage's gate: in how many partitions it is met, and in which not. ``results`` are all that
+    was said, by partition.
+    """
 
     stage: str
     suite: str
     expectation: str
+    severity: Severity
     passed: int
     failed: tuple[FailedPartition, ...]
     judged_at: datetime
+    results: tuple[GateResult, ...]
+    waived: Waived
+
+    @property
+    def waived_partitions(self) -> int:
+        return sum((one.partition, self.expectation) in self.waived for one in self.failed)
 
 
-def gates(run: RunName, failed: OnlyFailed = False, as_json: AsJson = False) -> None:
+def gates(run: RunName, failed: OnlyFailed = False, as_json: AsJson = False, docs: WithDocs = False) -> None:
     """Show what the gates of a run's interval said, whichever run made or judged the data."""
     from stagehold.lake.chronicle import open_ledger
 
-    with open_ledger(load_settings()) as ledger:
+    settings = load_settings()
+    with open_ledger(settings) as ledger:
         found = ledger.runs.get(run)
-        judged = [one for one in judged_in(found, ledger) if one.failed or not failed]
+        every = list(judged_in(found, ledger, settings))
+    judged = [one for one in every if one.failed or not failed]
+    pages = _write_docs(found, every, settings) if docs and every else None
     if as_json:
         about = {"run": found.run_id, "pipeline": found.pipeline, "interval": found.interval}
-        print_document({**about, "gates": [asdict(one) for one in judged]})
+        about |= {"docs": pages} if pages else {}
+        print_document({**about, "gates": [_document(one) for one in judged]})
     elif judged:
         print_table(f"Gates of {found.pipeline} for {found.interval}", COLUMNS, map(_cells, judged))
     else:
         what = "every partition meets what its gate asks for" if failed else "no gate has judged anything"
         typer.echo(f"{found.pipeline} for {found.interval}: {what}")
+    if pages and not as_json:
+        typer.echo(f"Pages: {pages}")
 
 
-def judged_in(run: Run, ledger: Ledger) -> Iterator[JudgedExpectation]:
+def judged_in(run: Run, ledger: Ledger, settings: Settings) -> Iterator[JudgedExpectation]:
     """By stage, in the order of the suite."""
+    from stagehold.gates.outcomes import waived_in
+    from stagehold.run.planning.vouched import waivers_held
+
+    words = waivers_held(run.pipeline, run.interval, ledger, settings)
     for stage, records in ledger.partitions.newest_of(run.pipeline, run.interval).items():
+        waived = waived_in(records, [one for one in words if one.stage == stage])
         by_expectation: dict[tuple[str, str], list[GateResult]] = {}
         for result in ledger.gates.newest(records[0].cell):
             by_expectation.setdefault((result.suite, result.expectation), []).append(result)
-        for (suite, expectation), results in by_expectation.items():
-            yield _judged(stage, suite, expectation, results)
+        for results in by_expectation.values():
+            yield _judged(stage, results, waived)
 
 
-def _judged(stage: str, suite: str, expectation: str, results: Sequence[GateResult]) -> JudgedExpectation:
+def _write_docs(run: Run, judged: Sequence[JudgedExpectation], settings: Settings) -> str:
+    """Where the first page is."""
+    from stagehold.gates.docs.contents import site_of
+    from stagehold.gates.docs.writing import write_docs
+
+    results: dict[str, list[GateResult]] = {}
+    for one in judged:
+        results.setdefault(one.stage, []).extend(one.results)
+    return write_docs(
+        site_of(run.pipeline, run.interval, results, {one.stage: one.waived for one in judged}), settings.lake_uri
+    )
+
+
+def _judged(stage: str, results: Sequence[GateResult], waived: Waived) -> JudgedExpectation:
     failed = tuple(FailedPartition(one.partition, one.observed) for one in results if not one.passed)
-    newest = max(one.recorded_at for one in results)
-    return JudgedExpectation(stage, suite, expectation, len(results) - len(failed), failed, newest)
+    newest = max(results, key=lambda one: one.recorded_at)
+    return JudgedExpectation(
+        stage=stage,
+        suite=newest.suite,
+        expectation=newest.expectation,
+        severity=newest.severity,
+        passed=len(results) - len(failed),
+        failed=failed,
+        judged_at=newest.recorded_at,
+        results=tuple(results),
+        waived=waived,
+    )
+
+
+def _document(one: JudgedExpectation) -> Mapping[str, Any]:
+    return {
+        "stage": one.stage,
+        "suite": one.suite,
+        "expectation": one.expectation,
+        "severity": one.severity,
+        "passed": one.passed,
+        "failed": [asdict(partition) for partition in one.failed],
+        "judged_at": one.judged_at,
+        "results": [_result(result, one.waived) for result in one.results],
+    }
+
+
+def _result(result: GateResult, waived: Waived) -> Mapping[str, Any]:
+    """``success``, ``expectation_config`` and ``result`` are called as Great Expectations calls them in the JSON of its
+    results; the last two are empty where a version said it that did not keep them.
+    """
+    word = None if result.passed else waived.get((result.partition, result.expectation))
+    return {
+        "partition": result.partition,
+        "severity": result.severity,
+        "success": result.passed,
+        "expectation_config": json.loads(result.configuration or "{}"),
+        "result": json.loads(result.result or "{}"),
+        "observed": result.observed,
+        "judged_at": result.recorded_at,
+        "waived": word and {"by": word.waived_by, "reason": word.reason, "when": word.recorded_at, "until": word.until},
+    }
 
 
 def _cells(one: JudgedExpectation) -> tuple[str, ...]:
     from stagehold.plan.resume.reasons import partition_ranges
 
     which = f"{len(one.failed)} ({partition_ranges([each.partition for each in one.failed])})" if one.failed else "0"
+    waived = f", {one.waived_partitions} waived" if one.waived_partitions else ""
     seen = one.failed[0].observed if one.failed else ""
-    return one.stage, one.suite, str(one.passed), which, moment(one.judged_at), one.expectation, seen
+    judged = (str(one.passed), which + waived, moment(one.judged_at))
+    return (one.stage, one.suite, one.severity, *judged, one.expectation, seen)

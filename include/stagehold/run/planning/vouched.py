@@ -31,8 +31,13 @@ def waivers_for(
     pipeline: Pipeline, interval: str, ledger: Ledger, settings: Settings
 ) -> Mapping[str, tuple[Waiver, ...]]:
     """Those that hold now."""
-    told = facts_told(settings.production.lake_uri, Waiver) if settings.sandbox else ()
-    before = [one for one in told if (one.pipeline, one.interval) == (pipeline.name, interval)]
-    words = held((*before, *ledger.waivers.of(pipeline.name, interval)), datetime.now(UTC))
+    words = waivers_held(pipeline.name, interval, ledger, settings)
     by_name = {stage.name: tuple(one for one in words if one.stage == stage.id) for stage in pipeline.stages}
     return {name: some for name, some in by_name.items() if some}
+
+
+def waivers_held(pipeline: str, interval: str, ledger: Ledger, settings: Settings) -> tuple[Waiver, ...]:
+    """Of all stages, whether or not the pipeline still has them."""
+    told = facts_told(settings.production.lake_uri, Waiver) if settings.sandbox else ()
+    before = [one for one in told if (one.pipeline, one.interval) == (pipeline, interval)]
+    return held((*before, *ledger.waivers.of(pipeline, interval)), datetime.now(UTC))

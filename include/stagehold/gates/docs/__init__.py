@@ -1,0 +1,1 @@
+"""How do verdicts on record become pages of Great Expectations that a browser shows?"""

@@ -1,0 +1,74 @@
+// What the parts of the page look alike in: a card with a title, a table, a notice.
+
+const { createElement: h } = globalThis.React;
+const { Box, Flex, Heading, Table, Text } = globalThis.ChakraUI;
+
+export function Card({ title, note, action, children, ...rest }) {
+  return h(
+    Box,
+    { bg: "bg", borderRadius: "lg", borderWidth: "1px", overflow: "hidden", ...rest },
+    h(
+      Flex,
+      { align: "baseline", columnGap: 3, px: 4, py: 3, wrap: "wrap" },
+      h(Heading, { as: "h3", size: "sm" }, title),
+      note && h(Text, { color: "fg.muted", fontSize: "sm" }, note),
+      action && h(Box, { ml: "auto" }, action),
+    ),
+    children,
+  );
+}
+
+export function Columns({ names, rows }) {
+  return h(
+    Table.ScrollArea,
+    null,
+    h(
+      Table.Root,
+      {
+        css: {
+          "& th:first-of-type, & td:first-of-type": { paddingInlineStart: 4 },
+          "& tr:last-of-type td": { borderBottomWidth: 0 },
+          "& td": { overflowWrap: "break-word", whiteSpace: "normal" },
+        },
+        size: "sm",
+      },
+      h(
+        Table.Header,
+        null,
+        h(
+          Table.Row,
+          null,
+          names.map((name) => h(Table.ColumnHeader, { key: name }, name)),
+        ),
+      ),
+      h(
+        Table.Body,
+        null,
+        rows.map((cells, index) =>
+          h(
+            Table.Row,
+            { key: index },
+            cells.map((cell, column) => h(Table.Cell, { key: column, verticalAlign: "top" }, cell)),
+          ),
+        ),
+      ),
+    ),
+  );
+}
+
+export function Notice({ palette, children, ...rest }) {
+  return h(
+    Box,
+    {
+      bg: `${palette}.subtle`,
+      borderRadius: "lg",
+      color: `${palette}.fg`,
+      fontSize: "sm",
+      px: 4,
+      py: 3,
+      whiteSpace: "pre-wrap",
+      ...rest,
+    },
+    children,
+  );
+}

@@ -1,0 +1,254 @@
+"""The routes of gates inside Airflow's own app: who may call them, what they record, and what they refuse."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from tests.airflow.made_runs import MEAN, NULLS, RANGE, SEEN, HalfDone, observe
+
+from stagehold.gates.docs.writing import docs_uri
+from stagehold.lake.files import files_at
+from stagehold.ledger.ledger import Ledger
+from stagehold.model.records import Waiver
+from stagehold.plan.resume.waiving import held
+from stagehold.settings import load_settings
+
+pytestmark = pytest.mark.airflow
+
+STAGE = "shipping_priority"
+ROLES = [("admin", True), ("op", True), ("user", True), ("viewer", False), (None, False)]
+WISH = {"stage": STAGE, "expectation": NULLS, "partitions": [[3, 4]], "reason": "known since March"}
+
+
+def post(api, headers, run: HalfDone, **changes):
+    return api.post(f"{run.url}/waive", headers=headers, json={**WISH, **changes})
+
+
+def words(run: HalfDone) -> tuple[Waiver, ...]:
+    with Ledger.open(load_settings().ledger_url) as ledger:
+        return ledger.waivers.of(run.dag_id, run.run_id)
+
+
+def shown(api, bearer, run: HalfDone) -> dict:
+    return api.get(f"{run.url}/grid", headers=bearer("viewer")).json()
+
+
+def groups(grid: dict) -> list[tuple[str, str, list[list[int]]]]:
+    return [(one["expectation"], one["standing"], one["partitions"]) for one in grid["gate_failures"]]
+
+
+READS = ["gates", "gates/history?stage=shipping_priority&expectation=any", "docs/index.html"]
+
+
+@pytest.mark.parametrize("path", READS)
+@pytest.mark.parametrize(
+    ("role", "expected"), [("admin", 200), ("op", 200), ("user", 200), ("viewer", 200), (None, 403)]
+)
+def test_looking_needs_the_right_to_see_runs(api, bearer, refused_run, path, role, expected):
+    write_pages(refused_run)
+    assert api.get(f"{refused_run.url}/{path}", headers=bearer(role)).status_code == expected
+
+
+@pytest.mark.parametrize("path", READS)
+def test_nobody_looks_without_logging_in(api, refused_run, path):
+    assert api.get(f"{refused_run.url}/{path}").status_code == 401
+
+
+@pytest.mark.parametrize(("role", "may"), ROLES)
+def test_waiving_needs_the_right_to_resume(api, bearer, refused_run, role, may):
+    assert post(api, bearer(role), refused_run).status_code == (200 if may else 403)
+    assert bool(words(refused_run)) == may
+
+
+def test_nobody_waives_without_logging_in(api, refused_run):
+    assert post(api, {}, refused_run).status_code == 401
+    assert words(refused_run) == ()
+
+
+@pytest.mark.parametrize(
+    ("headers", "code"),
+    [
+        ({"Origin": "https://evil.example"}, 403),
+        ({"Sec-Fetch-Site": "same-site"}, 403),
+        ({"Content-Type": "text/plain"}, 415),
+    ],
+)
+def test_another_site_waives_nothing(api, bearer, refused_run, headers, code):
+    assert (
+        post(api, {"Content-Type": "application/json", **bearer("admin"), **headers}, refused_run).status_code == code
+    )
+    assert words(refused_run) == ()
+
+
+def test_what_fails_alike_is_one_group_on_the_page(api, bearer, refused_run):
+    grid = shown(api, bearer, refused_run)
+    assert groups(grid) == [(NULLS, "blocked", [[3, 7]]), (RANGE, "blocked", [[7, 7]])]
+    assert grid["gate_failures"][0]["observed"] == SEEN
+    assert (grid["gate_failures"][0]["suite"], grid["gate_failures"][0]["count"]) == ("made", 5)
+    assert not grid["may_change"]
+
+
+def test_the_ledger_and_the_page_say_who_waived_what(api, bearer, refused_run):
+    answer = post(api, bearer("user"), refused_run, until="2999-01-31")
+    assert answer.status_code == 200, answer.text
+    assert (answer.json()["partitions"], answer.json()["waiver"]["waived_by"]) == ([[3, 4]], "user user")
+    assert [(one.partition, one.expectation, one.waived_by) for one in words(refused_run)] == [
+        (number, NULLS, "user user") for number in (3, 4)
+    ]
+    assert words(refused_run)[0].until == datetime(2999, 1, 31, tzinfo=UTC)
+    grid = shown(api, bearer, refused_run)
+    assert groups(grid) == [
+        (NULLS, "to_publish", [[3, 4]]),
+        (NULLS, "blocked", [[5, 7]]),
+        (RANGE, "blocked", [[7, 7]]),
+    ]
+    told = grid["gate_failures"][0]["waiver"]
+    assert (told["waived_by"], told["reason"], told["until"]) == (
+        "user user",
+        "known since March",
+        "2999-01-31T00:00:00Z",
+    )
+    (stage,) = [one for one in grid["stages"] if one["name"] == STAGE]
+    assert [cell["partition"] for cell in stage["cells"] if cell["waived"]] == [3, 4]
+    assert [cell["partition"] for cell in stage["cells"] if cell["action"] == "judge"] == [3, 4]
+    assert grid["resume"]["judge"] == 2
+
+
+def test_a_resume_is_possible_as_soon_as_there_is_something_to_publish(api, bearer, refused_run):
+    refusal = api.post(f"{refused_run.url}/resume", headers=bearer("admin"), json={"dry_run": True})
+    assert (refusal.status_code, "a gate blocked shipping_priority[3]" in refusal.text) == (409, True)
+    assert post(api, bearer("admin"), refused_run).status_code == 200
+    allowed = api.post(f"{refused_run.url}/resume", headers=bearer("admin"), json={"dry_run": True}).json()
+    assert ([one["task_id"] for one in allowed["cleared"]], allowed["judge"]) == (["shipping_priority"], 2)
+
+
+def test_a_waiver_is_taken_back(api, bearer, refused_run):
+    post(api, bearer("admin"), refused_run)
+    assert (
+        post(api, bearer("user"), refused_run, end=True, reason="I was wrong", partitions=[[4, 4]]).status_code == 200
+    )
+    assert groups(shown(api, bearer, refused_run))[:2] == [
+        (NULLS, "to_publish", [[3, 3]]),
+        (NULLS, "blocked", [[4, 7]]),
+    ]
+    later = datetime.now(UTC) + timedelta(seconds=1)
+    assert [one.partition for one in held(words(refused_run), later)] == [3]
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "said"),
+    [
+        ({"reason": "  "}, 422, "string_too_short"),
+        ({"reason": "x" * 1001}, 422, "string_too_long"),
+        ({"partitions": []}, 422, "too_short"),
+        ({"partitions": [[0, 10**9]]}, 422, "less_than_equal"),
+        ({"expectation": ""}, 422, "string_too_short"),
+        ({"forever": True}, 422, "extra_forbidden"),
+        ({"until": "soon"}, 422, "datetime"),
+        ({"until": "2001-01-01"}, 409, "later than now"),
+        ({"until": "9999-12-31T23:59:00-12:00"}, 409, "later than now"),
+        ({"stage": "nowhere"}, 404, "There is no stage of shipping_priority 'nowhere'"),
+        ({"stage": "orders"}, 409, "It refuses nothing"),
+        ({"partitions": [[2, 4]]}, 409, "its gate does not refuse shipping_priority[2]"),
+        ({"partitions": [[3, 1000000]]}, 409, "its gate does not refuse"),
+        ({"expectation": "unheard of"}, 409, "none of them fails unheard of"),
+        ({"expectation": "expect_", "partitions": [[7, 7]]}, 409, "more than one expectation may be meant"),
+    ],
+)
+def test_what_cannot_be_waived_says_why(api, bearer, refused_run, changes, code, said):
+    answer = post(api, bearer("admin"), refused_run, **changes)
+    assert (answer.status_code, said in answer.text) == (code, True), answer.text
+    assert words(refused_run) == ()
+
+
+def test_a_run_that_there_is_not_waives_nothing(api, bearer):
+    answer = post(api, bearer("admin"), HalfDone("shipping_priority", "never"))
+    assert (answer.status_code, "There is no run" in answer.text) == (404, True)
+
+
+def test_verdicts_are_told_in_ranges_with_what_is_waived_and_samples(api, bearer, refused_run):
+    post(api, bearer("admin"), refused_run)
+    told = api.get(f"{refused_run.url}/gates", headers=bearer("viewer")).json()
+    (stage,) = told["stages"]
+    assert not told["docs"]
+    assert (stage["stage"], stage["gate"], stage["partitions"]) == (STAGE, STAGE, 16)
+    nulls, between = stage["expectations"]
+    assert [(one["outcome"], one["count"], one["partitions"]) for one in nulls["outcomes"]] == [
+        ("failed", 3, [[5, 7]]),
+        ("waived", 2, [[3, 4]]),
+    ]
+    assert nulls["outcomes"][0]["samples"][0] == {"partition": 5, "observed": SEEN, "values": ["-1", "-2"]}
+    assert (between["expectation"], between["judged"], between["numeric"]) == (RANGE, 1, False)
+
+
+def test_history_is_that_of_earlier_intervals_and_none_that_come_later(api, bearer, refused_run):
+    """Made runs have intervals that are no dates: when a run of them began tells their order."""
+    for before, value in ((1, "10.5"), (0, "12"), (-1, "99")):
+        observe(refused_run, STAGE, value, before)
+    wanted = {"stage": STAGE, "expectation": MEAN}
+    told = api.get(f"{refused_run.url}/gates/history", headers=bearer("viewer"), params=wanted).json()
+    assert [(one["interval"], one["middle"], one["least"], one["most"]) for one in told["points"]] == [
+        (f"{refused_run.run_id}-1", 10.5, 0, 50),
+        (refused_run.run_id, 12, 0, 50),
+    ]
+
+
+@pytest.mark.parametrize("path", READS)
+def test_of_a_run_that_there_is_not_nothing_is_told(api, bearer, path):
+    answer = api.get(f"/stagehold/api/dags/shipping_priority/runs/never/{path}", headers=bearer("admin"))
+    assert (answer.status_code, "There is no run" in answer.text) == (404, True)
+
+
+def test_a_stage_that_there_is_not_has_no_history(api, bearer, refused_run):
+    wanted = {"stage": "nowhere", "expectation": NULLS}
+    answer = api.get(f"{refused_run.url}/gates/history", headers=bearer("admin"), params=wanted)
+    assert (answer.status_code, "There is no stage of" in answer.text) == (404, True)
+
+
+def write_pages(run: HalfDone) -> None:
+    """Stand-ins, since Great Expectations takes seconds to import; how it renders is tested where it is used."""
+    files = files_at(docs_uri(load_settings().lake_uri, run.dag_id, run.run_id))
+    files.create("index.html", b"<p>all")
+    files.create("0.html", b"<p>one")
+
+
+def test_pages_are_served_as_they_were_written_and_can_do_nothing(api, bearer, refused_run):
+    headers = bearer("viewer")
+    missing = api.get(f"{refused_run.url}/docs/index.html", headers=headers)
+    assert (missing.status_code, "stagehold gates RUN --docs" in missing.json()["detail"]) == (404, True)
+    write_pages(refused_run)
+    answer = api.get(f"{refused_run.url}/docs/0.html", headers=headers)
+    assert (answer.status_code, answer.content) == (200, b"<p>one")
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert answer.headers["content-security-policy"].startswith("default-src 'none'; style-src 'unsafe-inline'")
+    assert answer.headers["content-security-policy"].endswith("frame-ancestors 'none'; sandbox")
+    assert (answer.headers["x-content-type-options"], answer.headers["cache-control"]) == ("nosniff", "no-store")
+    assert api.get(f"{refused_run.url}/gates", headers=headers).json()["docs"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "1.html",
+        "secret.html",
+        ".index.html",
+        "../index.html",
+        "..%2Findex.html",
+        "%2e%2e%2f%2e%2e%2fsecret.html",
+        "..%5csecret.html",
+        "%2Fetc%2Fpasswd",
+        "index.html%00",
+        "0.html%0a",
+        "",
+    ],
+)
+def test_nothing_but_pages_is_served(api, bearer, refused_run, path):
+    write_pages(refused_run)
+    root = files_at(docs_uri(load_settings().lake_uri, refused_run.dag_id, ""))
+    root.create("secret.html", b"secret")
+    files_at(docs_uri(load_settings().lake_uri, refused_run.dag_id, refused_run.run_id)).create(
+        "secret.html", b"secret"
+    )
+    answer = api.get(f"{refused_run.url}/docs/{path}", headers=bearer("admin"))
+    assert (answer.status_code, b"secret" in answer.content) == (404, False)
