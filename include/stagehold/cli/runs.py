@@ -137,6 +137,7 @@ def _document(report: RunReport) -> dict[str, Any]:
 
 def _failure_document(failure: GateResult) -> dict[str, Any]:
     facts = asdict(failure)
+    del facts["configuration"], facts["result"]  # which `stagehold gates` has
     return {"stage": facts.pop("cell")["stage"], **facts}
 
 

@@ -71,8 +71,12 @@ class GateResults:
             return tuple(gate_result_from(row) for row in rows)
 
     def failures(self, cell: Cell) -> tuple[GateResult, ...]:
-        """What failed when each partition was judged last; nothing for a partition that passed then."""
-        return self._judged_last(cell, gate_results.c.passed.is_(False))
+        """What failed when each partition was judged last, without ``configuration`` and ``result``, which are most of
+        its bytes; nothing for a partition that passed then.
+        """
+        columns = gate_results.c
+        named = [one for one in columns if one is not columns.configuration and one is not columns.result]
+        return self._judged_last(cell, columns.passed.is_(False), wanted=named)
 
     def _judged_last(
         self,

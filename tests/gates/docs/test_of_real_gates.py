@@ -13,8 +13,8 @@ from stagehold.airflow.gates.history import observed_points
 from stagehold.airflow.gates.verdicts import stage_verdicts
 from stagehold.gates.docs.contents import site_of
 from stagehold.gates.docs.rendering import render_index, render_page
-from stagehold.gates.judge import GateVerdict
 from stagehold.gates.suite import Expectation
+from stagehold.gates.verdicts import GateVerdict
 from stagehold.lake.location import TableLocation
 from stagehold.model.records import Cell, GateResult, Severity
 

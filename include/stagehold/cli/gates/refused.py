@@ -66,7 +66,8 @@ def _refused(pipeline: str, interval: str, ledger: Ledger) -> Iterator[RefusedSt
 
     for name, records in ledger.partitions.newest_of(pipeline, interval).items():
         some = tuple(one for one in records if one.refused or one.set_aside or not one.state.passed)
-        found = RefusedStage(name, some, ledger.gates.failures(records[0].cell) if some else ())
+        judged = ledger.gates.newest(records[0].cell, {one.partition for one in some}) if some else ()
+        found = RefusedStage(name, some, tuple(one for one in judged if not one.passed))
         if found.blocked or found.with_rows_aside:
             yield found
 
