@@ -34,16 +34,17 @@ def suite(folder: Path, expectations: list[dict], **fields: object):
         ({"on_fail": "block"}, None, "critical", False),
         ({"on_fail": "warn"}, None, "warning", False),
         ({"on_fail": "warn", "severity": "info"}, None, "info", False),
-        ({"on_fail": "quarantine"}, None, "critical", True),
+        ({"on_fail": "quarantine"}, None, "warning", True),
         ({"on_fail": "quarantine", "severity": "info"}, None, "info", True),
+        ({"on_fail": "quarantine", "severity": "critical"}, None, "critical", True),
         ({}, "warn", "warning", False),
-        ({}, "quarantine", "critical", True),
+        ({}, "quarantine", "warning", True),
         ({"severity": "critical"}, "quarantine", "critical", False),  # it says for itself what it wants
         ({"on_fail": "block"}, "quarantine", "critical", False),
-        ({"on_fail": "quarantine"}, "warn", "critical", True),
+        ({"on_fail": "quarantine"}, "warn", "warning", True),
         ({"type": MEAN}, "quarantine", "critical", False),  # no row is to blame
         ({"type": TYPE}, "quarantine", "critical", False),
-        ({"meta": {"stagehold": {"on_fail": "quarantine"}}}, None, "critical", True),
+        ({"meta": {"stagehold": {"on_fail": "quarantine"}}}, None, "warning", True),
     ],
 )
 def test_consequences(tmp_path, fields, of_suite, severity, sets_aside):

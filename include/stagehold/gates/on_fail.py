@@ -14,7 +14,7 @@ from stagehold.spec.yaml import Problem
 OWN = "stagehold"  # what files of Great Expectations have for us lies under this name in `meta`
 LIMIT = re.compile(r"(?P<amount>\d+(\.\d+)?)(?P<percent>%?)")
 LIMITS = "a number of rows, or a share such as 1%"
-SEVERITIES = {OnFail.BLOCK: Severity.CRITICAL, OnFail.WARN: Severity.WARNING, OnFail.QUARANTINE: Severity.CRITICAL}
+SEVERITIES = {OnFail.BLOCK: Severity.CRITICAL, OnFail.WARN: Severity.WARNING, OnFail.QUARANTINE: Severity.WARNING}
 # Those that say of each row whether it is expected. Their types are asked of a schema, or follow from all rows at once.
 OF_ROWS = re.compile(
     r"expect_(column_values?_|column_pair_values_|multicolumn_|compound_columns_|select_column_values_).*"
@@ -40,7 +40,9 @@ def consequence(fields: Mapping[str, Any], of_suite: OnFail | None) -> Consequen
         return Consequence(Severity(severity) if severity else SEVERITIES[word], word is OnFail.QUARANTINE)
     if severity is not None or of_suite is None:
         return Consequence(Severity(severity or Severity.CRITICAL))
-    return Consequence(SEVERITIES[of_suite], of_suite is OnFail.QUARANTINE and is_of_rows(fields["type"]))
+    if of_suite is OnFail.QUARANTINE and not is_of_rows(fields["type"]):
+        return Consequence(Severity.CRITICAL)
+    return Consequence(SEVERITIES[of_suite], of_suite is OnFail.QUARANTINE)
 
 
 def is_of_rows(kind: str) -> bool:

@@ -227,6 +227,19 @@ def test_a_checkpoint_that_is_restored_brings_back_what_was_set_aside(tmp_path, 
     gated.require_all("number % 10 = 3", doubled=False)
 
 
+def test_what_cannot_be_helped_by_setting_rows_aside_blocks(gated):
+    """Without the greatest ones others are too far from the mean."""
+    far = "type: expect_column_value_z_scores_to_be_less_than, column: number, threshold: 1, double_sided: true"
+    gated.suite(f"{far}, on_fail: quarantine")
+    with pytest.raises(GateBlocked, match="z_scores"):
+        gated.run()
+    assert gated.states("numbers") == [PartitionState.BLOCKED] * FILES
+    gated.suite(f"{far}, on_fail: quarantine", between("min_value: 0"))
+    with pytest.raises(GateBlocked, match="z_scores"):
+        gated.run()
+    assert gated.published("numbers") == []
+
+
 def test_an_expectation_that_blames_no_row_cannot_set_any_aside(gated):
     gated.suite("type: expect_column_mean_to_be_between, column: number, max_value: 0, on_fail: quarantine")
     with pytest.raises(Exception, match=r"own.yaml:3.*it does not say of each row whether it is expected"):

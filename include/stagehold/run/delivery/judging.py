@@ -19,6 +19,7 @@ from stagehold.plan.resume.decisions import Decision
 from stagehold.run.delivery.comparison import mismatches
 from stagehold.run.delivery.publisher import Publisher, PublishRight
 from stagehold.run.delivery.ruling import Rulings, results, unmet, unmet_on_record, warn
+from stagehold.run.delivery.setting_aside import as_blocking
 from stagehold.run.engine import Session
 from stagehold.run.faults import Point
 from stagehold.run.stage.wave import StageTask
@@ -79,7 +80,8 @@ class JudgingAgain:
         if self.task.suite is None or not records:
             return _as_recorded(records)
         try:
-            return self.session.judge(records, self.task.suite)
+            measured = self.session.judge(records, self.task.suite)
+            return replace(measured, verdicts=tuple(as_blocking(one, self.task.suite) for one in measured.verdicts))
         except StageholdError:
             raise
         except Exception as error:

@@ -124,7 +124,7 @@ class _Split:
             if found is not one and found.passed and not one.passed and one.expectation in setting_aside:
                 yield _as_set_aside(one)
             else:
-                yield found
+                yield as_blocking(found, suite)
 
     def _beyond(self, suite: Suite) -> Iterator[GateVerdict]:
         """A verdict of its own on partitions of which too many rows are set aside."""
@@ -142,6 +142,12 @@ def _unmet(suite: Suite, measured: Measured) -> tuple[Unmet, ...]:
         if not one.passed:
             failed.setdefault(one.expectation, []).append(one.partition)
     return tuple(Unmet(one, tuple(sorted(failed[str(one)]))) for one in suite.setting_aside if str(one) in failed)
+
+
+def as_blocking(verdict: GateVerdict, suite: Suite) -> GateVerdict:
+    """Of rows that are to be published: what should have been set aside, and could not be, blocks."""
+    fails = not verdict.passed and verdict.expectation in {str(one) for one in suite.setting_aside}
+    return replace(verdict, severity=Severity.CRITICAL) if fails else verdict
 
 
 def _as_set_aside(verdict: GateVerdict) -> GateVerdict:
