@@ -37,6 +37,7 @@ from stagehold.model.records import (
     PartitionRecord,
     Restore,
     Run,
+    StageVerdict,
     TakenPosition,
     Waiver,
 )
@@ -54,6 +55,7 @@ KINDS: dict[str, type[Fact]] = {
     "attempt": Attempt,
     "partition": PartitionRecord,
     "gate_result": GateResult,
+    "stage_verdict": StageVerdict,
     "position": TakenPosition,
     "partition_count": PartitionCount,
     "acceptance": Acceptance,

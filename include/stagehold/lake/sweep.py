@@ -61,13 +61,13 @@ def removable_folders(
 
 
 def recorded_files(records: Iterable[PartitionRecord]) -> frozenset[str]:
-    """Files that the ledger may send somebody to. Of those that a gate blocked, only the newest of each partition."""
+    """Files that the ledger may send somebody to. Of those that a gate blocks or holds, only the newest of each partition."""
     every = list(records)
     newest = {record.partition: record for record in sorted(every, key=lambda record: (record.epoch, record.wave))}
     return frozenset(
         file.path
         for record in every
-        if record.state is not PartitionState.BLOCKED or record == newest[record.partition]
+        if not record.state.kept_back or record == newest[record.partition]
         for file in record.all_files
     )
 

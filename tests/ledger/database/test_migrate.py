@@ -23,7 +23,12 @@ from stagehold.model.states import UNTIL_RUNNING, AttemptEvent, RunEvent
 VERSIONS = Path(migrate.__file__).parent / "migrations" / "versions"
 
 
+def undo_0012(connection) -> None:
+    connection.execute(text("DROP TABLE stage_verdicts"))
+
+
 def undo_0011(connection) -> None:
+    undo_0012(connection)
     connection.execute(text("DROP TABLE waivers"))
     connection.execute(text("ALTER TABLE partitions DROP COLUMN refused"))
     for column in ("severity", "configuration", "result"):

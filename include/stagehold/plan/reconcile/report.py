@@ -17,6 +17,7 @@ from stagehold.model.records import (
     PartitionRecord,
     Restore,
     Run,
+    StageVerdict,
     TakenPosition,
     Waiver,
 )
@@ -98,6 +99,8 @@ def _place(fact: Fact, runs: Mapping[str, Run]) -> tuple[str | None, str | None,
             return fact.pipeline, fact.interval, f"{WORDS[type(fact)]} of {fact.stage}"
         case GateResult():
             return fact.cell.pipeline, fact.cell.interval, f"gate results of {fact.cell.stage}"
+        case StageVerdict():
+            return fact.cell.pipeline, fact.cell.interval, f"stage verdicts of {fact.cell.stage}"
         case TakenPosition():
             return fact.cell.pipeline, fact.cell.interval, f"source positions of {fact.cell.stage}"
         case PartitionCount():
