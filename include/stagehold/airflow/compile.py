@@ -18,6 +18,7 @@ from stagehold.airflow.restores.params import ALLOW_NON_RESTORED, RESTORE, RESTO
 from stagehold.airflow.retry import retry_arguments
 from stagehold.checkpoints.restore_sources import LATEST
 from stagehold.errors import InvalidSpec, StageholdError
+from stagehold.gates.stage_scope import check_scope
 from stagehold.gates.suite_files import find_suite
 from stagehold.plan.split.partition_counts import with_counts
 from stagehold.plan.split.regions import Region, stage_regions
@@ -186,8 +187,9 @@ def _compiled(
     if isinstance(loaded, InvalidSpec):
         return loaded
     try:
-        for gate in {stage.gate for stage in loaded.stages if stage.gate and not is_of_python(stage.gate)}:
-            find_suite(gate, Path(settings.suites), Path(settings.project))
+        for stage in loaded.stages:
+            if stage.gate and not is_of_python(stage.gate):
+                check_scope(find_suite(stage.gate, Path(settings.suites), Path(settings.project)), stage, loaded)
         return compile_pipeline(loaded, settings.spark_slots, offered.get(loaded.name, ()))
     except StageholdError as error:
         return error

@@ -38,6 +38,7 @@ class CellState(StrEnum):
     """What a partition is now: its recorded state, or one of three words for having no usable record."""
 
     CONSUMABLE = PartitionState.CONSUMABLE.value
+    HELD = PartitionState.HELD.value
     BLOCKED = PartitionState.BLOCKED.value
     RELEASED = PartitionState.RELEASED.value
     MISSING = "missing"

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import typer
 
 from stagehold.cli.output import moment, print_document, print_table
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import Attempt, Event, GateResult, PartitionRecord, PartitionState, Restore, Run
+from stagehold.model.records import WHOLE, Attempt, Event, GateResult, PartitionRecord, PartitionState, Restore, Run
 from stagehold.model.states import Transition
+from stagehold.plan.resume.reasons import partition_ranges
+from stagehold.plan.resume.waiving import held, is_waived
+from stagehold.run.planning.vouched import newest_verdict
 from stagehold.settings import Settings
 
 SHOWN_RUNS = 20
@@ -25,6 +29,7 @@ class StageCount:
     stage: str
     consumable: int
     blocked: int
+    held: int
     released: int
     made_by_run: int
     rows: int
@@ -106,6 +111,7 @@ def _count(stage: str, records: Sequence[PartitionRecord], run_id: str) -> Stage
         stage=stage,
         consumable=len(readable),
         blocked=sum(record.state is PartitionState.BLOCKED for record in records),
+        held=sum(record.state is PartitionState.HELD for record in records),
         released=sum(record.state is PartitionState.RELEASED for record in records),
         made_by_run=sum(record.run_id == run_id for record in readable),
         rows=sum(record.rows for record in readable),
@@ -117,8 +123,15 @@ def _failures(newest: Mapping[str, Sequence[PartitionRecord]], ledger: Ledger) -
     """Of partitions that are blocked now: what was blocked once and passed since, or was waived, is history."""
     for records in newest.values():
         blocked = {record.partition for record in records if record.state is PartitionState.BLOCKED}
+        blocked |= {WHOLE} if _is_refused_together(records, ledger) else set()
         said = ledger.gates.failures(records[0].cell) if blocked else ()
         yield from (one for one in said if one.partition in blocked and one.blocks)
+
+
+def _is_refused_together(records: Sequence[PartitionRecord], ledger: Ledger) -> bool:
+    verdict, cell = newest_verdict(records, ledger), records[0].cell
+    words = held(ledger.waivers.of(cell.pipeline, cell.interval), datetime.now(UTC))
+    return bool(verdict and verdict.refused and not is_waived(verdict, words))
 
 
 def _document(report: RunReport) -> dict[str, Any]:
@@ -138,7 +151,7 @@ def _document(report: RunReport) -> dict[str, Any]:
 def _failure_document(failure: GateResult) -> dict[str, Any]:
     facts = asdict(failure)
     del facts["configuration"], facts["result"]  # which `stagehold gates` has
-    return {"stage": facts.pop("cell")["stage"], **facts}
+    return {"stage": facts.pop("cell")["stage"], "scope": "stage" if failure.is_of_stage else "partition", **facts}
 
 
 def _print_report(report: RunReport) -> None:
@@ -161,7 +174,7 @@ def _tables(report: RunReport) -> Iterator[tuple[str, Sequence[str], Sequence[Se
     """Title, columns and rows of each."""
     asked = ("from", "asked", "all there")
     yield "Restores that were asked for", asked, [*map(_restore_cells, report.restores)]
-    counted = ("stage", "consumable", "of this run", "blocked", "released", "rows", "size")
+    counted = ("stage", "consumable", "of this run", "blocked", "held", "released", "rows", "size")
     yield "Stages", counted, [*map(_stage_cells, report.stages)]
     tried = ("region", "epoch", "state", "started", "ended", "failure")
     yield "Attempts", tried, [*map(_attempt_cells, report.attempts)]
@@ -187,7 +200,7 @@ def _restore_cells(restore: Restore) -> tuple[str, ...]:
 def _stage_cells(stage: StageCount) -> tuple[str, ...]:
     from rich.filesize import decimal
 
-    counts = (stage.consumable, stage.made_by_run, stage.blocked, stage.released, stage.rows)
+    counts = (stage.consumable, stage.made_by_run, stage.blocked, stage.held, stage.released, stage.rows)
     return stage.stage, *map(str, counts), decimal(stage.bytes)
 
 
@@ -209,7 +222,13 @@ def _history_cells(report: RunReport) -> Iterator[tuple[str, ...]]:
 
 
 def _failure_cells(failure: GateResult) -> tuple[str, ...]:
-    return failure.cell.stage, str(failure.partition), failure.suite, failure.expectation, failure.observed
+    return (
+        failure.cell.stage,
+        partition_ranges([failure.partition]),
+        failure.suite,
+        failure.expectation,
+        failure.observed,
+    )
 
 
 def _event_cells(event: Event) -> tuple[str, ...]:

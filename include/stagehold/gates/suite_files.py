@@ -12,7 +12,15 @@ from typing import Any, TypeGuard
 from stagehold.code.project import find_module
 from stagehold.errors import InvalidSpec, SpecProblem
 from stagehold.gates.earlier_figures import COMPARED, COMPARING, NAMES, figures_named
-from stagehold.gates.on_fail import consequence, expectation_problems, is_of_stage, on_fail_of, row_limit, scope_of, suite_problems
+from stagehold.gates.on_fail import (
+    consequence,
+    expectation_problems,
+    is_of_stage,
+    on_fail_of,
+    row_limit,
+    scope_of,
+    suite_problems,
+)
 from stagehold.gates.python_suites import code_of, suite_of_python
 from stagehold.gates.suite import FIGURES, Expectation, OnFail, Suite
 from stagehold.model.compute_key import digest
@@ -162,7 +170,9 @@ def _stage_problems(path: tuple[str, ...], fields: Mapping[str, Any]) -> Iterato
     expectation = Expectation(fields["type"], _arguments(fields))
     for name in expectation.columns:
         if name in FIGURES:
-            yield Problem(path, f"{name}, with scope: stage", "a column; how many rows there are, a table's row count says")
+            yield Problem(
+                path, f"{name}, with scope: stage", "a column; how many rows there are, a table's row count says"
+            )
     for argument, names in figures_named(expectation.kwargs).items():
         yield Problem((*path, argument), f"{names[0]}, with scope: stage", "a number, or scope: partition")
 

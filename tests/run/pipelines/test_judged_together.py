@@ -11,11 +11,12 @@ import pytest
 from deltalake import DeltaTable
 from tests.run.small_project import FILES, INTERVAL, NUMBERS, ROWS, SmallProject
 
-from stagehold.errors import GateBlocked, StageholdError
+from stagehold.errors import GateBlocked
 from stagehold.model.records import WHOLE, PartitionRecord, PartitionState
 from stagehold.plan.resume.waiving import WaiverWish, refused_data, wished
-from stagehold.run.faults import FaultAction, Point, TogetherPoint, inject
+from stagehold.run.faults import FaultAction, InjectedFailure, Point, TogetherPoint, inject
 from stagehold.run.planning.planning import RunRequest, plan_run
+from stagehold.run.reconcile.reconcile import reconcile
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
@@ -59,7 +60,7 @@ class Together:
         pq.write_table(pa.table({"number": pa.array(range(first, first + ROWS), pa.int64())}), path)
 
     def pipeline(self, gate: str | None = "own") -> Any:
-        gated = {"source": NUMBERS, **({"gate": gate} if gate else {})}
+        gated = {"source": NUMBERS, "output": {"type": "blocking"}, **({"gate": gate} if gate else {})}
         inputs = {"numbers": {"exchange": "forward"}}
         return self.project.pipeline("together", {"numbers": gated, "doubled": {"inputs": inputs}})
 
@@ -190,7 +191,7 @@ def test_a_run_that_dies_anywhere_goes_on_and_nothing_is_lost_or_doubled(made, p
     """
     made.suite(UNIQUE, total(TOTAL))
     inject(made.project.settings.home_path, point, "numbers", wave, FaultAction.FAIL)
-    with pytest.raises(FaultInjected):
+    with pytest.raises(InjectedFailure):
         made.run()
     held = made.files()
     assert len(held) == FILES or wave

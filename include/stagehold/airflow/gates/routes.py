@@ -26,9 +26,9 @@ from stagehold.gates.docs.writing import have_docs, read_page
 from stagehold.gates.outcomes import waived_in
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, Waiver
-from stagehold.plan.resume.waiving import WaiverWish, wished
+from stagehold.plan.resume.waiving import WaiverWish, refused_data, wished
 from stagehold.run.planning.planning import RunRequest
-from stagehold.run.planning.vouched import waivers_for
+from stagehold.run.planning.vouched import newest_verdict, waivers_for
 from stagehold.settings import Settings, load_settings
 
 LONGEST_REASON = 1000  # letters
@@ -143,7 +143,7 @@ def waive(wanted: WaiveRequest, run: GatedRunDep, user: GetUserDep) -> WaiveAnsw
         named = numbers_in(wanted.partitions, [one.partition for one in records])
         until = now if wanted.end else _moment(wanted.until, now)
         wish = WaiverWish(named, wanted.expectation, user.get_name(), wanted.reason, until)
-        words = wished(wish, wanted.stage, records, now)
+        words = wished(wish, wanted.stage, refused_data(records, None), now)
         run.ledger.waivers.record(words)
         log.info(
             "%s waives %s of %s, %s partitions until %s", wish.waived_by, wish.expectation, cell, len(words), until
@@ -158,7 +158,8 @@ def _verdicts(run: GatedRun) -> Iterator[StageVerdicts]:
     for stage in pipeline.stages:
         records = recorded.get(stage.id, ())
         if stage.gate and records:
-            waived = waived_in(records, words.get(stage.name, ()))
+            data = refused_data(records, newest_verdict(records, ledger))
+            waived = waived_in(data, words.get(stage.name, ()))
             results = ledger.gates.verdicts(run.cell(stage.name))
             yield stage_verdicts(stage.name, stage.gate, records[-1].partition + 1, results, waived)
 

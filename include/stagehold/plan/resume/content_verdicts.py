@@ -25,3 +25,7 @@ class ContentVerdicts:
         """The newest of this content by these expectations: whoever computed it, it need not be judged again."""
         alike = (one for one in reversed(self.verdicts) if (one.fingerprint, one.judged) == (content, judged))
         return next(alike, None)
+
+    def newest_of(self, content: str) -> StageVerdict | None:
+        """What was said of this content last, by whatever expectations."""
+        return next((one for one in reversed(self.verdicts) if one.fingerprint == content), None)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from stagehold.errors import NothingToWaive
-from stagehold.model.records import WHOLE, PartitionRecord, PartitionState, RefusedData, StageVerdict, Waiver
+from stagehold.model.records import PartitionRecord, PartitionState, RefusedData, StageVerdict, Waiver
 from stagehold.plan.resume.reasons import Detail, Reason, because, partition_ranges
 
 
@@ -100,8 +100,4 @@ def _offers(data: Iterable[RefusedData]) -> Sequence[str]:
     for one in data:
         for expectation in one.refused:
             found.setdefault(expectation, []).append(one.partition)
-    return [f"[{_which(some)}] {expectation}" for expectation, some in found.items()]
-
-
-def _which(partitions: Sequence[int]) -> str:
-    return "all together" if WHOLE in partitions else partition_ranges(sorted(partitions))
+    return [f"[{partition_ranges(sorted(some))}] {expectation}" for expectation, some in found.items()]

@@ -13,6 +13,7 @@ from typing import Any
 from stagehold.code.interval_facts import looks_at_interval
 from stagehold.code.stage_code import code_fingerprint
 from stagehold.errors import UnknownName
+from stagehold.gates.stage_scope import check_scope
 from stagehold.gates.suite_files import find_suite
 from stagehold.lake.location import lake_root
 from stagehold.ledger.ledger import Ledger
@@ -205,7 +206,7 @@ def situation(
     found = on_record(pipeline, request.interval, ledger, begins_with, tied)
     return Situation(
         pipeline=pipeline,
-        facts={stage.name: _facts(stage, settings, sources) for stage in pipeline.stages},
+        facts={stage.name: _facts(stage, pipeline, settings, sources) for stage in pipeline.stages},
         recorded=found.records,
         gone=found.gone,
         removed=found.removed,
@@ -266,10 +267,12 @@ def environment() -> str:
     return digest((*packages, f"python {python}", *SESSION_FACTS))
 
 
-def _facts(stage: Stage, settings: Settings, sources: Sources) -> StageFacts:
+def _facts(stage: Stage, pipeline: Pipeline, settings: Settings, sources: Sources) -> StageFacts:
     code = code_fingerprint(stage.job, Path(settings.project))
     suites, project = Path(settings.suites), Path(settings.project)
     suite = find_suite(stage.gate, suites, project) if stage.gate else None
+    if suite:
+        check_scope(suite, stage, pipeline)
     whole = suite.of_stage if suite else None
     gate, quarantine = (suite.of_partitions.fingerprint, suite.quarantine) if suite else ("", "")
     lake = lake_root(settings.production.lake_uri)
