@@ -23,7 +23,7 @@ from stagehold.ledger.requests.restores import Restores
 from stagehold.ledger.requests.savepoint_requests import SavepointRequests
 from stagehold.ledger.requests.waivers import Waivers
 from stagehold.ledger.runs import Runs
-from stagehold.ledger.stage_verdicts import StageVerdicts
+from stagehold.ledger.stage_verdicts import VerdictsOnStages
 from stagehold.ledger.transitions import Transitions
 
 
@@ -45,7 +45,7 @@ class Ledger:
         self.partition_counts = PartitionCounts(database)
         self.positions = Positions(database)
         self.gates = GateResults(database)
-        self.stage_verdicts = StageVerdicts(database)
+        self.stage_verdicts = VerdictsOnStages(database)
         self.events = Events(database)
         self.acceptances = Acceptances(database)
         self.waivers = Waivers(database)

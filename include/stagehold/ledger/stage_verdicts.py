@@ -13,7 +13,7 @@ from stagehold.ledger.database.schema import stage_verdicts
 from stagehold.model.records import StageVerdict
 
 
-class StageVerdicts:
+class VerdictsOnStages:
     """The `stage_verdicts` table."""
 
     def __init__(self, database: Database) -> None:

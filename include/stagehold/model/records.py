@@ -21,7 +21,7 @@ class PartitionState(StrEnum):
     """The last thing known about a partition of a stage."""
 
     CONSUMABLE = "consumable"  # committed, gated and recorded: safe to read
-    HELD = "held"  # staged, gated by itself and recorded; waits for what the gate says of all of its stage: nobody reads it
+    HELD = "held"  # staged and gated by itself; nobody reads it before its gate lets all of the stage
     BLOCKED = "blocked"  # the gate said no: nobody reads it
     RELEASED = "released"  # it was consumable, nobody needed its data any more, and that may be deleted
     DAMAGED = "damaged"  # its content no longer matches its fingerprint: as good as gone
@@ -232,8 +232,9 @@ class StatePart:
 class PartitionRecord:
     """One partition as one attempt left it. Records are appended; the newest of a partition counts.
 
-    ``version`` is the Delta version that published it, None when the gate blocked it before that, or holds it. ``fingerprint`` is a
-    hash of the content that does not depend on row order. ``seconds`` is the partition's share of its wave's time.
+    ``version`` is the Delta version that published it, None when the gate blocked it before that, or holds it.
+    ``fingerprint`` is a hash of the content that does not depend on row order. ``seconds`` is the partition's share of
+    its wave's time.
     ``unexplained`` says that it came out different from the one before though its key is the same, or that it was made
     from such data: its readers run again. ``kept`` is what was committed with the data: state, and rows that were
     set aside. ``judged`` tells the

@@ -20,8 +20,8 @@ from stagehold.model.records import (
     PartitionRecord,
     Restore,
     Run,
-    StageVerdict,
     RunState,
+    StageVerdict,
     TakenPosition,
     Waiver,
 )

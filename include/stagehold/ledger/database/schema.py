@@ -134,9 +134,9 @@ partitions = Table(
     sqlite_autoincrement=True,
     comment=(
         "Scope: one partition of one stage for one interval, as one attempt left it. Lifetime: appended, never "
-        "rewritten; the row with the highest id counts. NULL: version, nothing was published (the gate blocks or holds it); "
-        "reason, there is nothing to explain; seconds, its share of its wave's time was not measured (an adopted "
-        "commit); kept, its stage keeps no state; refused, it meets every critical expectation."
+        "rewritten; the row with the highest id counts. NULL: version, nothing was published (its gate refused "
+        "or held it); reason, there is nothing to explain; seconds, its share of its wave's time was not measured (an "
+        "adopted commit); kept, its stage keeps no state; refused, it meets every critical expectation."
     ),
 )
 

@@ -145,8 +145,9 @@ def _place(record: PartitionRecord) -> Place:
 
 
 def _as_told_last(told: Iterable[Fact]) -> Mapping[object, Fact]:
-    """Everything but what is appended again and again, each as it was told last. Acceptances, waivers and stage verdicts are in that
-    order as well: of those that a compaction replaced any may be left, and are told before what took their place.
+    """Everything but what is appended again and again, each as it was told last. Acceptances, waivers and stage
+    verdicts are in that order as well: of those that a compaction replaced any may be left, and are told before what
+    took their place.
     """
     appended = PartitionRecord | TakenPosition | GateResult
     found: dict[object, Fact] = {}
