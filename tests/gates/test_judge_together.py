@@ -62,9 +62,8 @@ def test_all_partitions_are_judged_as_duckdb_sees_their_rows(spark, tmp_path, ki
     database.execute(f"CREATE TABLE own (value {'varchar' if kind == 'string' else kind})")
     if every:
         database.executemany("INSERT INTO own VALUES (?)", [[value] for value in every])
-    doubled = database.execute(
-        "SELECT coalesce(sum(n), 0) FROM (SELECT count(*) AS n FROM own WHERE value IS NOT NULL GROUP BY value) WHERE n > 1"
-    ).fetchone()[0]
+    of_value = "SELECT count(*) AS n FROM own WHERE value IS NOT NULL GROUP BY value"
+    doubled = database.execute(f"SELECT coalesce(sum(n), 0) FROM ({of_value}) WHERE n > 1").fetchone()[0]
     asked = [Expectation(UNIQUE, {"column": "value"}), Expectation(COUNT, {"value": len(every)})]
     if kind in SUMMED and any(value is not None for value in every):
         total = float(database.execute("SELECT sum(value) FROM own").fetchone()[0])

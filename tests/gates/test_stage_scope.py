@@ -46,7 +46,7 @@ def pipeline(folder: Path, own: dict[str, Any], reader: dict[str, Any], **fields
         ({"max_parallel_tasks": 2}, {}, "max_parallel_tasks: 2"),
         ({"max_parallel_tasks": 2}, {"speculation": {"least_seconds": 1}}, "speculation"),
         ({}, {"failover": "full"}, "failover: full"),
-        ({"output": {"type": "blocking", "committer": "delta-spark"}}, {}, "committer: delta-spark"),
+        ({"output": {"type": "blocking", "committer": "delta_spark"}}, {}, "committer: delta_spark"),
         (
             {"source": {"kind": "parquet", "path": "raw/*.parquet", "splits": 4, "incremental": True}},
             {},
