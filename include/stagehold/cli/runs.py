@@ -193,6 +193,7 @@ def _stage_cells(stage: StageCount) -> tuple[str, ...]:
 
 def _attempt_cells(attempt: Attempt) -> tuple[str, ...]:
     failure = ": ".join(text for text in (attempt.cause, attempt.failure) if text)
+    failure = "\n".join((failure, *(f"{key}: {label}" for key, label in attempt.labels.items())))
     epoch = str(attempt.epoch) if attempt.began else "not begun"
     return attempt.region, epoch, attempt.state, moment(attempt.started_at), moment(attempt.ended_at), failure
 

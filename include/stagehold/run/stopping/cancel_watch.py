@@ -43,21 +43,20 @@ def cancel_watch(run_id: str, cancellation: CancellationSettings, settings: Sett
         yield
         return
     ended = threading.Event()
-    watch = _Watch(run_id, cancellation, settings, ended)
-    thread = threading.Thread(target=watch.look, name=f"cancel watch of {run_id}", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
+    with open_ledger(settings) as ledger:
+        watch = _Watch(run_id, cancellation, ledger, ended)
+        thread = threading.Thread(target=watch.look, name=f"cancel watch of {run_id}", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
 
 
 class _Watch:
-    def __init__(
-        self, run_id: str, cancellation: CancellationSettings, settings: Settings, ended: threading.Event
-    ) -> None:
-        self._run_id, self._settings, self._ended = run_id, settings, ended
+    def __init__(self, run_id: str, cancellation: CancellationSettings, ledger: Ledger, ended: threading.Event) -> None:
+        self._run_id, self._ledger, self._ended = run_id, ledger, ended
         self._interval, self._timeout = cancellation.interval.total_seconds(), cancellation.timeout.total_seconds()
 
     def look(self) -> None:
@@ -67,8 +66,7 @@ class _Watch:
 
     def _asked(self) -> bool:
         try:
-            with open_ledger(self._settings) as ledger:
-                return ledger.runs.get(self._run_id).cancel_asked_at is not None
+            return self._ledger.runs.get(self._run_id).cancel_asked_at is not None
         except LedgerUnavailable as error:
             log.info("cannot see whether %s is to be cancelled: %s", self._run_id, error)
             return False
@@ -83,25 +81,25 @@ class _Watch:
 
     def _kill(self) -> None:
         try:
-            with open_ledger(self._settings) as ledger:
-                self._record(ledger)
+            self._record()
         except Exception as error:  # noqa: BLE001 - whatever it is, the process goes; its lease then ends by itself
             log.warning("%s is killed, which could not be recorded: %s", self._run_id, error)
         kill_own_group()
 
-    def _record(self, ledger: Ledger) -> None:
+    def _record(self) -> None:
+        ledger = self._ledger
         late = f"it had not reacted after {self._timeout:g} s (cancellation.timeout)"
         why = f"cancelled; {late}, so its process was killed"
         for attempt in at_work(ledger.attempts.of_run(self._run_id), ledger):
             events = (AttemptEvent.CANCEL, AttemptEvent.REPORTED_CANCELED)
             if ledger.attempts.apply(attempt.attempt_id, *events, failure=Failure(why)):
-                self._tell(ledger, attempt, why)
+                self._tell(attempt, why)
         settle_cancelled(self._run_id, ledger)
 
-    def _tell(self, ledger: Ledger, attempt: Attempt, why: str) -> None:
+    def _tell(self, attempt: Attempt, why: str) -> None:
         """With where the main thread stands: that line is what has to be mended."""
         event = partial(Event, self._run_id, recorded_at=datetime.now(UTC))
-        ledger.events.append(event(kind="cancelled", subject=attempt.subject, text=why))
+        self._ledger.events.append(event(kind="cancelled", subject=attempt.subject, text=why))
         frame = sys._current_frames().get(threading.main_thread().ident or 0)
         stack = "".join(traceback.format_stack(frame))
-        ledger.events.append(event(kind=TRACE, subject=attempt.attempt_id, text=stack))
+        self._ledger.events.append(event(kind=TRACE, subject=attempt.attempt_id, text=stack))
