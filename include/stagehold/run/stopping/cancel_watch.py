@@ -27,6 +27,7 @@ from stagehold.spark.processes import kill_own_group
 from stagehold.spec.run_settings import CancellationSettings
 
 POLL_SECONDS = 1.0
+INTERRUPT = signal.SIGUSR1  # a shell may have had us ignore SIGINT
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +44,7 @@ def cancel_watch(run_id: str, cancellation: CancellationSettings, settings: Sett
         yield
         return
     ended = threading.Event()
-    with open_ledger(settings) as ledger:
+    with open_ledger(settings) as ledger, _interruptible():
         watch = _Watch(run_id, cancellation, ledger, ended)
         thread = threading.Thread(target=watch.look, name=f"cancel watch of {run_id}", daemon=True)
         thread.start()
@@ -52,6 +53,15 @@ def cancel_watch(run_id: str, cancellation: CancellationSettings, settings: Sett
         finally:
             ended.set()
             thread.join()
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    before = signal.signal(INTERRUPT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(INTERRUPT, before)
 
 
 class _Watch:
@@ -74,7 +84,7 @@ class _Watch:
     def _insist(self) -> None:
         deadline = time.monotonic() + self._timeout if self._timeout else float("inf")
         while time.monotonic() < deadline:
-            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+            signal.pthread_kill(threading.main_thread().ident or 0, INTERRUPT)
             if self._ended.wait(min(self._interval, deadline - time.monotonic())):
                 return
         self._kill()
