@@ -43,8 +43,8 @@ def test_a_suspended_run_ends_behind_its_wave_and_goes_on_from_there(stack: Stac
     assert stopped(stack, "suspend", run, "--no-wait")["state"] == "suspended"
     thaw(task)
     stack.finish(run, expected="failed")
-    assert "was suspended. What is consumable is kept." in stack.log(run, STAGE, 1)
-    assert [one.state for one in stack.attempts_of(run, STAGE)] == [AttemptState.CANCELED]
+    assert [(one.state, one.failure) for one in stack.attempts_of(run, STAGE)] == [(AttemptState.CANCELED, "suspended")]
+    assert "stopped behind a wave" in [event.text for event in stack.events(run) if event.kind == "suspended"]
     assert stack.airflow.tasks(run.dag_id, run.run_id)[STAGE].number == 1
     assert state_of(stack, run) is RunState.SUSPENDED
     assert len(stack.records("suspended")[STAGE]) == 2 * WAVE

@@ -5,7 +5,7 @@ time that `stagehold gc` finds something to forget.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from pydantic import TypeAdapter, ValidationError
@@ -64,6 +64,11 @@ def report_of(run_id: str, ledger: Ledger, lake_uri: str) -> RunReport:
         if not archived:
             raise
         return _with_forgotten(archived[-1], archived[:-1])
+
+
+def archived_traces(run_id: str, lake_uri: str) -> Mapping[str, str]:
+    """The traces that the ledger has forgotten, by attempt."""
+    return {attempt: text for one in RunArchive(lake_uri).of_run(run_id) for attempt, text in one.traces.items()}
 
 
 def archive_runs(run_ids: Iterable[str], ledger: Ledger, lake_uri: str) -> None:
