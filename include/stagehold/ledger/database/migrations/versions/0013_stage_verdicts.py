@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0012"
-down_revision = "0011"
+revision = "0013"
+down_revision = "0012"
 
 ROW_NUMBER = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 TIME = sa.DateTime(timezone=True)
