@@ -15,7 +15,16 @@ from typer.testing import CliRunner
 
 from stagehold.cli.main import app
 from stagehold.ledger import Ledger
-from stagehold.model.records import QUARANTINE, WHOLE, Cell, DataFile, PartitionRecord, PartitionState, Severity, StatePart
+from stagehold.model.records import (
+    QUARANTINE,
+    WHOLE,
+    Cell,
+    DataFile,
+    PartitionRecord,
+    PartitionState,
+    Severity,
+    StatePart,
+)
 
 PIPELINE = "shipping_priority"
 CELL = Cell(PIPELINE, "orders", "2024-01-01")
@@ -124,6 +133,10 @@ def test_held_data_is_read_and_says_what_all_of_it_does_not_meet(ledger, tmp_pat
     ledger.partitions.record([*records, replace(records[0], partition=2, files=(), rows=0)], lease)
     ledger.gates.record([replace(said("unique", "price", [10]), partition=WHOLE)])
     (first, *_) = json.loads(invoke("--json"))["refused"]
-    assert (first["partition"], first["state"], first["why"]) == (0, "held", "held with all others: unique: got 3 nulls")
+    assert (first["partition"], first["state"], first["why"]) == (
+        0,
+        "held",
+        "held with all others: unique: got 3 nulls",
+    )
     shown = json.loads(invoke("--stage", "orders", "--json"))["rows"]
     assert [(row["price"], row["_expectation"]) for row in shown] == [(10, "unique"), (1, "")]
