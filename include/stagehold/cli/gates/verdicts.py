@@ -89,9 +89,9 @@ def judged_in(run: Run, ledger: Ledger, settings: Settings) -> Iterator[JudgedEx
     for stage, records in ledger.partitions.newest_of(run.pipeline, run.interval).items():
         data = refused_data(records, newest_verdict(records, ledger))
         waived = waived_in(data, [one for one in words if one.stage == stage])
-        by_expectation: dict[tuple[str, str], list[GateResult]] = {}
+        by_expectation: dict[tuple[str, str, bool], list[GateResult]] = {}
         for result in ledger.gates.newest(records[0].cell):
-            by_expectation.setdefault((result.suite, result.expectation), []).append(result)
+            by_expectation.setdefault((result.suite, result.expectation, result.is_of_stage), []).append(result)
         for results in by_expectation.values():
             yield _judged(stage, results, waived)
 
