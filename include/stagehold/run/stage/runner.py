@@ -92,7 +92,7 @@ class StageRunner:
         self._tell_unjudged([one.partition for one in decisions])
         refused = self._judge_again(again)
         waves, of_waves = self._run_waves(computed, schema) if computed else (0, {})
-        refused = {**refused, **of_waves} or self._judge_together(waves)
+        refused = {**refused, **of_waves} or self._judge_together(decisions, waves)
         self._warn_of_skew(computed)
         show_quarantined(self._task, self._workplace)
         if refused:
@@ -113,13 +113,13 @@ class StageRunner:
         judging = JudgingAgain(self._task, self._session, self._publisher, self._committer, self._workplace)
         return judging.judge(decisions, self._waves_before)
 
-    def _judge_together(self, waves: int) -> Mapping[int, str]:
-        """Those that stay held since the gate refuses all of the stage."""
-        if self._task.whole is None:
+    def _judge_together(self, done: Sequence[Decision], waves: int) -> Mapping[int, str]:
+        """Those that stay held since the gate refuses all of the stage; none while others are still to be computed."""
+        planned, own = self._reading.decisions[self._task.stage.name], {one.partition for one in done}
+        if self._task.whole is None or any(one.action.computes and one.partition not in own for one in planned):
             return {}
         judging = JudgingTogether(self._task, self._session, self._publisher, self._committer, self._workplace)
-        decisions = self._reading.decisions[self._task.stage.name]
-        refused = judging.judge(self._task.whole, decisions, self._waves_before + waves + 1)
+        refused = judging.judge(self._task.whole, planned, self._waves_before + waves + 1)
         self._at_boundary()
         return refused
 
