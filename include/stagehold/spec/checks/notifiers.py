@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from typing import Any
 
@@ -86,28 +86,14 @@ def _check_class(notifier: str, path: FieldPath, project: Path) -> Iterator[Prob
 
 def _names_in(module: str, project: Path) -> frozenset[str] | None:
     """What the module defines or imports by name; nothing if that cannot be told without running it. None if there is
-    no such module.
+    no such module, where a task would look for it.
     """
-    found = load_module(module, project)
-    if found is not None:
-        return _names(found.tree)
-    spec = _installed(module)
-    if spec is None:
-        return None
-    if not spec.origin or not spec.origin.endswith(".py"):
-        return frozenset()
-    return _names(ast.parse(Path(spec.origin).read_text(encoding="utf-8")))
-
-
-def _installed(module: str) -> ModuleSpec | None:
-    """As `importlib.util.find_spec`, which would import the packages that the module is in."""
-    spec, path, parts = None, None, module.split(".")
-    for place in range(len(parts)):
-        spec = PathFinder.find_spec(".".join(parts[: place + 1]), path)
-        if spec is None:
-            return None
-        path = spec.submodule_search_locations
-    return spec
+    for folder in (project, *map(Path, filter(None, sys.path))):
+        place = folder.joinpath(*module.split("."))
+        if place.with_suffix(".py").is_file() or (place / "__init__.py").is_file():
+            found = load_module(module, folder)
+            return _names(found.tree) if found else None
+    return None
 
 
 def _names(tree: ast.Module) -> frozenset[str]:
