@@ -1,0 +1,123 @@
+"""What a region's task tells others when it begins and when it ends. None of it may fail the task."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from airflow.sdk import AssetAlias
+
+from stagehold.airflow.telling.metrics import send_checkpoint_age, send_work
+from stagehold.airflow.telling.notifying import notify
+from stagehold.airflow.telling.outlets import asset_facts, table_asset
+from stagehold.airflow.telling.reading import news_of_gates, news_of_run, was_resumed
+from stagehold.airflow.telling.work_done import StageWork, last_end, work_since
+from stagehold.errors import LeaseHeld, UnknownName
+from stagehold.lake.chronicle import open_ledger
+from stagehold.lake.location import table_location
+from stagehold.ledger.ledger import Ledger
+from stagehold.run.attempt.task import RegionTask
+from stagehold.run.planning.planning import counted
+from stagehold.run.planning.vouched import waivers_for
+from stagehold.settings import Settings
+from stagehold.spec.notifiers import Hook
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+FIRST = 1  # the epoch of the first who ever had a lease
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Telling:
+    """One try of a task, from its beginning at ``began``."""
+
+    task: RegionTask
+    context: Context
+    link: str
+    settings: Settings
+    began: datetime
+
+    def tell_beginning(self, life: datetime) -> None:
+        """To `on_resume`, once for each start of a run that had not finished.
+
+        :param life: when Airflow started the run.
+        """
+        if self.task.pipeline.on_resume:
+            self._harmlessly("the resume", lambda ledger: self._tell_resume(life, ledger))
+
+    def tell_end(self, *, succeeded: bool) -> None:
+        """Metrics, what gates said, and, of a good end, events of assets."""
+        self._harmlessly("metrics", self._send_metrics)
+        if self.task.pipeline.on_gate_warning:
+            self._harmlessly("gates", self._tell_gates)
+        if succeeded:
+            self._harmlessly("assets", self._add_asset_events)
+
+    def _harmlessly(self, what: str, tell: Callable[[Ledger], None]) -> None:
+        try:
+            with open_ledger(self.settings, self.task.redact) as ledger:
+                tell(ledger)
+        except Exception:
+            log.exception("nobody could be told of %s; the task goes on", what)
+
+    def _tell_resume(self, life: datetime, ledger: Ledger) -> None:
+        request = self.task.request
+        try:
+            run = ledger.runs.get(request.run_id)
+        except UnknownName:
+            return
+        if was_resumed(ledger.transitions.of_run(request.run_id), life) and self._is_first(life, ledger):
+            news = news_of_run(Hook.ON_RESUME, run, self.task.pipeline, ledger, self.settings, self.link)
+            notify(self.task.pipeline, news, self.context)
+
+    def _is_first(self, life: datetime, ledger: Ledger) -> bool:
+        """Of the tasks that start with the run, one has the first lease to tell of it."""
+        name = f"{self.task.request.run_id}/resumed/{life.isoformat()}"
+        try:
+            lease = ledger.leases.acquire(name, self.task.owner, self.settings.lease_seconds)
+        except LeaseHeld:
+            return False
+        ledger.leases.release(lease)
+        return lease.epoch == FIRST
+
+    def _send_metrics(self, ledger: Ledger) -> None:
+        pipeline, now = self.task.pipeline.name, datetime.now(UTC)
+        send_work(pipeline, work_since(self.began, self.task, ledger))
+        send_checkpoint_age(pipeline, ledger.checkpoints.of_run(self.task.request.run_id), now)
+
+    def _tell_gates(self, ledger: Ledger) -> None:
+        judged = [one for work in work_since(self.began, self.task, ledger) for one in work.judged]
+        run = ledger.runs.get(self.task.request.run_id)
+        for news in news_of_gates(run, judged, self.task.pipeline, ledger, self.settings, self.link):
+            notify(self.task.pipeline, news, self.context)
+
+    def _add_asset_events(self, ledger: Ledger) -> None:
+        """Of what the run computed since the task last ended well, since tries before this one may have computed it."""
+        since = last_end(self.task, self.began, ledger) or datetime.min.replace(tzinfo=UTC)
+        for work in work_since(since, self.task, ledger):
+            if work.stage.output.table is not None and work.computed and self._is_complete(work, ledger):
+                self._add_event(work, work.stage.output.table, ledger)
+
+    def _is_complete(self, work: StageWork, ledger: Ledger) -> bool:
+        """Of a stage that several tasks compute, the last one to end tells of all of it."""
+        partitions = counted(self.task.request, ledger).pipeline.stage(work.stage.name).partitions
+        return sum(one.state.passed for one in work.records if one.partition < partitions) == partitions
+
+    def _add_event(self, work: StageWork, table: str, ledger: Ledger) -> None:
+        request = self.task.request
+        words = waivers_for(request.pipeline, request.interval, ledger, self.settings).get(work.stage.name, ())
+        uri = table_location(self.settings.lake_uri, request.pipeline.name, work.stage, request.interval).uri
+        facts = asset_facts(work, request.run_id, words)
+        self.context["outlet_events"][AssetAlias(name=table)].add(table_asset(table, uri), extra=facts)
+        log.info(
+            "%s: %s of %s partitions are new, which Airflow's asset tells",
+            table,
+            facts["computed"],
+            facts["partitions"],
+        )

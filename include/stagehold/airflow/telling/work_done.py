@@ -1,0 +1,69 @@
+"""What a try of a region's task did, by what the ledger says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from stagehold.ledger.ledger import Ledger
+from stagehold.model.records import AttemptState, Cell, GateResult, PartitionRecord
+from stagehold.plan.split.shares import share_of
+from stagehold.run.attempt.task import RegionTask
+from stagehold.spec.pipeline import Stage
+
+
+@dataclass(frozen=True)
+class StageWork:
+    """``computed`` are the partitions that the run computed since some moment, of a ``share`` if the task has one;
+    ``records`` are the newest of all the stage's partitions, and ``verdicts`` what gates said of those.
+    """
+
+    stage: Stage
+    computed: tuple[PartitionRecord, ...]
+    reused: tuple[PartitionRecord, ...]
+    records: tuple[PartitionRecord, ...]
+    verdicts: tuple[GateResult, ...]
+    since: datetime
+
+    @property
+    def waves(self) -> int:
+        return len({(one.attempt_id, one.wave) for one in self.computed})
+
+    @property
+    def judged(self) -> tuple[GateResult, ...]:
+        """What was said since that moment."""
+        return tuple(one for one in self.verdicts if one.recorded_at >= self.since)
+
+
+def work_since(since: datetime, task: RegionTask, ledger: Ledger) -> Iterator[StageWork]:
+    """For each stored stage of the task's region."""
+    for stage in map(task.pipeline.stage, task.region.stages):
+        if not stage.output.may_have_table:
+            continue
+        cell = Cell(task.pipeline.name, stage.id, task.request.interval)
+        records = ledger.partitions.newest(cell)
+        mine = [one for one in records if task.share is None or one.partition in task.share]
+        computed = tuple(one for one in mine if _is_computed(one, since, task.request.run_id))
+        reused = tuple(one for one in mine if one.state.passed and one not in computed)
+        verdicts = ledger.gates.verdicts(cell) if stage.gate else ()
+        yield StageWork(stage, computed, reused, records, verdicts, since)
+
+
+def last_end(task: RegionTask, began: datetime, ledger: Ledger) -> datetime | None:
+    """When the task's partitions were last brought to consumable by this run, before the try that began then."""
+    ended = [
+        one.ended_at
+        for one in ledger.attempts.of_run(task.request.run_id)
+        if one.region == task.region.name
+        and share_of(one) == task.share
+        and one.state is AttemptState.FINISHED
+        and one.ended_at is not None
+        and one.ended_at < began
+    ]
+    return max(ended, default=None)
+
+
+def _is_computed(record: PartitionRecord, since: datetime, run_id: str) -> bool:
+    """Judged again, or taken over from a checkpoint, is not computed."""
+    return record.run_id == run_id and record.recorded_at >= since and not record.taken_over
