@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from airflow.sdk import BaseNotifier
 
 
 class FileNotifier(BaseNotifier):
-    """Writes a line into a file."""
+    """Writes a line into a file, below Stagehold's home if its path is relative."""
 
     template_fields = ("text",)
 
@@ -18,7 +19,7 @@ class FileNotifier(BaseNotifier):
         self.path, self.text = path, text
 
     def notify(self, context: Any) -> None:
-        with Path(self.path).open("a", encoding="utf-8") as file:
+        with (Path(os.environ.get("STAGEHOLD_HOME", "")) / self.path).open("a", encoding="utf-8") as file:
             file.write(f"{self.text}\n")
 
 

@@ -47,7 +47,7 @@ class SparkLink(_RegionLink):
         began = [one for one in _attempts(operator, ti_key) if one.began] if settings.spark_ui else []
         if not began:
             return ""
-        session = session_id(settings, began[-1].attempt_id)
+        session = session_id(settings, max(began, key=lambda one: one.epoch).attempt_id)
         return f"{settings.spark_ui.rstrip('/')}/connect/session/?id={session}"
 
 
@@ -72,7 +72,7 @@ REGION_LINKS: tuple[BaseOperatorLink, ...] = (StageholdLink(), SparkLink(), Tabl
 
 
 def _attempts(operator: Any, ti_key: TaskInstanceKey) -> list[Attempt]:
-    """Those of the task, or of one instance of a mapped task, in the order they began."""
+    """Those of the task, or of one instance of a mapped task."""
     declared = declared_region(operator)
     share = declared.shares[ti_key.map_index] if declared.shares else None
     run_id = ledger_run_id(ti_key.dag_id, ti_key.run_id)

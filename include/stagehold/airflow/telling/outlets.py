@@ -33,7 +33,7 @@ def table_asset(table: str, uri: str) -> Asset:
 
 
 def asset_facts(work: StageWork, run_id: str, waivers: Sequence[Waiver]) -> dict[str, Any]:
-    """What an event tells of the data that is there now, and of what its gate said."""
+    """What an event tells of the data that is there now, of how much of it this run made, and of what its gate said."""
     cell, waived = work.records[0].cell, waived_in(work.records, waivers)
     outcomes = [(one, outcome_of(one, waived)) for one in work.verdicts]
     counts = Counter(outcome.value for _, outcome in outcomes)
@@ -47,7 +47,7 @@ def asset_facts(work: StageWork, run_id: str, waivers: Sequence[Waiver]) -> dict
         "interval": cell.interval,
         "run_id": run_id,
         "partitions": len(work.records),
-        "computed": len(work.computed),
+        "computed": sum(one.run_id == run_id and not one.taken_over for one in work.records),
         "rows": sum(one.rows for one in work.records),
         "gate": work.stage.gate,
         "verdicts": {outcome.value: counts[outcome.value] for outcome in Outcome} if work.stage.gate else {},
