@@ -51,7 +51,7 @@ def test_a_failure_a_warning_and_a_resume_are_told_once_and_an_asset_when_all_is
     told.inject(Point.BEFORE_PUBLISH, "customer", 1, FaultAction.FAIL)
     run = told.run("failing", expected="failed")
     until(lambda: hooks(told, "failing")["on_failure"], "the DAG processor has told of the failure", 60)
-    ((hook, message),) = [note for note in notes(told, "failing") if note[0] == "on_failure"]
+    ((_, message),) = [note for note in notes(told, "failing") if note[0] == "on_failure"]
     assert message.startswith("told failing failed at customer, 2 of 4 consumable: ")
     assert message.endswith(f" Resume runs 2 and reuses 2 partitions. {tab(told, run)}")
     assert hooks(told, "failing") == {"on_failure": 1, "on_gate_warning": 2}
