@@ -76,10 +76,9 @@ def test_what_a_try_did_is_sent_with_pipeline_and_stage(statsd):
         verdict(0, Severity.CRITICAL, 1, passed=True),
         verdict(1, Severity.CRITICAL, 1, passed=True),
         verdict(2, Severity.WARNING, 1, passed=False),
-        verdict(3, Severity.WARNING, -1, passed=False),  # was said before
     )
     stage = Stage(name="totals", job="jobs.sales:totals", partitions=4, max_parallelism=128)
-    send_work("sales", [StageWork(stage, computed, (record(3, 1, "b"),), (), verdicts, NOW)])
+    send_work("sales", [StageWork(stage, computed, (record(3, 1, "b"),), verdicts, (), ())])
     tags = "pipeline=sales,stage=totals"
     assert received(statsd, 6) == {
         f"airflow.stagehold.partitions.computed,{tags}:3|c",

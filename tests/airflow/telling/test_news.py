@@ -48,7 +48,7 @@ def news(hook: Hook, cause: str = "KeyError: 'x'", **facts: object) -> RunNews:
         (
             news(Hook.ON_GATE_WARNING, "warning few(rows) not met by partition(s) 3-7: 12"),
             "sales 2026-11-20, gate at totals, 5 of 16 consumable: warning few(rows) not met by partition(s) 3-7: 12. "
-            "Resume runs 11 and reuses 37 partitions.",
+            "A resume now runs 11 and reuses 37 partitions.",
         ),
         (
             news(Hook.ON_RESUME),

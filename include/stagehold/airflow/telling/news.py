@@ -67,7 +67,7 @@ class RunNews:
                 resume = f" Resume {self.remaining}." if self.remaining else ""
                 return f"{subject} failed{at}: {_sentence(cause)}{resume}"
             case Hook.ON_GATE_WARNING:
-                resume = f" Resume {self.remaining}." if self.remaining else ""
+                resume = f" A resume now {self.remaining}." if self.remaining else ""
                 return f"{subject}, gate{at}: {_sentence(cause)}{resume}"
             case Hook.ON_RESUME:
                 goes = f", {self.remaining}" if self.remaining else ""

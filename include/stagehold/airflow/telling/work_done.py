@@ -15,25 +15,21 @@ from stagehold.spec.pipeline import Stage
 
 @dataclass(frozen=True)
 class StageWork:
-    """``computed`` are the partitions that the run computed since some moment, of a ``share`` if the task has one;
-    ``records`` are the newest of all the stage's partitions, and ``verdicts`` what gates said of those.
+    """``computed`` are the partitions that the run computed since some moment, ``judged`` what gates said since then;
+    both of a task's share only, if it has one. ``records`` are the newest of all the stage's partitions, and
+    ``verdicts`` what gates said of those.
     """
 
     stage: Stage
     computed: tuple[PartitionRecord, ...]
     reused: tuple[PartitionRecord, ...]
+    judged: tuple[GateResult, ...]
     records: tuple[PartitionRecord, ...]
     verdicts: tuple[GateResult, ...]
-    since: datetime
 
     @property
     def waves(self) -> int:
         return len({(one.attempt_id, one.wave) for one in self.computed})
-
-    @property
-    def judged(self) -> tuple[GateResult, ...]:
-        """What was said since that moment."""
-        return tuple(one for one in self.verdicts if one.recorded_at >= self.since)
 
 
 def work_since(since: datetime, task: RegionTask, ledger: Ledger) -> Iterator[StageWork]:
@@ -43,11 +39,12 @@ def work_since(since: datetime, task: RegionTask, ledger: Ledger) -> Iterator[St
             continue
         cell = Cell(task.pipeline.name, stage.id, task.request.interval)
         records = ledger.partitions.newest(cell)
-        mine = [one for one in records if task.share is None or one.partition in task.share]
+        mine = [one for one in records if _is_of(task, one.partition)]
         computed = tuple(one for one in mine if _is_computed(one, since, task.request.run_id))
         reused = tuple(one for one in mine if one.state.passed and one not in computed)
         verdicts = ledger.gates.verdicts(cell) if stage.gate else ()
-        yield StageWork(stage, computed, reused, records, verdicts, since)
+        judged = tuple(one for one in verdicts if one.recorded_at >= since and _is_of(task, one.partition))
+        yield StageWork(stage, computed, reused, judged, records, verdicts)
 
 
 def last_end(task: RegionTask, began: datetime, ledger: Ledger) -> datetime | None:
@@ -62,6 +59,10 @@ def last_end(task: RegionTask, began: datetime, ledger: Ledger) -> datetime | No
         and one.ended_at < began
     ]
     return max(ended, default=None)
+
+
+def _is_of(task: RegionTask, partition: int) -> bool:
+    return task.share is None or partition in task.share
 
 
 def _is_computed(record: PartitionRecord, since: datetime, run_id: str) -> bool:
