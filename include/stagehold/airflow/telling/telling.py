@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from airflow.sdk import AssetAlias
 
+from stagehold.airflow.telling.completions import Completion, completion_by
+from stagehold.airflow.telling.lineage import emit_lineage
 from stagehold.airflow.telling.metrics import send_checkpoint_age, send_work
 from stagehold.airflow.telling.notifying import notify
 from stagehold.airflow.telling.outlets import asset_facts, table_asset
 from stagehold.airflow.telling.reading import news_of_gates, news_of_run, was_resumed
-from stagehold.airflow.telling.work_done import StageWork, last_end, work_since
+from stagehold.airflow.telling.work_done import StageWork, work_since
 from stagehold.errors import LeaseHeld, UnknownName
 from stagehold.lake.chronicle import open_ledger
 from stagehold.lake.location import table_location
 from stagehold.ledger.ledger import Ledger
+from stagehold.plan.split.shares import region_shares
 from stagehold.run.attempt.task import RegionTask
-from stagehold.run.planning.planning import counted
 from stagehold.run.planning.vouched import waivers_for
 from stagehold.settings import Settings
 from stagehold.spec.notifiers import Hook
@@ -52,12 +54,12 @@ class Telling:
             self._harmlessly("the resume", lambda ledger: self._tell_resume(life, ledger))
 
     def tell_end(self, *, succeeded: bool) -> None:
-        """Metrics, what gates said, and, of a good end, events of assets."""
+        """Metrics, what gates said, and, of a good end, events of assets and of lineage."""
         self._harmlessly("metrics", self._send_metrics)
         if self.task.pipeline.on_gate_warning:
             self._harmlessly("gates", self._tell_gates)
         if succeeded:
-            self._harmlessly("assets", self._add_asset_events)
+            self._harmlessly("assets and lineage", self._tell_computed)
 
     def _harmlessly(self, what: str, tell: Callable[[Ledger], None]) -> None:
         try:
@@ -97,17 +99,25 @@ class Telling:
         for news in news_of_gates(run, judged, self.task.pipeline, ledger, self.settings, self.link):
             notify(self.task.pipeline, news, self.context)
 
-    def _add_asset_events(self, ledger: Ledger) -> None:
-        """Of what the run computed since the task last ended well, since tries before this one may have computed it."""
-        since = last_end(self.task, self.began, ledger) or datetime.min.replace(tzinfo=UTC)
-        for work in work_since(since, self.task, ledger):
-            if work.stage.output.table is not None and work.computed and self._is_complete(work, ledger):
-                self._add_event(work, work.stage.output.table, ledger)
+    def _tell_computed(self, ledger: Ledger) -> None:
+        """By the task with which its region is complete, of what the run computed since it was so before: tries before
+        this one, and tasks of other shares, may have computed it.
+        """
+        completion = self._completion(ledger)
+        if completion is None:
+            return
+        whole = replace(self.task, share=None)
+        for work in work_since(completion.since, whole, ledger):
+            if work.computed:
+                emit_lineage(work, self.task, ledger, self.settings, self.context["ti"])
+                if work.stage.output.table is not None:
+                    self._add_event(work, work.stage.output.table, ledger)
 
-    def _is_complete(self, work: StageWork, ledger: Ledger) -> bool:
-        """Of a stage that several tasks compute, the last one to end tells of all of it."""
-        partitions = counted(self.task.request, ledger).pipeline.stage(work.stage.name).partitions
-        return sum(one.state.passed for one in work.records if one.partition < partitions) == partitions
+    def _completion(self, ledger: Ledger) -> Completion | None:
+        task = self.task
+        attempts = [one for one in ledger.attempts.of_run(task.request.run_id) if one.region == task.region.name]
+        shares = [None if share is None else str(share) for share in region_shares(task.pipeline, task.region)]
+        return completion_by(None if task.share is None else str(task.share), attempts, shares)
 
     def _add_event(self, work: StageWork, table: str, ledger: Ledger) -> None:
         request = self.task.request

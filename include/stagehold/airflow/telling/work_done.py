@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import AttemptState, Cell, GateResult, PartitionRecord
-from stagehold.plan.split.shares import share_of
+from stagehold.model.records import Cell, GateResult, PartitionRecord
 from stagehold.run.attempt.task import RegionTask
 from stagehold.spec.pipeline import Stage
 
@@ -45,20 +44,6 @@ def work_since(since: datetime, task: RegionTask, ledger: Ledger) -> Iterator[St
         verdicts = ledger.gates.verdicts(cell) if stage.gate else ()
         judged = tuple(one for one in verdicts if one.recorded_at >= since and _is_of(task, one.partition))
         yield StageWork(stage, computed, reused, judged, records, verdicts)
-
-
-def last_end(task: RegionTask, began: datetime, ledger: Ledger) -> datetime | None:
-    """When the task's partitions were last brought to consumable by this run, before the try that began then."""
-    ended = [
-        one.ended_at
-        for one in ledger.attempts.of_run(task.request.run_id)
-        if one.region == task.region.name
-        and share_of(one) == task.share
-        and one.state is AttemptState.FINISHED
-        and one.ended_at is not None
-        and one.ended_at < began
-    ]
-    return max(ended, default=None)
 
 
 def _is_of(task: RegionTask, partition: int) -> bool:
