@@ -69,7 +69,8 @@ def event_of(lineage: StageLineage, task_instance: Any) -> RunEvent:
 
 def _stage_facet(lineage: StageLineage) -> StageRunFacet:
     work = lineage.work
-    return StageRunFacet(lineage.interval, len(work.records), len(work.computed), work.waves, producer=PRODUCER)
+    facts = (lineage.interval, len(work.records), len(work.computed), work.waves)
+    return StageRunFacet(*facts, producer=PRODUCER)  # type: ignore[call-arg]
 
 
 def _input(data: LineageData) -> InputDataset:
