@@ -58,7 +58,7 @@ def _inputs(stage: Stage, task: RegionTask, ledger: Ledger, settings: Settings) 
     """Tables and files; through inputs that are stored nowhere, what those are made from."""
     if stage.source is not None:
         address = stage.source.path or stage.source.url or ""
-        yield LineageData(address.replace(LAKE, settings.production.lake_uri))
+        yield LineageData(address.replace(LAKE, settings.lake_uri))
     for producer in (task.pipeline.stage(edge.stage) for edge in stage.inputs):
         if producer.output.stored:
             yield LineageData(_address(producer, task, settings), _verdicts(producer, task, ledger))
