@@ -13,7 +13,7 @@ from stagehold.model.key_groups import HIGHEST
 from stagehold.spec.fields import CountOrAuto, SpecPart, field_names, written_name
 from stagehold.spec.pipeline import InputForm, OutputForm, StageSettings, StateForm
 from stagehold.spec.restart import RestartSettings
-from stagehold.spec.run_settings import CheckpointSettings, RunSettings, Speculation
+from stagehold.spec.run_settings import CancellationSettings, CheckpointSettings, RunSettings, Speculation
 from stagehold.spec.source import SourceForm
 from stagehold.spec.yaml import MAPPING, Document, FieldPath, Problem
 
@@ -158,6 +158,8 @@ def _fields_at(path: FieldPath) -> tuple[str, ...]:
             form = SourceForm
         case ("stages", _, "output"):
             form = OutputForm
+        case ("cancellation",):
+            form = CancellationSettings
         case ("checkpoint",):
             form = CheckpointSettings
         case ("speculation",):

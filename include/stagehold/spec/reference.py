@@ -29,7 +29,7 @@ from stagehold.spec.form import PipelineForm, StageForm
 from stagehold.spec.notifiers import NotifierDeclaration
 from stagehold.spec.pipeline import InputForm, OutputForm, StateForm
 from stagehold.spec.restart import FailureDeclaration, RestartSettings
-from stagehold.spec.run_settings import CheckpointSettings, Speculation
+from stagehold.spec.run_settings import CancellationSettings, CheckpointSettings, Speculation
 from stagehold.spec.source import SourceForm, SplitSize
 
 EXAMPLE = re.compile(r"\s*Example: `(?P<example>[^`]+)`$")
@@ -55,6 +55,7 @@ SECTIONS = (
     Section("A source: `stages.NAME.source`", SourceForm),
     Section("An output: `stages.NAME.output`", OutputForm),
     Section("A state: `stages.NAME.state.STATE`", StateForm),
+    Section("`cancellation`", CancellationSettings),
     Section("`checkpoint`", CheckpointSettings),
     Section("`restart`", RestartSettings),
     Section("A rule of `failures`", FailureDeclaration),
