@@ -82,19 +82,16 @@ class RegionOperator(BaseOperator):
         asked, life = self._asked_restore(context), context["dag_run"].start_date or context["dag_run"].run_after
         task, self._working = self._region_task(context), True
         telling = Telling(task, context, link, load_settings(), datetime.now(UTC))
-        telling.tell_beginning(life)
         try:
-            outcome = despite_outages(task, self.log.info, lambda: self._run(task, asked, life))
+            telling.tell_beginning(life)
+            with telling.telling_end():
+                outcome = despite_outages(task, self.log.info, lambda: self._run(task, asked, life))
         except KeyboardInterrupt as stop:
             raise AirflowTaskTerminated(
                 f"{self.region_name} was cancelled. `stagehold resume` goes on from what is consumable."
             ) from stop
-        except Exception:
-            telling.tell_end(succeeded=False)
-            raise
         finally:
             self._working = False
-        telling.tell_end(succeeded=True)
         self.log.info("%s: %s", self.region_name, outcome)
         return {**asdict(outcome), "seconds": round(outcome.seconds, 3)}
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -53,13 +54,23 @@ class Telling:
         if self.task.pipeline.on_resume:
             self._harmlessly("the resume", lambda ledger: self._tell_resume(life, ledger))
 
-    def tell_end(self, *, succeeded: bool) -> None:
-        """Metrics, what gates said, and, of a good end, events of assets and of lineage."""
+    @contextmanager
+    def telling_end(self) -> Iterator[None]:
+        """Metrics and what gates said, behind the block; if it ends well, events of assets and of lineage, too. One that
+        is cancelled tells nothing.
+        """
+        try:
+            yield
+        except Exception:
+            self._tell_work()
+            raise
+        self._tell_work()
+        self._harmlessly("assets and lineage", self._tell_computed)
+
+    def _tell_work(self) -> None:
         self._harmlessly("metrics", self._send_metrics)
         if self.task.pipeline.on_gate_warning:
             self._harmlessly("gates", self._tell_gates)
-        if succeeded:
-            self._harmlessly("assets and lineage", self._tell_computed)
 
     def _harmlessly(self, what: str, tell: Callable[[Ledger], None]) -> None:
         try:
