@@ -53,6 +53,28 @@ def test_others_hooks_are_not_called(airflow_home, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("ledger", "cause"),
+    [
+        ("sqlite:///{}/ledger.db", "nothing of it is on record; see the logs of its tasks."),
+        ("sqlite:///{}/no/such/folder/ledger.db", "The ledger"),
+    ],
+)
+def test_a_run_of_which_nothing_is_on_record_is_told_all_the_same(airflow_home, tmp_path, monkeypatch, ledger, cause):
+    from airflow.sdk import DAG
+
+    from stagehold.airflow.telling.ends import failure_callback
+
+    (tmp_path / "no").write_text("a file, so no folder")
+    monkeypatch.setenv("STAGEHOLD_HOME", str(tmp_path))
+    monkeypatch.setenv("STAGEHOLD_LEDGER", ledger.format(tmp_path))
+    callback = failure_callback(declared(tmp_path, to_file(tmp_path / "notes")))
+    callback({"dag": DAG("revenue", schedule=None), "run_id": "manual__1", "reason": "task_failure"})
+    text = (tmp_path / "notes").read_text()
+    assert text.startswith(f"revenue manual__1 failed: {cause}")
+    assert text.endswith("/dags/revenue/runs/manual__1/plugin/stagehold\n")
+
+
+@pytest.mark.parametrize(
     ("notifier", "text"),
     [
         (f"{NOTES}:FileNote", "'tests.airflow.telling.notes:FileNote', which cannot be imported (AttributeError"),

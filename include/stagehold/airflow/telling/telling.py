@@ -56,8 +56,8 @@ class Telling:
 
     @contextmanager
     def telling_end(self) -> Iterator[None]:
-        """Metrics and what gates said, behind the block; if it ends well, events of assets and of lineage, too. One that
-        is cancelled tells nothing.
+        """Metrics and what gates said, behind the block; if that ends well, events of assets and of lineage, too. If it
+        is cancelled, nothing.
         """
         try:
             yield
