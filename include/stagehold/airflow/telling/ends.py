@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from stagehold.airflow.intervals import ledger_run_id
-from stagehold.airflow.telling.news import RunNews
 from stagehold.airflow.telling.tab import run_tab
 from stagehold.errors import StageholdError, UnknownName
 from stagehold.settings import load_settings
@@ -15,6 +14,8 @@ from stagehold.spec.pipeline import Pipeline
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
+
+    from stagehold.airflow.telling.news import RunNews
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class RunFailed:
 
     def _news(self, dag_id: str, airflow_run_id: str) -> RunNews:
         """Of a run that never got into the ledger, or while that is away, only that it failed."""
+        from stagehold.airflow.telling.news import RunNews
         from stagehold.airflow.telling.reading import UNKNOWN, first_line, news_of_run
         from stagehold.lake.chronicle import open_ledger
 

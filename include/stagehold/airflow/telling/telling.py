@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 from airflow.sdk import AssetAlias
 
+from stagehold.airflow.telling.asset_facts import asset_facts
 from stagehold.airflow.telling.completions import Completion, completion_by
 from stagehold.airflow.telling.lineage import emit_lineage
 from stagehold.airflow.telling.metrics import send_checkpoint_age, send_work
 from stagehold.airflow.telling.notifying import notify
-from stagehold.airflow.telling.outlets import asset_facts, table_asset
+from stagehold.airflow.telling.outlets import table_asset
 from stagehold.airflow.telling.reading import news_of_gates, news_of_run, was_resumed
 from stagehold.airflow.telling.work_done import StageWork, work_since
 from stagehold.errors import LeaseHeld, UnknownName
