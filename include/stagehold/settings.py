@@ -16,8 +16,10 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 from stagehold.errors import InvalidSetting
 
 LIBRARY = Path(__file__).resolve().parents[1]  # the folder that the package is imported from
-# Of a source tree its own folder, of an installed package the folder in which a command is called.
-PROJECT = LIBRARY.parent if (LIBRARY.parent / "pyproject.toml").is_file() else Path.cwd()
+_HERE, _SOURCE_TREE = Path.cwd(), LIBRARY.parent
+_PIPELINES = Path("include", "pipelines")
+# The folder in which a command is called; where that is no project, the source tree if there is one.
+PROJECT = _SOURCE_TREE if (_SOURCE_TREE / _PIPELINES).is_dir() and not (_HERE / _PIPELINES).is_dir() else _HERE
 PREFIX = "STAGEHOLD_"
 SPARK_POOL = "stagehold"  # the Airflow pool of the Spark server's slots
 TEST_PREFIX = "STAGEHOLD_TEST_"  # read by the tests alone
@@ -161,7 +163,7 @@ def load_settings(environment: Mapping[str, str] = os.environ, project: str = ""
 
 def _folders(place: Path) -> Mapping[str, str]:
     """Those of a project, or of a project's folder of pipelines; its state lies in it, too."""
-    usual = place / "include" / "pipelines"
+    usual = place / _PIPELINES
     pipelines = usual if usual.is_dir() or not any(place.glob("*.yaml")) else place
     include = pipelines.parent
     project = include.parent if include.name == "include" else include
