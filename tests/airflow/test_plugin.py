@@ -11,6 +11,7 @@ import pytest
 pytestmark = pytest.mark.airflow
 
 HEAVY = ("fastapi", "pyspark", "delta", "deltalake", "great_expectations")
+# A part of it may be there before: Airflow reads the entry point that names the provider.
 OWN = {"stagehold", "stagehold.model", "stagehold.model.context", "stagehold.airflow", "stagehold.airflow.plugin"}
 LOAD = """
 import json, sys
@@ -29,7 +30,7 @@ def loaded_by(code: str) -> set[str]:
 def test_a_task_process_that_loads_the_plugin_imports_nothing_of_it(airflow_home):
     loaded = loaded_by(LOAD)
     assert {name.partition(".")[0] for name in loaded}.isdisjoint(HEAVY)
-    assert {name for name in loaded if name.partition(".")[0] == "stagehold"} == OWN
+    assert {name for name in loaded if name.partition(".")[0] == "stagehold"} <= OWN
 
 
 def test_the_web_api_imports_neither_spark_nor_what_comes_with_it(airflow_home):
@@ -46,7 +47,7 @@ def test_airflow_finds_the_plugin_and_nothing_else_in_the_folder(synced_airflow)
 
 
 def test_airflow_reports_no_problem_with_plugins(api, bearer):
-    assert api.get("/api/v2/plugins/importErrors", headers=bearer("admin")).json()["total_entries"] == 0
+    assert api.get("/api/v2/plugins/importErrors", headers=bearer("admin")).json()["import_errors"] == []
 
 
 def test_every_route_of_the_api_asks_who_is_there(airflow_home):

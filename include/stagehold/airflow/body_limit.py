@@ -7,6 +7,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from stagehold.airflow.problems import problem_answer
 
+CLOSED = {"Connection": "close"}  # else the server takes all of it, to throw it away
+
 
 class BodyLimit:
     """Refuses a request whose body is larger than ``most_bytes``:
@@ -20,7 +22,9 @@ class BodyLimit:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
         elif _declared_bytes(scope) > self.most_bytes:
-            await problem_answer(status.HTTP_413_CONTENT_TOO_LARGE, self._text)(scope, receive, send)
+            answer = problem_answer(status.HTTP_413_CONTENT_TOO_LARGE, self._text)
+            answer.headers.update(CLOSED)
+            await answer(scope, receive, send)
         else:
             await self.app(scope, self._counted(receive), send)
 
@@ -32,7 +36,7 @@ class BodyLimit:
             message = await receive()
             arrived += len(message.get("body", b""))
             if arrived > self.most_bytes:
-                raise HTTPException(status.HTTP_413_CONTENT_TOO_LARGE, self._text)
+                raise HTTPException(status.HTTP_413_CONTENT_TOO_LARGE, self._text, CLOSED)
             return message
 
         return counted

@@ -18,7 +18,7 @@ UNEXPECTED = (
 )
 
 
-class Problem(BaseModel):
+class ProblemDetails(BaseModel):
     """``title`` follows from the status; ``errors`` are the fields of a request that were not understood."""
 
     type: str = "about:blank"
@@ -31,7 +31,7 @@ class Problem(BaseModel):
 RESPONSES: dict[int | str, dict[str, Any]] = {
     "default": {
         "description": "It was refused, or did not work.",
-        "content": {PROBLEM_JSON: {"schema": Problem.model_json_schema()}},
+        "content": {PROBLEM_JSON: {"schema": ProblemDetails.model_json_schema()}},
     }
 }
 
@@ -48,7 +48,7 @@ def answer_with_problems(api: FastAPI) -> None:
 
 
 def problem_answer(code: int, detail: str, errors: list[dict[str, Any]] | None = None) -> ProblemAnswer:
-    found = Problem(title=HTTPStatus(code).phrase, status=code, detail=detail, errors=errors)
+    found = ProblemDetails(title=HTTPStatus(code).phrase, status=code, detail=detail, errors=errors)
     return ProblemAnswer(found.model_dump(exclude_none=True), code)
 
 

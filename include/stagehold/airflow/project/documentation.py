@@ -24,18 +24,19 @@ def dag_documentation(pipeline: Pipeline) -> str:
 
 def task_documentation(pipeline: Pipeline, region: Region, project: Path) -> str:
     """Of each stage of a region: what its function says of itself, what it reads, makes and has judged."""
-    return "\n\n".join(_stage_text(pipeline.stage(name), pipeline, project) for name in region.stages)
+    undecided = _undecided(pipeline)
+    return "\n\n".join(_stage_text(pipeline.stage(name), pipeline, project, undecided) for name in region.stages)
 
 
-def _stage_text(stage: Stage, pipeline: Pipeline, project: Path) -> str:
-    lines = [f"**{stage.name}**", _docstring(stage.job, project), "\n".join(_facts(stage, pipeline))]
+def _stage_text(stage: Stage, pipeline: Pipeline, project: Path, undecided: Collection[str]) -> str:
+    lines = [f"**{stage.name}**", _docstring(stage.job, project), "\n".join(_facts(stage, pipeline, undecided))]
     return "\n\n".join(line for line in lines if line)
 
 
-def _facts(stage: Stage, pipeline: Pipeline) -> Iterator[str]:
+def _facts(stage: Stage, pipeline: Pipeline, undecided: Collection[str]) -> Iterator[str]:
     yield f"* job: `{stage.job}`. {_code_link(pipeline)}"
     yield f"* reads: {_reads(stage)}"
-    yield f"* output: {stage.output.table or stage.output.type}, {_partitions(stage, _undecided(pipeline))} partitions"
+    yield f"* output: {stage.output.table or stage.output.type}, {_partitions(stage, undecided)} partitions"
     if stage.key:
         yield f"* key: {', '.join(stage.key)}"
     if stage.gate:

@@ -11,7 +11,7 @@ Folder = Annotated[Path, typer.Argument(help="Folder to write it into. Default: 
 
 
 def init(path: Folder = Path()) -> None:
-    """Write a small project that runs: pipeline, functions, suite, tests, DAG file. Overwrites nothing."""
+    """Write a small project that runs, and overwrite nothing: pipeline, functions, suite, tests, DAG file."""
     from stagehold.local.project.new_project import write_project
 
     folder = path.absolute()
