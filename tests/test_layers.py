@@ -22,6 +22,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
     for layer in (
         "errors settings",
         "model",
+        "extensions",
         "code",
         "spec",
         "topology",

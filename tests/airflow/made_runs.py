@@ -244,7 +244,7 @@ def _attempt(
     if finished:
         ledger.attempts.apply(attempt_id, AttemptEvent.REPORTED_FINISHED)
     else:
-        failure = Failure(FAILURE, FailureClass.RECOVERABLE, "anything_else")
+        failure = Failure(FAILURE, FailureClass.RECOVERABLE, "anything_else", {"team": "orders"})
         ledger.attempts.apply(attempt_id, AttemptEvent.FAIL, failure=failure)
     ledger.leases.release(lease)
 

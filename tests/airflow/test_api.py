@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Barrier
 from uuid import uuid4
 
 import pytest
+from sqlalchemy import delete
 from tests.airflow.made_runs import HalfDone, make_dag_run, make_sources
 from tests.lake.paper_table import PaperTable
 
 from stagehold.errors import LeaseNotFreed
 from stagehold.lake.commit.staged_committer import StagedCommitter
 from stagehold.lake.location import table_location
+from stagehold.ledger.database.engine import Database
+from stagehold.ledger.database.schema import events, transitions
 from stagehold.ledger.ledger import Ledger
+from stagehold.model.records import TRACE, Event
 from stagehold.plan.split.regions import stage_regions
+from stagehold.run.archive.archive import archive_runs
 from stagehold.run.attempt import journal
 from stagehold.run.attempt.task import RegionTask
 from stagehold.run.planning.planning import RunRequest
@@ -110,7 +116,21 @@ def test_the_grid_tells_what_is_done_and_what_is_not(api, bearer, half_done):
     assert stage["cells"][5]["reason"] == "never computed for this interval"
     assert grid["failures"][0]["failure"] == "Spark lost its server in the middle of orders_by_customer."
     assert grid["failures"][0]["cause"] == "recoverable failure, rule anything_else"
+    assert grid["failures"][0]["labels"] == {"team": "orders"}
     assert "you cannot resume it" in grid["resume"]["refusal"]
+
+
+def test_a_trace_that_the_ledger_has_forgotten_is_shown_from_the_archive(api, bearer, half_done):
+    settings, run_id = load_settings(), f"{half_done.dag_id}/{half_done.run_id}"
+    with Ledger.open(settings.ledger_url) as ledger:
+        (failed,) = (one for one in ledger.attempts.of_run(run_id) if one.failure)
+        ledger.events.append(Event(run_id, TRACE, failed.attempt_id, "all of it", datetime.now(UTC)))
+        archive_runs([run_id], ledger, settings.lake_uri)
+    with Database(settings.ledger_url).writing() as connection:
+        for table in (events, transitions):
+            connection.execute(delete(table).where(table.c.run_id == run_id))
+    (shown,) = api.get(half_done.url + "/grid", headers=bearer("viewer")).json()["failures"]
+    assert shown["trace"] == "all of it"
 
 
 @pytest.mark.parametrize("path", ["/grid", "/plan"])

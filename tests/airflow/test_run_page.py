@@ -81,6 +81,7 @@ def test_the_page_shows_what_is_consumable_and_what_went_wrong(page, half_done):
     )
     expect(page.get_by_test_id("failure-orders_by_customer")).to_have_text(FAILURE)
     expect(page.get_by_test_id("cause-orders_by_customer")).to_have_text("recoverable failure, rule anything_else")
+    expect(page.get_by_test_id("label-orders_by_customer")).to_have_text("team: orders")
     expect(page.get_by_test_id("tally-orders_by_customer")).to_have_text("5 / 16")
     expect(page.locator("[data-testid^=cell-][data-state=consumable]")).to_have_count(53)
     expect(page.locator("[data-testid^=cell-][data-state=missing]")).to_have_count(28)

@@ -35,8 +35,9 @@ st.register_type_strategy(float, st.floats(allow_nan=False, allow_infinity=False
 anything = st.text(st.characters()) | st.just("a lone \udc80")  # as in an error about a file's name
 st.register_type_strategy(str, anything)
 params = st.dictionaries(st.text(), st.none() | st.booleans() | st.integers() | st.text() | st.lists(st.integers()))
-others = (Attempt, PartitionRecord, GateResult, TakenPosition, PartitionCount, Acceptance, Waiver, Restore)
-facts = st.one_of(st.builds(Run, params=params), *map(st.from_type, others))
+labels = st.dictionaries(st.text(), st.text())  # the ledger stores them as PostgreSQL takes them
+others = (PartitionRecord, GateResult, TakenPosition, PartitionCount, Acceptance, Waiver, Restore)
+facts = st.one_of(st.builds(Run, params=params), st.builds(Attempt, labels=labels), *map(st.from_type, others))
 
 
 @pytest.fixture(params=["tmp_path", "s3_lake"])

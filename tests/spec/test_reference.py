@@ -15,7 +15,7 @@ from stagehold.spec.loader import build_pipeline
 from stagehold.spec.pipeline import Input, InputForm, OutputForm, Pipeline, Stage, StateForm
 from stagehold.spec.reference import SECTIONS, fields_of, reference
 from stagehold.spec.restart import FailureDeclaration, RestartSettings
-from stagehold.spec.run_settings import CheckpointSettings, Speculation
+from stagehold.spec.run_settings import CancellationSettings, CheckpointSettings, Speculation
 from stagehold.spec.source import Source, SourceForm
 
 JOBS = """
@@ -35,6 +35,7 @@ PLACES = {
     SourceForm: ("stages", "orders", "source"),
     OutputForm: ("stages", "totals", "output"),
     StateForm: ("stages", "totals", "state", "sums"),
+    CancellationSettings: ("cancellation",),
     CheckpointSettings: ("checkpoint",),
     TaskSettings: ("stages", "totals", "airflow"),
     DagSettings: ("airflow",),

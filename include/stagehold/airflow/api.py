@@ -42,6 +42,7 @@ from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, GateResult, Lease
 from stagehold.plan.resume.decisions import ResumePlan, also_computed
 from stagehold.plan.split.regions import stage_regions
+from stagehold.run.archive.archive import archived_traces
 from stagehold.run.lost_ledger import refuse_lost_ledger
 from stagehold.run.planning.planning import RunRequest, plan_run
 from stagehold.run.planning.refusal import refuse_broken_code
@@ -102,13 +103,20 @@ def run_facts(dag_id: str, run_id: str, session: SessionDep, user: GetUserDep) -
             plan=plan,
             recorded=ledger.partitions.newest_of(request.pipeline.name, request.interval),
             attempts=ledger.attempts.of_run(request.run_id),
-            traces=ledger.events.traces(request.run_id),
+            traces=_traces(request.run_id, ledger, settings),
             gate_failures=_gate_failures(request, ledger),
             may_resume=may_resume(dag_id, user),
             refusal=shown.refusal or _refusal(request, plan, ledger, settings),
             restore=shown.told,
             waivers=waivers_for(request.pipeline, request.interval, ledger, settings),
         )
+
+
+def _traces(run_id: str, ledger: Ledger, settings: Settings) -> Mapping[str, str]:
+    """By attempt; of a run whose history the ledger has forgotten, as the lake keeps them."""
+    known = ledger.events.traces(run_id)
+    forgotten = not known and not ledger.transitions.of_run(run_id)
+    return archived_traces(run_id, settings.lake_uri) if forgotten else known
 
 
 Facts = Annotated[RunFacts, Depends(run_facts)]

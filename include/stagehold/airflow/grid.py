@@ -103,6 +103,7 @@ class AttemptLine:
     """One attempt; ``region`` says its share, too; ``failure`` is the text for the user, None unless it failed.
 
     ``cause`` is the class of the failure and the rule that gave it; ``trace`` is its whole story, where one was kept.
+    ``labels`` are what failure enrichers say of it.
     """
 
     region: str
@@ -113,6 +114,7 @@ class AttemptLine:
     failure: str | None
     cause: str | None
     trace: str | None
+    labels: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -396,6 +398,7 @@ def _attempt_line(attempt: Attempt, failure: str | None, facts: RunFacts) -> Att
         failure=failure,
         cause=attempt.cause,
         trace=facts.traces.get(attempt.attempt_id),
+        labels=attempt.labels,
     )
 
 

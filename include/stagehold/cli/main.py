@@ -27,6 +27,7 @@ from stagehold.cli.sandboxes.sandbox import sandbox
 from stagehold.cli.services import down, up
 from stagehold.cli.source import source
 from stagehold.cli.status import status
+from stagehold.cli.stop import cancel, suspend
 from stagehold.cli.verify import verify
 from stagehold.cli.what_if import what_if
 from stagehold.errors import StageholdError
@@ -84,6 +85,8 @@ app.command()(run)
 app.command()(plan)
 app.command("what-if")(what_if)
 app.command()(resume)
+app.command()(suspend)
+app.command()(cancel)
 app.command()(accept)
 app.add_typer(source, name="source")
 app.command()(status)

@@ -1,48 +1,22 @@
-"""The runs part of `stagehold status`. It reads the ledger alone, so it works for pipelines whose file is gone."""
+"""The runs part of `stagehold status`. It reads ledger and lake alone, so it works for pipelines whose file is gone."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import typer
 
 from stagehold.cli.output import moment, print_document, print_table
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import Attempt, Event, GateResult, PartitionRecord, PartitionState, Restore, Run
-from stagehold.model.states import Transition
+from stagehold.model.records import Attempt, Event, GateResult, Restore, Run
+from stagehold.run.archive.archive import report_of
+from stagehold.run.archive.report import RunReport, StageCount
 from stagehold.settings import Settings
 
 SHOWN_RUNS = 20
 SHOWN_EVENTS = 10
-
-
-@dataclass(frozen=True)
-class StageCount:
-    """What is known of one stage's partitions now, for the run's interval, whichever run made them."""
-
-    stage: str
-    consumable: int
-    blocked: int
-    released: int
-    made_by_run: int
-    rows: int
-    bytes: int
-
-
-@dataclass(frozen=True)
-class RunReport:
-    """Everything the ledger knows of one run."""
-
-    run: Run
-    stages: tuple[StageCount, ...]
-    attempts: tuple[Attempt, ...]
-    traces: Mapping[str, str]
-    failures: tuple[GateResult, ...]
-    events: tuple[Event, ...]
-    restores: tuple[Restore, ...]
-    history: tuple[Transition, ...]
 
 
 def recent_runs_document(ledger: Ledger) -> dict[str, Any]:
@@ -75,50 +49,14 @@ def lost_ledger(settings: Settings) -> str | None:
     return f"The ledger has no runs, but {known}: `stagehold reconcile` rebuilds the ledger."
 
 
-def show_run(run_id: str, ledger: Ledger, *, as_json: bool, trace: bool) -> None:
-    report = report_of(run_id, ledger)
+def show_run(run_id: str, ledger: Ledger, settings: Settings, *, as_json: bool, trace: bool) -> None:
+    report = report_of(run_id, ledger, settings.lake_uri)
     if as_json:
         print_document(_document(report))
         return
     _print_report(report)
     for attempt, text in report.traces.items() if trace else ():
         typer.echo(f"\nTrace of attempt {attempt}:\n{text}")
-
-
-def report_of(run_id: str, ledger: Ledger) -> RunReport:
-    run = ledger.runs.get(run_id)
-    newest = ledger.partitions.newest_of(run.pipeline, run.interval)
-    return RunReport(
-        run=run,
-        stages=tuple(_count(stage, records, run_id) for stage, records in newest.items()),
-        attempts=ledger.attempts.of_run(run_id),
-        traces=ledger.events.traces(run_id),
-        failures=tuple(_failures(newest, ledger)),
-        events=ledger.events.of_run(run_id),
-        restores=ledger.restores.of_run(run_id),
-        history=ledger.transitions.of_run(run_id),
-    )
-
-
-def _count(stage: str, records: Sequence[PartitionRecord], run_id: str) -> StageCount:
-    readable = [record for record in records if record.state is PartitionState.CONSUMABLE]
-    return StageCount(
-        stage=stage,
-        consumable=len(readable),
-        blocked=sum(record.state is PartitionState.BLOCKED for record in records),
-        released=sum(record.state is PartitionState.RELEASED for record in records),
-        made_by_run=sum(record.run_id == run_id for record in readable),
-        rows=sum(record.rows for record in readable),
-        bytes=sum(record.bytes for record in readable),
-    )
-
-
-def _failures(newest: Mapping[str, Sequence[PartitionRecord]], ledger: Ledger) -> Iterator[GateResult]:
-    """Of partitions that are blocked now: what was blocked once and passed since, or was waived, is history."""
-    for records in newest.values():
-        blocked = {record.partition for record in records if record.state is PartitionState.BLOCKED}
-        said = ledger.gates.failures(records[0].cell) if blocked else ()
-        yield from (one for one in said if one.partition in blocked and one.blocks)
 
 
 def _document(report: RunReport) -> dict[str, Any]:
@@ -193,6 +131,7 @@ def _stage_cells(stage: StageCount) -> tuple[str, ...]:
 
 def _attempt_cells(attempt: Attempt) -> tuple[str, ...]:
     failure = ": ".join(text for text in (attempt.cause, attempt.failure) if text)
+    failure = "\n".join((failure, *(f"{key}: {label}" for key, label in attempt.labels.items())))
     epoch = str(attempt.epoch) if attempt.began else "not begun"
     return attempt.region, epoch, attempt.state, moment(attempt.started_at), moment(attempt.ended_at), failure
 

@@ -28,7 +28,7 @@ def status(run: RunName = None, trace: Trace = False, as_json: AsJson = False) -
     settings = load_settings()
     with open_ledger(settings) as ledger:
         if run is not None:
-            show_run(run, ledger, as_json=as_json, trace=trace)
+            show_run(run, ledger, settings, as_json=as_json, trace=trace)
         elif as_json:
             print_document({**services_document(settings), **recent_runs_document(ledger)})
         else:

@@ -22,6 +22,7 @@ Every error that Stagehold raises on purpose, by what is to be mended.
     |   +-- NothingToResume          a resume was asked for, and there is nothing it could run
     |   +-- ResumeUnderWay ~         somebody else resumes the run at this moment
     |   +-- RunStillActive ~         a resume was asked for while the run goes on
+    |   +-- RunNotUnderWay           a run was to be stopped that goes on no more
     |   +-- RunIdTaken               a run id names the run of another pipeline or interval
     +-- SpecError                    a pipeline, or its code, cannot be run as it is written
     |   +-- InvalidSpec              a pipeline file says something impossible
@@ -178,6 +179,7 @@ from stagehold.errors.requests import (
     RequestError,
     ResumeUnderWay,
     RunIdTaken,
+    RunNotUnderWay,
     RunStillActive,
     UnknownCheckpoint,
     UnknownName,
@@ -310,6 +312,7 @@ __all__ = [
     "RowsUnaccounted",
     "RunError",
     "RunIdTaken",
+    "RunNotUnderWay",
     "RunStillActive",
     "RunSuspended",
     "SavepointError",

@@ -209,11 +209,11 @@ class RollbackIncomplete(SavepointError, Terminal):
 
 
 class RunSuspended(CheckpointError, Terminal):
-    """The run was stopped with a savepoint."""
+    """The run was suspended, with a savepoint or without one."""
 
-    def __init__(self, run_id: str, savepoint: str) -> None:
+    def __init__(self, run_id: str, savepoint: str | None = None) -> None:
         self.run_id, self.savepoint = run_id, savepoint
         super().__init__(
-            f"Run {run_id} was suspended with savepoint {savepoint}. What is consumable is kept. `stagehold resume "
-            f"{run_id}` goes on from there."
+            f"Run {run_id} was suspended{f' with savepoint {savepoint}' if savepoint else ''}. What is consumable is "
+            f"kept. `stagehold resume {run_id}` goes on from there."
         )

@@ -182,6 +182,16 @@ class RunStillActive(RequestError, Transient):
         super().__init__(f"{run} is still {state}. Wait for it to end, or mark it failed, then resume it.")
 
 
+class RunNotUnderWay(RequestError, Terminal):
+    """A run was to be stopped that goes on no more."""
+
+    def __init__(self, run_id: str, state: str) -> None:
+        self.run_id, self.state = run_id, state
+        super().__init__(
+            f"Run {run_id} is {state}, so there is nothing to stop. `stagehold status` lists the runs that go on."
+        )
+
+
 class RunIdTaken(RequestError, Terminal):
     """Run ids are unique in the whole ledger; Airflow's are not, so a launcher has to add the pipeline's name."""
 

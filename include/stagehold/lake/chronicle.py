@@ -24,6 +24,7 @@ from uuid import uuid4
 
 from pydantic import TypeAdapter, ValidationError
 
+from stagehold.extensions.listening import tell_listeners
 from stagehold.lake.files import Files, files_at
 from stagehold.ledger.database.engine import Redact
 from stagehold.ledger.ledger import Ledger
@@ -108,7 +109,7 @@ class LakeChronicle:
 
 def open_ledger(settings: Settings, redact: Redact = str) -> Ledger:
     """The ledger of these settings, whose facts are kept in their lake as well."""
-    return Ledger.open(settings.ledger_url, redact, LakeChronicle(settings.lake_uri))
+    return Ledger.open(settings.ledger_url, redact, LakeChronicle(settings.lake_uri), tell_listeners)
 
 
 def is_chronicled(lake_uri: str) -> bool:

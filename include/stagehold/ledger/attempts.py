@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from sqlalchemy import ColumnElement, Connection, and_, func, select, update
 
-from stagehold.ledger.database.columns import DatabaseTime
+from stagehold.ledger.database.columns import DatabaseTime, storable
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.rows import attempt_from, attempt_row
 from stagehold.ledger.database.schema import attempts
@@ -173,4 +173,9 @@ def _state_after(state: AttemptState, event: AttemptEvent) -> AttemptState:
 
 
 def _failure_facts(failure: Failure, database: Database) -> dict[str, object]:
-    return {"failure": database.redact(failure.text), "failure_class": failure.kind, "failure_rule": failure.rule}
+    return {
+        "failure": database.redact(failure.text),
+        "failure_class": failure.kind,
+        "failure_rule": failure.rule,
+        "labels": {storable(key): storable(database.redact(value)) for key, value in failure.labels.items()},
+    }

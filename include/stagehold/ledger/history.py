@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, Table, and_, delete, false, func, not_, or_, select, tuple_
+from sqlalchemy import ColumnElement, Select, Table, and_, delete, false, func, not_, or_, select, tuple_, union
 
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.schema import (
@@ -83,6 +83,13 @@ class History:
             checkpoints=work(checkpoints, *_gone_checkpoints(older_than)),
             acknowledgements=work(acknowledgements, *_of_gone_checkpoints(older_than)),
         )
+
+    def runs_to_forget(self, older_than: datetime) -> tuple[str, ...]:
+        """The runs that have events, traces or transitions which `forget` deletes."""
+        ended = _ended_runs(older_than)
+        known = union(*(select(table.c.run_id).where(table.c.run_id.in_(ended)) for table in (events, transitions)))
+        with self._database.reading() as connection:
+            return tuple(connection.scalars(known.order_by("run_id")))
 
     def _count(self, table: Table, *conditions: ColumnElement[bool]) -> int:
         with self._database.reading() as connection:

@@ -8,7 +8,7 @@ from types import TracebackType
 from stagehold.ledger.acknowledgements import Acknowledgements
 from stagehold.ledger.attempts import Attempts
 from stagehold.ledger.checkpoints import Checkpoints
-from stagehold.ledger.database.engine import Chronicle, Database, Redact, keep_nowhere
+from stagehold.ledger.database.engine import Chronicle, Database, Listen, Redact, keep_nowhere, tell_nobody
 from stagehold.ledger.database.migrate import migrate
 from stagehold.ledger.events import Events
 from stagehold.ledger.facts import Facts
@@ -55,14 +55,17 @@ class Ledger:
         self.history = History(database)
 
     @classmethod
-    def open(cls, url: str, redact: Redact = str, chronicle: Chronicle = keep_nowhere) -> Ledger:
+    def open(
+        cls, url: str, redact: Redact = str, chronicle: Chronicle = keep_nowhere, listen: Listen = tell_nobody
+    ) -> Ledger:
         """Connect to the ledger at a SQLAlchemy ``url``, making it or migrating it to this code's schema first.
 
         :param redact: takes secrets out of the texts of errors, events, reasons and observations before they are
           stored.
         :param chronicle: is given what must outlive the ledger before the ledger itself has it.
+        :param listen: is told of each change of a run's state when others can see it.
         """
-        database = Database(url, redact, chronicle)
+        database = Database(url, redact, chronicle, listen)
         migrate(database)
         return cls(database)
 

@@ -14,7 +14,7 @@ from stagehold.ledger.database.rows import run_from, run_row
 from stagehold.ledger.database.schema import runs
 from stagehold.ledger.transitions import note_beginning, note_moves
 from stagehold.model.records import Run, RunState
-from stagehold.model.states import RUN, RunEvent, moves, recorded_run_after
+from stagehold.model.states import RUN, RunEvent, RunStatusChange, moves, recorded_run_after
 
 
 class Runs:
@@ -69,6 +69,15 @@ class Runs:
         with self._database.writing() as connection:
             return self._move(connection, _get(connection, run_id, locked=True), events)
 
+    def ask_to_cancel(self, run_id: str) -> None:
+        """Whoever drives the run is to cancel it; the run is CANCELLING from now on, unless it has ended."""
+        with self._database.writing() as connection:
+            run = _get(connection, run_id, locked=True)
+            if not RUN.is_terminal(run.state):
+                asked = update(runs).where(runs.c.run_id == run_id)
+                connection.execute(asked.values(cancel_asked_at=DatabaseTime()))
+                self._move(connection, run, (RunEvent.CANCEL,))
+
     def lock(self, run_id: str) -> Run:
         """The run, which nobody else changes before the end of the caller's `together`."""
         with self._database.writing() as connection:
@@ -80,6 +89,7 @@ class Runs:
             note_beginning(connection, run.run_id, None, RunState.CREATED)
             created = replace(run, state=RunState.CREATED)
             self._database.tell(created)
+            self._announce(run, None, RunState.CREATED)
             return created
         known = _get(connection, run.run_id, locked=True)
         if (known.pipeline, known.interval) != (run.pipeline, run.interval):
@@ -88,10 +98,11 @@ class Runs:
 
     def _begin_life(self, connection: Connection, run: Run) -> Run:
         again = update(runs).where(runs.c.run_id == run.run_id, runs.c.state == run.state)
-        connection.execute(again.values(state=RunState.CREATED, ended_at=None))
+        connection.execute(again.values(state=RunState.CREATED, ended_at=None, cancel_asked_at=None))
         note_beginning(connection, run.run_id, None, RunState.CREATED)
-        begun = replace(run, state=RunState.CREATED, ended_at=None)
+        begun = replace(run, state=RunState.CREATED, ended_at=None, cancel_asked_at=None)
         self._database.tell(begun)
+        self._announce(run, None, RunState.CREATED)
         return begun
 
     def _move(self, connection: Connection, run: Run, events: Sequence[RunEvent]) -> bool:
@@ -102,9 +113,14 @@ class Runs:
             swap = update(runs).where(runs.c.run_id == run.run_id, runs.c.state == run.state)
             connection.execute(swap.values(state=after, **ended))
             note_moves(connection, run.run_id, None, made)
+            for move in made:
+                self._announce(run, move.before, move.after)
             if ended:
                 self._database.tell(_get(connection, run.run_id))
         return bool(made)
+
+    def _announce(self, run: Run, before: RunState | None, after: RunState) -> None:
+        self._database.announce(RunStatusChange(run.run_id, run.pipeline, run.interval, before, after))
 
     def get(self, run_id: str) -> Run:
         with self._database.reading() as connection:

@@ -82,11 +82,14 @@ class FailureClass(StrEnum):
 
 @dataclass(frozen=True)
 class Failure:
-    """Why an attempt did not finish; ``kind`` and ``rule`` are None for one that was cancelled."""
+    """Why an attempt did not finish; ``kind`` and ``rule`` are None for one that was cancelled. ``labels`` are what
+    failure enrichers say of it.
+    """
 
     text: str
     kind: FailureClass | None = None
     rule: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, order=True)
@@ -101,7 +104,7 @@ class Cell:
 @dataclass(frozen=True)
 class Run:
     """One pipeline for one interval. ``launcher`` says who started it: airflow or cli;
-    ``params`` are what the user gave.
+    ``params`` are what the user gave. ``cancel_asked_at`` is when somebody asked whoever drives it to cancel it.
     """
 
     run_id: str
@@ -112,6 +115,7 @@ class Run:
     started_at: datetime
     ended_at: datetime | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
+    cancel_asked_at: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -158,7 +162,8 @@ UNBEGUN = 0  # stands where the epoch does in a try that has not had a lease; ep
 class Attempt:
     """One try of a region in a run. ``share`` names the partitions it is for when a region is split over several tasks.
 
-    ``failure_rule`` names the rule that gave ``failure_class``, ``restore`` the request of its run that it works for.
+    ``failure_rule`` names the rule that gave ``failure_class``, ``restore`` the request of its run that it works for,
+    ``labels`` are what failure enrichers say of its failure.
     A try that has no lease yet, or ended before it had one, has no epoch: its is 0.
     """
 
@@ -176,6 +181,7 @@ class Attempt:
     failure_rule: str | None = None
     share: str | None = None
     restore: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def began(self) -> bool:

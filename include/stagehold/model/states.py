@@ -263,6 +263,17 @@ class Transition:
         return self.attempt_id is None and self.before is None
 
 
+@dataclass(frozen=True)
+class RunStatusChange:
+    """What a run has become, for who listens. ``before`` is None where a life of the run begins."""
+
+    run_id: str
+    pipeline: str
+    interval: str
+    before: RunState | None
+    after: RunState
+
+
 def newest_life(history: Sequence[Transition]) -> Sequence[Transition]:
     """The part of a run's history that began when the run was last started anew."""
     begins = [place for place, transition in enumerate(history) if transition.begins_life_of_run]

@@ -27,6 +27,7 @@ from stagehold.run.planning.code_choices import record_acceptances
 from stagehold.run.planning.planning import RunRequest, situation_of_run
 from stagehold.run.planning.refusal import refuse_broken_code
 from stagehold.run.planning.restoring import check_restore
+from stagehold.run.stopping.cancel_watch import cancel_watch
 from stagehold.run.workplace import Progress
 from stagehold.settings import Settings
 from stagehold.spark.server.server import spark_server, start_server
@@ -40,13 +41,15 @@ def run_locally(request: RunRequest, settings: Settings, progress: Progress) -> 
     """Run every region in order; what is consumable already is reused, and a run that only reuses starts no Spark.
 
     A region that fails is run again as the pipeline's restart strategy says, after its delay. A KeyboardInterrupt
-    cancels the run, also while it waits for that.
+    cancels the run, also while it waits for that, and so does `stagehold cancel`.
 
     :raises StageholdError: from the first region that may not restart; what it made consumable stays.
     """
     _accept_schedule(request.pipeline, progress)
     try:
-        with _spark_if_needed(_accepted_plan(request, settings, progress), request, settings):
+        plan = _accepted_plan(request, settings, progress)
+        cancelling = cancel_watch(request.run_id, request.pipeline.cancellation, settings)
+        with cancelling, _spark_if_needed(plan, request, settings):
             outcomes = [_run_with_restarts(task, settings, progress) for task in _tasks(request)]
     except KeyboardInterrupt:
         _cancel(request, settings)

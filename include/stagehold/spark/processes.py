@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import NoReturn
 
 PR_SET_PDEATHSIG = 1
 POLL_SECONDS = 0.05
@@ -101,6 +102,14 @@ def signal_group(pid: int, number: signal.Signals) -> None:
         os.killpg(pid, number)
     except ProcessLookupError:
         return
+
+
+def kill_own_group() -> NoReturn:
+    """End this process by SIGKILL, and its group with it if it leads one, as a command of a shell does."""
+    if os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError("nobody survives SIGKILL")
 
 
 def stop_session(leader: ProcessIdentity, *, first: signal.Signals = signal.SIGTERM, seconds: float) -> None:

@@ -14,7 +14,7 @@ from stagehold.spec.airflow_settings import DagSettings, TaskSettings
 from stagehold.spec.fields import CountOrAuto, SpecPart, field_names, written_name
 from stagehold.spec.pipeline import InputForm, OutputForm, StageSettings, StateForm
 from stagehold.spec.restart import RestartSettings
-from stagehold.spec.run_settings import CheckpointSettings, RunSettings, Speculation
+from stagehold.spec.run_settings import CancellationSettings, CheckpointSettings, RunSettings, Speculation
 from stagehold.spec.source import SourceForm
 from stagehold.spec.yaml import MAPPING, Document, FieldPath, Problem
 
@@ -131,6 +131,7 @@ def _remove(data: dict[str, Any], path: FieldPath) -> None:
 
 OF_THE_PIPELINE: Mapping[str, type[SpecPart]] = {
     "airflow": DagSettings,
+    "cancellation": CancellationSettings,
     "checkpoint": CheckpointSettings,
     "restart": RestartSettings,
     "speculation": Speculation,

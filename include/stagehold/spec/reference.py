@@ -29,7 +29,7 @@ from stagehold.spec.fields import SpecPart, field_names, written_name
 from stagehold.spec.form import PipelineForm, StageForm
 from stagehold.spec.pipeline import InputForm, OutputForm, StateForm
 from stagehold.spec.restart import FailureDeclaration, RestartSettings
-from stagehold.spec.run_settings import CheckpointSettings, Speculation
+from stagehold.spec.run_settings import CancellationSettings, CheckpointSettings, Speculation
 from stagehold.spec.source import SourceForm, SplitSize
 
 EXAMPLE = re.compile(r"\s*Example: `(?P<example>[^`]+)`$")
@@ -57,6 +57,7 @@ SECTIONS = (
     Section("A state: `stages.NAME.state.STATE`", StateForm),
     Section("`airflow` of a stage: `stages.NAME.airflow`", TaskSettings),
     Section("`airflow` of the pipeline", DagSettings),
+    Section("`cancellation`", CancellationSettings),
     Section("`checkpoint`", CheckpointSettings),
     Section("`restart`", RestartSettings),
     Section("A rule of `failures`", FailureDeclaration),

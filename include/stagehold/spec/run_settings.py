@@ -126,6 +126,18 @@ class CheckpointSettings(SpecPart):
     """How many completed checkpoints of a run are kept. Example: `retained: 3`"""
 
 
+class CancellationSettings(SpecPart):
+    """What happens when a run of a command is cancelled and does not react. In Airflow, Airflow kills a task 5 seconds
+    after it was told to stop.
+    """
+
+    interval: PositiveDuration = timedelta(seconds=30)
+    """After how long what does not react is interrupted once more. Example: `interval: 10s`"""
+
+    timeout: Duration = timedelta(minutes=3)
+    """After how long its process is killed, and the reason recorded; `0s`: never. Example: `timeout: 1min`"""
+
+
 class Speculation(SpecPart):
     """When a task that is done with its own share computes a slow one's as well; the words are Flink's, times are in
     seconds.
@@ -160,6 +172,10 @@ class RunSettings(SpecPart):
     stall_timeout: PositiveDuration = timedelta(minutes=10)
     """A call to Spark that makes no progress for so long is interrupted, and stacks of all processes are kept. A task
     that works on one partition reports none meanwhile. Example: `stall_timeout: 30min`"""
+
+    cancellation: CancellationSettings = CancellationSettings()
+    """What happens when a run that is cancelled does not react; see the fields of `cancellation`.
+    Example: `cancellation: {interval: 10s, timeout: 1min}`"""
 
     schedule_mode: ScheduleMode = ScheduleMode.LAZY_FROM_SOURCES
     """When tasks start: those of a region when what it reads is there; `eager`: all at once, and each waits for its

@@ -20,6 +20,17 @@ function Trace({ region, text }) {
   );
 }
 
+// What failure enrichers say of it.
+function Labels({ attempt }) {
+  return Object.entries(attempt.labels).map(([name, label]) =>
+    h(
+      Badge,
+      { "data-testid": `label-${attempt.region}`, key: name, mb: 1, mr: 1, variant: "subtle" },
+      `${name}: ${label}`,
+    ),
+  );
+}
+
 export function Failures({ grid, onWaived }) {
   const unmet = grid.gate_failures.filter((one) => one.standing !== "published");
   if (grid.failures.length === 0 && unmet.length === 0) return null;
@@ -46,6 +57,7 @@ export function Failures({ grid, onWaived }) {
             { color: "fg.muted", "data-testid": `cause-${attempt.region}`, fontSize: "sm", mb: 1 },
             attempt.cause,
           ),
+        h(Labels, { attempt }),
         h(
           Code,
           {

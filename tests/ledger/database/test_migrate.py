@@ -23,7 +23,13 @@ from stagehold.model.states import UNTIL_RUNNING, AttemptEvent, RunEvent
 VERSIONS = Path(migrate.__file__).parent / "migrations" / "versions"
 
 
+def undo_0012(connection) -> None:
+    connection.execute(text("ALTER TABLE runs DROP COLUMN cancel_asked_at"))
+    connection.execute(text("ALTER TABLE attempts DROP COLUMN labels"))
+
+
 def undo_0011(connection) -> None:
+    undo_0012(connection)
     connection.execute(text("DROP TABLE waivers"))
     connection.execute(text("ALTER TABLE partitions DROP COLUMN refused"))
     for column in ("severity", "configuration", "result"):

@@ -54,13 +54,19 @@ def test_a_run_that_is_cancelled_while_it_waits_to_restart_is_cancelled(bench):
         assert [attempt.state for attempt in ledger.attempts.of_run("r1")][-1] is AttemptState.FAILED
 
 
-def test_spark_work_stops_within_seconds_and_the_run_can_be_resumed(bench, tmp_path):
-    """By SIGTERM, which is handled as Ctrl-C is."""
+@pytest.mark.parametrize("how", ["signal", "command"])
+def test_spark_work_stops_within_seconds_and_the_run_can_be_resumed(how, bench, tmp_path):
+    """By SIGTERM, which is handled as Ctrl-C is, or by `stagehold cancel` from elsewhere."""
     busy = BusyJob.put_into(bench, tmp_path)
     running = bench.command("run", "toy", "--interval", "2026-11-20", "--run-id", "r1")
     until(busy.works, 60)
     asked = time.time()
-    running.send_signal(signal.SIGTERM)
+    if how == "command":
+        cancelled = ended(bench.command("cancel", "r1"))
+        assert (cancelled.code, "numbers is being interrupted" in cancelled.err) == (0, True)
+        assert "r1 is canceled. What is consumable is kept; `stagehold resume r1` goes on" in cancelled.out
+    else:
+        running.send_signal(signal.SIGTERM)
     stopped = ended(running)
     assert time.time() - asked < SECONDS
     assert (stopped.code, "was cancelled" in stopped.err) == (130, True)

@@ -17,9 +17,11 @@ from sqlalchemy.pool import NullPool, QueuePool
 
 from stagehold.errors import InvalidSetting, LedgerUnavailable
 from stagehold.model.records import Fact
+from stagehold.model.states import RunStatusChange
 
 Redact = Callable[[str], str]
 Chronicle = Callable[[Sequence[Fact]], None]  # keeps facts where they outlive this database
+Listen = Callable[[RunStatusChange], None]  # is told what a run has become, and raises nothing
 LOCK_SECONDS = 10  # how long a transaction waits for another one before it gives up
 _WRITES = "stagehold_writes"
 _ALLOWED = "sqlite:///FILE or postgresql://USER:PASSWORD@HOST/DATABASE"
@@ -27,6 +29,10 @@ _ALLOWED = "sqlite:///FILE or postgresql://USER:PASSWORD@HOST/DATABASE"
 
 def keep_nowhere(facts: Sequence[Fact]) -> None:
     """For who only reads, and for a ledger whose loss nobody minds."""
+
+
+def tell_nobody(change: RunStatusChange) -> None:
+    """For a ledger of whose runs nobody is told."""
 
 
 class Database:
@@ -39,11 +45,14 @@ class Database:
     :param redact: takes out of a text what must not be stored; all free text passes it on its way in.
     :param chronicle: is given the facts of each transaction before it is committed, so that it never knows less. It
       may know more: of a transaction whose commit failed.
+    :param listen: is told of each change of a run's state after it is committed. Who dies between the two tells nobody.
     """
 
-    def __init__(self, url: str, redact: Redact = str, chronicle: Chronicle = keep_nowhere) -> None:
+    def __init__(
+        self, url: str, redact: Redact = str, chronicle: Chronicle = keep_nowhere, listen: Listen = tell_nobody
+    ) -> None:
         self.url = _parse(url)
-        self.redact, self._chronicle = redact, chronicle
+        self.redact, self._chronicle, self._listen = redact, chronicle, listen
         self._joined = threading.local()
         self._pooled = False
 
@@ -67,6 +76,10 @@ class Database:
     def tell(self, *facts: Fact) -> None:
         """What the transaction under way of this thread has written, for the chronicle."""
         self._joined.facts.extend(facts)
+
+    def announce(self, *changes: RunStatusChange) -> None:
+        """What the transaction under way of this thread makes of runs, for the listeners, once it is committed."""
+        self._joined.changes.extend(changes)
 
     @contextmanager
     def together(self) -> Iterator[None]:
@@ -104,12 +117,14 @@ class Database:
 
     @contextmanager
     def _chronicled(self) -> Iterator[Connection]:
-        facts: list[Fact] = []
-        self._joined.facts = facts
+        facts, changes = list[Fact](), list[RunStatusChange]()
+        self._joined.facts, self._joined.changes = facts, changes
         with self._begun(writes=True) as connection:
             yield connection
             if facts:
                 self._chronicle(facts)
+        for change in changes:
+            self._listen(change)
 
     def _joining(self) -> AbstractContextManager[Connection] | None:
         connection = getattr(self._joined, "connection", None)

@@ -13,7 +13,7 @@ from stagehold.model.checkpoint_records import Answer, CheckpointFailure, Checkp
 from stagehold.model.records import AttemptState, FailureClass, PartitionState, RunState, Severity
 from stagehold.model.restore_choices import ClaimMode
 
-SCHEMA_VERSION = "0011"
+SCHEMA_VERSION = "0012"
 VERSION_TABLE = "ledger_version"
 
 metadata = MetaData(
@@ -33,11 +33,13 @@ runs = Table(
     Column("started_at", UtcTime, nullable=False),
     Column("ended_at", UtcTime),
     Column("params", JSON, nullable=False),
+    Column("cancel_asked_at", UtcTime),
     Index(None, "pipeline", "interval", "started_at"),
     Index(None, "started_at"),
     comment=(
         "Scope: one pipeline for one interval. Lifetime: written when the run is first asked for; state and ended_at "
-        "are compared and set, all else stays. NULL: ended_at, the run has not ended."
+        "are compared and set, cancel_asked_at is set by whoever asks and taken back when the run begins anew, all "
+        "else stays. NULL: ended_at, the run has not ended; cancel_asked_at, nobody asked."
     ),
 )
 
@@ -58,6 +60,7 @@ attempts = Table(
     Column("failure_rule", FreeText),
     Column("share", String(64)),
     Column("restore", String(100)),
+    Column("labels", JSON, nullable=False, server_default="{}"),
     Index(None, "run_id"),
     Index(None, "pipeline", "interval", "region", "epoch"),
     comment=(

@@ -7,19 +7,21 @@ from datetime import UTC, datetime
 from uuid import uuid4
 
 from stagehold.errors import Fenced, RunSuspended, StageFailed
+from stagehold.extensions.enriching import FailedAttempt, labels_of
 from stagehold.lake.location import path_safe
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.checkpoint_records import CheckpointTrigger
 from stagehold.model.records import TRACE, UNBEGUN, Attempt, AttemptState, Event, Failure, FailureClass, Run, RunState
-from stagehold.model.states import ATTEMPT, AttemptEvent, RunEvent, newest_life
-from stagehold.plan.restart.failure import diagnose
+from stagehold.model.states import AttemptEvent, RunEvent, newest_life
+from stagehold.plan.restart.failure import Diagnosis, diagnose
 from stagehold.plan.restart.replay import RestartDecision, RestartRules, replay_failures, run_state_after
 from stagehold.plan.restart.rules import WORKER_LOST, rules_of
 from stagehold.plan.split.regions import stage_regions
 from stagehold.plan.split.shares import region_shares
-from stagehold.run.attempt.task import RegionTask, lease_of
+from stagehold.run.attempt.task import RegionTask
 from stagehold.run.attempt.verdict import Verdict
 from stagehold.run.planning.planning import RunRequest
+from stagehold.run.stopping.at_work import at_work
+from stagehold.run.stopping.suspension import refuse_suspended
 from stagehold.settings import Settings
 
 LONGEST_TRACE = 100_000  # letters; the end of a trace says most
@@ -46,7 +48,7 @@ def schedule_attempt(task: RegionTask, attempt: Attempt, ledger: Ledger, setting
 
     :raises RunSuspended: the run was suspended, and nobody has resumed it.
     """
-    refuse_suspended(task, ledger)
+    refuse_unless_resumed(task, ledger)
     with ledger.together():
         ledger.runs.start(run_of(task.request, task.launcher))
         ledger.attempts.apply(attempt.attempt_id, AttemptEvent.SCHEDULE)
@@ -122,6 +124,7 @@ def fail(task: RegionTask, attempt: Attempt, ledger: Ledger, settings: Settings,
         text if isinstance(error, StageFailed) else f"{type(error).__name__}: {text}",
         diagnosis.kind,
         diagnosis.rule.name,
+        labels_of(_as_failed(attempt, diagnosis, error)),
     )
     recorded = ledger.attempts.apply(attempt.attempt_id, AttemptEvent.FAIL, failure=failure)
     decisions = settle(task, ledger, settings)
@@ -132,6 +135,13 @@ def fail(task: RegionTask, attempt: Attempt, ledger: Ledger, settings: Settings,
         )
     tell(task, ledger, "fenced" if isinstance(error, Fenced) else "failed", f"{verdict}. {text}")
     return verdict
+
+
+def _as_failed(attempt: Attempt, diagnosis: Diagnosis, error: BaseException) -> FailedAttempt:
+    """A stage's error is the one that its function raised."""
+    raised = error.__cause__ if isinstance(error, StageFailed) and error.__cause__ else error
+    kind, rule = diagnosis.kind, diagnosis.rule.name
+    return FailedAttempt(attempt.run_id, attempt.pipeline, attempt.interval, attempt.region, kind, rule, raised)
 
 
 def record_loss(task: RegionTask, lost: Attempt, ledger: Ledger, settings: Settings) -> RestartDecision | None:
@@ -159,23 +169,21 @@ def cancel(task: RegionTask, attempt: Attempt, ledger: Ledger) -> None:
 def suspend(task: RegionTask, attempt: Attempt, ledger: Ledger, why: RunSuspended) -> None:
     """The run has been SUSPENDED by whoever completed the savepoint; the attempt follows."""
     events = (AttemptEvent.CANCEL, AttemptEvent.REPORTED_CANCELED)
-    if ledger.attempts.apply(attempt.attempt_id, *events, failure=Failure(f"suspended with savepoint {why.savepoint}")):
-        tell(task, ledger, "suspended", f"stopped behind a wave with savepoint {why.savepoint}")
+    savepoint = f" with savepoint {why.savepoint}" if why.savepoint else ""
+    if ledger.attempts.apply(attempt.attempt_id, *events, failure=Failure(f"suspended{savepoint}")):
+        tell(task, ledger, "suspended", f"stopped behind a wave{savepoint}")
 
 
-def refuse_suspended(task: RegionTask, ledger: Ledger) -> None:
-    """Tasks that Airflow starts or tries again after the run was suspended are not what somebody resumed; one that
-    somebody cleared is, since it was begun before.
+def refuse_unless_resumed(task: RegionTask, ledger: Ledger) -> None:
+    """Tasks that start or try again after the run was suspended are not what somebody resumed. One that somebody
+    cleared in Airflow is, since it was begun before; a command begins a new life of the run before its tasks.
 
     :raises RunSuspended: nobody has resumed the run.
     """
-    run_id = task.request.run_id
-    if task.launcher != "airflow" or ledger.runs.get(run_id).state is not RunState.SUSPENDED:
-        return
-    begun = any(one.subject == task.subject and one.began for one in ledger.attempts.of_run(run_id))
-    if task.again or not begun:
-        stopped = [one for one in ledger.checkpoints.of_run(run_id) if one.trigger is CheckpointTrigger.STOP]
-        raise RunSuspended(run_id, next((one.savepoint or "" for one in reversed(stopped)), ""))
+    attempts = ledger.attempts.of_run(task.request.run_id)
+    begun = any(one.subject == task.subject and one.began for one in attempts)
+    if task.again or not begun or task.launcher != "airflow":
+        refuse_suspended(task.request.run_id, ledger)
 
 
 def cancel_run(run_id: str, ledger: Ledger) -> None:
@@ -224,11 +232,8 @@ def _state_of(
 
 
 def _end_of(attempts: Sequence[Attempt], ledger: Ledger) -> tuple[RunEvent, ...]:
-    """That all attempts of the run have ended, if none is under way. One that waits has nothing to end, and one whose
-    lease has ended is dead.
-    """
-    under_way = (one for one in attempts if one.began and not ATTEMPT.is_terminal(one.state))
-    return () if any(ledger.leases.alive(lease_of(one)) for one in under_way) else (RunEvent.ALL_ENDED,)
+    """That all attempts of the run have ended, if none is under way."""
+    return () if at_work(attempts, ledger) else (RunEvent.ALL_ENDED,)
 
 
 def _rules(task: RegionTask, settings: Settings) -> RestartRules:

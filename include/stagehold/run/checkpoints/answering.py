@@ -15,6 +15,7 @@ from stagehold.model.checkpoint_records import (
     CheckpointTrigger,
 )
 from stagehold.model.records import Attempt
+from stagehold.run.stopping.suspension import refuse_suspended
 from stagehold.run.workplace import Workplace
 from stagehold.spec.run_settings import CheckpointSettings
 
@@ -41,7 +42,7 @@ class Answers:
         """A wave is recorded: acknowledge whatever is asked for, and hear what became of it.
 
         :raises CheckpointsFailed: more checkpoints failed than the pipeline tolerates.
-        :raises RunSuspended: the run was stopped with a savepoint.
+        :raises RunSuspended: somebody suspended the run, with a savepoint or without one.
         """
         for notice in self._heard():
             if _waits_for_us(notice):
@@ -51,6 +52,7 @@ class Answers:
             elif _ended(notice) and notice.checkpoint.number not in self._told:
                 self._told.add(notice.checkpoint.number)
                 self._hear_end(notice)
+        refuse_suspended(self._attempt.run_id, self._workplace.ledger)
 
     def close(self) -> None:
         """The attempt ends without having done its work: decline, so that nobody waits for it. Fails nobody: whoever
@@ -86,7 +88,7 @@ class Answers:
 
     def _refuse_if_suspended(self, checkpoint: CheckpointRecord) -> None:
         if checkpoint.state is CheckpointState.COMPLETED and checkpoint.trigger is CheckpointTrigger.STOP:
-            raise RunSuspended(checkpoint.run_id, checkpoint.savepoint or "")
+            raise RunSuspended(checkpoint.run_id, checkpoint.savepoint)
 
     def _hear_end(self, notice: Notice) -> None:
         checkpoint = notice.checkpoint

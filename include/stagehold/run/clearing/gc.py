@@ -15,6 +15,7 @@ from stagehold.lake.files import files_at
 from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.ledger.history import Forgotten
 from stagehold.plan.garbage import Why
+from stagehold.run.archive.archive import archive_runs
 from stagehold.run.attempt.ownership import this_process
 from stagehold.run.attempt.spark_engine import SparkEngine
 from stagehold.run.attempt.sweeping import RegionSweep, sweep_lake
@@ -33,9 +34,12 @@ MAINTENANCE = "maintenance"  # the lease of who collects garbage
 
 @dataclass(frozen=True)
 class Collected:
-    """What went, or would, and what was passed over, each with its reason."""
+    """What went, or would, and what was passed over, each with its reason. ``archived`` are runs that the lake keeps
+    before the ledger forgets their history.
+    """
 
     cleared: tuple[Cleared, ...]
+    archived: tuple[str, ...]
     forgotten: Forgotten
     chronicle: Compaction
     passed_over: tuple[str, ...]
@@ -69,10 +73,14 @@ class Collector:
                 without_old_files.append((place.pipeline.name, place.request.interval))
         ledger, settings = self.workplace.ledger, self.workplace.settings
         sweeps = sweep_lake(pipelines, ledger, settings, dry_run=self.dry_run)
+        archived = ledger.history.runs_to_forget(self.older_than)
+        if not self.dry_run:
+            archive_runs(archived, ledger, settings.lake_uri)
         forgotten = ledger.history.forget(self.older_than, without_old_files, dry_run=self.dry_run)
         compaction = compact(files_at(settings.lake_uri), ledger, self.older_than, dry_run=self.dry_run)
         return Collected(
             cleared=(*cleared, *(_swept(sweep) for sweep in sweeps if sweep.strays)),
+            archived=archived,
             forgotten=forgotten,
             chronicle=compaction,
             passed_over=(

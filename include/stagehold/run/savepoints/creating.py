@@ -12,13 +12,13 @@ from stagehold.lake.checkpoints.savepoints import Savepoint, Savepoints, checked
 from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.model.checkpoint_records import CheckpointFailure, CheckpointTrigger, SavepointRequest
 from stagehold.model.records import Run
-from stagehold.model.states import ATTEMPT, RUN, RunEvent
-from stagehold.run.attempt.task import lease_of
+from stagehold.model.states import RUN, RunEvent
 from stagehold.run.checkpoints.coordinator_lease import take_coordinator_lease
 from stagehold.run.checkpoints.driving import Driver
 from stagehold.run.checkpoints.listeners import LISTENERS, say
 from stagehold.run.checkpoints.taking import RunCheckpoints
 from stagehold.run.planning.planning import RunRequest, in_its_form
+from stagehold.run.stopping.at_work import at_work
 from stagehold.run.workplace import Workplace
 from stagehold.spec.pipeline import Pipeline
 
@@ -116,8 +116,7 @@ class _Creation:
     def _goes_on(self) -> bool:
         """Whether an attempt is at work that could answer."""
         ledger = self.workplace.ledger
-        under_way = (one for one in ledger.attempts.of_run(self.run.run_id) if not ATTEMPT.is_terminal(one.state))
-        return any(one.began and ledger.leases.alive(lease_of(one)) for one in under_way)
+        return bool(at_work(ledger.attempts.of_run(self.run.run_id), ledger))
 
     def _drive(self, checkpoints: RunCheckpoints) -> None:
         driver = Driver(checkpoints, CoordinatorSettings.of(self.pipeline.checkpoint), LISTENERS)

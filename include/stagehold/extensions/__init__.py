@@ -1,0 +1,1 @@
+"""Which code of others is called when something happens, and what does it get?"""

@@ -1,0 +1,37 @@
+"""What installed packages offer under an entry point's group."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+log = logging.getLogger(__name__)
+
+
+@cache
+def installed(group: str) -> Mapping[str, Callable[..., Any]]:
+    """The functions of a group by their names. What cannot be loaded is left out and told, and so is a name that two
+    packages offer, since nobody could say which of them is meant. Looked for once in a process.
+    """
+    offered = tuple(entry_points(group=group))
+    counts = Counter(one.name for one in offered)
+    for name in sorted(name for name, count in counts.items() if count > 1):
+        log.warning("%s: %s is left out, since more than one package offers it", group, name)
+    loaded = {one.name: _loaded(one) for one in offered if counts[one.name] == 1}
+    return {name: function for name, function in loaded.items() if function is not None}
+
+
+def _loaded(one: EntryPoint) -> Callable[..., Any] | None:
+    try:
+        function = one.load()
+    except Exception as error:  # noqa: BLE001 - code of others; whatever it does must not end a run
+        log.warning("%s: %s (%s) is left out: %s: %s", one.group, one.name, one.value, type(error).__name__, error)
+        return None
+    if not callable(function):
+        log.warning("%s: %s (%s) is left out: it cannot be called", one.group, one.name, one.value)
+        return None
+    return function  # type: ignore[no-any-return]

@@ -1,0 +1,89 @@
+"""Keeps what is known of a run before the ledger forgets it: `LAKE/_runs/PIPELINE/RUN/ENDED.json`, one file for each
+time that `stagehold gc` finds something to forget.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from pydantic import TypeAdapter, ValidationError
+
+from stagehold.errors import UnknownName
+from stagehold.lake.files import Files, files_at
+from stagehold.lake.location import path_safe
+from stagehold.ledger.ledger import Ledger
+from stagehold.run.archive.report import RunReport, recorded_report
+
+log = logging.getLogger(__name__)
+
+FOLDER = "_runs"
+ENDING = ".json"
+_REPORT = TypeAdapter(RunReport)
+
+
+class RunArchive:
+    """The archived reports of a lake. Files are made once and never changed; nobody deletes them."""
+
+    def __init__(self, lake_uri: str) -> None:
+        self._files: Files = files_at(lake_uri)
+
+    def keep(self, report: RunReport) -> None:
+        """Whoever comes second with the same end of the run changes nothing."""
+        run = report.run
+        ended = f"{run.ended_at:%Y%m%dT%H%M%S.%f}" if run.ended_at else "not-ended"
+        folder = f"{FOLDER}/{path_safe(run.pipeline)}/{path_safe(run.run_id)}"
+        self._files.create(f"{folder}/{ended}{ENDING}", _REPORT.dump_json(report, indent=1))
+
+    def of_run(self, run_id: str) -> tuple[RunReport, ...]:
+        """Oldest first; one that cannot be read is left out and told."""
+        name = path_safe(run_id)
+        folders = (f"{FOLDER}/{pipeline}/{name}" for pipeline in sorted(self._files.folders(FOLDER)))
+        paths = (path for folder in folders for path in sorted(self._files.sizes(folder)))
+        found = (self._read(path) for path in paths if path.endswith(ENDING))
+        return tuple(one for one in found if one is not None and one.run.run_id == run_id)
+
+    def _read(self, path: str) -> RunReport | None:
+        try:
+            return _REPORT.validate_json(self._files.read(path))
+        except ValidationError as error:
+            log.warning("the archived run %s is not what was written: %s", path, error)
+            return None
+
+
+def report_of(run_id: str, ledger: Ledger, lake_uri: str) -> RunReport:
+    """What the ledger knows, with what it has forgotten. A run that it does not know at all is as it was archived last.
+
+    :raises UnknownName: neither ledger nor lake knows it.
+    """
+    archived = RunArchive(lake_uri).of_run(run_id)
+    try:
+        return _with_forgotten(recorded_report(run_id, ledger), archived)
+    except UnknownName:
+        if not archived:
+            raise
+        return _with_forgotten(archived[-1], archived[:-1])
+
+
+def archived_traces(run_id: str, lake_uri: str) -> Mapping[str, str]:
+    """The traces that the ledger has forgotten, by attempt."""
+    return {attempt: text for one in RunArchive(lake_uri).of_run(run_id) for attempt, text in one.traces.items()}
+
+
+def archive_runs(run_ids: Iterable[str], ledger: Ledger, lake_uri: str) -> None:
+    archive = RunArchive(lake_uri)
+    for run_id in run_ids:
+        archive.keep(recorded_report(run_id, ledger))
+
+
+def _with_forgotten(report: RunReport, archived: Iterable[RunReport]) -> RunReport:
+    """What both know counts once: who archives may die before the ledger forgets."""
+    for earlier in reversed(tuple(archived)):
+        report = replace(
+            report,
+            traces={**earlier.traces, **report.traces},
+            events=tuple(dict.fromkeys((*earlier.events, *report.events))),
+            history=tuple(dict.fromkeys((*earlier.history, *report.history))),
+        )
+    return report

@@ -1,0 +1,77 @@
+"""Everything that is known of one run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from stagehold.ledger.ledger import Ledger
+from stagehold.model.records import Attempt, Event, GateResult, PartitionRecord, PartitionState, Restore, Run
+from stagehold.model.states import Transition
+
+
+@dataclass(frozen=True)
+class StageCount:
+    """What is known of one stage's partitions now, for the run's interval, whichever run made them."""
+
+    stage: str
+    consumable: int
+    blocked: int
+    released: int
+    made_by_run: int
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """``traces`` are by attempt, ``failures`` of partitions that are blocked now."""
+
+    run: Run
+    stages: tuple[StageCount, ...]
+    attempts: tuple[Attempt, ...]
+    traces: Mapping[str, str]
+    failures: tuple[GateResult, ...]
+    events: tuple[Event, ...]
+    restores: tuple[Restore, ...]
+    history: tuple[Transition, ...]
+
+
+def recorded_report(run_id: str, ledger: Ledger) -> RunReport:
+    """What the ledger knows of it.
+
+    :raises UnknownName: nothing.
+    """
+    run = ledger.runs.get(run_id)
+    newest = ledger.partitions.newest_of(run.pipeline, run.interval)
+    return RunReport(
+        run=run,
+        stages=tuple(_count(stage, records, run_id) for stage, records in newest.items()),
+        attempts=ledger.attempts.of_run(run_id),
+        traces=ledger.events.traces(run_id),
+        failures=tuple(_failures(newest, ledger)),
+        events=ledger.events.of_run(run_id),
+        restores=ledger.restores.of_run(run_id),
+        history=ledger.transitions.of_run(run_id),
+    )
+
+
+def _count(stage: str, records: Sequence[PartitionRecord], run_id: str) -> StageCount:
+    readable = [record for record in records if record.state is PartitionState.CONSUMABLE]
+    return StageCount(
+        stage=stage,
+        consumable=len(readable),
+        blocked=sum(record.state is PartitionState.BLOCKED for record in records),
+        released=sum(record.state is PartitionState.RELEASED for record in records),
+        made_by_run=sum(record.run_id == run_id for record in readable),
+        rows=sum(record.rows for record in readable),
+        bytes=sum(record.bytes for record in readable),
+    )
+
+
+def _failures(newest: Mapping[str, Sequence[PartitionRecord]], ledger: Ledger) -> Iterator[GateResult]:
+    """Of partitions that are blocked now: what was blocked once and passed since, or was waived, is history."""
+    for records in newest.values():
+        blocked = {record.partition for record in records if record.state is PartitionState.BLOCKED}
+        said = ledger.gates.failures(records[0].cell) if blocked else ()
+        yield from (one for one in said if one.partition in blocked and one.blocks)

@@ -1,0 +1,1 @@
+"""How is a run ended before its end, behind a wave or at once?"""

@@ -1,0 +1,63 @@
+"""Stops a run that goes on: behind the waves that are under way, or at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from stagehold.errors import RunNotUnderWay
+from stagehold.ledger.ledger import Ledger
+from stagehold.model.records import Attempt, Run, RunState
+from stagehold.model.states import RUN, RunEvent
+from stagehold.run.stopping.at_work import at_work
+
+POLL_SECONDS = 0.5
+
+
+def suspend_run(run_id: str, ledger: Ledger) -> None:
+    """From now on nothing begins in the run, and whoever is at work ends behind its wave. Its partitions stay as they
+    are, and whoever resumes the run goes on from there.
+
+    :raises RunNotUnderWay: it has ended.
+    """
+    _refuse_ended(ledger.runs.get(run_id))
+    ledger.runs.apply(run_id, RunEvent.SUSPEND)
+
+
+def cancel_run_here(run_id: str, ledger: Ledger) -> None:
+    """Ask the process that drives the run to interrupt it. Where none is left that could, the run has ended with this.
+
+    :raises RunNotUnderWay: it has ended.
+    """
+    _refuse_ended(ledger.runs.get(run_id))
+    ledger.runs.ask_to_cancel(run_id)
+    settle_cancelled(run_id, ledger)
+
+
+def settle_cancelled(run_id: str, ledger: Ledger) -> None:
+    """A run that is cancelled has ended when nobody is at work for it any more."""
+    with ledger.together():
+        run = ledger.runs.lock(run_id)
+        if run.state is RunState.CANCELLING and not at_work(ledger.attempts.of_run(run_id), ledger):
+            ledger.runs.apply(run_id, RunEvent.ALL_ENDED)
+
+
+def await_stop(
+    run_id: str, ledger: Ledger, waiting_for: Callable[[Attempt], None], sleep: Callable[[float], None]
+) -> Run:
+    """Wait until nobody is at work for the run; ``waiting_for`` is told each attempt that is, once. Gives the run as it
+    is then.
+    """
+    told: set[str] = set()
+    while working := at_work(ledger.attempts.of_run(run_id), ledger):
+        for one in working:
+            if one.attempt_id not in told:
+                told.add(one.attempt_id)
+                waiting_for(one)
+        sleep(POLL_SECONDS)
+    settle_cancelled(run_id, ledger)
+    return ledger.runs.get(run_id)
+
+
+def _refuse_ended(run: Run) -> None:
+    if RUN.is_terminal(run.state):
+        raise RunNotUnderWay(run.run_id, run.state)
