@@ -19,15 +19,15 @@ pytestmark = pytest.mark.airflow
 
 MEGABYTE = 2**20
 SENT = 300 * MEGABYTE
-ROUTE = "/api/dags/shipping_priority/runs/manual/resume"
+ROUTE = "/stagehold/api/dags/shipping_priority/runs/manual/resume"
 BEGIN = f"POST {ROUTE} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
 
 
 @pytest.fixture(scope="module")
 def server(synced_airflow) -> Iterator[tuple[int, int]]:
-    """Port and process id of a server with the API alone."""
+    """Port and process id of an api-server."""
     port = free_port()
-    words = ["uvicorn", "--factory", "stagehold.airflow.api:create_api", "--port", str(port), "--log-level", "warning"]
+    words = ["uvicorn", "airflow.api_fastapi.main:app", "--port", str(port), "--log-level", "warning"]
     with subprocess.Popen([sys.executable, "-m", *words], env=os.environ.copy()) as process:
         try:
             wait_for(port)

@@ -12,7 +12,9 @@ from stagehold.spec.loader import find_pipeline
 
 
 def init(folder: Path, **variables: str):
-    return CliRunner().invoke(app, ["init", str(folder)], env=variables)
+    return CliRunner().invoke(
+        app, ["init", str(folder)], env={"STAGEHOLD_HOME": None, "STAGEHOLD_LAKE": None, **variables}
+    )
 
 
 def test_what_it_writes_is_a_pipeline_without_problems(tmp_path: Path) -> None:
