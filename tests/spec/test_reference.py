@@ -12,6 +12,7 @@ from stagehold.settings import PROJECT
 from stagehold.spec.airflow_settings import DagSettings, TaskSettings
 from stagehold.spec.form import PipelineForm, StageForm
 from stagehold.spec.loader import build_pipeline
+from stagehold.spec.notifiers import Hook, NotifierDeclaration
 from stagehold.spec.pipeline import Input, InputForm, OutputForm, Pipeline, Stage, StateForm
 from stagehold.spec.reference import SECTIONS, fields_of, reference
 from stagehold.spec.restart import FailureDeclaration, RestartSettings
@@ -41,6 +42,7 @@ PLACES = {
     DagSettings: ("airflow",),
     RestartSettings: ("restart",),
     FailureDeclaration: ("failures",),
+    NotifierDeclaration: ("on_failure",),
     Speculation: ("speculation",),
 }
 EXAMPLES = [(section.form, field.name, field.example) for section in SECTIONS for field in fields_of(section.form)]
@@ -109,7 +111,7 @@ def test_every_form_is_in_the_reference():
 @pytest.mark.parametrize(
     ("form", "spec", "twice"),
     [
-        (PipelineForm, Pipeline, {"failures", "stages"}),
+        (PipelineForm, Pipeline, {"failures", "stages", *Hook}),
         (StageForm, Stage, {"job", "source", "inputs", "partitions", "max_parallelism"}),
         (InputForm, Input, set()),
         (SourceForm, Source, {"kind", "splits", "ddl"}),

@@ -19,6 +19,8 @@ from stagehold.airflow.region_operator import INTERVAL, TAG, RegionOperator
 from stagehold.airflow.restores.offered import offered_savepoints
 from stagehold.airflow.restores.params import ALLOW_NON_RESTORED, RESTORE, RESTORE_FROM_STAGE
 from stagehold.airflow.retry import retry_arguments
+from stagehold.airflow.telling.ends import failure_callback
+from stagehold.airflow.telling.outlets import outlets_of
 from stagehold.checkpoints.restore_sources import LATEST
 from stagehold.errors import InvalidSpec, StageholdError
 from stagehold.gates.suite_files import find_suite
@@ -76,6 +78,7 @@ def compile_pipeline(
     :raises ScheduleRefused: the schedule mode cannot run the pipeline with so many slots.
     """
     own = dag_arguments(pipeline, project)
+    told = [failure_callback(pipeline, place), *own.pop("on_failure_callback", ())]
     most_runs = 1 if pipeline.schedule_mode is ScheduleMode.EAGER else MAX_ACTIVE_RUNS
     dag = PipelineDag(
         dag_id=pipeline.name,
@@ -87,6 +90,7 @@ def compile_pipeline(
         params=run_params(pipeline, savepoints),
         default_args=retry_arguments(pipeline),
         doc_md=dag_documentation(pipeline),
+        on_failure_callback=[one for one in told if one is not None] or None,
         **{"max_active_runs": most_runs, **own},
     )
     wait_for_the_next_time(dag)
@@ -107,6 +111,7 @@ def region_task(
 ) -> RegionOperator | MappedOperator:
     """The task of a region; where it is split, one mapped over the shares. Their number follows from the file alone."""
     arguments = {"task_id": region.name, "dag": dag, "pipeline": pipeline, "region": region.name, **options}
+    arguments["outlets"] = outlets_of(pipeline, region)  # Airflow reads those of a mapped task here
     shares = [str(share) for share in region_shares(pipeline, region) if share is not None]
     if not shares:
         return RegionOperator(**arguments)

@@ -27,6 +27,7 @@ from stagehold.model.units import write_duration, write_size
 from stagehold.spec.airflow_settings import DagSettings, TaskSettings
 from stagehold.spec.fields import SpecPart, field_names, written_name
 from stagehold.spec.form import PipelineForm, StageForm
+from stagehold.spec.notifiers import NotifierDeclaration
 from stagehold.spec.pipeline import InputForm, OutputForm, StateForm
 from stagehold.spec.restart import FailureDeclaration, RestartSettings
 from stagehold.spec.run_settings import CancellationSettings, CheckpointSettings, Speculation
@@ -61,6 +62,7 @@ SECTIONS = (
     Section("`checkpoint`", CheckpointSettings),
     Section("`restart`", RestartSettings),
     Section("A rule of `failures`", FailureDeclaration),
+    Section("A notifier of `on_failure`, `on_gate_warning` or `on_resume`", NotifierDeclaration),
     Section("`speculation`", Speculation),
 )
 # written by hand, not by pydantic
@@ -73,6 +75,7 @@ SPECIAL: Mapping[object, str] = {
     timedelta: "duration",
     SplitSize: "`{bytes: SIZE}`",
     Any: "list of rules",
+    object: "mapping or list of mappings",
 }
 
 

@@ -16,6 +16,7 @@ from stagehold.spec.checks.airflow_settings import check_airflow
 from stagehold.spec.checks.edges import check_edges
 from stagehold.spec.checks.failures import check_failures
 from stagehold.spec.checks.job import job_problem
+from stagehold.spec.checks.notifiers import check_notifiers
 from stagehold.spec.checks.sources import check_source
 from stagehold.spec.checks.state import check_state
 from stagehold.spec.draft import Draft
@@ -42,6 +43,7 @@ def check(draft: Draft) -> Iterator[Problem]:
     yield from _check_restart(draft)
     yield from check_failures(draft)
     yield from check_airflow(draft)
+    yield from check_notifiers(draft)
     yield from _check_uids(draft)
     yield from _check_tables(draft)
     yield from _check_stored_only(draft)
