@@ -13,7 +13,6 @@ from airflow.api_fastapi.app import get_auth_manager
 from airflow.api_fastapi.common.db.common import SessionDep
 from airflow.api_fastapi.core_api.security import GetUserDep
 from fastapi import APIRouter, Depends, FastAPI, HTTPException, Request, status
-from fastapi.exceptions import RequestValidationError
 from fastapi.staticfiles import StaticFiles
 from pydantic import BaseModel, ConfigDict
 from starlette.concurrency import run_in_threadpool
@@ -21,11 +20,12 @@ from starlette.responses import Response
 from starlette.types import Scope
 
 from stagehold.airflow.access import MAY_RESUME, MAY_SEE_PIPELINES, MAY_SEE_RUN, SAME_ORIGIN_JSON, may_resume
-from stagehold.airflow.body_limit import BodyLimit, without_input
-from stagehold.airflow.dag_runs import read_dag_run
+from stagehold.airflow.body_limit import BodyLimit
+from stagehold.airflow.dag_runs import dag_settings, known_settings, read_dag_run
 from stagehold.airflow.gates.routes import router as gate_routes
 from stagehold.airflow.grid import ResumePreview, RunFacts, RunGrid, clear_set, resume_preview, run_grid
 from stagehold.airflow.intervals import ledger_run_id
+from stagehold.airflow.problems import RESPONSES, answer_with_problems
 from stagehold.airflow.restores.told import ShownRestore
 from stagehold.airflow.resume import TaskToClear
 from stagehold.airflow.savepoints.routes import router as savepoint_routes
@@ -48,7 +48,7 @@ from stagehold.run.planning.planning import RunRequest, plan_run
 from stagehold.run.planning.refusal import refuse_broken_code
 from stagehold.run.planning.restoring import check_restore
 from stagehold.run.planning.vouched import waivers_for
-from stagehold.settings import Settings, load_settings
+from stagehold.settings import Settings
 from stagehold.spec.loader import load_each_pipeline
 from stagehold.spec.pipeline import Pipeline
 
@@ -89,8 +89,8 @@ class PipelineLine:
 
 def run_facts(dag_id: str, run_id: str, session: SessionDep, user: GetUserDep) -> RunFacts:
     """Everything known of a run, read anew for each request."""
-    settings = load_settings()
     with answering():
+        settings = dag_settings(dag_id, session)
         ledger = server_ledger(settings)
         dag_run = read_dag_run(dag_id, run_id, session, settings, ledger)
         shown = ShownRestore.of(dag_run, ledger, settings)
@@ -124,13 +124,18 @@ router = APIRouter(prefix="/api")
 
 
 @router.get("/pipelines", dependencies=[MAY_SEE_PIPELINES])
-def pipelines(user: GetUserDep) -> list[PipelineLine]:
+def pipelines(user: GetUserDep, session: SessionDep) -> list[PipelineLine]:
     """The pipelines whose DAGs the caller may see; a file with problems is Airflow's to report, as an import error."""
     allowed = get_auth_manager().get_authorized_dag_ids(user=user, method="GET")
-    loaded = load_each_pipeline(load_settings())
-    return [
-        _pipeline_line(pipeline) for pipeline in loaded if isinstance(pipeline, Pipeline) and pipeline.name in allowed
-    ]
+    loaded = [one for settings in known_settings(allowed, session) for one in load_each_pipeline(settings)]
+    named = {one.name: one for one in loaded if isinstance(one, Pipeline)}
+    return [_pipeline_line(pipeline) for name, pipeline in named.items() if name in allowed]
+
+
+@router.get("/openapi.json", dependencies=[MAY_SEE_PIPELINES])
+def describe(request: Request) -> dict[str, Any]:
+    """This API as an OpenAPI document."""
+    return {**request.app.openapi(), "servers": [{"url": request.scope["root_path"]}]}
 
 
 # Run ids may hold any character, a slash too, hence :path.
@@ -153,7 +158,8 @@ async def resume(
     Of several callers at once one has the run's resume lease. Airflow's record of the run is read under it, so whoever
     has it next finds the run under way. What somebody clears meanwhile in another way is not seen.
     """
-    ledger = server_ledger(load_settings())
+    with answering():
+        ledger = server_ledger(await run_in_threadpool(dag_settings, dag_id, session))
     lease = await run_in_threadpool(_resume_lease, ledger, dag_id, run_id)
     try:
         facts = await run_in_threadpool(run_facts, dag_id, run_id, session, user)
@@ -244,13 +250,13 @@ class FreshFiles(StaticFiles):
 
 
 def create_api() -> FastAPI:
-    """The app to mount. Its own documentation pages are off, because they would be public."""
-    api = FastAPI(title="Stagehold", docs_url=None, redoc_url=None, openapi_url=None)
+    """The app to mount. FastAPI's own pages are off, because they would be public."""
+    api = FastAPI(title="Stagehold", docs_url=None, redoc_url=None, openapi_url=None, responses=RESPONSES)
     api.include_router(router)
     api.include_router(savepoint_routes)
     api.include_router(gate_routes)
     api.add_middleware(BodyLimit, most_bytes=MOST_BYTES)
-    api.add_exception_handler(RequestValidationError, without_input)
+    answer_with_problems(api)
     # Public, like Airflow's own scripts: the files hold no data.
     api.mount("/static", FreshFiles(directory=WEB), name="static")
     return api

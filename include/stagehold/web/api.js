@@ -12,18 +12,11 @@ export class Refused extends Error {
 const runUrl = (dagId, runId, what) =>
   new URL(`dags/${encodeURIComponent(dagId)}/runs/${encodeURIComponent(runId)}/${what}`, API);
 
-// A text, or one problem for each field that the server did not take.
-function said(detail) {
-  if (typeof detail === "string") return detail;
-  if (!Array.isArray(detail)) return null;
-  return detail.map((one) => `${one.loc[one.loc.length - 1]}: ${one.msg}`).join("; ");
-}
-
 async function call(url, options) {
   const answer = await fetch(url, { credentials: "same-origin", cache: "no-store", ...options });
   const body = await answer.json().catch(() => ({}));
   if (answer.ok) return body;
-  throw new Refused(answer.status, said(body.detail) ?? `The server answered ${answer.status}.`);
+  throw new Refused(answer.status, body.detail ?? `The server answered ${answer.status}.`);
 }
 
 export const fetchGrid = (dagId, runId) => call(runUrl(dagId, runId, "grid"));

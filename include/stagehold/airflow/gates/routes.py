@@ -14,7 +14,7 @@ from fastapi import APIRouter, Depends, HTTPException, Response, status
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from stagehold.airflow.access import MAY_RESUME, MAY_SEE_RUN, SAME_ORIGIN_JSON
-from stagehold.airflow.dag_runs import read_dag_run
+from stagehold.airflow.dag_runs import dag_settings, read_dag_run
 from stagehold.airflow.gates.history import ObservedHistory, last_intervals, observed_points
 from stagehold.airflow.gates.ranges import Ranges, as_ranges, numbers_in
 from stagehold.airflow.gates.unmet import WaiverTold
@@ -29,7 +29,7 @@ from stagehold.model.records import Cell, Waiver
 from stagehold.plan.resume.waiving import WaiverWish, refused_data, wished
 from stagehold.run.planning.planning import RunRequest
 from stagehold.run.planning.vouched import newest_verdict, waivers_for
-from stagehold.settings import Settings, load_settings
+from stagehold.settings import Settings
 
 LONGEST_REASON = 1000  # letters
 MOST_RANGES = 1000
@@ -92,8 +92,8 @@ class GatedRun:
 
 
 def _run(dag_id: str, run_id: str, session: SessionDep) -> GatedRun:
-    settings = load_settings()
     with answering():
+        settings = dag_settings(dag_id, session)
         ledger = server_ledger(settings)
         return GatedRun(read_dag_run(dag_id, run_id, session, settings, ledger).request, ledger, settings)
 
