@@ -144,6 +144,8 @@ def test_a_run_is_stopped_behind_its_wave_and_resumed_later(tmp_path):
         assert {stage: [one.partition for one in records] for stage, records in found.items()} == saved
         assert {one.state for records in found.values() for one in records} == {PartitionState.CONSUMABLE}
     assert not [one for one in run.records if one.trigger is CheckpointTrigger.END_OF_RUN]
+    with run.ledger() as ledger:
+        ledger.runs.begin_life(RUN)  # as `stagehold resume` does
     for stage in (LEFT, RIGHT):
         assert run.work(stage).reused == len(saved[stage])
     assert state(run) is RunState.FINISHED
