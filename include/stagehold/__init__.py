@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import inspect
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,5 +29,5 @@ def dags(path: str | Path) -> Mapping[str, DAG]:
     """
     from stagehold.airflow.project.project_dags import project_dags
 
-    caller = Path(sys._getframe(1).f_code.co_filename).parent
+    caller = Path(inspect.stack(0)[1].filename).parent
     return project_dags((caller / path).resolve())

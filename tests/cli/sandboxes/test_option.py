@@ -14,7 +14,7 @@ from stagehold.cli.main import app
 from stagehold.cli.sandboxes.option import offer_sandboxes
 from stagehold.settings import load_settings
 
-WITHOUT = {"up", "down", "demo", "sandbox list", "sandbox remove"}
+WITHOUT = {"init", "up", "down", "demo", "sandbox list", "sandbox remove"}
 small = typer.Typer()
 
 
