@@ -38,6 +38,12 @@ class StageholdPlugin(AirflowPlugin):
     react_apps = [RUN_PAGE]  # noqa: RUF012  (the base class declares a plain list)
 
     @property
+    def operator_extra_links(self) -> list[Any]:  # type: ignore[override]
+        from stagehold.airflow.telling.links import REGION_LINKS
+
+        return [*REGION_LINKS]
+
+    @property
     def fastapi_apps(self) -> list[dict[str, Any]]:  # type: ignore[override]
         from stagehold.airflow.api import create_api
 

@@ -47,6 +47,8 @@ class Settings:
     spark_jars: str = ""  # more JARs for it, such as JDBC drivers, separated by commas
     # master of that local server's work, as spark://host:7077; default: threads of the server itself
     spark_master: str = ""
+    # where pages of the Spark server are, as http://host:4040, for links to them; default: no links
+    spark_ui: str = ""
     spark_cores: int = 2  # its task slots; the smallest wave is twice as many partitions
     # one Spark server makes every commit to an S3 lake, which allows `committer: delta_spark` there
     only_spark_writer: bool = False

@@ -43,6 +43,7 @@ def test_airflow_finds_the_plugin_and_nothing_else_in_the_folder(synced_airflow)
     (plugin,) = [info for info in get_plugin_info() if info["name"] == "stagehold"]
     assert plugin["react_apps"][0]["destination"] == "dag_run"
     assert [app["url_prefix"] for app in plugin["fastapi_apps"]] == ["/stagehold"]
+    assert len(plugin["operator_extra_links"]) == 3
 
 
 def test_airflow_reports_no_problem_with_plugins(api, bearer):

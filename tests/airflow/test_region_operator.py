@@ -254,7 +254,8 @@ def test_a_region_that_does_not_exist_is_refused_when_the_dag_is_parsed(operator
 def test_the_trace_of_a_users_error_is_a_folded_group_of_the_log_and_its_text_is_what_is_raised(
     operator, runner, monkeypatch
 ):
-    lines = []
+    lines, told = [], []
+    monkeypatch.setattr(operator.log, "error", lambda text, *arguments: told.append(text % arguments))
     monkeypatch.setattr(operator.log, "info", lambda text, *arguments: lines.append(text % arguments))
     failed = StageFailed(
         stage="orders",
@@ -268,4 +269,9 @@ def test_the_trace_of_a_users_error_is_a_folded_group_of_the_log_and_its_text_is
     with pytest.raises(StageFailed, match="partition\\(s\\) 0-2, 5: nothing of it was published") as raised:
         operator.execute(context())
     assert raised.value.__cause__ is None
-    assert lines[-4:] == ["::group::The whole trace", "one", "100 %", "::endgroup::"]
+    assert lines[-3:] == ["::group::The whole trace", "one", "100 %"]  # what Airflow says of the error belongs to it
+    (last,) = told
+    assert last.startswith(
+        "Failed: stage orders, before its first wave, partitions 0-2, 5: KeyError: 'x' at jobs/a.py:3"
+    )
+    assert last.endswith("/dags/shipping_priority/runs/scheduled__1/plugin/stagehold")

@@ -114,6 +114,32 @@ stages:
     gate: top_orders
     output: {type: blocking_persistent, table: marts.brief}
 """
+# It tells whoever wants to know, in lines of a file of its home.
+TOLD = """\
+pipeline: told
+wave: 100ms
+restart: {strategy: none}
+on_failure: &notes
+  notifier: tests.airflow.telling.notes:FileNotifier
+  arguments: {path: told, text: "{{ stagehold.hook }}|{{ stagehold.interval }}|{{ stagehold.message }}"}
+on_gate_warning:
+  - {notifier: "tests.airflow.telling.notes:RaisingNotifier", arguments: {path: told, text: ""}}
+  - *notes
+on_resume: *notes
+stages:
+  customer:
+    job: jobs.tpch:customer
+    source: {kind: parquet, path: "${lake}/raw/customer/*.parquet", splits: 4}
+    max_parallel_tasks: 2
+    gate: told
+    output: {type: blocking_persistent, table: marts.told}
+"""
+TOLD_SUITE = """\
+suite: told
+expectations:
+  - {type: expect_column_values_to_not_be_null, column: c_custkey, severity: critical}
+  - {type: expect_table_row_count_to_be_between, max_value: 1, severity: warning}
+"""
 # The sample that keeps state, for dates that no other test runs it for.
 RUNNING = (Path(Settings().pipelines) / "customer_totals.yaml").read_text()
 for part, own in {"pipeline: customer_totals": "pipeline: running", "marts.customer_totals": "marts.running"}.items():
@@ -123,6 +149,7 @@ PIPELINES = {
     "nightly": NIGHTLY,
     "at_once": AT_ONCE,
     "running": RUNNING,
+    "told": TOLD,
     BRIEF: SAMPLE_IN_BRIEF,
 }
 SLOTS = 32
@@ -135,6 +162,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     suites = shutil.copytree(Settings().suites, tmp_path_factory.mktemp("suites"), dirs_exist_ok=True)
     for name, text in PIPELINES.items():
         (pipelines / f"{name}.yaml").write_text(text)
+    (suites / "told.yaml").write_text(TOLD_SUITE)
     settings = Settings(
         home=home,
         pipelines=str(pipelines),

@@ -11,6 +11,7 @@ import yaml
 from stagehold.settings import PROJECT
 from stagehold.spec.form import PipelineForm, StageForm
 from stagehold.spec.loader import build_pipeline
+from stagehold.spec.notifiers import Hook, NotifierDeclaration
 from stagehold.spec.pipeline import Input, InputForm, OutputForm, Pipeline, Stage, StateForm
 from stagehold.spec.reference import SECTIONS, fields_of, reference
 from stagehold.spec.restart import FailureDeclaration, RestartSettings
@@ -38,6 +39,7 @@ PLACES = {
     CheckpointSettings: ("checkpoint",),
     RestartSettings: ("restart",),
     FailureDeclaration: ("failures",),
+    NotifierDeclaration: ("on_failure",),
     Speculation: ("speculation",),
 }
 EXAMPLES = [(section.form, field.name, field.example) for section in SECTIONS for field in fields_of(section.form)]
@@ -105,7 +107,7 @@ def test_every_form_is_in_the_reference():
 @pytest.mark.parametrize(
     ("form", "spec", "twice"),
     [
-        (PipelineForm, Pipeline, {"failures", "stages"}),
+        (PipelineForm, Pipeline, {"failures", "stages", *Hook}),
         (StageForm, Stage, {"job", "source", "inputs", "partitions", "max_parallelism"}),
         (InputForm, Input, set()),
         (SourceForm, Source, {"kind", "splits", "ddl"}),

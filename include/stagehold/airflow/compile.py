@@ -16,6 +16,8 @@ from stagehold.airflow.region_operator import INTERVAL, RegionOperator
 from stagehold.airflow.restores.offered import offered_savepoints
 from stagehold.airflow.restores.params import ALLOW_NON_RESTORED, RESTORE, RESTORE_FROM_STAGE
 from stagehold.airflow.retry import retry_arguments
+from stagehold.airflow.telling.ends import failure_callback
+from stagehold.airflow.telling.outlets import outlets_of
 from stagehold.checkpoints.restore_sources import LATEST
 from stagehold.errors import InvalidSpec, StageholdError
 from stagehold.gates.suite_files import find_suite
@@ -78,6 +80,7 @@ def compile_pipeline(pipeline: Pipeline, slots: int = 0, savepoints: Sequence[st
         params=run_params(pipeline, savepoints),
         default_args=retry_arguments(pipeline),
         doc_md=_documentation(pipeline),
+        on_failure_callback=failure_callback(pipeline),
     )
     wait_for_the_next_time(dag)
     for region, options in _task_options(pipeline, slots).items():
@@ -92,6 +95,7 @@ def region_task(
 ) -> RegionOperator | MappedOperator:
     """The task of a region; where it is split, one mapped over the shares. Their number follows from the file alone."""
     arguments = {"task_id": region.name, "dag": dag, "pipeline": pipeline, "region": region.name, **options}
+    arguments["outlets"] = outlets_of(pipeline, region)  # Airflow reads those of a mapped task here
     shares = [str(share) for share in region_shares(pipeline, region) if share is not None]
     if not shares:
         return RegionOperator(**arguments)

@@ -91,7 +91,7 @@ def pipeline_of(dag_id: str, session: Session, settings: Settings) -> Pipeline:
     return find_pipeline(next(iter(regions.values())).pipeline, settings)
 
 
-def _read_dag(dag_id: str, session: Session) -> tuple[SerializedDAG, Mapping[str, _Declared]]:
+def _read_dag(dag_id: str, session: Session) -> tuple[SerializedDAG, Mapping[str, DeclaredRegion]]:
     """The newest DAG and what it declares of its region tasks.
 
     :raises ForeignDag: it has none.
@@ -100,11 +100,11 @@ def _read_dag(dag_id: str, session: Session) -> tuple[SerializedDAG, Mapping[str
     region_tasks: list[Any] = [task for task in dag.tasks if task.task_type == RegionOperator.__name__] if dag else []
     if dag is None or not region_tasks:
         raise ForeignDag(dag_id)
-    return dag, {task.task_id: _declared(task) for task in region_tasks}
+    return dag, {task.task_id: declared_region(task) for task in region_tasks}
 
 
 @dataclass(frozen=True)
-class _Declared:
+class DeclaredRegion:
     """What the serialized DAG says of a region's task:
     of a mapped one its ``shares``, too, in the order of the map indexes.
     """
@@ -114,17 +114,17 @@ class _Declared:
     shares: tuple[Share | None, ...] = ()
 
 
-def _declared(task: Any) -> _Declared:
+def declared_region(task: Any) -> DeclaredRegion:
     """The operator stores its fields with the serialized DAG; of a mapped one, the arguments are stored."""
     if not task.is_mapped:
-        return _Declared(task.pipeline_name, task.region_name)
+        return DeclaredRegion(task.pipeline_name, task.region_name)
     arguments = task.partial_kwargs
-    return _Declared(
+    return DeclaredRegion(
         arguments["pipeline"], arguments["region"], tuple(map(Share.parse, task.expand_input.value["share"]))
     )
 
 
-def _tasks(task_id: str, declared: _Declared | None, instances: Sequence[TaskInstance]) -> Iterator[DagTask]:
+def _tasks(task_id: str, declared: DeclaredRegion | None, instances: Sequence[TaskInstance]) -> Iterator[DagTask]:
     """The task as its instances in this run stand:
     of a mapped task one for each share, whether it has its instance yet or not.
     """

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, replace
-from datetime import datetime
+from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
@@ -14,7 +15,8 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowTaskTerminated
 from stagehold.airflow.intervals import interval_of, ledger_run_id
 from stagehold.airflow.restores.params import AskedRestore
 from stagehold.airflow.retry import retry_arguments
-from stagehold.errors import InvalidInterval, InvalidParameter, StageFailed, UnknownName
+from stagehold.airflow.telling.outlets import outlets_of
+from stagehold.errors import InvalidInterval, InvalidParameter, UnknownName
 from stagehold.model.interval_key import moment_of
 from stagehold.model.share import Share
 from stagehold.plan.split.regions import Region, stage_regions
@@ -52,33 +54,42 @@ class RegionOperator(BaseOperator):
     ui_color = "#dcfce7"
 
     def __init__(self, *, pipeline: Pipeline, region: str, share: str | None = None, **kwargs: Any) -> None:
-        super().__init__(**{**retry_arguments(pipeline), **kwargs})
+        found = _region_named(pipeline, region)
+        super().__init__(**{"outlets": outlets_of(pipeline, found), **retry_arguments(pipeline), **kwargs})
         self.pipeline_name = pipeline.name
         self.region_name = region
         self._pipeline = pipeline
-        self._region = _region_named(pipeline, region)
+        self._region = found
         self._share = None if share is None else Share.parse(share)
         self._working = False
 
     def execute(self, context: Context) -> dict[str, float]:
         # Imported here because DAG files import this module, and the runner reaches libraries that are slow to import.
+        from stagehold.airflow.telling.failure_line import ending_in_one_line
+        from stagehold.airflow.telling.tab import run_tab
+
+        link = run_tab(context["dag_run"].dag_id, context["dag_run"].run_id)
+        subject = self.region_name if self._share is None else f"{self.region_name}[{self._share}]"
+        with ending_in_one_line(subject, link, partial(self.log.error, "%s"), partial(self.log.info, "%s")):
+            return self._execute(context, link)
+
+    def _execute(self, context: Context, link: str) -> dict[str, float]:
+        from stagehold.airflow.telling.telling import Telling
         from stagehold.run.attempt.unbegun import despite_outages
 
         die_with_parent()  # Airflow's supervisor of this process, so that no writer outlives its owner
         context["share"] = str(self._share)  # type: ignore[typeddict-unknown-key]  # read by the name of a mapped task
         asked, life = self._asked_restore(context), context["dag_run"].start_date or context["dag_run"].run_after
         task, self._working = self._region_task(context), True
+        telling = Telling(task, context, link, load_settings(), datetime.now(UTC))
         try:
-            outcome = despite_outages(task, self.log.info, lambda: self._run(task, asked, life))
+            telling.tell_beginning(life)
+            with telling.telling_end():
+                outcome = despite_outages(task, self.log.info, lambda: self._run(task, asked, life))
         except KeyboardInterrupt as stop:
             raise AirflowTaskTerminated(
                 f"{self.region_name} was cancelled. `stagehold resume` goes on from what is consumable."
             ) from stop
-        except StageFailed as failed:
-            # Airflow folds a group of lines. Without its cause, what it shows below that is the text of the error.
-            for line in ("::group::The whole trace", *failed.trace.splitlines(), "::endgroup::"):
-                self.log.info("%s", line)
-            raise failed.with_traceback(None) from None
         finally:
             self._working = False
         self.log.info("%s: %s", self.region_name, outcome)

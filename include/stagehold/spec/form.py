@@ -57,6 +57,22 @@ class PipelineForm(RunSettings):
     fields of a rule.
     Example: `failures: [{error: "builtins:KeyError", class: recoverable}]`"""
 
+    on_failure: object = ()
+    """Notifiers that are told once a run has failed, and not of each retry; see the fields of a notifier and
+    notifications.md.
+    Example: `on_failure: {notifier: "airflow.providers.smtp.notifications.smtp:SmtpNotifier", arguments: {to:
+    me@example.com}}`"""
+
+    on_gate_warning: object = ()
+    """Notifiers that are told what gates did not let pass or warned of, when a task that had data judged ends.
+    Example: `on_gate_warning: {notifier: "airflow.providers.smtp.notifications.smtp:SmtpNotifier", arguments: {to:
+    me@example.com}}`"""
+
+    on_resume: object = ()
+    """Notifiers that are told when a run goes on that had failed or was cancelled.
+    Example: `on_resume: [{notifier: "airflow.providers.smtp.notifications.smtp:SmtpNotifier", arguments: {to:
+    me@example.com}}]`"""
+
 
 def read_form(document: Document) -> tuple[PipelineForm, tuple[Problem, ...]]:
     """Read what can be read. A field with a problem is left out of the form, so that the rest is still checked."""

@@ -13,6 +13,7 @@ from stagehold.model.key_groups import HASH_NAME, HIGHEST
 from stagehold.model.stage_state import StateColumn, StateKind, StateShape
 from stagehold.model.units import KILOBYTE, MEGABYTE, Size
 from stagehold.spec.fields import Columns, ColumnType, Count, Params, SpecPart, Switch
+from stagehold.spec.notifiers import NotifierDeclaration
 from stagehold.spec.restart import FailureDeclaration
 from stagehold.spec.run_settings import Determinism, DeterminismPolicy, RunSettings
 from stagehold.spec.source import Source
@@ -261,6 +262,9 @@ class Pipeline(RunSettings):
     name: str
     file: str
     failures: tuple[FailureDeclaration, ...] = ()
+    on_failure: tuple[NotifierDeclaration, ...] = ()
+    on_gate_warning: tuple[NotifierDeclaration, ...] = ()
+    on_resume: tuple[NotifierDeclaration, ...] = ()
     stages: tuple[Stage, ...]
 
     def __str__(self) -> str:

@@ -26,6 +26,7 @@ from pydantic_core import PydanticUndefined
 from stagehold.model.units import write_duration, write_size
 from stagehold.spec.fields import SpecPart, field_names, written_name
 from stagehold.spec.form import PipelineForm, StageForm
+from stagehold.spec.notifiers import NotifierDeclaration
 from stagehold.spec.pipeline import InputForm, OutputForm, StateForm
 from stagehold.spec.restart import FailureDeclaration, RestartSettings
 from stagehold.spec.run_settings import CancellationSettings, CheckpointSettings, Speculation
@@ -58,6 +59,7 @@ SECTIONS = (
     Section("`checkpoint`", CheckpointSettings),
     Section("`restart`", RestartSettings),
     Section("A rule of `failures`", FailureDeclaration),
+    Section("A notifier of `on_failure`, `on_gate_warning` or `on_resume`", NotifierDeclaration),
     Section("`speculation`", Speculation),
 )
 # written by hand, not by pydantic
@@ -70,6 +72,7 @@ SPECIAL: Mapping[object, str] = {
     timedelta: "duration",
     SplitSize: "`{bytes: SIZE}`",
     Any: "list of rules",
+    object: "mapping or list of mappings",
 }
 
 

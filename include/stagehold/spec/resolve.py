@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from stagehold.model.key_groups import default_max_parallelism
 from stagehold.spec.checks.failures import declared_failures
+from stagehold.spec.checks.notifiers import declared_notifiers
 from stagehold.spec.draft import Draft
 from stagehold.spec.graph import key_of
 from stagehold.spec.pipeline import Input, Output, OutputForm, OutputType, Pipeline, Stage, StageSettings
@@ -18,6 +19,9 @@ def resolve(draft: Draft, file: str) -> Pipeline:
         file=file,
         stages=tuple(_stage(name, draft) for name in draft.order),
         failures=declared_failures(form.failures),
+        on_failure=declared_notifiers(form.on_failure),
+        on_gate_warning=declared_notifiers(form.on_gate_warning),
+        on_resume=declared_notifiers(form.on_resume),
         **{name: getattr(form, name) for name in RunSettings.model_fields},
     )
 

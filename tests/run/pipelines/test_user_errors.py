@@ -14,6 +14,7 @@ from stagehold.ledger import Ledger
 from stagehold.model.records import Attempt, FailureClass
 from stagehold.run.local_run import run_locally
 from stagehold.run.planning.planning import RunRequest
+from stagehold.run.stage.wave_place import WavePlace, place_of
 
 pytestmark = pytest.mark.spark
 
@@ -120,6 +121,11 @@ TABLE = [
     ("no_number", "user_data", "[CAST_INVALID_INPUT] The value 'x", 'text.cast("int")', "JVM stacktrace"),
     ("told", "user_data", "[USER_RAISED_EXCEPTION] this must not be", "def told", "JVM stacktrace"),
 ]
+
+
+def test_the_wave_in_which_it_happened_travels_with_the_error(project):
+    assert place_of(fail(project, "in_worker").error) == WavePlace("in_worker", 1, (0, 1))
+    assert place_of(fail(project, "unknown_column").error) is None  # refused before the first wave
 
 
 @pytest.mark.parametrize(("stage", "rule", "problem", "blamed", "traced"), TABLE, ids=[row[0] for row in TABLE])

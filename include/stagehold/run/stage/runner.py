@@ -38,6 +38,7 @@ from stagehold.run.stage.determinism import inspect
 from stagehold.run.stage.failure import reporting_queries
 from stagehold.run.stage.inputs import Reading
 from stagehold.run.stage.wave import StageTask, Wave
+from stagehold.run.stage.wave_place import WavePlace, in_wave
 from stagehold.run.state.keeping import Keeping
 from stagehold.run.workplace import Workplace
 from stagehold.spec.run_settings import DeterminismPolicy
@@ -147,9 +148,10 @@ class StageRunner:
             share = f"takes {size.partitions} of {len(remaining)} partitions: {size.reason}"
             self._workplace.progress(f"{self._task.stage.name}: wave {number} {share}")
             current, remaining = remaining[: size.partitions], remaining[size.partitions :]
-            wave, computing = self._compute(number, current, schema, files.rows_per_file)
-            right = self._publisher.right_to(self._task.stage.name, current)
-            refused |= self._delivery.deliver(wave.of(right.partitions), right)
+            with in_wave(WavePlace(self._task.stage.name, number, tuple(one.partition for one in current))):
+                wave, computing = self._compute(number, current, schema, files.rows_per_file)
+                right = self._publisher.right_to(self._task.stage.name, current)
+                refused |= self._delivery.deliver(wave.of(right.partitions), right)
             self._at_boundary()
             files = files.corrected_by([file for some in wave.staged.files.values() for file in some])
             seconds = wave.seconds

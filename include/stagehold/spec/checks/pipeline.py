@@ -15,6 +15,7 @@ from stagehold.model.units import write_duration
 from stagehold.spec.checks.edges import check_edges
 from stagehold.spec.checks.failures import check_failures
 from stagehold.spec.checks.job import job_problem
+from stagehold.spec.checks.notifiers import check_notifiers
 from stagehold.spec.checks.sources import check_source
 from stagehold.spec.checks.state import check_state
 from stagehold.spec.draft import Draft
@@ -40,6 +41,7 @@ def check(draft: Draft) -> Iterator[Problem]:
     yield from _check_pipeline(draft)
     yield from _check_restart(draft)
     yield from check_failures(draft)
+    yield from check_notifiers(draft)
     yield from _check_uids(draft)
     yield from _check_tables(draft)
     yield from _check_stored_only(draft)

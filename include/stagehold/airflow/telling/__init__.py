@@ -1,0 +1,1 @@
+"""Who is told of a run, by which way and in which words?"""

@@ -1,0 +1,50 @@
+"""What Airflow calls when a run has failed: once, in its DAG processor, however the tasks came to their ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from stagehold.airflow.intervals import ledger_run_id
+from stagehold.airflow.telling.tab import run_tab
+from stagehold.errors import StageholdError, UnknownName
+from stagehold.settings import load_settings
+from stagehold.spec.notifiers import Hook
+from stagehold.spec.pipeline import Pipeline
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from stagehold.airflow.telling.news import RunNews
+
+
+@dataclass(frozen=True)
+class RunFailed:
+    """Tells the notifiers of `on_failure`. Retries are not told, and a run that fails again is told again."""
+
+    pipeline: Pipeline
+
+    def __call__(self, context: Context) -> None:
+        from stagehold.airflow.telling.notifying import notify
+
+        notify(self.pipeline, self._news(context["dag"].dag_id, context["run_id"]), context)
+
+    def _news(self, dag_id: str, airflow_run_id: str) -> RunNews:
+        """Of a run that never got into the ledger, or while that is away, only that it failed."""
+        from stagehold.airflow.telling.news import RunNews
+        from stagehold.airflow.telling.reading import UNKNOWN, first_line, news_of_run
+        from stagehold.lake.chronicle import open_ledger
+
+        settings, link = load_settings(), run_tab(dag_id, airflow_run_id)
+        run_id = ledger_run_id(dag_id, airflow_run_id)
+        try:
+            with open_ledger(settings) as ledger:
+                return news_of_run(Hook.ON_FAILURE, ledger.runs.get(run_id), self.pipeline, ledger, settings, link)
+        except StageholdError as error:
+            cause = UNKNOWN if isinstance(error, UnknownName) else first_line(str(error))
+            return RunNews(Hook.ON_FAILURE, self.pipeline.name, airflow_run_id, run_id, cause, link)
+
+
+def failure_callback(pipeline: Pipeline) -> RunFailed | None:
+    """For the DAG of a pipeline; none where nobody wants to be told."""
+    return RunFailed(pipeline) if pipeline.on_failure else None

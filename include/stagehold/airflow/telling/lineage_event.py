@@ -1,0 +1,125 @@
+"""Lineage in the words of OpenLineage. Imported only where its provider is installed, and when it is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import Any
+from urllib.parse import urlsplit
+
+import attr
+from airflow.providers.openlineage import conf
+from airflow.providers.openlineage.plugins.adapter import OpenLineageAdapter
+from airflow.providers.openlineage.plugins.macros import lineage_job_name, lineage_job_namespace, lineage_run_id
+from openlineage.client.event_v2 import InputDataset, Job, OutputDataset, Run, RunEvent, RunState
+from openlineage.client.facet_v2 import (
+    RunFacet,
+    data_quality_assertions_dataset,
+    job_type_job,
+    output_statistics_output_dataset,
+    parent_run,
+)
+from openlineage.client.uuid import generate_static_uuid
+
+from stagehold.airflow.telling.lineage import LineageData, StageLineage
+from stagehold.model.records import GateResult, Severity
+from stagehold.plan.resume.reasons import partition_ranges
+
+PRODUCER = "urn:stagehold"
+SEVERITIES = {Severity.CRITICAL: "error", Severity.WARNING: "warn", Severity.INFO: "info"}
+
+
+@attr.define
+class StageRunFacet(RunFacet):  # type: ignore[misc]
+    """What Stagehold knows of a run of a stage: of ``partitions``, how many were ``computed`` and in how many waves."""
+
+    interval: str
+    partitions: int
+    computed: int
+    waves: int
+
+
+def emit(lineage: StageLineage, task_instance: Any) -> None:
+    """Send it by the provider's own transport, with its redaction; a transport that fails is logged by the provider."""
+    if not conf.is_disabled():
+        OpenLineageAdapter().emit(event_of(lineage, task_instance))
+
+
+def event_of(lineage: StageLineage, task_instance: Any) -> RunEvent:
+    """A run of its own for each stage and moment, below the run of its task that the provider tells of."""
+    now = datetime.now(UTC)
+    stage, namespace, name = lineage.work.stage.name, lineage_job_namespace(), lineage_job_name(task_instance)
+    parent_id = lineage_run_id(task_instance)
+    parent = parent_run.ParentRunFacet(
+        run=parent_run.Run(runId=parent_id), job=parent_run.Job(namespace=namespace, name=name), producer=PRODUCER
+    )
+    facets = {"parent": parent, "stagehold": _stage_facet(lineage)}
+    kind = job_type_job.JobTypeJobFacet("BATCH", "STAGEHOLD", "STAGE", producer=PRODUCER)
+    return RunEvent(
+        eventTime=now.isoformat(),
+        eventType=RunState.COMPLETE,
+        producer=PRODUCER,
+        run=Run(runId=str(generate_static_uuid(now, f"{parent_id}/{stage}".encode())), facets=facets),
+        job=Job(namespace=namespace, name=f"{name}.{stage}", facets={"jobType": kind}),
+        inputs=[_input(data) for data in lineage.inputs],
+        outputs=[_output(lineage)],
+    )
+
+
+def _stage_facet(lineage: StageLineage) -> StageRunFacet:
+    work = lineage.work
+    facts = (lineage.interval, len(work.records), len(work.computed), work.waves)
+    return StageRunFacet(*facts, producer=PRODUCER)  # type: ignore[call-arg]
+
+
+def _input(data: LineageData) -> InputDataset:
+    namespace, name = _name(data.uri)
+    return InputDataset(namespace=namespace, name=name, inputFacets=_quality(data.verdicts))
+
+
+def _output(lineage: StageLineage) -> OutputDataset:
+    namespace, name = _name(lineage.output.uri)
+    records = lineage.work.records
+    statistics = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(
+        rowCount=sum(one.rows for one in records),
+        size=sum(one.bytes for one in records),
+        fileCount=sum(len(one.files) for one in records),
+        producer=PRODUCER,
+    )
+    return OutputDataset(
+        namespace=namespace,
+        name=name,
+        facets=_quality(lineage.output.verdicts),
+        outputFacets={"outputStatistics": statistics},
+    )
+
+
+def _name(uri: str) -> tuple[str, str]:
+    """Namespace and name, as OpenLineage has them for files, object stores and databases."""
+    if "://" not in uri:
+        return "file", uri
+    parts = urlsplit(uri.removeprefix("jdbc:"))
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}", parts.path.lstrip("/")
+
+
+def _quality(verdicts: Iterable[GateResult]) -> dict[str, Any]:
+    found = list(_assertions(verdicts))
+    facet = data_quality_assertions_dataset.DataQualityAssertionsDatasetFacet(found, producer=PRODUCER)
+    return {"dataQualityAssertions": facet} if found else {}
+
+
+def _assertions(verdicts: Iterable[GateResult]) -> Iterator[data_quality_assertions_dataset.Assertion]:
+    """One for each expectation, over all partitions."""
+    ordered = sorted(verdicts, key=lambda one: (one.expectation, one.severity, one.passed, one.partition))
+    for (expectation, severity), some in groupby(ordered, key=lambda one: (one.expectation, one.severity)):
+        failed = [one for one in some if not one.passed]
+        yield data_quality_assertions_dataset.Assertion(
+            assertion=expectation,
+            success=not failed,
+            severity=SEVERITIES[severity],
+            actual=failed[0].observed if failed else None,
+            description=f"not met by partition(s) {partition_ranges([one.partition for one in failed])}"
+            if failed
+            else None,
+        )

@@ -1,0 +1,22 @@
+"""Published tables as assets of Airflow. A task names aliases; an event comes about only where data is new."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from airflow.sdk import Asset, AssetAlias
+
+from stagehold.lake.location import OBJECT_STORE
+from stagehold.plan.split.regions import Region
+from stagehold.spec.pipeline import Pipeline
+
+
+def outlets_of(pipeline: Pipeline, region: Region) -> list[AssetAlias]:
+    """One for each table that the region publishes, called as the table is."""
+    tables = (pipeline.stage(name).output.table for name in region.stages)
+    return [AssetAlias(name=table) for table in tables if table is not None]
+
+
+def table_asset(table: str, uri: str) -> Asset:
+    """:param uri: of the table, a path or s3://."""
+    return Asset(name=table, uri=uri if uri.startswith(OBJECT_STORE) else Path(uri).absolute().as_uri())

@@ -1,0 +1,145 @@
+"""What a region's task tells others when it begins and when it ends. None of it may fail the task."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from airflow.sdk import AssetAlias
+
+from stagehold.airflow.telling.asset_facts import asset_facts
+from stagehold.airflow.telling.completions import Completion, completion_by
+from stagehold.airflow.telling.lineage import emit_lineage
+from stagehold.airflow.telling.metrics import send_checkpoint_age, send_work
+from stagehold.airflow.telling.notifying import notify
+from stagehold.airflow.telling.outlets import table_asset
+from stagehold.airflow.telling.reading import news_of_gates, news_of_run, was_resumed
+from stagehold.airflow.telling.work_done import StageWork, work_since
+from stagehold.errors import LeaseHeld, UnknownName
+from stagehold.lake.chronicle import open_ledger
+from stagehold.lake.location import table_location
+from stagehold.ledger.ledger import Ledger
+from stagehold.plan.split.shares import region_shares
+from stagehold.run.attempt.task import RegionTask
+from stagehold.run.planning.vouched import waivers_for
+from stagehold.settings import Settings
+from stagehold.spec.notifiers import Hook
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+FIRST = 1  # the epoch of the first who ever had a lease
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Telling:
+    """One try of a task, from its beginning at ``began``."""
+
+    task: RegionTask
+    context: Context
+    link: str
+    settings: Settings
+    began: datetime
+
+    def tell_beginning(self, life: datetime) -> None:
+        """To `on_resume`, once for each start of a run that had not finished.
+
+        :param life: when Airflow started the run.
+        """
+        if self.task.pipeline.on_resume:
+            self._harmlessly("the resume", lambda ledger: self._tell_resume(life, ledger))
+
+    @contextmanager
+    def telling_end(self) -> Iterator[None]:
+        """Metrics and what gates said, behind the block; if that ends well, events of assets and of lineage, too. If it
+        is cancelled, nothing.
+        """
+        try:
+            yield
+        except Exception:
+            self._tell_work()
+            raise
+        self._tell_work()
+        self._harmlessly("assets and lineage", self._tell_computed)
+
+    def _tell_work(self) -> None:
+        self._harmlessly("metrics", self._send_metrics)
+        if self.task.pipeline.on_gate_warning:
+            self._harmlessly("gates", self._tell_gates)
+
+    def _harmlessly(self, what: str, tell: Callable[[Ledger], None]) -> None:
+        try:
+            with open_ledger(self.settings, self.task.redact) as ledger:
+                tell(ledger)
+        except Exception:
+            log.exception("nobody could be told of %s; the task goes on", what)
+
+    def _tell_resume(self, life: datetime, ledger: Ledger) -> None:
+        request = self.task.request
+        try:
+            run = ledger.runs.get(request.run_id)
+        except UnknownName:
+            return
+        if was_resumed(ledger.transitions.of_run(request.run_id), life) and self._is_first(life, ledger):
+            news = news_of_run(Hook.ON_RESUME, run, self.task.pipeline, ledger, self.settings, self.link)
+            notify(self.task.pipeline, news, self.context)
+
+    def _is_first(self, life: datetime, ledger: Ledger) -> bool:
+        """Of the tasks that start with the run, one has the first lease to tell of it."""
+        name = f"{self.task.request.run_id}/resumed/{life.isoformat()}"
+        try:
+            lease = ledger.leases.acquire(name, self.task.owner, self.settings.lease_seconds)
+        except LeaseHeld:
+            return False
+        ledger.leases.release(lease)
+        return lease.epoch == FIRST
+
+    def _send_metrics(self, ledger: Ledger) -> None:
+        pipeline, now = self.task.pipeline.name, datetime.now(UTC)
+        send_work(pipeline, work_since(self.began, self.task, ledger))
+        send_checkpoint_age(pipeline, ledger.checkpoints.of_run(self.task.request.run_id), now)
+
+    def _tell_gates(self, ledger: Ledger) -> None:
+        judged = [one for work in work_since(self.began, self.task, ledger) for one in work.judged]
+        run = ledger.runs.get(self.task.request.run_id)
+        for news in news_of_gates(run, judged, self.task.pipeline, ledger, self.settings, self.link):
+            notify(self.task.pipeline, news, self.context)
+
+    def _tell_computed(self, ledger: Ledger) -> None:
+        """By the task with which its region is complete, of what the run computed since it was so before: tries before
+        this one, and tasks of other shares, may have computed it.
+        """
+        completion = self._completion(ledger)
+        if completion is None:
+            return
+        whole = replace(self.task, share=None)
+        for work in work_since(completion.since, whole, ledger):
+            if work.computed:
+                emit_lineage(work, self.task, ledger, self.settings, self.context["ti"])
+                if work.stage.output.table is not None:
+                    self._add_event(work, work.stage.output.table, ledger)
+
+    def _completion(self, ledger: Ledger) -> Completion | None:
+        task = self.task
+        attempts = [one for one in ledger.attempts.of_run(task.request.run_id) if one.region == task.region.name]
+        shares = [None if share is None else str(share) for share in region_shares(task.pipeline, task.region)]
+        return completion_by(None if task.share is None else str(task.share), attempts, shares)
+
+    def _add_event(self, work: StageWork, table: str, ledger: Ledger) -> None:
+        request = self.task.request
+        words = waivers_for(request.pipeline, request.interval, ledger, self.settings).get(work.stage.name, ())
+        uri = table_location(self.settings.lake_uri, request.pipeline.name, work.stage, request.interval).uri
+        facts = asset_facts(work, request.run_id, words)
+        self.context["outlet_events"][AssetAlias(name=table)].add(table_asset(table, uri), extra=facts)
+        log.info(
+            "%s: %s of %s partitions are new, which Airflow's asset tells",
+            table,
+            facts["computed"],
+            facts["partitions"],
+        )

@@ -1,0 +1,95 @@
+"""Real notifiers of Airflow, called as a task or the DAG processor calls them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.airflow.telling.test_news import news
+from tests.spec.samples import VALID, Project
+
+from stagehold.errors import InvalidSpec
+from stagehold.spec.notifiers import Hook
+from stagehold.spec.pipeline import Pipeline
+
+pytestmark = pytest.mark.airflow
+
+NOTES = "tests.airflow.telling.notes"
+
+
+def declared(tmp_path: Path, *notifiers: str) -> Pipeline:
+    lines = "".join(f"  - {one}\n" for one in notifiers)
+    return Project(tmp_path).load(f"{VALID}on_failure:\n{lines}")
+
+
+def to_file(path: Path, notifier: str = "FileNotifier") -> str:
+    return f"{{notifier: '{NOTES}:{notifier}', arguments: {{path: {path}, text: '{{{{ stagehold.message }}}}'}}}}"
+
+
+def test_templates_of_an_ordinary_notifier_find_the_message(airflow_home, tmp_path):
+    from stagehold.airflow.telling.notifying import notify
+
+    told = news(Hook.ON_FAILURE)
+    notify(declared(tmp_path, to_file(tmp_path / "notes")), told, {"run_id": "r"})
+    assert (tmp_path / "notes").read_text() == f"{told.message}\n"
+
+
+def test_one_that_raises_is_logged_and_the_next_is_told_all_the_same(airflow_home, tmp_path, caplog):
+    from stagehold.airflow.telling.notifying import notify
+
+    told = news(Hook.ON_FAILURE)
+    pipeline = declared(tmp_path, to_file(tmp_path / "no", "RaisingNotifier"), to_file(tmp_path / "notes"))
+    notify(pipeline, told, {})
+    assert (tmp_path / "notes").read_text() == f"{told.message}\n"
+    assert f"on_failure of revenue: notifier {NOTES}:RaisingNotifier failed" in caplog.text
+    assert "the pager is out of order" in caplog.text
+
+
+def test_others_hooks_are_not_called(airflow_home, tmp_path):
+    from stagehold.airflow.telling.notifying import notify
+
+    notify(declared(tmp_path, to_file(tmp_path / "notes")), news(Hook.ON_RESUME), {})
+    assert not (tmp_path / "notes").exists()
+
+
+@pytest.mark.parametrize(
+    ("ledger", "cause"),
+    [
+        ("sqlite:///{}/ledger.db", "nothing of it is on record; see the logs of its tasks."),
+        ("sqlite:///{}/no/such/folder/ledger.db", "The ledger"),
+    ],
+)
+def test_a_run_of_which_nothing_is_on_record_is_told_all_the_same(airflow_home, tmp_path, monkeypatch, ledger, cause):
+    from airflow.sdk import DAG
+
+    from stagehold.airflow.telling.ends import failure_callback
+
+    (tmp_path / "no").write_text("a file, so no folder")
+    monkeypatch.setenv("STAGEHOLD_HOME", str(tmp_path))
+    monkeypatch.setenv("STAGEHOLD_LEDGER", ledger.format(tmp_path))
+    callback = failure_callback(declared(tmp_path, to_file(tmp_path / "notes")))
+    callback({"dag": DAG("revenue", schedule=None), "run_id": "manual__1", "reason": "task_failure"})
+    text = (tmp_path / "notes").read_text()
+    assert text.startswith(f"revenue manual__1 failed: {cause}")
+    assert text.endswith("/dags/revenue/runs/manual__1/plugin/stagehold\n")
+
+
+@pytest.mark.parametrize(
+    ("notifier", "text"),
+    [
+        (f"{NOTES}:FileNote", "'tests.airflow.telling.notes:FileNote', which cannot be imported (AttributeError"),
+        (f"{NOTES}:NoNotifier", "allowed: a subclass of airflow.sdk.BaseNotifier"),
+        ("nowhere.at_all:X", "'nowhere.at_all:X', which cannot be imported (ModuleNotFoundError"),
+    ],
+)
+def test_a_class_that_is_of_no_use_is_named_with_file_field_and_line(airflow_home, tmp_path, notifier, text):
+    from stagehold.airflow.telling.notifying import notifier_class
+
+    pipeline = declared(tmp_path, to_file(tmp_path / "a"), to_file(tmp_path / "b"))
+    wrong = pipeline.on_failure[1].model_copy(update={"notifier": notifier})
+    with pytest.raises(InvalidSpec) as caught:
+        notifier_class(wrong, pipeline, ("on_failure", "1"))
+    (problem,) = caught.value.problems
+    assert (problem.line, problem.field) == (VALID.count("\n") + 3, "on_failure.1.notifier")
+    assert text in str(caught.value)
+    assert "revenue.yaml" in str(caught.value)
