@@ -84,7 +84,8 @@ def test_the_page_shows_what_is_consumable_and_what_went_wrong(page, half_done):
     expect(page.get_by_test_id("label-orders_by_customer")).to_have_text("team: orders")
     expect(page.get_by_test_id("tally-orders_by_customer")).to_have_text("5 / 16")
     expect(page.locator("[data-testid^=cell-][data-state=consumable]")).to_have_count(53)
-    expect(page.locator("[data-testid^=cell-][data-state=missing]")).to_have_count(28)
+    expect(page.locator("[data-testid^=cell-][data-state=failed]")).to_have_count(11)
+    expect(page.locator("[data-testid^=cell-][data-state=waiting]")).to_have_count(17)
 
 
 def test_each_square_says_what_it_is_without_its_colour(page, half_done):
@@ -95,7 +96,7 @@ def test_each_square_says_what_it_is_without_its_colour(page, half_done):
         "orders_by_customer[4]: consumable · consumable, and nothing it follows from changed · 104 rows · "
         "attempt epoch 1, wave 1",
     )
-    missing = page.get_by_role("button", name="orders_by_customer[5]: missing")
+    missing = page.get_by_role("button", name="orders_by_customer[5]: failed")
     assert done.inner_text() != missing.inner_text()
 
 
