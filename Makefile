@@ -19,7 +19,7 @@ E2E := e2e
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test test-fast test-spark test-airflow test-e2e lint docs up down status clean bench chaos lock FORCE
+.PHONY: help setup demo test test-fast test-spark test-airflow test-e2e test-lowest lint docs up down status clean bench chaos lock FORCE
 unexport PYTHONDONTWRITEBYTECODE
 
 help: ## list these targets
@@ -44,6 +44,9 @@ test-airflow: setup
 
 test-e2e: setup # each process has a stack of its own, and the tests that take one down are the last
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "$(E2E)"
+
+test-lowest: setup ## the wheel in an Airflow of its own, with the lowest versions that it allows
+	@STAGEHOLD_TEST_RESOLUTION=lowest-direct $(BIN)/python -m pytest -n 0 tests/packaging
 
 lint: setup ## ruff, its formatter, mypy, and the form of the pages' JavaScript
 	@$(BIN)/ruff check --quiet

@@ -1,50 +1,12 @@
-"""Registers Stagehold's web API and its tab on the run page with Airflow."""
+"""The plugin for an Airflow that runs this source tree without having it installed. Where the package's entry point is,
+this holds nothing: Airflow would report that it finds the plugin twice.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from importlib.metadata import entry_points
 
-from airflow.listeners import hookimpl
-from airflow.plugins_manager import AirflowPlugin
+if not entry_points(group="airflow.plugins", name="stagehold"):
+    from stagehold.airflow.plugin import StageholdPlugin
 
-if TYPE_CHECKING:
-    from airflow.models.dagrun import DagRun
-
-RUN_PAGE = {
-    "name": "Stagehold",
-    # Relative, so that it follows Airflow when it is served under a path.
-    "bundle_url": "stagehold/static/run_page.js",
-    "destination": "dag_run",
-    "url_route": "stagehold",
-}
-
-
-class RunStarts:
-    """Listens to the scheduler."""
-
-    @hookimpl
-    def on_dag_run_running(self, dag_run: DagRun) -> None:
-        """Called when a run leaves the queue, before Airflow commits that, and so before any of its tasks can start."""
-        from stagehold.airflow.listener import note_restore
-
-        note_restore(dag_run)
-
-
-class StageholdPlugin(AirflowPlugin):
-    """Loaded in every task process, so what it registers is only imported by the process that uses it."""
-
-    name = "stagehold"
-    listeners = [RunStarts()]  # noqa: RUF012
-    react_apps = [RUN_PAGE]  # noqa: RUF012  (the base class declares a plain list)
-
-    @property
-    def operator_extra_links(self) -> list[Any]:  # type: ignore[override]
-        from stagehold.airflow.telling.links import REGION_LINKS
-
-        return [*REGION_LINKS]
-
-    @property
-    def fastapi_apps(self) -> list[dict[str, Any]]:  # type: ignore[override]
-        from stagehold.airflow.api import create_api
-
-        return [{"app": create_api(), "url_prefix": "/stagehold", "name": "stagehold"}]
+    __all__ = ["StageholdPlugin"]

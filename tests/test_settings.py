@@ -132,3 +132,19 @@ def test_tables_of_production_are_only_read_in_a_sandbox():
     assert not own.reads_only("/data/lake-2/stages")
     assert not own.reads_only(f"{own.lake_uri}/stages/sales")
     assert not production.reads_only("/data/lake/stages")
+
+
+def test_the_folders_of_a_project_have_their_usual_names(tmp_path):
+    pipelines = tmp_path / "include" / "pipelines"
+    pipelines.mkdir(parents=True)
+    (pipelines / "one.yaml").touch()
+    usual = load_settings({"STAGEHOLD_PROJECT": str(tmp_path)})
+    assert (usual.project, usual.pipelines, usual.home) == (str(tmp_path), str(pipelines), str(tmp_path / ".stagehold"))
+    assert load_settings({}, project=str(tmp_path)) == load_settings({}, project=str(pipelines)) == usual
+
+
+def test_a_project_that_a_dag_file_names_counts_more_than_a_variable_but_for_where_its_state_is(tmp_path):
+    environment = {"STAGEHOLD_PROJECT": "/other", "STAGEHOLD_PIPELINES": "/other", "STAGEHOLD_HOME": "/state"}
+    found = load_settings(environment, project=str(tmp_path))
+    assert (found.project, found.home) == (str(tmp_path), "/state")
+    assert found.pipelines == str(tmp_path / "include" / "pipelines")

@@ -2,6 +2,32 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from stagehold.model.context import StageContext, stage
 
-__all__ = ["StageContext", "stage"]
+if TYPE_CHECKING:
+    from airflow.sdk import DAG
+
+__all__ = ["StageContext", "dags", "stage"]
+
+
+def dags(path: str | Path) -> Mapping[str, DAG]:
+    """The DAGs of a project's pipelines, for a file in Airflow's DAGs folder. One line is enough:
+
+        import stagehold  # makes Airflow DAGs
+
+        stagehold.dags("..")
+
+    Airflow finds them by itself; they are also returned, by name. It reads only files in which the words "airflow" and
+    "dag" stand somewhere, in a comment too.
+
+    :param path: of the project, or of the folder of its pipeline files; seen from the calling file's folder.
+    """
+    from stagehold.airflow.project.project_dags import project_dags
+
+    caller = Path(sys._getframe(1).f_code.co_filename).parent
+    return project_dags((caller / path).resolve())

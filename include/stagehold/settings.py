@@ -15,7 +15,11 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 from stagehold.errors import InvalidSetting
 
-PROJECT = Path(__file__).resolve().parents[2]
+LIBRARY = Path(__file__).resolve().parents[1]  # the folder that the package is imported from
+_HERE, _SOURCE_TREE = Path.cwd(), LIBRARY.parent
+_PIPELINES = Path("include", "pipelines")
+# The folder in which a command is called; where that is no project, the source tree if there is one.
+PROJECT = _SOURCE_TREE if (_SOURCE_TREE / _PIPELINES).is_dir() and not (_HERE / _PIPELINES).is_dir() else _HERE
 PREFIX = "STAGEHOLD_"
 SPARK_POOL = "stagehold"  # the Airflow pool of the Spark server's slots
 TEST_PREFIX = "STAGEHOLD_TEST_"  # read by the tests alone
@@ -135,22 +139,38 @@ class Settings:
         }
 
 
-def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
+def load_settings(environment: Mapping[str, str] = os.environ, project: str = "") -> Settings:
     """Read settings from ``environment``; refuse a number that is none,
     and warn of a STAGEHOLD_ variable that does not exist.
+
+    Folders that are not named are those of the project.
+
+    :param project: its folder or that of its pipelines, which counts more than what the environment says of both.
     """
     known = tuple(_variable(field.name) for field in fields(Settings))
     for name in environment:
         if name.startswith(PREFIX) and not name.startswith(TEST_PREFIX) and name not in known:
             _warn_of_unknown(name, known)
-    found = Settings(
-        **{
-            field.name: _read(field.name, field.type, environment)
-            for field in fields(Settings)
-            if _variable(field.name) in environment
-        }
-    )
+    named = {
+        field.name: _read(field.name, field.type, environment)
+        for field in fields(Settings)
+        if _variable(field.name) in environment
+    }
+    place = project or named.get("project", "")
+    usual = _folders(Path(place).absolute()) if place else {}
+    nearer = {field: folder for field, folder in usual.items() if project and field != "home"}
+    found = replace(Settings(), **{**usual, **named, **nearer})
     return found.in_sandbox(found.sandbox) if found.sandbox else found
+
+
+def _folders(place: Path) -> Mapping[str, str]:
+    """Those of a project, or of a project's folder of pipelines; its state lies in it, too."""
+    usual = place / _PIPELINES
+    pipelines = usual if usual.is_dir() or not any(place.glob("*.yaml")) else place
+    include = pipelines.parent
+    project = include.parent if include.name == "include" else include
+    folders = {"project": project, "home": project / ".stagehold", "pipelines": pipelines, "suites": include / "suites"}
+    return {field: str(folder) for field, folder in folders.items()}
 
 
 @cache

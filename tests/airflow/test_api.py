@@ -287,7 +287,7 @@ def test_what_is_not_understood_is_not_sent_back(api, bearer, half_done, body):
     headers = {**bearer("admin"), "Content-Type": "application/json"}
     answer = api.post(half_done.url + "/resume", headers=headers, content=body)
     assert answer.status_code == 422
-    assert all(set(problem) == {"type", "loc", "msg"} for problem in answer.json()["detail"])
+    assert all(set(problem) == {"type", "loc", "msg"} for problem in answer.json()["errors"])
     assert "no secret" not in answer.text or body.startswith('{"no secret')  # the name of a field is
 
 

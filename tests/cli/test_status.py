@@ -87,9 +87,10 @@ def test_a_runs_document_counts_what_is_readable_and_whose_it_is(failed_run):
     document = json.loads(invoke("run-1", "--json"))
     assert list(document) == ["run", "restores", "stages", "attempts", "history", "gate_failures", "events"]
     assert document["run"]["started_at"] == "2024-01-02T03:05:05.678901+00:00"
+    counts = ("stage", "consumable", "blocked", "held", "released", "made_by_run", "rows", "bytes")
     assert document["stages"] == [
-        {"stage": "joined", "consumable": 2, "blocked": 1, "released": 0, "made_by_run": 1, "rows": 20, "bytes": 2000},
-        {"stage": "orders", "consumable": 0, "blocked": 0, "released": 1, "made_by_run": 0, "rows": 0, "bytes": 0},
+        dict(zip(counts, ("joined", 2, 1, 0, 0, 1, 20, 2000), strict=True)),
+        dict(zip(counts, ("orders", 0, 0, 0, 1, 0, 0, 0), strict=True)),
     ]
     assert [(one["region"], one["epoch"], one["state"]) for one in document["attempts"]] == [("joined", 1, "failed")]
     assert [(one["stage"], one["partition"], one["expectation"]) for one in document["gate_failures"]] == [

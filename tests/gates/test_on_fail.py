@@ -108,3 +108,33 @@ def test_only_what_rows_are_set_aside_by_changes_what_is_computed(tmp_path):
     assert suite(tmp_path, [*aside, {"type": MEAN}]).fingerprint != suite(tmp_path, aside).fingerprint
     assert suite(tmp_path, aside, max_quarantined=1).quarantine != rules
     assert suite(tmp_path, plain).fingerprint != suite(tmp_path, aside).fingerprint
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"scope": "table"}, "scope: got 'table'; allowed: partition, stage"),
+        ({"scope": "stage", "on_fail": "quarantine"}, "on_fail: got quarantine, with scope: stage"),
+        ({"scope": "stage", "kwargs": {"column": "partition(rows)"}}, "partition(rows), with scope: stage"),
+        (
+            {"scope": "stage", "type": MEAN, "kwargs": {"column": "a", "min_value": {"$PARAMETER": "previous.rows"}}},
+            "min_value: got previous.rows, with scope: stage",
+        ),
+        ({"meta": {"stagehold": {"scope": "no"}}}, "scope: got 'no'"),
+    ],
+)
+def test_what_cannot_be_said_of_a_whole_stage_is_refused_where_it_stands(tmp_path, fields, problem):
+    with pytest.raises(InvalidSpec) as refused:
+        suite(tmp_path, [{"type": NULLS, **fields}])
+    assert problem in str(refused.value)
+
+
+def test_a_suite_is_told_apart_by_what_its_expectations_judge(tmp_path):
+    of_stage = {"type": MEAN, "meta": {"stagehold": {"scope": "stage"}}}
+    own = suite(tmp_path, [{"type": NULLS}, of_stage], on_fail="quarantine")
+    assert [one.type for one in own.of_partitions.expectations] == [NULLS]
+    assert own.of_stage is not None
+    assert [(one.type, one.severity) for one in own.of_stage.expectations] == [(MEAN, "critical")]
+    alone = suite(tmp_path, [{"type": NULLS}], on_fail="quarantine")
+    assert alone.of_stage is None
+    assert alone.fingerprint == own.of_partitions.fingerprint

@@ -22,6 +22,7 @@ from stagehold.model.records import (
     PartitionState,
     Run,
     RunState,
+    StageVerdict,
     Waiver,
 )
 from stagehold.model.states import AttemptEvent, RunEvent
@@ -93,6 +94,10 @@ def waiver(partition: int = 3, **facts: Any) -> Waiver:
         "recorded_at": START,
     }
     return Waiver("sales", "2024-01-01", "joined", partition, **(given | facts))
+
+
+def stage_verdict(fingerprint: str = "content", **facts: Any) -> StageVerdict:
+    return StageVerdict(CELL, fingerprint, "gate", "attempt-1", START, **facts)
 
 
 def event(text: str, run_id: str = "run-1") -> Event:

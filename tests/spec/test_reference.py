@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from stagehold.settings import PROJECT
+from stagehold.spec.airflow_settings import DagSettings, TaskSettings
 from stagehold.spec.form import PipelineForm, StageForm
 from stagehold.spec.loader import build_pipeline
 from stagehold.spec.notifiers import Hook, NotifierDeclaration
@@ -37,6 +38,8 @@ PLACES = {
     StateForm: ("stages", "totals", "state", "sums"),
     CancellationSettings: ("cancellation",),
     CheckpointSettings: ("checkpoint",),
+    TaskSettings: ("stages", "totals", "airflow"),
+    DagSettings: ("airflow",),
     RestartSettings: ("restart",),
     FailureDeclaration: ("failures",),
     NotifierDeclaration: ("on_failure",),
@@ -88,6 +91,7 @@ def with_example(form, example):
 def test_each_example_has_its_field_and_is_taken_by_the_loader(form, name, example, tmp_path):
     (tmp_path / "jobs").mkdir()
     (tmp_path / "jobs" / "sales.py").write_text(JOBS)
+    (tmp_path / "jobs" / "alerts.py").write_text("def tell(context): ...\n")
     (tmp_path / "totals.yaml").write_text("suite: totals\nexpectations: []\n")
     assert name in yaml.safe_load(f"{{{example}}}")
     pipeline = build_pipeline(with_example(form, example), project=tmp_path, suites=tmp_path)

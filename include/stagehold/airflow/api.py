@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from airflow.api_fastapi.app import get_auth_manager
+from airflow.api_fastapi.common.db.common import SessionDep
 from airflow.api_fastapi.core_api.security import GetUserDep
-from fastapi import APIRouter, FastAPI
-from fastapi.exceptions import RequestValidationError
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.staticfiles import StaticFiles
 from starlette.responses import Response
 from starlette.types import Scope
 
 from stagehold.airflow.access import MAY_SEE_PIPELINES
-from stagehold.airflow.body_limit import BodyLimit, without_input
+from stagehold.airflow.body_limit import BodyLimit
+from stagehold.airflow.dag_runs import known_settings
 from stagehold.airflow.gates.routes import router as gate_routes
+from stagehold.airflow.problems import RESPONSES, answer_with_problems
 from stagehold.airflow.run_page.routes import router as run_routes
 from stagehold.airflow.savepoints.routes import router as savepoint_routes
-from stagehold.settings import load_settings
 from stagehold.spec.loader import load_each_pipeline
 from stagehold.spec.pipeline import Pipeline
 
@@ -37,13 +39,18 @@ router = APIRouter(prefix="/api")
 
 
 @router.get("/pipelines", dependencies=[MAY_SEE_PIPELINES])
-def pipelines(user: GetUserDep) -> list[PipelineLine]:
+def pipelines(user: GetUserDep, session: SessionDep) -> list[PipelineLine]:
     """The pipelines whose DAGs the caller may see; a file with problems is Airflow's to report, as an import error."""
     allowed = get_auth_manager().get_authorized_dag_ids(user=user, method="GET")
-    loaded = load_each_pipeline(load_settings())
-    return [
-        _pipeline_line(pipeline) for pipeline in loaded if isinstance(pipeline, Pipeline) and pipeline.name in allowed
-    ]
+    loaded = [one for settings in known_settings(allowed, session) for one in load_each_pipeline(settings)]
+    named = {one.name: one for one in loaded if isinstance(one, Pipeline)}
+    return [_pipeline_line(pipeline) for name, pipeline in named.items() if name in allowed]
+
+
+@router.get("/openapi.json", dependencies=[MAY_SEE_PIPELINES])
+def describe(request: Request) -> dict[str, Any]:
+    """This API as an OpenAPI document."""
+    return {**request.app.openapi(), "servers": [{"url": request.scope["root_path"]}]}
 
 
 def _pipeline_line(pipeline: Pipeline) -> PipelineLine:
@@ -60,14 +67,14 @@ class FreshFiles(StaticFiles):
 
 
 def create_api() -> FastAPI:
-    """The app to mount. Its own documentation pages are off, because they would be public."""
-    api = FastAPI(title="Stagehold", docs_url=None, redoc_url=None, openapi_url=None)
+    """The app to mount. FastAPI's own pages are off, because they would be public."""
+    api = FastAPI(title="Stagehold", docs_url=None, redoc_url=None, openapi_url=None, responses=RESPONSES)
     api.include_router(router)
     api.include_router(run_routes)
     api.include_router(savepoint_routes)
     api.include_router(gate_routes)
     api.add_middleware(BodyLimit, most_bytes=MOST_BYTES)
-    api.add_exception_handler(RequestValidationError, without_input)
+    answer_with_problems(api)
     # Public, like Airflow's own scripts: the files hold no data.
     api.mount("/static", FreshFiles(directory=WEB), name="static")
     return api

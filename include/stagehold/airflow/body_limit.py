@@ -1,17 +1,13 @@
-"""What the web API does with requests that are too large or say nothing that it understands:
-refuse them without repeating them.
-"""
+"""Refuses requests that are too large, before anything of them is kept and before anybody asks who sends them."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from fastapi import HTTPException, Request, status
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi import HTTPException, status
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-SHOWN = 60  # characters of a field's name, which the caller chose
+from stagehold.airflow.problems import problem_answer
+
+CLOSED = {"Connection": "close"}  # else the server takes all of it, to throw it away
 
 
 class BodyLimit:
@@ -26,7 +22,9 @@ class BodyLimit:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
         elif _declared_bytes(scope) > self.most_bytes:
-            await JSONResponse({"detail": self._text}, status.HTTP_413_CONTENT_TOO_LARGE)(scope, receive, send)
+            answer = problem_answer(status.HTTP_413_CONTENT_TOO_LARGE, self._text)
+            answer.headers.update(CLOSED)
+            await answer(scope, receive, send)
         else:
             await self.app(scope, self._counted(receive), send)
 
@@ -38,7 +36,7 @@ class BodyLimit:
             message = await receive()
             arrived += len(message.get("body", b""))
             if arrived > self.most_bytes:
-                raise HTTPException(status.HTTP_413_CONTENT_TOO_LARGE, self._text)
+                raise HTTPException(status.HTTP_413_CONTENT_TOO_LARGE, self._text, CLOSED)
             return message
 
         return counted
@@ -46,16 +44,6 @@ class BodyLimit:
     @property
     def _text(self) -> str:
         return f"The request is larger than {self.most_bytes} bytes and was not read."
-
-
-async def without_input(request: Request, error: Exception) -> JSONResponse:  # noqa: ARG001
-    """Say what is wrong and where; FastAPI would send the input back, too."""
-    assert isinstance(error, RequestValidationError)
-    return JSONResponse({"detail": [_problem(one) for one in error.errors()]}, status.HTTP_422_UNPROCESSABLE_CONTENT)
-
-
-def _problem(found: dict[str, Any]) -> dict[str, Any]:
-    return {"type": found["type"], "loc": [str(part)[:SHOWN] for part in found["loc"]], "msg": found["msg"]}
 
 
 def _declared_bytes(scope: Scope) -> int:

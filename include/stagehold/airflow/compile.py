@@ -4,7 +4,7 @@ edges where a region reads another.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import DAG, CronTriggerTimetable, Param
 
-from stagehold.airflow.region_operator import INTERVAL, RegionOperator
+from stagehold.airflow.project.code_page import PipelineDag, write_code_page
+from stagehold.airflow.project.declared import dag_arguments, task_arguments
+from stagehold.airflow.project.documentation import dag_documentation, task_documentation
+from stagehold.airflow.region_operator import INTERVAL, TAG, RegionOperator
 from stagehold.airflow.restores.offered import offered_savepoints
 from stagehold.airflow.restores.params import ALLOW_NON_RESTORED, RESTORE, RESTORE_FROM_STAGE
 from stagehold.airflow.retry import retry_arguments
@@ -20,14 +23,14 @@ from stagehold.airflow.telling.ends import failure_callback
 from stagehold.airflow.telling.outlets import outlets_of
 from stagehold.checkpoints.restore_sources import LATEST
 from stagehold.errors import InvalidSpec, StageholdError
+from stagehold.gates.stage_scope import check_scope
 from stagehold.gates.suite_files import find_suite
-from stagehold.plan.split.partition_counts import with_counts
 from stagehold.plan.split.regions import Region, stage_regions
 from stagehold.plan.split.shares import region_shares
 from stagehold.plan.split.task_slots import NO_LIMIT, task_slots
-from stagehold.settings import SPARK_POOL, Settings
+from stagehold.settings import PROJECT, SPARK_POOL, Settings
 from stagehold.spec.loader import load_each_pipeline
-from stagehold.spec.pipeline import Pipeline, Stage
+from stagehold.spec.pipeline import Pipeline
 from stagehold.spec.run_settings import ScheduleMode
 from stagehold.spec.suites import is_of_python
 
@@ -37,7 +40,6 @@ if TYPE_CHECKING:
 # More than one, so that a resumed run need not wait behind tonight's; few, because they share one Spark server. Of an
 # eager pipeline only one: tasks that wait keep their slots, and another run's could keep those that they wait for.
 MAX_ACTIVE_RUNS = 4
-SHARE_NAME = "partitions {{ share }}"  # how Airflow's pages call a mapped task
 IN_A_BACKFILL = (
     "In a backfill, also tick “Override parameters on existing runs”: else Airflow passes nothing of this form on."
 )
@@ -52,39 +54,54 @@ class CompiledFolder:
     problems: tuple[StageholdError, ...]
 
 
-def compile_folder(settings: Settings) -> CompiledFolder:
-    """Compile every YAML file of the pipelines folder; a bad file never takes a good one down with it."""
+def compile_folder(settings: Settings, place: str = "") -> CompiledFolder:
+    """Compile every YAML file of the pipelines folder; a bad file never takes a good one down with it.
+
+    :param place: the project, where the environment of Airflow's processes does not name it.
+    """
     offered = offered_savepoints(settings)
-    results = [_compiled(loaded, settings, offered) for loaded in load_each_pipeline(settings)]
+    results = [_compiled(loaded, settings, offered, place) for loaded in load_each_pipeline(settings)]
     return CompiledFolder(
         dags=tuple(result for result in results if isinstance(result, DAG)),
         problems=tuple(result for result in results if isinstance(result, StageholdError)),
     )
 
 
-def compile_pipeline(pipeline: Pipeline, slots: int = 0, savepoints: Sequence[str] = ()) -> DAG:
+def compile_pipeline(
+    pipeline: Pipeline, slots: int = 0, savepoints: Sequence[str] = (), *, project: str = str(PROJECT), place: str = ""
+) -> PipelineDag:
     """The DAG of ``pipeline``. The DAG id is the pipeline's name and the task ids are the names of its regions.
 
     :param slots: of the Spark server's pool, which must exist; 0 for no pool.
     :param savepoints: those that the forms offer.
+    :param project: the folder that functions are imported from.
+    :param place: as of `compile_folder`.
     :raises ScheduleRefused: the schedule mode cannot run the pipeline with so many slots.
     """
-    dag = DAG(
+    own = dag_arguments(pipeline, project)
+    told = [failure_callback(pipeline, place), *own.pop("on_failure_callback", ())]
+    most_runs = 1 if pipeline.schedule_mode is ScheduleMode.EAGER else MAX_ACTIVE_RUNS
+    dag = PipelineDag(
         dag_id=pipeline.name,
         schedule=pipeline.schedule,
         # No start date: with one, switching the DAG on would at once start a run for the schedule's last time.
         catchup=False,
         dagrun_timeout=pipeline.run_timeout,
-        max_active_runs=1 if pipeline.schedule_mode is ScheduleMode.EAGER else MAX_ACTIVE_RUNS,
-        tags=["stagehold"],
+        tags=[TAG, *pipeline.airflow.tags],
         params=run_params(pipeline, savepoints),
         default_args=retry_arguments(pipeline),
-        doc_md=_documentation(pipeline),
-        on_failure_callback=failure_callback(pipeline),
+        doc_md=dag_documentation(pipeline),
+        on_failure_callback=[one for one in told if one is not None] or None,
+        **{"max_active_runs": most_runs, **own},
     )
     wait_for_the_next_time(dag)
     for region, options in _task_options(pipeline, slots).items():
-        region_task(pipeline, region, dag, {**options, "depends_on_past": _goes_on(pipeline, region)})
+        facts = {
+            "depends_on_past": _goes_on(pipeline, region),
+            "doc_md": task_documentation(pipeline, region, Path(project)),
+            "project": place,
+        }
+        region_task(pipeline, region, dag, {**options, **facts, **task_arguments(pipeline, region, project)})
     for upstream, downstream in _edges(pipeline):
         dag.get_task(upstream) >> dag.get_task(downstream)
     return dag
@@ -99,7 +116,8 @@ def region_task(
     shares = [str(share) for share in region_shares(pipeline, region) if share is not None]
     if not shares:
         return RegionOperator(**arguments)
-    return RegionOperator.partial(**arguments, map_index_template=SHARE_NAME).expand(share=shares)
+    name = f"{region.name} [{{{{ share }}}}]"  # how Airflow's pages call one of its tasks
+    return RegionOperator.partial(**arguments, map_index_template=name).expand(share=shares)
 
 
 def _goes_on(pipeline: Pipeline, region: Region) -> bool:
@@ -185,38 +203,22 @@ def run_params(pipeline: Pipeline, savepoints: Sequence[str] = ()) -> dict[str, 
 
 
 def _compiled(
-    loaded: Pipeline | InvalidSpec, settings: Settings, offered: Mapping[str, Sequence[str]]
+    loaded: Pipeline | InvalidSpec, settings: Settings, offered: Mapping[str, Sequence[str]], place: str
 ) -> DAG | StageholdError:
     if isinstance(loaded, InvalidSpec):
         return loaded
     try:
-        for gate in {stage.gate for stage in loaded.stages if stage.gate and not is_of_python(stage.gate)}:
-            find_suite(gate, Path(settings.suites), Path(settings.project))
-        return compile_pipeline(loaded, settings.spark_slots, offered.get(loaded.name, ()))
+        for stage in loaded.stages:
+            if stage.gate and not is_of_python(stage.gate):
+                check_scope(find_suite(stage.gate, Path(settings.suites), Path(settings.project)), stage, loaded)
+        savepoints = offered.get(loaded.name, ())
+        dag = compile_pipeline(loaded, settings.spark_slots, savepoints, project=settings.project, place=place)
     except StageholdError as error:
         return error
+    dag.code_page = write_code_page(loaded, settings)
+    return dag
 
 
 def _declared_param(default: Any) -> Param:
     kind = JSON_TYPES.get(type(default))
     return Param(default, type=kind) if kind else Param(default)
-
-
-def _documentation(pipeline: Pipeline) -> str:
-    return "\n".join([f"Compiled from `{Path(pipeline.file).name}`.", "", *_stage_table(pipeline)])
-
-
-def _stage_table(pipeline: Pipeline) -> Iterator[str]:
-    yield "| Stage | Job | Partitions | Reads | Output | Gate |"
-    yield "|---|---|---|---|---|---|"
-    undecided = with_counts(pipeline, {}).undecided
-    yield from (_stage_row(stage, undecided) for stage in pipeline.stages)
-
-
-def _stage_row(stage: Stage, undecided: Collection[str]) -> str:
-    reads = ", ".join(f"{edge.stage} ({edge.exchange})" for edge in stage.inputs) or (
-        stage.source.path if stage.source else ""
-    )
-    output = stage.output.table or stage.output.type
-    partitions = "auto" if stage.name in undecided else stage.partitions
-    return f"| {stage.name} | `{stage.job}` | {partitions} | {reads} | {output} | {stage.gate or ''} |"

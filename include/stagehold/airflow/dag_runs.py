@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from airflow.models.dag import DagTag
 from airflow.models.dagrun import DagRun
 from airflow.models.serialized_dag import SerializedDagModel
 from sqlalchemy import select
@@ -13,8 +15,10 @@ from sqlalchemy import select
 from stagehold.airflow.intervals import ledger_run_id
 from stagehold.airflow.region_operator import (
     INTERVAL,
+    TAG,
     RegionOperator,
     pipeline_params,
+    project_named,
     run_interval,
 )
 from stagehold.airflow.restores.params import AskedRestore
@@ -24,7 +28,7 @@ from stagehold.errors import ForeignDag, UnknownName
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.share import Share
 from stagehold.run.planning.planning import RunRequest
-from stagehold.settings import Settings
+from stagehold.settings import Settings, load_settings
 from stagehold.spec.loader import find_pipeline
 from stagehold.spec.pipeline import Pipeline
 
@@ -91,6 +95,25 @@ def pipeline_of(dag_id: str, session: Session, settings: Settings) -> Pipeline:
     return find_pipeline(next(iter(regions.values())).pipeline, settings)
 
 
+def dag_settings(dag_id: str, session: Session) -> Settings:
+    """Those of the project that a DAG is of.
+
+    :raises ForeignDag: the DAG has no region tasks.
+    """
+    _, regions = _read_dag(dag_id, session)
+    return load_settings(project=next(iter(regions.values())).project)
+
+
+def known_settings(dag_ids: Collection[str], session: Session) -> Collection[Settings]:
+    """Those of each project that one of these DAGs is of, and of Airflow's processes themselves."""
+    ours = session.scalars(select(DagTag.dag_id).where(DagTag.name == TAG)).all()
+    found = dict.fromkeys([load_settings()])
+    for dag_id in sorted({*ours} & {*dag_ids}):
+        with suppress(ForeignDag):  # what cleans up has the tag as well
+            found[dag_settings(dag_id, session)] = None
+    return tuple(found)
+
+
 def _read_dag(dag_id: str, session: Session) -> tuple[SerializedDAG, Mapping[str, DeclaredRegion]]:
     """The newest DAG and what it declares of its region tasks.
 
@@ -111,17 +134,17 @@ class DeclaredRegion:
 
     pipeline: str
     region: str
+    project: str
     shares: tuple[Share | None, ...] = ()
 
 
 def declared_region(task: Any) -> DeclaredRegion:
     """The operator stores its fields with the serialized DAG; of a mapped one, the arguments are stored."""
     if not task.is_mapped:
-        return DeclaredRegion(task.pipeline_name, task.region_name)
+        return DeclaredRegion(task.pipeline_name, task.region_name, project_named(task))
     arguments = task.partial_kwargs
-    return DeclaredRegion(
-        arguments["pipeline"], arguments["region"], tuple(map(Share.parse, task.expand_input.value["share"]))
-    )
+    shares = tuple(map(Share.parse, task.expand_input.value["share"]))
+    return DeclaredRegion(arguments["pipeline"], arguments["region"], project_named(task), shares)
 
 
 def _tasks(task_id: str, declared: DeclaredRegion | None, instances: Sequence[TaskInstance]) -> Iterator[DagTask]:

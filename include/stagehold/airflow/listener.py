@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from stagehold.airflow.region_operator import RegionOperator
+from stagehold.airflow.region_operator import RegionOperator, project_named
 from stagehold.airflow.restores.params import AskedRestore
 from stagehold.airflow.restores.requests import asked_restore
 from stagehold.errors import InvalidParameter
 from stagehold.lake.chronicle import open_ledger
-from stagehold.settings import load_settings
+from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from airflow.models.dagrun import DagRun
@@ -25,8 +25,14 @@ def note_restore(dag_run: DagRun) -> None:
     """Keep for which request the run starts now, if it is to be restored."""
     asked = _asked(dag_run)
     if asked is not None:
-        with open_ledger(load_settings()) as ledger:
+        with open_ledger(_settings(dag_run)) as ledger:
             ledger.restores.ask(asked_restore(dag_run, asked))
+
+
+def _settings(dag_run: DagRun) -> Settings:
+    dag: Any = dag_run.dag
+    task = next(task for task in dag.tasks if task.task_type == RegionOperator.__name__)
+    return load_settings(project=project_named(task))
 
 
 def _asked(dag_run: DagRun) -> AskedRestore | None:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from stagehold.run.planning.planning import RunRequest
 
 INTERVAL = "interval"
+TAG = "stagehold"  # of each DAG of ours
 
 
 class RegionOperator(BaseOperator):
@@ -46,18 +47,22 @@ class RegionOperator(BaseOperator):
     :param region: name of one of its regions; for a stage without pipelined outputs that is the stage's name.
     :param share: which of the region's partitions, as ``first-last``; all of them by default. This is what a task is
       mapped over.
+    :param project: its folder, where no variable of Airflow's processes names it.
     """
 
     # Not templates: fields named here are stored with the serialized DAG, which is how the web page finds the pipeline
     # of a task.
-    template_fields = ("pipeline_name", "region_name")
+    template_fields = ("pipeline_name", "region_name", "project")
     ui_color = "#dcfce7"
 
-    def __init__(self, *, pipeline: Pipeline, region: str, share: str | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self, *, pipeline: Pipeline, region: str, share: str | None = None, project: str = "", **kwargs: Any
+    ) -> None:
         found = _region_named(pipeline, region)
         super().__init__(**{"outlets": outlets_of(pipeline, found), **retry_arguments(pipeline), **kwargs})
         self.pipeline_name = pipeline.name
         self.region_name = region
+        self.project = project
         self._pipeline = pipeline
         self._region = found
         self._share = None if share is None else Share.parse(share)
@@ -81,7 +86,7 @@ class RegionOperator(BaseOperator):
         context["share"] = str(self._share)  # type: ignore[typeddict-unknown-key]  # read by the name of a mapped task
         asked, life = self._asked_restore(context), context["dag_run"].start_date or context["dag_run"].run_after
         task, self._working = self._region_task(context), True
-        telling = Telling(task, context, link, load_settings(), datetime.now(UTC))
+        telling = Telling(task, context, link, load_settings(project=self.project), datetime.now(UTC))
         try:
             telling.tell_beginning(life)
             with telling.telling_end():
@@ -100,7 +105,7 @@ class RegionOperator(BaseOperator):
         from stagehold.run.attempt.region import run_region
         from stagehold.run.inputs import await_inputs
 
-        settings = load_settings()
+        settings = load_settings(project=self.project)
         task = task if asked is None else self._restored(task, asked, life)
         eager = self._pipeline.schedule_mode is ScheduleMode.EAGER
         waiting = await_inputs(task, settings, self.log.info) if eager else None
@@ -114,7 +119,7 @@ class RegionOperator(BaseOperator):
         from stagehold.run.planning.named_snapshots import settled
         from stagehold.run.planning.restoring import restore_of_life
 
-        settings, request = load_settings(), task.request
+        settings, request = load_settings(project=self.project), task.request
         with open_ledger(settings, task.redact) as ledger:
             restore = restore_of_life(started_restore(request.run_id, asked, life), ledger)
             task = replace(task, request=replace(request, restore=restore))
@@ -131,7 +136,7 @@ class RegionOperator(BaseOperator):
         from stagehold.run.scrub.comparing import SnapshotComparison
         from stagehold.run.scrub.scrubbing import scrub_with_spark
 
-        settings = load_settings()
+        settings = load_settings(project=self.project)
         candidates = Candidates(request.pipeline.name, request.interval, request.run_id, settings.lake_uri, ledger)
         with ExitStack() as opened:
             place = scrub_with_spark(ledger, settings, self.log.info)
@@ -187,6 +192,11 @@ class RegionOperator(BaseOperator):
             return checked_params(pipeline_params(self._pipeline, given), self._pipeline.params)
         except InvalidParameter as error:
             raise AirflowFailException(str(error)) from error
+
+
+def project_named(task: Any) -> str:
+    """The project that a serialized task names, which may be mapped."""
+    return str(task.partial_kwargs["project"] if task.is_mapped else task.project)
 
 
 def masked(text: str) -> str:

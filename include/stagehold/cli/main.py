@@ -18,6 +18,7 @@ from stagehold.cli.gates.waive import waive
 from stagehold.cli.gc import gc
 from stagehold.cli.partitions import partitions
 from stagehold.cli.plan import plan
+from stagehold.cli.project.init import init
 from stagehold.cli.reconcile import reconcile
 from stagehold.cli.resume import resume
 from stagehold.cli.run import run
@@ -77,6 +78,7 @@ def stagehold(version: Version = False) -> None:
     """Run batch pipelines of PySpark stages that go on from the last consumable partition."""
 
 
+app.command()(init)
 app.command()(up)
 app.command()(down)
 app.command()(run)
@@ -99,5 +101,5 @@ app.command(cls=SpreadingCommand)(inspect)
 app.command()(gc)
 app.command()(reconcile)
 app.command()(demo)
-offer_sandboxes(app, but=("up", "down", "demo"))
+offer_sandboxes(app, but=("init", "up", "down", "demo"))
 app.add_typer(sandbox, name="sandbox")

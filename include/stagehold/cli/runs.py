@@ -11,6 +11,7 @@ import typer
 from stagehold.cli.output import moment, print_document, print_table
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Attempt, Event, GateResult, Restore, Run
+from stagehold.plan.resume.reasons import partition_ranges
 from stagehold.run.archive.archive import report_of
 from stagehold.run.archive.report import RunReport, StageCount
 from stagehold.settings import Settings
@@ -76,7 +77,7 @@ def _document(report: RunReport) -> dict[str, Any]:
 def _failure_document(failure: GateResult) -> dict[str, Any]:
     facts = asdict(failure)
     del facts["configuration"], facts["result"]  # which `stagehold gates` has
-    return {"stage": facts.pop("cell")["stage"], **facts}
+    return {"stage": facts.pop("cell")["stage"], "scope": "stage" if failure.is_of_stage else "partition", **facts}
 
 
 def _print_report(report: RunReport) -> None:
@@ -99,7 +100,7 @@ def _tables(report: RunReport) -> Iterator[tuple[str, Sequence[str], Sequence[Se
     """Title, columns and rows of each."""
     asked = ("from", "asked", "all there")
     yield "Restores that were asked for", asked, [*map(_restore_cells, report.restores)]
-    counted = ("stage", "consumable", "of this run", "blocked", "released", "rows", "size")
+    counted = ("stage", "consumable", "of this run", "blocked", "held", "released", "rows", "size")
     yield "Stages", counted, [*map(_stage_cells, report.stages)]
     tried = ("region", "epoch", "state", "started", "ended", "failure")
     yield "Attempts", tried, [*map(_attempt_cells, report.attempts)]
@@ -125,7 +126,7 @@ def _restore_cells(restore: Restore) -> tuple[str, ...]:
 def _stage_cells(stage: StageCount) -> tuple[str, ...]:
     from rich.filesize import decimal
 
-    counts = (stage.consumable, stage.made_by_run, stage.blocked, stage.released, stage.rows)
+    counts = (stage.consumable, stage.made_by_run, stage.blocked, stage.held, stage.released, stage.rows)
     return stage.stage, *map(str, counts), decimal(stage.bytes)
 
 
@@ -148,7 +149,13 @@ def _history_cells(report: RunReport) -> Iterator[tuple[str, ...]]:
 
 
 def _failure_cells(failure: GateResult) -> tuple[str, ...]:
-    return failure.cell.stage, str(failure.partition), failure.suite, failure.expectation, failure.observed
+    return (
+        failure.cell.stage,
+        partition_ranges([failure.partition]),
+        failure.suite,
+        failure.expectation,
+        failure.observed,
+    )
 
 
 def _event_cells(event: Event) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ Every error that Stagehold raises on purpose, by what is to be mended.
     |   +-- UnknownCheckpoint        what was named is no checkpoint of the lake
     |   +-- QueryRefused             a statement over a checkpoint may not be carried out, or cannot be
     |   +-- ForeignDag               a DAG that has no Stagehold regions
+    |   +-- FolderInUse              files are where a new project was to be written
     |   +-- NothingToAccept          code was to be accepted, and no recorded data is of other code
     |   +-- NothingToWaive           a gate refuses nothing of what somebody wanted to waive
     |   +-- NothingToRestore         a restore was asked for, and nothing of its interval is on record
@@ -163,6 +164,7 @@ from stagehold.errors.ledger import (
     LedgerUnavailable,
 )
 from stagehold.errors.requests import (
+    FolderInUse,
     ForeignDag,
     InvalidArgument,
     InvalidInterval,
@@ -256,6 +258,7 @@ __all__ = [
     "EarlierMissing",
     "ExportUnusable",
     "Fenced",
+    "FolderInUse",
     "ForeignDag",
     "FunctionFailed",
     "GateBlocked",

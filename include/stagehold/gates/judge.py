@@ -18,6 +18,7 @@ from stagehold.gates.suite import FIGURES, Expectation, Suite
 from stagehold.gates.verdicts import GateVerdict, comparisons_of, verdicts_of
 from stagehold.lake.columns import PARTITION
 from stagehold.lake.measure import HASH, Content, PartitionMetrics
+from stagehold.model.records import WHOLE
 
 if TYPE_CHECKING:
     from great_expectations.expectations.expectation import Expectation as TheirExpectation
@@ -71,6 +72,26 @@ def measure_and_judge(
     of_figures = _judged(figures, {at: one for at, one in numbered.items() if one.is_of_figures}, suite)
     every = {**verdicts, **of_figures}
     return Measured(metrics, tuple(one for at in numbered for one in every[at]))
+
+
+def judge_together(spark: SparkSession, content: Content, suite: Suite) -> tuple[GateVerdict, ...]:
+    """What each expectation says of all rows, as if they were one partition: `WHOLE`.
+
+    :raises GateErrored: likewise.
+    :raises SuiteModuleUnusable: likewise.
+    """
+    _great_expectations()
+    _import_modules(suite)
+    from pyspark.sql import functions as F
+
+    from stagehold.gates.engine.asked_partitions import AskedPartitions
+    from stagehold.gates.engine.grouped_frame import GroupedFrame
+
+    rows = content.frame(spark).withColumn(PARTITION, F.lit(WHOLE))
+    frame = GroupedFrame(AskedPartitions(PARTITION, (WHOLE,), WHOLE, frozenset({HASH})), rows)
+    numbered = dict(enumerate(suite.expectations))
+    judged = _judged(frame, numbered, suite)
+    return tuple(one for at in numbered for one in judged[at])
 
 
 def _import_modules(suite: Suite) -> None:

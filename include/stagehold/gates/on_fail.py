@@ -1,4 +1,4 @@
-"""What a suite says of partitions that do not meet it: `severity`, `on_fail` and `max_quarantined`."""
+"""What a suite says of data that does not meet it: `severity`, `on_fail`, `scope` and `max_quarantined`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from stagehold.gates.suite import OnFail, RowLimit
+from stagehold.gates.suite import OnFail, RowLimit, Scope
 from stagehold.model.records import Severity
 from stagehold.spec.yaml import Problem
 
@@ -32,7 +32,7 @@ class Consequence:
 
 def consequence(fields: Mapping[str, Any], of_suite: OnFail | None) -> Consequence:
     """Of the expectation with these fields, which have no problems. What the suite says is for those that say neither;
-    of expectations that no row is to blame for, quarantine blocks.
+    of expectations that no row is to blame for, and of those about a whole stage, quarantine blocks.
     """
     said, severity = _said(fields).get("on_fail"), fields.get("severity")
     if said is not None:
@@ -40,13 +40,21 @@ def consequence(fields: Mapping[str, Any], of_suite: OnFail | None) -> Consequen
         return Consequence(Severity(severity) if severity else SEVERITIES[word], word is OnFail.QUARANTINE)
     if severity is not None or of_suite is None:
         return Consequence(Severity(severity or Severity.CRITICAL))
-    if of_suite is OnFail.QUARANTINE and not is_of_rows(fields["type"]):
+    if of_suite is OnFail.QUARANTINE and (not is_of_rows(fields["type"]) or is_of_stage(fields)):
         return Consequence(Severity.CRITICAL)
     return Consequence(SEVERITIES[of_suite], of_suite is OnFail.QUARANTINE)
 
 
 def is_of_rows(kind: str) -> bool:
     return OF_ROWS.fullmatch(kind) is not None and kind not in NOT_OF_ROWS
+
+
+def scope_of(fields: Mapping[str, Any]) -> Scope:
+    return Scope(_said(fields).get("scope", Scope.PARTITION))
+
+
+def is_of_stage(fields: Mapping[str, Any]) -> bool:
+    return bool(_said(fields).get("scope") == Scope.STAGE)
 
 
 def on_fail_of(suite: Mapping[str, Any]) -> OnFail | None:
@@ -69,6 +77,9 @@ def suite_problems(suite: Mapping[str, Any]) -> Iterator[Problem]:
 
 def expectation_problems(path: tuple[str, ...], fields: Mapping[str, Any]) -> Iterator[Problem]:
     severity, on_fail = fields.get("severity"), _said(fields).get("on_fail", OnFail.BLOCK)
+    scope = _said(fields).get("scope", Scope.PARTITION)
+    if scope not in tuple(Scope):
+        yield Problem((*path, "scope"), repr(scope), ", ".join(Scope))
     if (severity or Severity.CRITICAL) not in tuple(Severity):
         yield Problem((*path, "severity"), repr(severity), ", ".join(Severity))
     elif on_fail not in tuple(OnFail):
@@ -76,6 +87,8 @@ def expectation_problems(path: tuple[str, ...], fields: Mapping[str, Any]) -> It
     elif severity and "on_fail" in _said(fields) and not _fit(OnFail(on_fail), Severity(severity)):
         problem = f"{on_fail}, with the severity {severity}"
         yield Problem((*path, "on_fail"), problem, "block with critical, warn with warning or info, or one of the two")
+    elif on_fail == OnFail.QUARANTINE and is_of_stage(fields):
+        yield Problem((*path, "on_fail"), f"{on_fail}, with scope: stage", "block or warn, or scope: partition")
     elif on_fail == OnFail.QUARANTINE and fields["type"] in NOT_OF_ROWS:
         yield Problem((*path, "on_fail"), on_fail, "block or warn: no row is to blame for a type")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 
-from stagehold.model.records import GateResult, PartitionRecord, Severity, Waiver
+from stagehold.model.records import GateResult, RefusedData, Severity, Waiver
 from stagehold.plan.resume.waiving import waivers_of
 
 Waived = Mapping[tuple[int, str], Waiver]  # by partition and expectation
@@ -24,12 +24,12 @@ class Outcome(StrEnum):
 NOT_MET = {Severity.CRITICAL: Outcome.FAILED, Severity.WARNING: Outcome.WARNING, Severity.INFO: Outcome.INFO}
 
 
-def waived_in(records: Iterable[PartitionRecord], words: Sequence[Waiver]) -> Waived:
-    """Which of these words hold for the data that is on record.
+def waived_in(data: Iterable[RefusedData], words: Sequence[Waiver]) -> Waived:
+    """Which of these words hold for this data.
 
     :param words: of one stage, that hold now.
     """
-    return {(one.partition, word.expectation): word for one in records for word in waivers_of(one, words)}
+    return {(one.partition, word.expectation): word for one in data for word in waivers_of(one, words)}
 
 
 def outcome_of(result: GateResult, waived: Waived) -> Outcome:

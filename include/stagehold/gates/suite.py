@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import Any
@@ -26,6 +26,13 @@ class OnFail(StrEnum):
     QUARANTINE = "quarantine"  # the rows that are not expected are set aside, and the others published
 
 
+class Scope(StrEnum):
+    """Which rows an expectation judges together."""
+
+    PARTITION = "partition"
+    STAGE = "stage"  # all of the stage's output for the interval
+
+
 @dataclass(frozen=True)
 class RowLimit:
     """How many of a partition's rows may be set aside: so many, or so many of a hundred."""
@@ -43,7 +50,7 @@ class RowLimit:
 @dataclass(frozen=True)
 class Expectation:
     """One expectation; ``kwargs`` are Great Expectations' own. ``line`` is where the file has it. One that
-    ``sets_aside`` has rows taken out of a partition that does not meet it.
+    ``sets_aside`` has rows taken out of a partition that does not meet it. ``scope`` says what it judges as a whole.
     """
 
     type: str
@@ -51,6 +58,7 @@ class Expectation:
     severity: Severity = Severity.CRITICAL
     line: int = 0
     sets_aside: bool = False
+    scope: Scope = Scope.PARTITION
 
     def __str__(self) -> str:
         """What it says, short enough for one line of an error."""
@@ -98,6 +106,20 @@ class Suite:
     @property
     def setting_aside(self) -> tuple[Expectation, ...]:
         return tuple(one for one in self.expectations if one.sets_aside)
+
+    @property
+    def of_partitions(self) -> Suite:
+        """What judges each partition by itself; without expectations if all are about the stage."""
+        return self._with(Scope.PARTITION)
+
+    @property
+    def of_stage(self) -> Suite | None:
+        """What judges all partitions together; None if nothing does."""
+        found = self._with(Scope.STAGE)
+        return found if found.expectations else None
+
+    def _with(self, scope: Scope) -> Suite:
+        return replace(self, expectations=tuple(one for one in self.expectations if one.scope is scope))
 
     @property
     def quarantine(self) -> str:

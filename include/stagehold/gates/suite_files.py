@@ -12,7 +12,15 @@ from typing import Any, TypeGuard
 from stagehold.code.project import find_module
 from stagehold.errors import InvalidSpec, SpecProblem
 from stagehold.gates.earlier_figures import COMPARED, COMPARING, NAMES, figures_named
-from stagehold.gates.on_fail import consequence, expectation_problems, on_fail_of, row_limit, suite_problems
+from stagehold.gates.on_fail import (
+    consequence,
+    expectation_problems,
+    is_of_stage,
+    on_fail_of,
+    row_limit,
+    scope_of,
+    suite_problems,
+)
 from stagehold.gates.python_suites import code_of, suite_of_python
 from stagehold.gates.suite import FIGURES, Expectation, OnFail, Suite
 from stagehold.model.compute_key import digest
@@ -23,7 +31,7 @@ OWN_FIELDS = ("suite", "expectations", "on_fail", "max_quarantined", "modules", 
 FIELDS = (*OWN_FIELDS, "name", "id", "meta", "notes", "suite_parameters")
 MOST = 1000  # expectations of a suite; each partition has a verdict of each of them
 ABOUT = (
-    *("type", "severity", "on_fail", "meta", "kwargs", "id", "notes"),
+    *("type", "severity", "on_fail", "scope", "meta", "kwargs", "id", "notes"),
     *("description", "rendered_content", "expectation_context"),
 )
 HIDDEN = ("batch_id", "result_format", "catch_exceptions")  # arguments in files that Great Expectations wrote
@@ -95,7 +103,8 @@ def expectation_types() -> tuple[str, ...]:
 
 def _expectation(fields: Mapping[str, Any], line: int, of_suite: OnFail | None) -> Expectation:
     follows = consequence(fields, of_suite)
-    return Expectation(fields["type"], _arguments(fields), follows.severity, line, follows.sets_aside)
+    scope = scope_of(fields)
+    return Expectation(fields["type"], _arguments(fields), follows.severity, line, follows.sets_aside, scope)
 
 
 def _arguments(fields: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -140,6 +149,7 @@ def _expectation_problems(path: tuple[str, ...], fields: Any, *, own: bool) -> I
         if name.startswith("partition(") and name not in FIGURES:
             yield Problem(path, repr(name), f"a column, or one of {', '.join(FIGURES)}")
     yield from _parameter_problems((*path, "kwargs") if fields.get("kwargs") else path, fields)
+    yield from _stage_problems((*path, "kwargs") if fields.get("kwargs") else path, fields)
 
 
 def _parameter_problems(path: tuple[str, ...], fields: Mapping[str, Any]) -> Iterator[Problem]:
@@ -151,6 +161,20 @@ def _parameter_problems(path: tuple[str, ...], fields: Mapping[str, Any]) -> Ite
         if not expectation.is_of_figures and (argument not in COMPARED or expectation.type not in COMPARING):
             said = f"{names[0]} as {argument} of {expectation.type}"
             yield Problem((*path, argument), said, f"{names[0]} {PLACES}")
+
+
+def _stage_problems(path: tuple[str, ...], fields: Mapping[str, Any]) -> Iterator[Problem]:
+    """What is known of a partition alone, in an expectation about all of a stage."""
+    if not is_of_stage(fields):
+        return
+    expectation = Expectation(fields["type"], _arguments(fields))
+    for name in expectation.columns:
+        if name in FIGURES:
+            yield Problem(
+                path, f"{name}, with scope: stage", "a column; how many rows there are, a table's row count says"
+            )
+    for argument, names in figures_named(expectation.kwargs).items():
+        yield Problem((*path, argument), f"{names[0]}, with scope: stage", "a number, or scope: partition")
 
 
 def _is_text(written: object) -> TypeGuard[str]:

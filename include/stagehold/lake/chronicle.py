@@ -38,6 +38,7 @@ from stagehold.model.records import (
     PartitionRecord,
     Restore,
     Run,
+    StageVerdict,
     TakenPosition,
     Waiver,
 )
@@ -55,6 +56,7 @@ KINDS: dict[str, type[Fact]] = {
     "attempt": Attempt,
     "partition": PartitionRecord,
     "gate_result": GateResult,
+    "stage_verdict": StageVerdict,
     "position": TakenPosition,
     "partition_count": PartitionCount,
     "acceptance": Acceptance,

@@ -15,7 +15,7 @@ from stagehold.lake.commit.delta_log import newest_commits, table_exists
 from stagehold.lake.commit.staging import DATA_FOLDER
 from stagehold.lake.files import FileFacts, files_at
 from stagehold.lake.published import files_of_snapshot
-from stagehold.model.records import PartitionRecord, PartitionState
+from stagehold.model.records import PartitionRecord
 
 DEPTHS = (2, 3, 4)  # _data/<attempt>, then its waves, then their partitions
 
@@ -61,13 +61,13 @@ def removable_folders(
 
 
 def recorded_files(records: Iterable[PartitionRecord]) -> frozenset[str]:
-    """Files that the ledger may send somebody to. Of those that a gate blocked, only the newest of each partition."""
+    """Files that the ledger may send somebody to. Of what a gate blocks or holds, only the newest."""
     every = list(records)
     newest = {record.partition: record for record in sorted(every, key=lambda record: (record.epoch, record.wave))}
     return frozenset(
         file.path
         for record in every
-        if record.state is not PartitionState.BLOCKED or record == newest[record.partition]
+        if not record.state.kept_back or record == newest[record.partition]
         for file in record.all_files
     )
 

@@ -29,6 +29,8 @@ from stagehold.ledger.database.rows import (
     restore_row,
     run_from,
     run_row,
+    stage_verdict_from,
+    stage_verdict_row,
     waiver_from,
     waiver_row,
 )
@@ -43,6 +45,7 @@ from stagehold.ledger.database.schema import (
     positions,
     restores,
     runs,
+    stage_verdicts,
     waivers,
 )
 from stagehold.model.checkpoint_records import CheckpointRecord
@@ -55,6 +58,7 @@ from stagehold.model.records import (
     PartitionRecord,
     Restore,
     Run,
+    StageVerdict,
     TakenPosition,
     Waiver,
 )
@@ -80,6 +84,7 @@ KEPT: Mapping[type[Fact], _Kept] = {
     TakenPosition: _Kept(positions, position_from, position_row),
     PartitionRecord: _Kept(partitions, partition_from, partition_row),
     GateResult: _Kept(gate_results, gate_result_from, gate_result_row),
+    StageVerdict: _Kept(stage_verdicts, stage_verdict_from, stage_verdict_row),
 }
 Choose = Callable[[Sequence[Fact]], Sequence[Fact]]  # given all facts
 REBUILDER = "reconcile"  # holds a lease whose holder nobody knows any more

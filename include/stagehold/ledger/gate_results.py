@@ -89,12 +89,21 @@ class GateResults:
         of_cell = [columns.pipeline == cell.pipeline, columns.interval == cell.interval, columns.stage == cell.stage]
         if among is not None:
             of_cell.append(columns.partition.in_(among))
-        judge = func.first_value(columns.attempt_id).over(partition_by=columns.partition, order_by=columns.id.desc())
-        judged = select(columns.id, judge.label("last_judge")).where(*of_cell).subquery()
+        last = [
+            func.first_value(one)
+            .over(partition_by=columns.partition, order_by=columns.id.desc())
+            .label(f"last_{one.name}")
+            for one in (columns.attempt_id, columns.recorded_at)  # an attempt may judge data that it took over
+        ]
+        judged = select(columns.id, *last).where(*of_cell).subquery()
         query = (
             select(*(wanted or gate_results.c))
             .join(judged, columns.id == judged.c.id)
-            .where(columns.attempt_id == judged.c.last_judge, condition)
+            .where(
+                columns.attempt_id == judged.c.last_attempt_id,
+                columns.recorded_at == judged.c.last_recorded_at,
+                condition,
+            )
             .order_by(columns.partition, columns.id)
         )
         with self._database.reading() as connection:

@@ -24,6 +24,7 @@ from stagehold.ledger.requests.savepoint_requests import SavepointRequests
 from stagehold.ledger.requests.waivers import Waivers
 from stagehold.ledger.revision import Revision, revision_of
 from stagehold.ledger.runs import Runs
+from stagehold.ledger.stage_verdicts import VerdictsOnStages
 from stagehold.ledger.transitions import Transitions
 
 
@@ -45,6 +46,7 @@ class Ledger:
         self.partition_counts = PartitionCounts(database)
         self.positions = Positions(database)
         self.gates = GateResults(database)
+        self.stage_verdicts = VerdictsOnStages(database)
         self.events = Events(database)
         self.acceptances = Acceptances(database)
         self.waivers = Waivers(database)

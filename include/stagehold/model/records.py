@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 
 from stagehold.model.checkpoint_records import CheckpointRecord
 from stagehold.model.restore_choices import ClaimMode, CodeChoice
 from stagehold.model.source_position import Position
 
+WHOLE = -1  # stands where the number of a partition does in what was said of all partitions of a stage together
 QUARANTINE = "__quarantine"  # what a partition keeps its rows under that were set aside; no state is called so
 TRACE = "trace"  # the kind of an event that keeps the whole story of an attempt's failure
 
@@ -20,6 +21,7 @@ class PartitionState(StrEnum):
     """The last thing known about a partition of a stage."""
 
     CONSUMABLE = "consumable"  # committed, gated and recorded: safe to read
+    HELD = "held"  # staged and gated by itself; nobody reads it before its gate lets all of the stage
     BLOCKED = "blocked"  # the gate said no: nobody reads it
     RELEASED = "released"  # it was consumable, nobody needed its data any more, and that may be deleted
     DAMAGED = "damaged"  # its content no longer matches its fingerprint: as good as gone
@@ -28,6 +30,11 @@ class PartitionState(StrEnum):
     def passed(self) -> bool:
         """Whether what was computed counts, even if its data is there no more."""
         return self in (PartitionState.CONSUMABLE, PartitionState.RELEASED)
+
+    @property
+    def kept_back(self) -> bool:
+        """Whether its data is there, and nobody may read it yet."""
+        return self in (PartitionState.HELD, PartitionState.BLOCKED)
 
 
 class Severity(StrEnum):
@@ -231,8 +238,9 @@ class StatePart:
 class PartitionRecord:
     """One partition as one attempt left it. Records are appended; the newest of a partition counts.
 
-    ``version`` is the Delta version that published it, None when the gate blocked it before that. ``fingerprint`` is a
-    hash of the content that does not depend on row order. ``seconds`` is the partition's share of its wave's time.
+    ``version`` is the Delta version that published it, None when the gate blocked it before that, or holds it.
+    ``fingerprint`` is a hash of the content that does not depend on row order. ``seconds`` is the partition's share of
+    its wave's time.
     ``unexplained`` says that it came out different from the one before though its key is the same, or that it was made
     from such data: its readers run again. ``kept`` is what was committed with the data: state, and rows that were
     set aside. ``judged`` tells the
@@ -318,7 +326,7 @@ class TakenPosition:
 
 @dataclass(frozen=True)
 class GateResult:
-    """What one expectation said about one partition in one attempt.
+    """What one expectation said about one partition in one attempt, or about all of a stage: `WHOLE`.
 
     ``configuration`` is the expectation and ``result`` what it saw, as Great Expectations writes them in JSON, for who
     renders them; empty where a version said it that did not keep them. ``expectation`` and ``observed`` are short texts
@@ -338,16 +346,56 @@ class GateResult:
     result: str = ""
 
     @property
+    def is_of_stage(self) -> bool:
+        return self.partition == WHOLE
+
+    @property
     def blocks(self) -> bool:
         return not self.passed and self.severity is Severity.CRITICAL
 
 
 @dataclass(frozen=True)
+class StageVerdict:
+    """What a gate said of all partitions of a stage together.
+
+    It is about the data with this ``fingerprint``, which follows from those of all partitions, and counts for it
+    whoever computes that again. ``judged`` tells the expectations that it was judged by, ``refused`` which critical
+    ones it does not meet, ``reason`` what was seen.
+    """
+
+    cell: Cell
+    fingerprint: str
+    judged: str
+    attempt_id: str
+    recorded_at: datetime
+    refused: tuple[str, ...] = ()
+    reason: str | None = None
+
+    @property
+    def partition(self) -> int:
+        return WHOLE
+
+
+class RefusedData(Protocol):
+    """Data that a gate has refused: of a partition, or of all of a stage."""
+
+    @property
+    def cell(self) -> Cell: ...
+    @property
+    def partition(self) -> int: ...
+    @property
+    def fingerprint(self) -> str: ...
+    @property
+    def refused(self) -> tuple[str, ...]: ...
+
+
+@dataclass(frozen=True)
 class Waiver:
-    """Somebody's word that one partition may be read though it does not meet one critical expectation.
+    """Somebody's word that one partition, or all of a stage, may be read though it does not meet one critical
+    expectation.
 
     It holds for the data with this ``fingerprint`` alone, and ``until`` then; None is for ever. ``stage`` is a stage
-    id.
+    id, ``partition`` is `WHOLE` for all of it.
     """
 
     pipeline: str
@@ -361,8 +409,8 @@ class Waiver:
     recorded_at: datetime
     until: datetime | None = None
 
-    def holds_for(self, record: PartitionRecord) -> bool:
-        return self.partition == record.partition and self.fingerprint == record.fingerprint
+    def holds_for(self, data: RefusedData) -> bool:
+        return self.partition == data.partition and self.fingerprint == data.fingerprint
 
 
 @dataclass(frozen=True)
@@ -402,6 +450,7 @@ Fact = (
     | Attempt
     | PartitionRecord
     | GateResult
+    | StageVerdict
     | TakenPosition
     | PartitionCount
     | Acceptance

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from stagehold.gates.judge import Measured
 from stagehold.gates.setting_aside import SplitRows, Unmet
 from stagehold.gates.suite import Suite
+from stagehold.gates.verdicts import GateVerdict
 from stagehold.lake.commit.committer import Committer
 from stagehold.lake.commit.staging import StagedWave, WaveFiles
 from stagehold.lake.location import TableLocation
@@ -62,6 +63,9 @@ class Session(Fingerprints, Protocol):
 
     def judge(self, records: Sequence[PartitionRecord], suite: Suite) -> Measured:
         """What is recorded, and what a gate says of it."""
+
+    def judge_together(self, records: Sequence[PartitionRecord], suite: Suite) -> Sequence[GateVerdict]:
+        """What a gate says of all that is recorded, as of one partition."""
 
 
 class Engine(Protocol):

@@ -52,6 +52,15 @@ class QuarantinePoint(StrEnum):
     AFTER_SPLIT = "after_split"  # good rows and others are staged apart, and nothing is published
 
 
+class TogetherPoint(StrEnum):
+    """Steps behind the last wave of a stage whose partitions are judged together; they, and the publishing that
+    follows, have wave 0.
+    """
+
+    BEFORE_VERDICT = "before_verdict"  # all are held, and what the gate says of them is not on record
+    AFTER_VERDICT = "after_verdict"  # it is, and nothing is published
+
+
 class CheckpointPoint(StrEnum):
     """Steps of a checkpoint, in order; they have the run's pipeline as stage, and the checkpoint's number as wave."""
 
@@ -69,7 +78,7 @@ class ClearingPoint(StrEnum):
     RELEASED = "outputs_released"  # the ledger says so, and the data is still there
 
 
-AnyPoint = Point | StatePoint | QuarantinePoint | CheckpointPoint | ClearingPoint
+AnyPoint = Point | StatePoint | QuarantinePoint | TogetherPoint | CheckpointPoint | ClearingPoint
 
 
 class FaultAction(StrEnum):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from stagehold.settings import PROJECT, Settings
+from stagehold.settings import LIBRARY, Settings
 
 
 def python_environment(settings: Settings) -> Mapping[str, str]:
@@ -21,7 +21,7 @@ def foreign_environment(settings: Settings) -> Mapping[str, str]:
 
 
 def _own_paths(settings: Settings) -> tuple[str, str]:
-    return str(PROJECT / "include"), settings.project
+    return str(LIBRARY), settings.project
 
 
 def _inherited_paths() -> list[str]:

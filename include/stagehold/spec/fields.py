@@ -64,6 +64,7 @@ Count = Annotated[int, Field(strict=True, ge=1)]
 CountOrAuto = Annotated[int | Literal["auto"], PlainValidator(_count_or_auto)]
 Switch = Annotated[bool, Field(strict=True)]
 ColumnType = Annotated[str, PlainValidator(_column_type)]
-Columns = Annotated[tuple[str, ...], BeforeValidator(lambda given: (given,) if isinstance(given, str) else given)]
+Names = Annotated[tuple[str, ...], BeforeValidator(lambda given: (given,) if isinstance(given, str) else given)]
+Columns = Names
 Params = Annotated[Mapping[str, JsonValue], BeforeValidator(lambda given: {} if given is None else given)]
 Options = Annotated[Mapping[str, str], BeforeValidator(_option_texts)]

@@ -10,6 +10,7 @@ from pydantic import Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from stagehold.model.key_groups import HIGHEST
+from stagehold.spec.airflow_settings import DagSettings, TaskSettings
 from stagehold.spec.fields import CountOrAuto, SpecPart, field_names, written_name
 from stagehold.spec.pipeline import InputForm, OutputForm, StageSettings, StateForm
 from stagehold.spec.restart import RestartSettings
@@ -144,6 +145,16 @@ def _remove(data: dict[str, Any], path: FieldPath) -> None:
     data.pop(path[-1], None)
 
 
+OF_THE_PIPELINE: Mapping[str, type[SpecPart]] = {
+    "airflow": DagSettings,
+    "cancellation": CancellationSettings,
+    "checkpoint": CheckpointSettings,
+    "restart": RestartSettings,
+    "speculation": Speculation,
+}
+OF_A_STAGE: Mapping[str, type[SpecPart]] = {"airflow": TaskSettings, "output": OutputForm, "source": SourceForm}
+
+
 def _fields_at(path: FieldPath) -> tuple[str, ...]:
     match path:
         case ():
@@ -154,18 +165,10 @@ def _fields_at(path: FieldPath) -> tuple[str, ...]:
             form = InputForm
         case ("stages", _, "state", _):
             form = StateForm
-        case ("stages", _, "source"):
-            form = SourceForm
-        case ("stages", _, "output"):
-            form = OutputForm
-        case ("cancellation",):
-            form = CancellationSettings
-        case ("checkpoint",):
-            form = CheckpointSettings
-        case ("speculation",):
-            form = Speculation
+        case ("stages", _, section):
+            form = OF_A_STAGE[section]
         case _:
-            form = RestartSettings
+            form = OF_THE_PIPELINE[path[0]]
     return tuple(written_name(form, name) for name in field_names(form))
 
 

@@ -12,6 +12,7 @@ from pydantic import Field
 from stagehold.model.key_groups import HASH_NAME, HIGHEST
 from stagehold.model.stage_state import StateColumn, StateKind, StateShape
 from stagehold.model.units import KILOBYTE, MEGABYTE, Size
+from stagehold.spec.airflow_settings import TaskSettings
 from stagehold.spec.fields import Columns, ColumnType, Count, Params, SpecPart, Switch
 from stagehold.spec.notifiers import NotifierDeclaration
 from stagehold.spec.restart import FailureDeclaration
@@ -207,6 +208,9 @@ class StageSettings(SpecPart):
     co_location: str | None = None
     """Stages with this name in common, and equal partitions, are computed in one task and Spark session.
     Example: `co_location: by_customer`"""
+
+    airflow: TaskSettings = TaskSettings()
+    """What Airflow is told of the stage's task; see the fields of `airflow`. Example: `airflow: {queue: large}`"""
 
     params: Params = Field(default_factory=dict)
     """Values for `ctx.params` of this stage's function; they count in its key. Example: `params: {limit: 10}`"""

@@ -24,6 +24,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from stagehold.model.units import write_duration, write_size
+from stagehold.spec.airflow_settings import DagSettings, TaskSettings
 from stagehold.spec.fields import SpecPart, field_names, written_name
 from stagehold.spec.form import PipelineForm, StageForm
 from stagehold.spec.notifiers import NotifierDeclaration
@@ -55,6 +56,8 @@ SECTIONS = (
     Section("A source: `stages.NAME.source`", SourceForm),
     Section("An output: `stages.NAME.output`", OutputForm),
     Section("A state: `stages.NAME.state.STATE`", StateForm),
+    Section("`airflow` of a stage: `stages.NAME.airflow`", TaskSettings),
+    Section("`airflow` of the pipeline", DagSettings),
     Section("`cancellation`", CancellationSettings),
     Section("`checkpoint`", CheckpointSettings),
     Section("`restart`", RestartSettings),

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
 from pydantic_core import PydanticCustomError
 
 from stagehold.model.units import Duration, DurationOrAuto, PositiveDuration
+from stagehold.spec.airflow_settings import DagSettings
 from stagehold.spec.fields import Count, Params, SpecPart, Switch
 from stagehold.spec.restart import RestartSettings
 
@@ -230,6 +231,10 @@ class RunSettings(SpecPart):
     speculation: Speculation | None = None
     """Whether a task that is done helps with the share of a slow one; see the fields of `speculation`.
     Example: `speculation: {least_seconds: 30}`"""
+
+    airflow: DagSettings = DagSettings()
+    """What Airflow is told of the DAG and of its tasks; see the fields of `airflow`.
+    Example: `airflow: {owner: sales-team, tags: [sales]}`"""
 
     params: Params = Field(default_factory=dict)
     """Parameters with their defaults. A run may be given other values; functions find them in `ctx.params`.

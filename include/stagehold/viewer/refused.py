@@ -28,12 +28,20 @@ class RefusedStage:
 
     @property
     def blocked(self) -> tuple[PartitionRecord, ...]:
-        return tuple(one for one in self.records if one.state is PartitionState.BLOCKED)
+        """Those that nobody may read, refused or held."""
+        return tuple(one for one in self.records if one.state.kept_back)
+
+    def why_held(self, record: PartitionRecord) -> str | None:
+        """What its gate says of all of the stage, if that is what it waits for."""
+        if record.state is not PartitionState.HELD:
+            return None
+        said = (f"{one.expectation}: got {one.observed}" for one in self.failures if one.is_of_stage and one.blocks)
+        return f"held with all others: {'; '.join(said) or 'not all are there and pass'}"
 
     @property
     def with_rows_aside(self) -> tuple[PartitionRecord, ...]:
         """Whether the others are published, or blocked because these are too many."""
-        there = (PartitionState.CONSUMABLE, PartitionState.BLOCKED)
+        there = (PartitionState.CONSUMABLE, PartitionState.HELD, PartitionState.BLOCKED)
         return tuple(one for one in self.records if one.set_aside and one.state in there)
 
 
@@ -89,12 +97,13 @@ def _failing(stage: RefusedStage) -> Iterator[_Failing]:
     blocked = {one.partition for one in stage.blocked}
     for one in stage.failures:
         column, samples = _samples(one)
-        if one.partition in blocked and one.blocks and column and samples:
+        if (one.partition in blocked or one.is_of_stage) and one.blocks and column and samples:
             texts = [_as_text(value) for value in samples if value is not None]
             own = identifier(column)
             unexpected = f"CAST({own} AS VARCHAR) IN ({', '.join('?' * len(texts))})" if texts else "false"
             missing = f" OR {own} IS NULL" if None in samples else ""
-            yield _Failing(f"{PARTITION} = {one.partition} AND ({unexpected}{missing})", (*texts, one.expectation))
+            place = "true" if one.is_of_stage else f"{PARTITION} = {one.partition}"
+            yield _Failing(f"{place} AND ({unexpected}{missing})", (*texts, one.expectation))
 
 
 def _samples(verdict: GateResult) -> tuple[str | None, list[Any]]:

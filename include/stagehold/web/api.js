@@ -12,20 +12,13 @@ export class Refused extends Error {
 const runUrl = (dagId, runId, what) =>
   new URL(`dags/${encodeURIComponent(dagId)}/runs/${encodeURIComponent(runId)}/${what}`, API);
 
-// A text, or one problem for each field that the server did not take.
-function said(detail) {
-  if (typeof detail === "string") return detail;
-  if (!Array.isArray(detail)) return null;
-  return detail.map((one) => `${one.loc[one.loc.length - 1]}: ${one.msg}`).join("; ");
-}
-
 const call = async (url, options) =>
   read(await fetch(url, { credentials: "same-origin", cache: "no-store", ...options }));
 
 async function read(answer) {
   const body = await answer.json().catch(() => ({}));
   if (answer.ok) return body;
-  throw new Refused(answer.status, said(body.detail) ?? `The server answered ${answer.status}.`);
+  throw new Refused(answer.status, body.detail ?? `The server answered ${answer.status}.`);
 }
 
 // What the page shows, with its ETag; null when it is still what `known` names.

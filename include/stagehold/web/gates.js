@@ -3,7 +3,7 @@
 import { docsUrl, fetchGates, fetchHistory } from "./api.js";
 import { Card, Notice } from "./card.js";
 import { Chart } from "./chart.js";
-import { clock, has, OUTCOMES, plural, ranges } from "./words.js";
+import { clock, has, OUTCOMES, plural, ranges, WHOLE } from "./words.js";
 
 const { createElement: h, useEffect, useState } = globalThis.React;
 const { Badge, Box, Code, Flex, Spinner, Text } = globalThis.ChakraUI;
@@ -28,7 +28,8 @@ function useAnswer(key, ask) {
   return answer;
 }
 
-const outcomeOf = (one, partition) => one.outcomes.find((group) => has(group.partitions, partition))?.outcome;
+const outcomeOf = (one, partition) =>
+  one.outcomes.find((group) => has(group.partitions, partition) || has(group.partitions, WHOLE))?.outcome;
 
 function Squares({ stage, one }) {
   const numbers = Array.from({ length: stage.partitions }, (_, partition) => partition);
@@ -61,7 +62,8 @@ function Squares({ stage, one }) {
 }
 
 function Strip({ stage, one }) {
-  const parts = one.outcomes.flatMap((group) => group.partitions.map((range) => [...range, group.outcome]));
+  const places = (range) => (range[0] === WHOLE ? [0, stage.partitions - 1] : range);
+  const parts = one.outcomes.flatMap((group) => group.partitions.map((range) => [...places(range), group.outcome]));
   return h(
     Box,
     { bg: "bg.emphasized", borderRadius: "2px", h: "14px", minW: "240px", overflow: "hidden", position: "relative" },
@@ -112,7 +114,7 @@ function Samples({ stage, group }) {
       h(
         Box,
         { key: sample.partition, mt: 1 },
-        h(Text, null, `${stage.stage}[${sample.partition}]: got ${sample.observed}`),
+        h(Text, null, `${stage.stage}[${ranges([[sample.partition, sample.partition]])}]: got ${sample.observed}`),
         sample.values.length > 0 &&
           h(
             Code,

@@ -7,6 +7,7 @@ export const LOOKS = {
   stale: { mark: "↻", palette: "success", text: "consumable, but will run again", solid: false },
   failed: { mark: "✕", palette: "failed", text: "failed", solid: false },
   waived: { mark: "≈", palette: "warning", text: "consumable, though its gate refuses it: waived", solid: false },
+  held: { mark: "‖", palette: "warning", text: "held until its gate lets all of the stage", solid: true },
   blocked: { mark: "✕", palette: "failed", text: "blocked by its gate", solid: true },
   admitted: { mark: "≈", palette: "failed", text: "blocked, but waived: Resume publishes it", solid: false },
   running: { mark: "▸", palette: "running", text: "running", solid: true },
@@ -41,8 +42,11 @@ export function restoreText({ stage, reference, snapshot, problem }, restored) {
 }
 
 // Pairs of the first and the last of each range, as the server tells partitions of gates.
-export const ranges = (pairs) =>
-  pairs.map(([first, last]) => (first === last ? `${first}` : `${first}–${last}`)).join(", ");
+export const WHOLE = -1; // stands for all partitions of a stage together
+
+const range = (first, last) => (first === WHOLE ? "all together" : first === last ? `${first}` : `${first}–${last}`);
+
+export const ranges = (pairs) => pairs.map(([first, last]) => range(first, last)).join(", ");
 
 export const has = (pairs, partition) => pairs.some(([first, last]) => first <= partition && partition <= last);
 

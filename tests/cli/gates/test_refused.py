@@ -15,7 +15,16 @@ from typer.testing import CliRunner
 
 from stagehold.cli.main import app
 from stagehold.ledger import Ledger
-from stagehold.model.records import QUARANTINE, Cell, DataFile, PartitionRecord, PartitionState, Severity, StatePart
+from stagehold.model.records import (
+    QUARANTINE,
+    WHOLE,
+    Cell,
+    DataFile,
+    PartitionRecord,
+    PartitionState,
+    Severity,
+    StatePart,
+)
 
 PIPELINE = "shipping_priority"
 CELL = Cell(PIPELINE, "orders", "2024-01-01")
@@ -114,3 +123,20 @@ def test_a_stage_of_which_nothing_is_refused_is_an_error_that_names_the_others()
     result = CliRunner().invoke(app, ["refused", PIPELINE, "--stage", "joined"])
     assert result.exit_code == 1
     assert "Known: orders" in result.stderr
+
+
+def test_held_data_is_read_and_says_what_all_of_it_does_not_meet(ledger, tmp_path):
+    table = tmp_path / "lake" / "orders"
+    rows = [[{"price": 10, "name": "a"}], [{"price": 1, "name": "b"}]]
+    records = [replace(partition(table, number, some), state=PartitionState.HELD) for number, some in enumerate(rows)]
+    lease = ledger.leases.acquire("lease", "me", 60)
+    ledger.partitions.record([*records, replace(records[0], partition=2, files=(), rows=0)], lease)
+    ledger.gates.record([replace(said("unique", "price", [10]), partition=WHOLE)])
+    (first, *_) = json.loads(invoke("--json"))["refused"]
+    assert (first["partition"], first["state"], first["why"]) == (
+        0,
+        "held",
+        "held with all others: unique: got 3 nulls",
+    )
+    shown = json.loads(invoke("--stage", "orders", "--json"))["rows"]
+    assert [(row["price"], row["_expectation"]) for row in shown] == [(10, "unique"), (1, "")]

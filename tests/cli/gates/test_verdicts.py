@@ -9,7 +9,8 @@ from typer.testing import CliRunner
 
 from stagehold.cli.main import app
 from stagehold.ledger import Ledger
-from stagehold.model.records import PartitionState, Severity
+from stagehold.model.records import WHOLE, PartitionState, Severity, StageVerdict
+from stagehold.plan.resume.content_verdicts import content_of
 
 
 @pytest.fixture
@@ -116,3 +117,20 @@ def test_pages_are_written_into_the_lake_and_the_command_says_where(judged, tmp_
 def test_where_nothing_was_judged_no_pages_are_written(ledger, tmp_path):
     assert "no gate has judged anything" in invoke("run-1", "--docs")
     assert not (tmp_path / "lake/_docs").exists()
+
+
+def test_what_is_said_of_all_partitions_together_stands_apart(ledger):
+    records = [record(number, state=PartitionState.HELD, version=None) for number in range(2)]
+    ledger.partitions.record(records, ledger.leases.acquire("lease", "me", 60))
+    ledger.gates.record([gate_result(0, passed=True), gate_result(1, passed=True), gate_result(WHOLE, passed=False)])
+    verdict = StageVerdict(records[0].cell, content_of(records), "gate", "attempt-1", START, ("no nulls",), "3 nulls")
+    ledger.stage_verdicts.record(verdict)
+    assert "1 (all together)" in invoke("run-1")
+    told = {one["scope"]: one for one in json.loads(invoke("run-1", "--json"))["gates"]}
+    assert (told["partition"]["passed"], told["partition"]["failed"]) == (2, [])
+    assert told["stage"]["failed"] == [{"partition": WHOLE, "observed": "3 nulls"}]
+    status = CliRunner().invoke(app, ["status", "run-1", "--json"])
+    (stage,) = json.loads(status.stdout)["stages"]
+    assert (stage["held"], stage["consumable"]) == (2, 0)
+    (failure,) = json.loads(status.stdout)["gate_failures"]
+    assert (failure["scope"], failure["expectation"]) == ("stage", "no nulls")

@@ -14,7 +14,8 @@ from stagehold.cli.gates.waive import partitions_named
 from stagehold.cli.main import app
 from stagehold.errors import InvalidArgument
 from stagehold.ledger import Ledger
-from stagehold.model.records import Cell, PartitionState
+from stagehold.model.records import WHOLE, Cell, PartitionState, StageVerdict
+from stagehold.plan.resume.content_verdicts import content_of
 from stagehold.plan.resume.waiving import held
 
 PIPELINE = "shipping_priority"
@@ -137,3 +138,20 @@ def test_numbers_and_ranges_name_partitions():
     assert partitions_named("all") is None
     with pytest.raises(InvalidArgument):
         partitions_named("5-x")
+
+
+def test_all_takes_in_what_the_gate_says_of_the_whole_stage(ledger):
+    records = [replace(one, refused=(), state=PartitionState.HELD) for one in ledger.partitions.newest(CELL)]
+    ledger.partitions.record(records, ledger.leases.acquire("lease", "me", 60))
+    ledger.stage_verdicts.record(StageVerdict(CELL, content_of(records), "gate", "a", NOW, ("unique(key)",), "got 2"))
+    shown = invoke("orders", "--partition", "all", "--reason", "known")
+    assert "all together" in shown
+    (word,) = ledger.waivers.of(PIPELINE, "2024-01-01")
+    assert (word.partition, word.expectation, word.fingerprint) == (WHOLE, "unique(key)", content_of(records))
+
+
+def test_what_was_said_of_other_content_is_not_waived(ledger):
+    records = [replace(one, refused=(), state=PartitionState.HELD) for one in ledger.partitions.newest(CELL)]
+    ledger.partitions.record(records, ledger.leases.acquire("lease", "me", 60))
+    ledger.stage_verdicts.record(StageVerdict(CELL, content_of(records[:3]), "gate", "a", NOW, ("unique(key)",)))
+    assert "its gate does not refuse orders" in refused("orders", "--partition", "all", "--reason", "known")

@@ -23,7 +23,12 @@ from stagehold.model.states import UNTIL_RUNNING, AttemptEvent, RunEvent
 VERSIONS = Path(migrate.__file__).parent / "migrations" / "versions"
 
 
+def undo_0013(connection) -> None:
+    connection.execute(text("DROP TABLE stage_verdicts"))
+
+
 def undo_0012(connection) -> None:
+    undo_0013(connection)
     connection.execute(text("ALTER TABLE runs DROP COLUMN cancel_asked_at"))
     connection.execute(text("ALTER TABLE attempts DROP COLUMN labels"))
 

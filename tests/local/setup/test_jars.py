@@ -100,5 +100,5 @@ def test_jars_of_another_version_stay_and_are_not_used(settings: Settings) -> No
 
 def test_spark_is_not_started_without_a_pinned_jar(settings: Settings) -> None:
     put(jar_folder(settings), {"one-1.0.jar": b"first"})
-    with pytest.raises(JarsUnusable, match=r"two-2\.0\.jar.*`make setup`"):
+    with pytest.raises(JarsUnusable, match=r"two-2\.0\.jar.*`python -m stagehold\.local\.setup`"):
         jar_paths(settings)

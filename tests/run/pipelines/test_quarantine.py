@@ -17,7 +17,7 @@ from stagehold.lake.checkpoints.stored import manifest_file
 from stagehold.lake.chronicle import open_ledger
 from stagehold.lake.quarantine import quarantine_uri
 from stagehold.model.records import Cell, PartitionState
-from stagehold.plan.resume.waiving import WaiverWish, wished
+from stagehold.plan.resume.waiving import WaiverWish, refused_data, wished
 from stagehold.run.faults import FaultAction, Point, QuarantinePoint, inject
 from stagehold.run.planning.restoring import new_restore_of_snapshot
 from stagehold.run.reconcile.reconcile import reconcile
@@ -120,7 +120,8 @@ def test_partitions_of_which_too_many_rows_are_set_aside_are_blocked_and_may_be_
     assert gated.published("numbers") == [*range(75)]
     with open_ledger(gated.project.settings) as ledger:
         records = ledger.partitions.newest(Cell("gated", "numbers", INTERVAL))
-        words = wished(WaiverWish(None, None, "ann", "known"), "numbers", records, records[0].recorded_at)
+        refused = refused_data(records, None)
+        words = wished(WaiverWish(None, None, "ann", "known"), "numbers", refused, records[0].recorded_at)
         ledger.waivers.record(words)
     assert gated.run() == (ALL, ALL)
     gated.require_all("number > 94")

@@ -22,7 +22,7 @@ from tests.run.pipelines.test_judged_again import (
 from stagehold.errors import GateBlocked
 from stagehold.lake.chronicle import open_ledger
 from stagehold.model.records import Cell, Waiver
-from stagehold.plan.resume.waiving import WaiverWish, wished
+from stagehold.plan.resume.waiving import WaiverWish, refused_data, wished
 from stagehold.run.faults import FaultAction, Point, inject
 from stagehold.run.planning.planning import RunRequest, plan_run
 from stagehold.run.reconcile.reconcile import reconcile
@@ -48,7 +48,8 @@ class Waivable(Gated):
         now = datetime.now(UTC)
         with open_ledger(self.project.settings) as ledger:
             records = ledger.partitions.newest(Cell("gated", "numbers", INTERVAL))
-            words = wished(WaiverWish(frozenset({FILES - 1}), None, "ann", "known", until), "numbers", records, now)
+            wish = WaiverWish(frozenset({FILES - 1}), None, "ann", "known", until)
+            words = wished(wish, "numbers", refused_data(records, None), now)
             ledger.waivers.record(words)
         return words
 

@@ -25,7 +25,7 @@ from stagehold.lake.commit.staged_committer import StagedCommitter
 from stagehold.lake.commit.staging import StagedWave, WaveFiles
 from stagehold.lake.location import TableLocation
 from stagehold.lake.measure import PartitionMetrics
-from stagehold.model.records import Attempt, DataFile, PartitionRecord, Severity
+from stagehold.model.records import WHOLE, Attempt, DataFile, PartitionRecord, Severity
 from stagehold.plan.resume.decisions import Action
 from stagehold.run.attempt.task import RegionTask
 from stagehold.run.faults import Faults, Point
@@ -127,6 +127,12 @@ class PaperSession:
 
     def judge(self, records: Sequence[PartitionRecord], suite: Suite) -> Measured:
         return self._measured({one.partition: (one.table, one.files) for one in records}, suite)
+
+    def judge_together(self, records: Sequence[PartitionRecord], suite: Suite) -> Sequence[GateVerdict]:
+        """That no amount is in more than one partition, whatever the suite says."""
+        pause("all are judged")
+        amounts = [amount for one in records for _, amount in rows_of(one)]
+        return (GateVerdict(WHOLE, "unique", len({*amounts}) == len(amounts), "", Severity.CRITICAL),)
 
     def _measured(self, files: Mapping[int, tuple[str, Sequence[DataFile]]], suite: Suite | None) -> Measured:
         rows = {partition: _read(*some) for partition, some in files.items()}

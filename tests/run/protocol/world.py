@@ -32,7 +32,7 @@ from stagehold.ledger.partitions import Partitions
 from stagehold.model.records import AttemptState, Cell, Lease, PartitionRecord, PartitionState
 from stagehold.model.share import Share
 from stagehold.model.states import Transition
-from stagehold.plan.resume.waiving import WaiverWish, wished
+from stagehold.plan.resume.waiving import WaiverWish, refused_data, wished
 from stagehold.plan.split.regions import stage_regions
 from stagehold.plan.split.shares import region_shares
 from stagehold.run.attempt.region import work_on
@@ -112,7 +112,7 @@ class World:
             records = self.ledger.partitions.newest(cell)
             if any(one.refused for one in records):
                 wish = WaiverWish(None, None, "ann", "known", now if ends else None)
-                words = wished(wish, stage, records, now)
+                words = wished(wish, stage, refused_data(records, None), now)
                 self.ledger.waivers.record(words)
                 self.engine.session.waived.update((one.partition, one.fingerprint) for one in words)
 

@@ -14,7 +14,7 @@ from fastapi import APIRouter, Depends, HTTPException, Response, status
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from stagehold.airflow.access import MAY_RESUME, MAY_SEE_RUN, SAME_ORIGIN_JSON
-from stagehold.airflow.dag_runs import read_dag_run
+from stagehold.airflow.dag_runs import dag_settings, read_dag_run
 from stagehold.airflow.gates.history import ObservedHistory, last_intervals, observed_points
 from stagehold.airflow.gates.unmet import WaiverTold
 from stagehold.airflow.gates.verdicts import RunVerdicts, StageVerdicts, stage_verdicts
@@ -26,10 +26,10 @@ from stagehold.gates.outcomes import waived_in
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.ranges import Ranges, as_ranges, numbers_in
 from stagehold.model.records import Cell, Waiver
-from stagehold.plan.resume.waiving import WaiverWish, wished
+from stagehold.plan.resume.waiving import WaiverWish, refused_data, wished
 from stagehold.run.planning.planning import RunRequest
-from stagehold.run.planning.vouched import waivers_for
-from stagehold.settings import Settings, load_settings
+from stagehold.run.planning.vouched import newest_verdict, waivers_for
+from stagehold.settings import Settings
 
 LONGEST_REASON = 1000  # letters
 MOST_RANGES = 1000
@@ -92,8 +92,8 @@ class GatedRun:
 
 
 def _run(dag_id: str, run_id: str, session: SessionDep) -> GatedRun:
-    settings = load_settings()
     with answering():
+        settings = dag_settings(dag_id, session)
         ledger = server_ledger(settings)
         return GatedRun(read_dag_run(dag_id, run_id, session, settings, ledger).request, ledger, settings)
 
@@ -143,7 +143,7 @@ def waive(wanted: WaiveRequest, run: GatedRunDep, user: GetUserDep) -> WaiveAnsw
         named = numbers_in(wanted.partitions, [one.partition for one in records])
         until = now if wanted.end else _moment(wanted.until, now)
         wish = WaiverWish(named, wanted.expectation, user.get_name(), wanted.reason, until)
-        words = wished(wish, wanted.stage, records, now)
+        words = wished(wish, wanted.stage, refused_data(records, None), now)
         run.ledger.waivers.record(words)
         log.info(
             "%s waives %s of %s, %s partitions until %s", wish.waived_by, wish.expectation, cell, len(words), until
@@ -158,7 +158,8 @@ def _verdicts(run: GatedRun) -> Iterator[StageVerdicts]:
     for stage in pipeline.stages:
         records = recorded.get(stage.id, ())
         if stage.gate and records:
-            waived = waived_in(records, words.get(stage.name, ()))
+            data = refused_data(records, newest_verdict(records, ledger))
+            waived = waived_in(data, words.get(stage.name, ()))
             results = ledger.gates.verdicts(run.cell(stage.name))
             yield stage_verdicts(stage.name, stage.gate, records[-1].partition + 1, results, waived)
 

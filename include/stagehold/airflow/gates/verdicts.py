@@ -78,9 +78,9 @@ def stage_verdicts(
 
     :param results: what was said when each partition was judged last.
     """
-    by_expectation: dict[tuple[str, str], list[GateResult]] = {}
+    by_expectation: dict[tuple[str, str, bool], list[GateResult]] = {}
     for one in results:
-        by_expectation.setdefault((one.suite, one.expectation), []).append(one)
+        by_expectation.setdefault((one.suite, one.expectation, one.is_of_stage), []).append(one)
     expectations = tuple(_verdicts(some, waived) for some in by_expectation.values())
     return StageVerdicts(stage, gate, partitions, expectations)
 

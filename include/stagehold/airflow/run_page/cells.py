@@ -26,6 +26,7 @@ class CellState(StrEnum):
     LOST = "lost"  # recorded, and its data is gone
     RUNNING = "running"  # in the hands of an attempt
     ADMITTED = "admitted"  # blocked, and waived since: the next run or resume publishes it
+    HELD = "held"  # computed, and judged together with all of its stage
     WAITING = "waiting"  # not there yet
     STALE = "stale"  # consumable, and computed or judged again by the next run or resume
     WAIVED = "waived"  # consumable, though its gate refuses it
@@ -106,6 +107,8 @@ def _recorded_state(decision: Decision, state: PartitionState, *, restored: bool
     match state:
         case PartitionState.BLOCKED:
             return CellState.ADMITTED if waived and decision.action is Action.JUDGE else CellState.BLOCKED
+        case PartitionState.HELD:
+            return CellState.HELD
         case PartitionState.RELEASED:
             return CellState.RELEASED
     if decision.action is not Action.REUSE:

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 from starlette.concurrency import run_in_threadpool
 
 from stagehold.airflow.access import MAY_RESUME, MAY_SEE_RUN, SAME_ORIGIN_JSON, may_resume
+from stagehold.airflow.dag_runs import dag_settings
 from stagehold.airflow.intervals import ledger_run_id
 from stagehold.airflow.run_page.cells import PartitionCell
 from stagehold.airflow.run_page.clearing import TaskToClear
@@ -28,7 +29,7 @@ from stagehold.airflow.server import answering, server_ledger
 from stagehold.errors import RunStillActive, StageholdError
 from stagehold.ledger.ledger import Ledger
 from stagehold.plan.resume.decisions import also_computed
-from stagehold.settings import Settings, load_settings
+from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline
 
 LARGE = 5_000  # partitions; the first answer for a run with more does not wait for its plan
@@ -67,7 +68,7 @@ class ResumeAnswer:
 def grid(dag_id: str, run_id: str, session: SessionDep, user: GetUserDep, request: Request) -> Response:
     """What the page shows. Whoever has it already as it is, by its ETag, is told so with 304."""
     with answering():
-        settings = load_settings()
+        settings = dag_settings(dag_id, session)
         ledger = server_ledger(settings)
         known = KnownRun.read(dag_id, run_id, session, ledger, settings)
         page = _page(known, ledger, settings)
@@ -100,7 +101,7 @@ def cells(
         allowed = f"a range of at most {MOST_CELLS:,} partitions, the first one first"
         raise HTTPException(status.HTTP_422_UNPROCESSABLE_CONTENT, f"first={first}&last={last}: ask for {allowed}.")
     with answering():
-        settings = load_settings()
+        settings = dag_settings(dag_id, session)
         ledger = server_ledger(settings)
         page = _page(KnownRun.read(dag_id, run_id, session, ledger, settings), ledger, settings)
     if page is None:
@@ -120,7 +121,9 @@ async def resume(
     Of several callers at once one has the run's resume lease. Airflow's record of the run is read under it, so whoever
     has it next finds the run under way. What somebody clears meanwhile in another way is not seen.
     """
-    ledger, presser = server_ledger(load_settings()), Presser.now(user.get_name())
+    presser = Presser.now(user.get_name())
+    with answering():
+        ledger = server_ledger(await run_in_threadpool(dag_settings, dag_id, session))
     lease = await run_in_threadpool(resume_lease, ledger, dag_id, run_id, presser)
     try:
         facts = await run_in_threadpool(_facts, dag_id, run_id, session)
@@ -137,7 +140,7 @@ async def resume(
 def _facts(dag_id: str, run_id: str, session: SessionDep) -> RunFacts:
     """Read anew: who changes something decides by what is."""
     with answering():
-        settings = load_settings()
+        settings = dag_settings(dag_id, session)
         ledger = server_ledger(settings)
         return read_facts(KnownRun.read(dag_id, run_id, session, ledger, settings), ledger, settings)
 

@@ -16,7 +16,7 @@ from fastapi import APIRouter, Depends, HTTPException, Response, status
 from pydantic import BaseModel, ConfigDict, Field
 
 from stagehold.airflow.access import MAY_RESUME, MAY_SEE_RUN, SAME_ORIGIN_JSON
-from stagehold.airflow.dag_runs import pipeline_of
+from stagehold.airflow.dag_runs import dag_settings, pipeline_of
 from stagehold.airflow.intervals import ledger_run_id
 from stagehold.airflow.savepoints.answers import Restorable, SavepointFacts, SavepointLine, SavepointStatus, restorables
 from stagehold.airflow.savepoints.making import begun
@@ -29,7 +29,7 @@ from stagehold.run.faults import Faults
 from stagehold.run.savepoints.creating import ask_for_savepoint, create_savepoint
 from stagehold.run.savepoints.disposing import dispose_of
 from stagehold.run.workplace import Workplace
-from stagehold.settings import Settings, load_settings
+from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline
 
 AT_ONCE_SECONDS = 3.0  # so long a request waits; one of a run at which nobody works is mostly made by then
@@ -88,8 +88,8 @@ class Place:
 
 
 def _place(dag_id: str, session: SessionDep) -> Place:
-    settings = load_settings()
     with answering():
+        settings = dag_settings(dag_id, session)
         return Place(pipeline_of(dag_id, session, settings), settings)
 
 

@@ -23,6 +23,7 @@ class RunFailed:
     """Tells the notifiers of `on_failure`. Retries are not told, and a run that fails again is told again."""
 
     pipeline: Pipeline
+    project: str = ""
 
     def __call__(self, context: Context) -> None:
         from stagehold.airflow.telling.notifying import notify
@@ -35,7 +36,7 @@ class RunFailed:
         from stagehold.airflow.telling.reading import UNKNOWN, first_line, news_of_run
         from stagehold.lake.chronicle import open_ledger
 
-        settings, link = load_settings(), run_tab(dag_id, airflow_run_id)
+        settings, link = load_settings(project=self.project), run_tab(dag_id, airflow_run_id)
         run_id = ledger_run_id(dag_id, airflow_run_id)
         try:
             with open_ledger(settings) as ledger:
@@ -45,6 +46,6 @@ class RunFailed:
             return RunNews(Hook.ON_FAILURE, self.pipeline.name, airflow_run_id, run_id, cause, link)
 
 
-def failure_callback(pipeline: Pipeline) -> RunFailed | None:
+def failure_callback(pipeline: Pipeline, project: str = "") -> RunFailed | None:
     """For the DAG of a pipeline; none where nobody wants to be told."""
-    return RunFailed(pipeline) if pipeline.on_failure else None
+    return RunFailed(pipeline, project) if pipeline.on_failure else None

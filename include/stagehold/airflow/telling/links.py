@@ -10,7 +10,7 @@ from sqlalchemy import select
 
 from stagehold.airflow.dag_runs import declared_region
 from stagehold.airflow.intervals import ledger_run_id
-from stagehold.airflow.region_operator import RegionOperator
+from stagehold.airflow.region_operator import RegionOperator, project_named
 from stagehold.airflow.server import server_ledger
 from stagehold.airflow.telling.tab import run_tab
 from stagehold.model.records import Attempt
@@ -43,7 +43,7 @@ class SparkLink(_RegionLink):
     name = "Spark UI"
 
     def get_link(self, operator: Any, *, ti_key: TaskInstanceKey) -> str:
-        settings = load_settings()
+        settings = load_settings(project=project_named(operator))
         began = [one for one in _attempts(operator, ti_key) if one.began] if settings.spark_ui else []
         if not began:
             return ""
@@ -78,13 +78,13 @@ def _attempts(operator: Any, ti_key: TaskInstanceKey) -> list[Attempt]:
     run_id = ledger_run_id(ti_key.dag_id, ti_key.run_id)
     return [
         one
-        for one in server_ledger(load_settings()).attempts.of_run(run_id)
+        for one in server_ledger(load_settings(project=declared.project)).attempts.of_run(run_id)
         if one.region == declared.region and one.share == (None if share is None else str(share))
     ]
 
 
 def _tables(operator: Any) -> Iterator[str]:
     declared = declared_region(operator)
-    pipeline = find_pipeline(declared.pipeline, load_settings())
+    pipeline = find_pipeline(declared.pipeline, load_settings(project=declared.project))
     stages = next((region.stages for region in stage_regions(pipeline) if region.name == declared.region), ())
     yield from filter(None, (pipeline.stage(name).output.table for name in stages))

@@ -62,11 +62,12 @@ def refused(
 
 
 def _refused(pipeline: str, interval: str, ledger: Ledger) -> Iterator[RefusedStage]:
+    from stagehold.model.records import WHOLE
     from stagehold.viewer.refused import RefusedStage
 
     for name, records in ledger.partitions.newest_of(pipeline, interval).items():
         some = tuple(one for one in records if one.refused or one.set_aside or not one.state.passed)
-        judged = ledger.gates.newest(records[0].cell, {one.partition for one in some}) if some else ()
+        judged = ledger.gates.newest(records[0].cell, {WHOLE, *(one.partition for one in some)}) if some else ()
         found = RefusedStage(name, some, tuple(one for one in judged if not one.passed))
         if found.blocked or found.with_rows_aside:
             yield found
@@ -100,7 +101,7 @@ def _rows(stage: RefusedStage) -> Iterator[tuple[str | int, ...]]:
     for one in stage.records:
         if one in stage.blocked or one in stage.with_rows_aside:
             aside = one.set_aside.rows if one.set_aside else 0
-            why = one.reason or "rows that its gate does not expect were set aside"
+            why = one.reason or stage.why_held(one) or "rows that its gate does not expect were set aside"
             yield stage.name, one.partition, one.rows, aside, one.state, why
 
 

@@ -82,14 +82,16 @@ def gates(run: RunName, failed: OnlyFailed = False, as_json: AsJson = False, doc
 def judged_in(run: Run, ledger: Ledger, settings: Settings) -> Iterator[JudgedExpectation]:
     """By stage, in the order of the suite."""
     from stagehold.gates.outcomes import waived_in
-    from stagehold.run.planning.vouched import waivers_held
+    from stagehold.plan.resume.waiving import refused_data
+    from stagehold.run.planning.vouched import newest_verdict, waivers_held
 
     words = waivers_held(run.pipeline, run.interval, ledger, settings)
     for stage, records in ledger.partitions.newest_of(run.pipeline, run.interval).items():
-        waived = waived_in(records, [one for one in words if one.stage == stage])
-        by_expectation: dict[tuple[str, str], list[GateResult]] = {}
+        data = refused_data(records, newest_verdict(records, ledger))
+        waived = waived_in(data, [one for one in words if one.stage == stage])
+        by_expectation: dict[tuple[str, str, bool], list[GateResult]] = {}
         for result in ledger.gates.newest(records[0].cell):
-            by_expectation.setdefault((result.suite, result.expectation), []).append(result)
+            by_expectation.setdefault((result.suite, result.expectation, result.is_of_stage), []).append(result)
         for results in by_expectation.values():
             yield _judged(stage, results, waived)
 
@@ -129,6 +131,7 @@ def _document(one: JudgedExpectation) -> Mapping[str, Any]:
         "suite": one.suite,
         "expectation": one.expectation,
         "severity": one.severity,
+        "scope": "stage" if one.results[0].is_of_stage else "partition",
         "passed": one.passed,
         "failed": [asdict(partition) for partition in one.failed],
         "judged_at": one.judged_at,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from stagehold.model.records import Waiver
     from stagehold.plan.resume.waiving import WaiverWish
 
-ALL = "all"
+ALL = "all"  # and what the gate says of all of the stage together
 NUMBERS = f"numbers and ranges such as 3,5-7, or {ALL}"
 COLUMNS = ("stage", "partition", "expectation", "waived by", "when", "until", "why")
 StageName = Annotated[str | None, typer.Argument(help="The stage whose gate refuses the data, by name.")]
@@ -92,13 +92,15 @@ def _range(part: str) -> range:
 
 def _record(wish: WaiverWish, place: tuple[str, str, str], ledger: Ledger, settings: Settings) -> tuple[Waiver, ...]:
     from stagehold.model.records import Cell
-    from stagehold.plan.resume.waiving import wished
+    from stagehold.plan.resume.waiving import refused_data, wished
+    from stagehold.run.planning.vouched import newest_verdict
     from stagehold.spec.loader import find_pipeline
 
     pipeline, interval, stage = place
     declared = stage_asked(find_pipeline(pipeline, settings), stage)
     records = ledger.partitions.newest(Cell(pipeline, declared.id, interval))
-    words = wished(wish, declared.name, records, datetime.now(UTC))
+    verdict = newest_verdict(records, ledger) if records else None
+    words = wished(wish, declared.name, refused_data(records, verdict), datetime.now(UTC))
     ledger.waivers.record(words)
     return words
 
@@ -136,6 +138,8 @@ def _show(words: Sequence[Waiver], *, as_json: bool) -> None:
 
 
 def _cells(word: Waiver) -> tuple[str, ...]:
+    from stagehold.plan.resume.reasons import partition_ranges
+
     until = moment(word.until) if word.until else "for ever"
-    place = (word.stage, str(word.partition), word.expectation)
+    place = (word.stage, partition_ranges([word.partition]), word.expectation)
     return (*place, word.waived_by, moment(word.recorded_at), until, word.reason)

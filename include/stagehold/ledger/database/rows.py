@@ -21,6 +21,7 @@ from stagehold.model.records import (
     Restore,
     Run,
     RunState,
+    StageVerdict,
     TakenPosition,
     Waiver,
 )
@@ -112,6 +113,18 @@ def acceptance_row(word: Acceptance) -> dict[str, Any]:
 
 def acceptance_from(row: RowMapping) -> Acceptance:
     return Acceptance(**{name: value for name, value in row.items() if name != "id"})
+
+
+def stage_verdict_row(verdict: StageVerdict) -> dict[str, Any]:
+    row = {**vars(verdict), **vars(verdict.cell)}
+    del row["cell"]
+    return row
+
+
+def stage_verdict_from(row: RowMapping) -> StageVerdict:
+    return StageVerdict(
+        cell=_cell_from(row), **{name: value for name, value in row.items() if name not in (*_CELL, "id")}
+    )
 
 
 def waiver_row(waiver: Waiver) -> dict[str, Any]:

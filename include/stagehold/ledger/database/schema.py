@@ -13,7 +13,7 @@ from stagehold.model.checkpoint_records import Answer, CheckpointFailure, Checkp
 from stagehold.model.records import AttemptState, FailureClass, PartitionState, RunState, Severity
 from stagehold.model.restore_choices import ClaimMode
 
-SCHEMA_VERSION = "0012"
+SCHEMA_VERSION = "0013"
 VERSION_TABLE = "ledger_version"
 
 metadata = MetaData(
@@ -137,9 +137,9 @@ partitions = Table(
     sqlite_autoincrement=True,
     comment=(
         "Scope: one partition of one stage for one interval, as one attempt left it. Lifetime: appended, never "
-        "rewritten; the row with the highest id counts. NULL: version, nothing was published (the gate blocked it); "
-        "reason, there is nothing to explain; seconds, its share of its wave's time was not measured (an adopted "
-        "commit); kept, its stage keeps no state; refused, it meets every critical expectation."
+        "rewritten; the row with the highest id counts. NULL: version, nothing was published (its gate refused "
+        "or held it); reason, there is nothing to explain; seconds, its share of its wave's time was not measured (an "
+        "adopted commit); kept, its stage keeps no state; refused, it meets every critical expectation."
     ),
 )
 
@@ -262,6 +262,28 @@ waivers = Table(
         "Scope: somebody's word that data of one partition may be read though it does not meet an expectation. "
         "Lifetime: appended, never rewritten; of one expectation and the same data the row with the highest id counts. "
         "NULL: until, it holds for ever."
+    ),
+)
+
+stage_verdicts = Table(
+    "stage_verdicts",
+    metadata,
+    Column("id", _ROW_NUMBER, primary_key=True),
+    Column("pipeline", String(250), nullable=False),
+    Column("interval", String(250), nullable=False),
+    Column("stage", String(250), nullable=False),
+    Column("fingerprint", String(250), nullable=False),
+    Column("judged", String(250), nullable=False),
+    Column("attempt_id", String(500), nullable=False),
+    Column("recorded_at", UtcTime, nullable=False),
+    Column("refused", Texts),
+    Column("reason", FreeText),
+    Index(None, "pipeline", "interval", "stage", "id"),
+    sqlite_autoincrement=True,
+    comment=(
+        "Scope: what a gate said of all partitions of one stage for one interval together. Lifetime: appended, never "
+        "rewritten; of the same data and expectations the row with the highest id counts. NULL: refused, it meets "
+        "every critical expectation; reason, there is nothing to explain."
     ),
 )
 

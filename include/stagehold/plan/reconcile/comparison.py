@@ -24,6 +24,7 @@ from stagehold.model.records import (
     Restore,
     Run,
     RunState,
+    StageVerdict,
     TakenPosition,
     Waiver,
 )
@@ -144,13 +145,14 @@ def _place(record: PartitionRecord) -> Place:
 
 
 def _as_told_last(told: Iterable[Fact]) -> Mapping[object, Fact]:
-    """Everything but what is appended again and again, each as it was told last. Acceptances and waivers are in that
-    order as well: of those that a compaction replaced any may be left, and are told before what took their place.
+    """Everything but what is appended again and again, each as it was told last. Acceptances, waivers and stage
+    verdicts are in that order as well: of those that a compaction replaced any may be left, and are told before what
+    took their place.
     """
     appended = PartitionRecord | TakenPosition | GateResult
     found: dict[object, Fact] = {}
     for fact in told:
-        if isinstance(fact, Acceptance | Waiver):
+        if isinstance(fact, Acceptance | Waiver | StageVerdict):
             found.pop(_identity(fact), None)
         if not isinstance(fact, appended):
             found[_identity(fact)] = fact
@@ -195,7 +197,7 @@ def _identity(fact: Fact) -> object:
             return ("partition", fact.cell, fact.partition, fact.attempt_id, fact.wave, fact.state)
         case TakenPosition():
             return ("position", fact.cell, fact.run_id, fact.recorded_at)
-        case Acceptance() | Waiver() | GateResult():
+        case Acceptance() | Waiver() | GateResult() | StageVerdict():
             return fact
 
 

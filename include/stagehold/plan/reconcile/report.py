@@ -17,11 +17,18 @@ from stagehold.model.records import (
     PartitionRecord,
     Restore,
     Run,
+    StageVerdict,
     TakenPosition,
     Waiver,
 )
 
 WORDS = {Acceptance: "acceptances", Waiver: "waivers"}
+OF_CELLS = {
+    GateResult: "gate results",
+    StageVerdict: "stage verdicts",
+    TakenPosition: "source positions",
+    PartitionCount: "partition count",
+}
 
 
 class Difference(StrEnum):
@@ -96,11 +103,7 @@ def _place(fact: Fact, runs: Mapping[str, Run]) -> tuple[str | None, str | None,
             return (run.pipeline, run.interval, "restores") if run else (None, None, "restores")
         case Acceptance() | Waiver():
             return fact.pipeline, fact.interval, f"{WORDS[type(fact)]} of {fact.stage}"
-        case GateResult():
-            return fact.cell.pipeline, fact.cell.interval, f"gate results of {fact.cell.stage}"
-        case TakenPosition():
-            return fact.cell.pipeline, fact.cell.interval, f"source positions of {fact.cell.stage}"
-        case PartitionCount():
-            return fact.cell.pipeline, fact.cell.interval, f"partition count of {fact.cell.stage}"
+        case GateResult() | StageVerdict() | TakenPosition() | PartitionCount():
+            return fact.cell.pipeline, fact.cell.interval, f"{OF_CELLS[type(fact)]} of {fact.cell.stage}"
         case PartitionRecord():
             return fact.cell.pipeline, fact.cell.interval, fact.cell.stage

@@ -11,6 +11,7 @@ from stagehold.model.foreign_change import ForeignChange
 from stagehold.model.records import Acceptance, PartitionRecord, Waiver
 from stagehold.model.restore_choices import CodeChoice
 from stagehold.model.share import Share
+from stagehold.plan.resume.content_verdicts import ContentVerdicts
 from stagehold.plan.resume.reasons import Place, Reason
 from stagehold.plan.state.earlier import Earlier, Gap
 from stagehold.spec.pipeline import Pipeline
@@ -35,7 +36,8 @@ class Action(StrEnum):
 class StageFacts:
     """What can be known of a stage without running it.
 
-    ``code_problem`` says why the code cannot be hashed, when it cannot. ``quarantine`` changes when the gate
+    ``code_problem`` says why the code cannot be hashed, when it cannot. ``gate`` tells what judges each partition,
+    ``whole`` what judges all of them together. ``quarantine`` changes when the gate
     could set other rows aside. ``splits`` has one hash per partition of a
     source stage.
     """
@@ -43,6 +45,7 @@ class StageFacts:
     code: str
     code_problem: str | None = None
     gate: str = ""
+    whole: str = ""
     quarantine: str = ""
     splits: tuple[str, ...] = ()
 
@@ -70,7 +73,7 @@ class Situation:
     have a record of the checkpoint that the run begins with, and have not been put in place yet. ``code_choices`` say
     what becomes of those that other code made; without one the stage and ``acceptances`` do. ``earlier`` is what stages
     that keep state begin with. ``rescaled`` are stages that the checkpoint has in other partitions. ``waivers``
-    are those that hold now.
+    are those that hold now, ``verdicts`` what gates said of all partitions of a stage together.
     """
 
     pipeline: Pipeline
@@ -92,6 +95,7 @@ class Situation:
     earlier: Mapping[str, Earlier] = field(default_factory=dict)
     rescaled: Mapping[str, Rescaled] = field(default_factory=dict)
     waivers: Mapping[str, tuple[Waiver, ...]] = field(default_factory=dict)
+    verdicts: Mapping[str, ContentVerdicts] = field(default_factory=dict)
 
     def foreign_change(self, stage: str, partition: int) -> ForeignChange | None:
         return self.removed.get(stage, {}).get(partition)
@@ -106,6 +110,7 @@ class Decision:
     says that its ``record`` does not count because its run starts anew, ``restored`` that it is one of the checkpoint
     that the run begins with, ``dealt`` that its rows are those of other partitions of that, dealt anew by their keys.
     ``rests_on`` is a partition that this one is made from, directly or not, and that was let through by a waiver alone.
+    ``together`` says that it is judged with all others of its stage, and not by itself.
     """
 
     stage: str
@@ -121,6 +126,7 @@ class Decision:
     gap: Gap | None = None
     dealt: bool = False
     rests_on: Place | None = None
+    together: bool = False
 
     @property
     def reused(self) -> PartitionRecord | None:

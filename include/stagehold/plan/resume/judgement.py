@@ -79,7 +79,16 @@ def judge(
         return _judge_again(stage, record, situation)
     if record.refused:
         return _judge_waived(stage, record, situation)
+    if record.state is PartitionState.HELD:
+        return _judge_held(stage, record, situation)
     return _judge_consumable(stage, record, situation, why_it_counts)
+
+
+def _judge_held(stage: Stage, record: PartitionRecord, situation: Situation) -> Opinion:
+    """As if it could be read: what its gate says of all of the stage decides that."""
+    if record.partition in situation.gone.get(stage.name, ()):
+        return Action.RUN, because("it was held, and its data is gone from the lake")
+    return Action.REUSE, because("held, and nothing it follows from changed")
 
 
 def _judge_consumable(
@@ -111,6 +120,8 @@ def take(record: PartitionRecord, key: ComputeKey | None, upstreams: Sequence[Up
 def _is_unjudged(stage: Stage, record: PartitionRecord, situation: Situation) -> bool:
     """Whether what its gate said of it counts no more. What passed stays consumable if its gate is taken away."""
     gate = situation.facts[stage.name].gate
+    if record.state is PartitionState.HELD and not situation.facts[stage.name].whole:
+        return True
     if record.state is PartitionState.BLOCKED:
         return record.judged != gate or not record.refused  # a version blocked it that did not keep why
     return record.judged != gate and bool(gate)
@@ -132,6 +143,8 @@ def _judge_waived(stage: Stage, record: PartitionRecord, situation: Situation) -
     words = waivers_of(record, situation.waivers.get(stage.name, ()))
     if is_waived(record, words):
         told = who_waived(words)
+        if record.state is PartitionState.HELD:
+            return _judge_held(stage, record, situation)
         if record.state.passed:
             return Action.REUSE, because("consumable; ").and_then(*told.parts)
         if record.partition in situation.gone.get(stage.name, ()):

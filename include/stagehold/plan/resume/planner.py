@@ -17,6 +17,7 @@ from stagehold.plan.resume.dealing import RescaledStage
 from stagehold.plan.resume.decisions import Action, Decision, ResumePlan, Situation, StageFacts
 from stagehold.plan.resume.judgement import ask_about, constant_parts, identities, judge, take
 from stagehold.plan.resume.reasons import because
+from stagehold.plan.resume.together import together
 from stagehold.plan.resume.upstream import Upstream
 from stagehold.spec.pipeline import Exchange, OnForeignChange, Pipeline, Stage
 
@@ -37,7 +38,8 @@ def resume_plan(situation: Situation) -> ResumePlan:
     drafts: dict[str, list[Decision]] = {}
     held_back: dict[str, list[Decision]] = {}
     for stage in situation.pipeline.stages:
-        drafts[stage.name] = [_unless_gap(stage, situation, one) for one in _draft(stage, situation, drafts)]
+        drafted = [_unless_gap(stage, situation, one) for one in _draft(stage, situation, drafts)]
+        drafts[stage.name] = together(stage, drafted, situation)
         if not stage.output.type.stored:
             held_back[stage.name] = drafts[stage.name]
             drafts[stage.name] = [_unless_needed(one, situation) for one in drafts[stage.name]]

@@ -8,7 +8,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from stagehold.model.records import WHOLE
+
 Place = tuple[str, int]  # stage and partition
+ALL_TOGETHER = "all together"  # in place of the number of a partition
 MOST_RANGES = 12  # in one line
 
 
@@ -75,6 +78,9 @@ def in_one_line(reasons: Sequence[Reason]) -> str:
 
 def partition_ranges(partitions: Sequence[int]) -> str:
     """Ascending numbers with neighbours joined: 0-3, 7. Of very many ranges only the first and the last are told."""
+    if WHOLE in partitions:
+        others = [one for one in partitions if one != WHOLE]
+        return ", ".join((ALL_TOGETHER, *([partition_ranges(others)] if others else [])))
     runs = [list(run) for _, run in groupby(enumerate(partitions), key=lambda pair: pair[1] - pair[0])]
     bounds = ((run[0][1], run[-1][1]) for run in runs)
     ranges = [str(first) if first == last else f"{first}-{last}" for first, last in bounds]

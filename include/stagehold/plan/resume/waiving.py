@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from stagehold.errors import NothingToWaive
-from stagehold.model.records import PartitionRecord, PartitionState, Waiver
+from stagehold.model.records import PartitionRecord, PartitionState, RefusedData, StageVerdict, Waiver
 from stagehold.plan.resume.reasons import Detail, Reason, because, partition_ranges
 
 
@@ -17,20 +17,30 @@ def held(words: Iterable[Waiver], now: datetime) -> tuple[Waiver, ...]:
     return tuple(one for one in newest.values() if one.until is None or one.until > now)
 
 
-def waivers_of(record: PartitionRecord, words: Sequence[Waiver]) -> tuple[Waiver, ...]:
+def waivers_of(data: RefusedData, words: Sequence[Waiver]) -> tuple[Waiver, ...]:
     """Those for what the recorded data does not meet."""
-    return tuple(one for one in words if one.holds_for(record) and one.expectation in record.refused)
+    return tuple(one for one in words if one.holds_for(data) and one.expectation in data.refused)
 
 
-def is_waived(record: PartitionRecord, words: Sequence[Waiver]) -> bool:
+def is_waived(data: RefusedData, words: Sequence[Waiver]) -> bool:
     """Whether somebody waived each expectation that the data does not meet."""
-    return {one.expectation for one in waivers_of(record, words)} >= {*record.refused}
+    return {one.expectation for one in waivers_of(data, words)} >= {*data.refused}
 
 
 def who_waived(words: Sequence[Waiver]) -> Reason:
     """Who said so, and why."""
     said = "; ".join(dict.fromkeys(f"{one.waived_by} waived {one.expectation}: {one.reason}" for one in words))
     return because(Detail(said))
+
+
+def refused_data(records: Iterable[PartitionRecord], verdict: StageVerdict | None) -> tuple[RefusedData, ...]:
+    """What a gate refuses of a stage: partitions, and all of them together.
+
+    :param records: the newest of the stage.
+    :param verdict: what was said of just these together, if anything.
+    """
+    refused = (one for one in records if one.refused and one.state is not PartitionState.DAMAGED)
+    return (*refused, *([verdict] if verdict and verdict.refused else ()))
 
 
 @dataclass(frozen=True)
@@ -48,13 +58,13 @@ class WaiverWish:
     until: datetime | None = None
 
 
-def wished(wish: WaiverWish, stage: str, records: Iterable[PartitionRecord], now: datetime) -> tuple[Waiver, ...]:
+def wished(wish: WaiverWish, stage: str, data: Iterable[RefusedData], now: datetime) -> tuple[Waiver, ...]:
     """A word for each partition and expectation that is meant.
 
-    :param records: the newest of the stage.
+    :param data: what the gate refuses, see `refused_data`.
     :raises NothingToWaive: the gate refuses none of that, or it is not clear which expectation is meant.
     """
-    refused = {one.partition: one for one in records if one.refused and one.state is not PartitionState.DAMAGED}
+    refused = {one.partition: one for one in data}
     others = sorted((wish.partitions or frozenset()) - refused.keys())
     if others or not refused:
         which = f"[{partition_ranges(others)}]" if others else ""
@@ -69,7 +79,7 @@ def wished(wish: WaiverWish, stage: str, records: Iterable[PartitionRecord], now
     return tuple(_word(wish, one, meant[0], now) for one in chosen if meant[0] in one.refused)
 
 
-def _word(wish: WaiverWish, record: PartitionRecord, expectation: str, now: datetime) -> Waiver:
+def _word(wish: WaiverWish, record: RefusedData, expectation: str, now: datetime) -> Waiver:
     return Waiver(
         pipeline=record.cell.pipeline,
         interval=record.cell.interval,
@@ -84,10 +94,10 @@ def _word(wish: WaiverWish, record: PartitionRecord, expectation: str, now: date
     )
 
 
-def _offers(records: Iterable[PartitionRecord]) -> Sequence[str]:
+def _offers(data: Iterable[RefusedData]) -> Sequence[str]:
     """What could be waived, a line for each expectation."""
     found: dict[str, list[int]] = {}
-    for record in records:
-        for expectation in record.refused:
-            found.setdefault(expectation, []).append(record.partition)
+    for one in data:
+        for expectation in one.refused:
+            found.setdefault(expectation, []).append(one.partition)
     return [f"[{partition_ranges(sorted(some))}] {expectation}" for expectation, some in found.items()]

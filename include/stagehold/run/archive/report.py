@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import Attempt, Event, GateResult, PartitionRecord, PartitionState, Restore, Run
+from stagehold.model.records import WHOLE, Attempt, Event, GateResult, PartitionRecord, PartitionState, Restore, Run
 from stagehold.model.states import Transition
+from stagehold.plan.resume.waiving import held, is_waived
+from stagehold.run.planning.vouched import newest_verdict
 
 
 @dataclass(frozen=True)
@@ -21,11 +24,12 @@ class StageCount:
     made_by_run: int
     rows: int
     bytes: int
+    held: int = 0  # which older archives do not say
 
 
 @dataclass(frozen=True)
 class RunReport:
-    """``traces`` are by attempt, ``failures`` of partitions that are blocked now."""
+    """``traces`` are by attempt, ``failures`` of partitions, or whole stages, that are blocked now."""
 
     run: Run
     stages: tuple[StageCount, ...]
@@ -66,6 +70,7 @@ def _count(stage: str, records: Sequence[PartitionRecord], run_id: str) -> Stage
         made_by_run=sum(record.run_id == run_id for record in readable),
         rows=sum(record.rows for record in readable),
         bytes=sum(record.bytes for record in readable),
+        held=sum(record.state is PartitionState.HELD for record in records),
     )
 
 
@@ -73,5 +78,12 @@ def _failures(newest: Mapping[str, Sequence[PartitionRecord]], ledger: Ledger) -
     """Of partitions that are blocked now: what was blocked once and passed since, or was waived, is history."""
     for records in newest.values():
         blocked = {record.partition for record in records if record.state is PartitionState.BLOCKED}
+        blocked |= {WHOLE} if _is_refused_together(records, ledger) else set()
         said = ledger.gates.failures(records[0].cell) if blocked else ()
         yield from (one for one in said if one.partition in blocked and one.blocks)
+
+
+def _is_refused_together(records: Sequence[PartitionRecord], ledger: Ledger) -> bool:
+    verdict, cell = newest_verdict(records, ledger), records[0].cell
+    words = held(ledger.waivers.of(cell.pipeline, cell.interval), datetime.now(UTC))
+    return bool(verdict and verdict.refused and not is_waived(verdict, words))

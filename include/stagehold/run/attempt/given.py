@@ -58,14 +58,15 @@ class GivenToStages:
         return earlier_states(pipeline, request.interval, known, begins_with_of(request))
 
     def stage_task(self, stage: Stage, pipeline: Pipeline) -> StageTask:
-        place = self.workplace
+        place, suite = self.workplace, self._suite(stage.gate, stage, pipeline) if stage.gate else None
         return StageTask(
             stage=stage,
             cell=self.tables.cell(stage.name),
             attempt=self.attempt,
             location=self.tables.location(stage.name),
             positions=self.positions(stage, pipeline),
-            suite=self._suite(stage.gate, stage, pipeline) if stage.gate else None,
+            suite=suite.of_partitions if suite else None,
+            whole=suite.of_stage if suite else None,
             waivers=waivers_for(pipeline, self.task.request.interval, place.ledger, place.settings).get(stage.name, ()),
         )
 

@@ -47,6 +47,7 @@ class Putting:
         location, place = self.tables.location(stage.name), self.tables.workplace
         lacking = self._lacking(stage, [one for one in taken if one.state is PartitionState.CONSUMABLE])
         again = self._published(stage, lacking, positions) if lacking else {}
+        again |= {one.partition: self._apart(stage, one) for one in taken if one.state.kept_back}
         now = datetime.now(UTC)
         records = [self._as_ours(again.get(one.partition, one), now) for one in taken]
         put = {record.partition: record for record in records}
@@ -57,6 +58,17 @@ class Putting:
             place.ledger.gates.record(results)
         place.progress(f"{stage.name}: {len(records)} partitions from {self.begins_with.name} ({location.uri})")
         return len(records)
+
+    def _apart(self, stage: Stage, record: PartitionRecord) -> PartitionRecord:
+        """What nobody may read yet. What another interval had published of it is not published here; and two intervals
+        of one table must not have a file in common, which replacing the one would take from the other.
+        """
+        if self.begins_with.is_of_this_interval:
+            return record
+        uri = self.tables.location(stage.name).uri
+        shared = stage.output.table is not None and record.table == uri
+        mine = copied_for(record, uri, self.attempt.attempt_id) if shared else record
+        return replace(mine, version=None)
 
     def _lacking(self, stage: Stage, records: Sequence[PartitionRecord]) -> list[PartitionRecord]:
         """Those that the table does not have as they are."""

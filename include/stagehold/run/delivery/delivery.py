@@ -57,7 +57,7 @@ class Delivery:
 
     def _publish(self, wave: Wave, right: PublishRight, rulings: Rulings) -> Landed | None:
         passing = [one for one in wave.metrics if one.partition not in rulings.blocked]
-        if not passing:
+        if not passing or self.task.whole:
             return None
         self._reach(Point.BEFORE_PUBLISH, wave)
         right.heartbeat.check()
@@ -106,7 +106,7 @@ class Delivery:
             PartitionRecord(
                 cell=self.task.cell,
                 partition=one.partition,
-                state=rulings.of_partition(one.partition).state,
+                state=rulings.of_partition(one.partition).state_in(self.task),
                 run_id=self.task.attempt.run_id,
                 attempt_id=self.task.attempt.attempt_id,
                 epoch=right.attempt.epoch,
@@ -132,7 +132,8 @@ class Delivery:
         stage, progress = self.task.stage.name, self.workplace.progress
         for one in wave.metrics:
             passed = landed is not None and one.partition not in rulings.blocked
-            state = f"consumable, version {landed.version}" if landed and passed else "blocked by its gate"
+            kept_back = "blocked by its gate" if one.partition in rulings.blocked else "held"
+            state = f"consumable, version {landed.version}" if landed and passed else kept_back
             progress(
                 f"{stage}[{one.partition}] {state}: {one.rows} rows (epoch {right.attempt.epoch}, wave {wave.number})"
             )

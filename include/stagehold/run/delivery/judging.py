@@ -56,12 +56,16 @@ class JudgingAgain:
         verdicts = [one for one in measured.verdicts if one.partition in right.partitions]
         rulings = self._rulings(records, verdicts, judged)
         ruled = [replace(one, refused=rulings.of_partition(one.partition).refused) for one in records]
-        lacking = [one for one in ruled if one.partition not in rulings.blocked and one.version is None]
+        lacking = [one for one in ruled if one.partition not in rulings.blocked and self._lacks(one)]
         published = self._publish(lacking, right, wave) if lacking else {}
         self._record([published.get(one.partition, one) for one in ruled], verdicts, rulings, right, wave)
         self._tell(records, rulings)
         warn(self.task, verdicts, rulings, self.workplace)
         return rulings.blocked
+
+    def _lacks(self, record: PartitionRecord) -> bool:
+        """Whether it has to be published if it passes; where all are judged together, that comes later."""
+        return record.version is None and self.task.whole is None
 
     def _is_judged(self, record: PartitionRecord) -> bool:
         """By this very suite: then a waiver began or ended, and nothing is read."""
@@ -115,7 +119,7 @@ class JudgingAgain:
         judged = [
             replace(
                 one,
-                state=rulings.of_partition(one.partition).state,
+                state=rulings.of_partition(one.partition).state_in(self.task, published=one.version is not None),
                 run_id=self.task.attempt.run_id,
                 attempt_id=self.task.attempt.attempt_id,
                 epoch=right.attempt.epoch,

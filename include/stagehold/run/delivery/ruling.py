@@ -31,9 +31,11 @@ class Ruling:
     def blocks(self) -> bool:
         return not {one.expectation for one in self.waivers} >= {*self.unmet}
 
-    @property
-    def state(self) -> PartitionState:
-        return PartitionState.BLOCKED if self.blocks else PartitionState.CONSUMABLE
+    def state_in(self, task: StageTask, *, published: bool = False) -> PartitionState:
+        """What was published before is read as long as nobody refuses it."""
+        if self.blocks:
+            return PartitionState.BLOCKED
+        return PartitionState.HELD if task.whole and not published else PartitionState.CONSUMABLE
 
     @property
     def reason(self) -> str | None:

@@ -78,7 +78,7 @@ def _gone(records: tuple[PartitionRecord, ...], published: Absences | None, rest
 
 
 def _refused_and_gone(records: tuple[PartitionRecord, ...]) -> frozenset[int]:
-    return missing_files([one for one in records if one.state is PartitionState.BLOCKED and one.version is None])
+    return missing_files([one for one in records if one.state.kept_back and one.version is None])
 
 
 def _committed(records: tuple[PartitionRecord, ...]) -> tuple[PartitionRecord, ...]:

@@ -13,6 +13,7 @@ from typing import Any
 from stagehold.code.interval_facts import looks_at_interval
 from stagehold.code.stage_code import code_fingerprint
 from stagehold.errors import UnknownName
+from stagehold.gates.stage_scope import check_scope
 from stagehold.gates.suite_files import find_suite
 from stagehold.lake.location import lake_root
 from stagehold.ledger.ledger import Ledger
@@ -34,7 +35,7 @@ from stagehold.plan.split.regions import stored_with
 from stagehold.run.planning.earlier import KnownIntervals, earlier_states
 from stagehold.run.planning.on_record import on_record
 from stagehold.run.planning.snapshots import BeginsWith
-from stagehold.run.planning.vouched import acceptances_for, waivers_for
+from stagehold.run.planning.vouched import acceptances_for, verdicts_of, waivers_for
 from stagehold.settings import Settings
 from stagehold.sources.sources import Sources, is_incremental
 from stagehold.spec.pipeline import Pipeline, Stage
@@ -205,7 +206,7 @@ def situation(
     found = on_record(pipeline, request.interval, ledger, begins_with, tied)
     return Situation(
         pipeline=pipeline,
-        facts={stage.name: _facts(stage, settings, sources) for stage in pipeline.stages},
+        facts={stage.name: _facts(stage, pipeline, settings, sources) for stage in pipeline.stages},
         recorded=found.records,
         gone=found.gone,
         removed=found.removed,
@@ -223,6 +224,7 @@ def situation(
         earlier=earlier_states(pipeline, request.interval, KnownIntervals.of(ledger, settings), begins_with),
         rescaled=begins_with.rescaled(pipeline, tied) if begins_with else {},
         waivers=waivers_for(pipeline, request.interval, ledger, settings),
+        verdicts=verdicts_of(pipeline, request.interval, ledger),
     )
 
 
@@ -265,14 +267,17 @@ def environment() -> str:
     return digest((*packages, f"python {python}", *SESSION_FACTS))
 
 
-def _facts(stage: Stage, settings: Settings, sources: Sources) -> StageFacts:
+def _facts(stage: Stage, pipeline: Pipeline, settings: Settings, sources: Sources) -> StageFacts:
     code = code_fingerprint(stage.job, Path(settings.project))
     suites, project = Path(settings.suites), Path(settings.project)
     suite = find_suite(stage.gate, suites, project) if stage.gate else None
-    gate, quarantine = (suite.fingerprint, suite.quarantine) if suite else ("", "")
+    if suite:
+        check_scope(suite, stage, pipeline)
+    whole = suite.of_stage if suite else None
+    gate, quarantine = (suite.of_partitions.fingerprint, suite.quarantine) if suite else ("", "")
     lake = lake_root(settings.production.lake_uri)
     splits = tuple(split.below(lake).fingerprint for split in sources.of(stage).splits) if stage.source else ()
-    return StageFacts(code.value or "", code.reason, gate, quarantine, splits)
+    return StageFacts(code.value or "", code.reason, gate, whole.fingerprint if whole else "", quarantine, splits)
 
 
 def forced_stages(request: RunRequest) -> frozenset[str]:

@@ -1,13 +1,16 @@
-"""What people vouch for, by the names of stages. What counts in production counts in a sandbox as well."""
+"""What people vouch for, and what gates said of whole stages, by the names of stages. What people say of production
+counts in a sandbox as well.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from stagehold.lake.told import facts_told
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import Acceptance, Waiver
+from stagehold.model.records import Acceptance, PartitionRecord, StageVerdict, Waiver
+from stagehold.plan.resume.content_verdicts import ContentVerdicts, content_of
 from stagehold.plan.resume.waiving import held
 from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline
@@ -41,3 +44,17 @@ def waivers_held(pipeline: str, interval: str, ledger: Ledger, settings: Setting
     told = facts_told(settings.production.lake_uri, Waiver) if settings.sandbox else ()
     before = [one for one in told if (one.pipeline, one.interval) == (pipeline, interval)]
     return held((*before, *ledger.waivers.of(pipeline, interval)), datetime.now(UTC))
+
+
+def verdicts_of(pipeline: Pipeline, interval: str, ledger: Ledger) -> Mapping[str, ContentVerdicts]:
+    """What gates said of all partitions of stages together."""
+    said = ledger.stage_verdicts.of(pipeline.name, interval)
+    by_name = {stage.name: tuple(one for one in said if one.cell.stage == stage.id) for stage in pipeline.stages}
+    return {name: ContentVerdicts(some) for name, some in by_name.items() if some}
+
+
+def newest_verdict(records: Sequence[PartitionRecord], ledger: Ledger) -> StageVerdict | None:
+    """What a gate said last of all these together, which are the newest of a stage."""
+    cell = records[0].cell
+    said = tuple(one for one in ledger.stage_verdicts.of(cell.pipeline, cell.interval) if one.cell == cell)
+    return ContentVerdicts(said).newest_of(content_of(records)) if said else None

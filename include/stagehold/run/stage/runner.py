@@ -32,6 +32,7 @@ from stagehold.run.delivery.judging import JudgingAgain
 from stagehold.run.delivery.publisher import Publisher
 from stagehold.run.delivery.quarantined import show_quarantined
 from stagehold.run.delivery.setting_aside import SettingAside
+from stagehold.run.delivery.together import JudgingTogether
 from stagehold.run.engine import Session
 from stagehold.run.faults import Point, StatePoint
 from stagehold.run.stage.determinism import inspect
@@ -84,17 +85,19 @@ class StageRunner:
         :raises NotDeterministic: likewise, when it may come out different next time and the spec forbids that.
         :raises GateBlocked: after the last wave, when the gate refused some partitions; all others are consumable.
         """
-        again = [one for one in decisions if one.action is Action.JUDGE]
+        recorded = [one for one in decisions if one.action is Action.JUDGE]
+        again = [one for one in recorded if not one.together]
         computed = tuple(one for one in decisions if one.action is not Action.JUDGE)
-        schema = self._schema(computed) if computed else _recorded_schema(again)
+        schema = self._schema(computed) if computed else _recorded_schema(recorded)
         self._publisher.begin_stage(self._task.stage.name, partial(self._prepare, schema))
         self._tell_unjudged([one.partition for one in decisions])
         refused = self._judge_again(again)
         waves, of_waves = self._run_waves(computed, schema) if computed else (0, {})
+        refused = {**refused, **of_waves} or self._judge_together(decisions, waves)
         self._warn_of_skew(computed)
         show_quarantined(self._task, self._workplace)
-        if refused or of_waves:
-            raise GateBlocked(self._task.stage.name, {**refused, **of_waves})
+        if refused:
+            raise GateBlocked(self._task.stage.name, refused)
         return waves
 
     def _schema(self, decisions: Sequence[Decision]) -> StructType:
@@ -110,6 +113,16 @@ class StageRunner:
         self._waves_before += 1
         judging = JudgingAgain(self._task, self._session, self._publisher, self._committer, self._workplace)
         return judging.judge(decisions, self._waves_before)
+
+    def _judge_together(self, done: Sequence[Decision], waves: int) -> Mapping[int, str]:
+        """Those that stay held since the gate refuses all of the stage; none while others are still to be computed."""
+        planned, own = self._reading.decisions[self._task.stage.name], {one.partition for one in done}
+        if self._task.whole is None or any(one.action.computes and one.partition not in own for one in planned):
+            return {}
+        judging = JudgingTogether(self._task, self._session, self._publisher, self._committer, self._workplace)
+        refused = judging.judge(self._task.whole, planned, self._waves_before + waves + 1)
+        self._at_boundary()
+        return refused
 
     def _tell_unjudged(self, partitions: Sequence[int]) -> None:
         """What the gate lets for want of anything to compare it with."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from stagehold.gates.judge import Measured, measure_and_judge
+from stagehold.gates.judge import Measured, judge_together, measure_and_judge
 from stagehold.gates.setting_aside import SplitRows, Unmet, split_rows
 from stagehold.gates.suite import Suite
+from stagehold.gates.verdicts import GateVerdict
 from stagehold.lake.commit.committer import Committer, committer_for
 from stagehold.lake.commit.staging import StagedWave, WaveFiles, stage_frame
 from stagehold.lake.location import TableLocation
@@ -59,6 +60,9 @@ class SparkStageSession:
         seconds = {record.partition: record.seconds or 0.0 for record in records}
         content = RecordedContent(records)
         return measure_and_judge(measuring_session(self._spark), content, tuple(seconds), suite, seconds)
+
+    def judge_together(self, records: Sequence[PartitionRecord], suite: Suite) -> Sequence[GateVerdict]:
+        return judge_together(measuring_session(self._spark), RecordedContent(records), suite)
 
     def fingerprints(self, records: Sequence[PartitionRecord]) -> Mapping[int, str]:
         spark = measuring_session(self._spark)

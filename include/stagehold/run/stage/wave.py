@@ -21,7 +21,9 @@ from stagehold.spec.pipeline import Stage
 
 @dataclass(frozen=True)
 class StageTask:
-    """One stage in one attempt: what its waves are for, and where they go. ``waivers`` are those that hold now."""
+    """One stage in one attempt: what its waves are for, and where they go. ``suite`` judges each partition, ``whole``
+    all of them together: they are held until it has. ``waivers`` are those that hold now.
+    """
 
     stage: Stage
     cell: Cell
@@ -30,6 +32,7 @@ class StageTask:
     positions: tuple[SourcePosition, ...]
     suite: Suite | None
     waivers: tuple[Waiver, ...] = ()
+    whole: Suite | None = None
 
     @property
     def judge(self) -> str:

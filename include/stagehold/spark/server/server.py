@@ -285,7 +285,7 @@ def _environment(settings: Settings, token: str) -> Mapping[str, str]:
 def _spark_home() -> Path:
     pyspark = find_spec("pyspark")
     if pyspark is None or pyspark.origin is None:
-        raise SparkUnavailable("the pyspark wheel is not installed; `make setup` installs it.")
+        raise SparkUnavailable("the pyspark wheel is not installed; `pip install stagehold` installs it.")
     return Path(pyspark.origin).parent
 
 

@@ -12,6 +12,7 @@ from croniter import croniter
 from stagehold.code.project import find_module
 from stagehold.model.interval_key import ONCE, PRESETS
 from stagehold.model.units import write_duration
+from stagehold.spec.checks.airflow_settings import check_airflow
 from stagehold.spec.checks.edges import check_edges
 from stagehold.spec.checks.failures import check_failures
 from stagehold.spec.checks.job import job_problem
@@ -41,6 +42,7 @@ def check(draft: Draft) -> Iterator[Problem]:
     yield from _check_pipeline(draft)
     yield from _check_restart(draft)
     yield from check_failures(draft)
+    yield from check_airflow(draft)
     yield from check_notifiers(draft)
     yield from _check_uids(draft)
     yield from _check_tables(draft)

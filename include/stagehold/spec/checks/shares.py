@@ -29,12 +29,12 @@ def check_shares(draft: Draft) -> Iterator[Problem]:
             "a mapping",
             "only with max_parallel_tasks on a stage: a task helps with other shares of its region",
         )
-    for region in _regions(draft):
+    for region in regions_of(draft):
         yield from _check_tasks(draft, region)
         yield from _check_co_location(draft, region)
 
 
-def _regions(draft: Draft) -> Iterator[tuple[str, ...]]:
+def regions_of(draft: Draft) -> Iterator[tuple[str, ...]]:
     """Stages that become one task: joined by outputs that are consumed while they are produced, or by their author."""
     names = list(draft.stages)
     glued = (

@@ -1,0 +1,1 @@
+"""How does a command make a project?"""

@@ -1,0 +1,82 @@
+"""Partitions of a stage that its gate judges together: nobody reads one of them before all may be read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from stagehold.model.records import PartitionState
+from stagehold.plan.resume.content_verdicts import ContentVerdicts, content_of
+from stagehold.plan.resume.decisions import Action, Decision, Situation
+from stagehold.plan.resume.reasons import Detail, Reason, because
+from stagehold.plan.resume.waiving import is_waived, waivers_of, who_waived
+from stagehold.spec.pipeline import Stage
+
+WITH_ALL = "its gate judges it together with all others of the stage; nothing of it is computed"
+MAY_BE_READ = "its gate lets all of the stage; it is published, and nothing is computed"
+
+
+def together(stage: Stage, drafted: Sequence[Decision], situation: Situation) -> list[Decision]:
+    """What becomes of partitions of which each for itself is as ``drafted``, where their gate judges all of them."""
+    if not situation.facts[stage.name].whole or not stage.output.stored or stage.name in situation.undecided:
+        return list(drafted)
+    obstacle = next((one for one in drafted if one.action is Action.BLOCKED), None)
+    if obstacle is not None:
+        return [_held_up(one, obstacle) for one in drafted]
+    if any(one.action.computes for one in drafted):
+        return [_with_others(one, situation) for one in drafted]
+    if any(one.action is Action.JUDGE for one in drafted):
+        return [_to_judge(one, WITH_ALL) for one in drafted]
+    return _by_verdict(stage, drafted, situation)
+
+
+def _held_up(decision: Decision, obstacle: Decision) -> Decision:
+    if decision.action is not Action.REUSE:
+        return decision
+    reason = because("is read together with ", (obstacle.stage, obstacle.partition), ", which is blocked")
+    return replace(decision, action=Action.BLOCKED, reason=reason, foreign=obstacle.foreign, gap=obstacle.gap)
+
+
+def _with_others(decision: Decision, situation: Situation) -> Decision:
+    """What has to be judged has to be there."""
+    if decision.action is Action.REUSE and _is_away(decision, situation):
+        reason = because("its data is gone, and its gate judges all of the stage together")
+        return replace(decision, action=Action.HEAL, reason=reason)
+    return _to_judge(decision, WITH_ALL)
+
+
+def _to_judge(decision: Decision, why: str) -> Decision:
+    if decision.action is not Action.REUSE:
+        return decision
+    return replace(decision, action=Action.JUDGE, reason=because(why), together=True)
+
+
+def _by_verdict(stage: Stage, drafted: Sequence[Decision], situation: Situation) -> list[Decision]:
+    """All are there as they are wanted."""
+    records = [one.record for one in drafted if one.record is not None]
+    passed = all(one.state.passed for one in records)
+    verdicts = situation.verdicts.get(stage.name, ContentVerdicts())
+    verdict = verdicts.of(content_of(records), situation.facts[stage.name].whole)
+    if verdict is None:
+        counts = passed and (stage.name in situation.accepted or any(_is_away(one, situation) for one in drafted))
+        return list(drafted) if counts else [_to_judge(one, WITH_ALL) for one in drafted]
+    words = situation.waivers.get(stage.name, ())
+    if verdict.refused and not is_waived(verdict, words):
+        reason = because("all of its stage together is refused: ", Detail(verdict.reason or "the gate said no"))
+        return [replace(one, action=Action.BLOCKED, reason=reason) for one in drafted]
+    waived = who_waived(waivers_of(verdict, words)) if verdict.refused else None
+    return [_let(one, waived) for one in drafted]
+
+
+def _let(decision: Decision, waived: Reason | None) -> Decision:
+    if decision.record is not None and decision.record.state is PartitionState.HELD:
+        return _to_judge(decision, MAY_BE_READ)
+    if waived is None:
+        return decision
+    reason = decision.reason.and_then("; ", *waived.parts)
+    return replace(decision, reason=reason, rests_on=(decision.stage, decision.partition))
+
+
+def _is_away(decision: Decision, situation: Situation) -> bool:
+    released = decision.record is not None and decision.record.state is PartitionState.RELEASED
+    return released or decision.partition in situation.gone.get(decision.stage, ())

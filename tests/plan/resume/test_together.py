@@ -1,0 +1,97 @@
+"""Partitions that their gate judges together: nobody reads one of them before all may be read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.plan.resume.situations import CHAIN, DONE, NOW, altered, blocked, changed, fresh, waived, without, words
+
+from stagehold.model.records import WHOLE, Cell, PartitionState, StageVerdict
+from stagehold.plan.resume.content_verdicts import ContentVerdicts, content_of
+from stagehold.plan.resume.decisions import Situation
+from stagehold.plan.resume.planner import resume_plan
+from stagehold.plan.resume.waiving import WaiverWish, refused_data, wished
+
+UNIQUE = "unique(id)"
+UNREAD = without(DONE, "total", 0)  # before anything reads `clean`
+
+
+def held(situation: Situation, *partitions: int) -> Situation:
+    for partition in partitions:
+        situation = altered(situation, "clean", partition, state=PartitionState.HELD, version=None)
+    return situation
+
+
+def judged(situation: Situation, *refused: str, by: str = "whole") -> Situation:
+    """What the gate said of `clean` as it is on record."""
+    content, cell = content_of(situation.recorded["clean"]), Cell("chain", "clean", "i")
+    verdict = StageVerdict(cell, content, by, "a1", NOW, refused, "; ".join(f"{one}: got 2" for one in refused) or None)
+    known = situation.verdicts.get("clean", ContentVerdicts()).verdicts
+    return replace(situation, verdicts={"clean": ContentVerdicts((*known, verdict))})
+
+
+def whole(situation: Situation) -> Situation:
+    return changed(situation, "clean", whole="whole")
+
+
+def let(situation: Situation) -> Situation:
+    return waived(situation, "clean", WHOLE, UNIQUE, fingerprint=content_of(situation.recorded["clean"]))
+
+
+HELD, PUBLISHED = whole(held(UNREAD, 0, 1)), whole(DONE)
+REFUSED = judged(HELD, UNIQUE)
+RELEASED = altered(without(PUBLISHED, "clean", 0), "clean", 1, state=PartitionState.RELEASED)
+GONE = {"clean": frozenset({1})}
+TABLE = [
+    ("nothing is there", whole(fresh(CHAIN)), "RR RR R"),
+    ("all are held", HELD, "rr JJ R"),
+    ("one is held, one is not there", without(HELD, "clean", 1), "rr JR R"),
+    ("one is held, and the other one blocked", blocked(HELD, "clean", 1), "rr BB B"),
+    ("one is held, and the other one gone", replace(HELD, gone=GONE), "rr JR R"),
+    ("all are held and refused", REFUSED, "rr BB B"),
+    ("all are held, and may be read", judged(HELD), "rr JJ R"),
+    ("all are held, and were judged by something else", judged(HELD, UNIQUE, by="other"), "rr JJ R"),
+    ("what was refused is other data", altered(REFUSED, "clean", 0, fingerprint="x"), "rr JJ R"),
+    ("refused, then judged again by the same", judged(REFUSED), "rr JJ R"),
+    ("refused, and waived", let(REFUSED), "rr JJ R"),
+    ("refused, and one input changed", changed(REFUSED, "raw", splits=("split 0", "x")), "rR JR R"),
+    ("its suite for partitions changed", changed(HELD, "clean", gate="new"), "rr JJ R"),
+    ("its gate judges it together no more", held(UNREAD, 0, 1), "rr JJ R"),
+    ("published, and never judged together", PUBLISHED, "rr JJ r"),
+    ("published", judged(PUBLISHED), "rr rr r"),
+    ("published, and refused by a new suite", judged(PUBLISHED, UNIQUE), "rr BB B"),
+    ("published by a waiver", let(judged(PUBLISHED, UNIQUE)), "rr rr r"),
+    ("one is new, and equal", held(judged(PUBLISHED), 1), "rr rJ r"),
+    ("published and never judged together, and gone", replace(PUBLISHED, gone=GONE), "rr rr r"),
+    ("one runs, and another one was released", RELEASED, "rr RH R"),
+    ("computed elsewhere, and never judged together", replace(PUBLISHED, accepted=frozenset({"clean"})), "rr rr r"),
+    ("held elsewhere", replace(HELD, accepted=frozenset({"clean"})), "rr JJ R"),
+]
+
+
+@pytest.mark.parametrize(("name", "situation", "expected"), TABLE, ids=[row[0] for row in TABLE])
+def test_decisions(name, situation, expected):
+    assert " ".join(words(resume_plan(situation)).values()) == expected
+
+
+@pytest.mark.parametrize(("name", "situation", "expected"), TABLE, ids=[row[0] for row in TABLE])
+def test_nobody_is_given_what_is_held(name, situation, expected):
+    plan = resume_plan(situation)
+    assert all(one.state is not PartitionState.HELD for one in plan.records("clean"))
+
+
+def test_what_is_refused_says_why_and_what_was_waived_says_who():
+    refused = resume_plan(REFUSED).of("clean")
+    assert {str(one.reason) for one in refused} == {"all of its stage together is refused: unique(id): got 2"}
+    plan = resume_plan(let(judged(PUBLISHED, UNIQUE)))
+    assert "ann waived unique(id): known" in str(plan.of("clean")[0].reason)
+    assert str(plan.of("total")[0].reason).endswith("made from clean[0], which somebody waived")
+
+
+def test_a_word_for_all_is_about_the_content_of_all():
+    (verdict,) = REFUSED.verdicts["clean"].verdicts
+    data = refused_data(HELD.recorded["clean"], verdict)
+    (word,) = wished(WaiverWish(None, None, "ann", "known"), "clean", data, NOW)
+    assert (word.partition, word.fingerprint, word.expectation) == (WHOLE, verdict.fingerprint, UNIQUE)
+    assert refused_data(HELD.recorded["clean"], judged(HELD).verdicts["clean"].verdicts[0]) == ()
