@@ -112,7 +112,7 @@ def test_a_click_keeps_the_facts_of_a_partition_in_view(page, half_done):
 def test_the_preview_says_what_runs_again_and_why(page, half_done):
     open_run(page, half_done)
     expect(page.get_by_test_id("preview")).to_contain_text("reuses 53 partitions, runs 28, clears 3 tasks in this run")
-    expect(page.get_by_test_id("preview")).to_contain_text("never computed for this interval (5\u201315)")
+    expect(page.get_by_test_id("preview")).to_contain_text("never computed for this interval (5-15)")
 
 
 def test_pressing_resume_clears_the_tasks_and_the_page_turns_green_when_the_run_ends(page, half_done):
