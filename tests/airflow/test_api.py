@@ -394,3 +394,29 @@ def test_a_backfill_may_be_restored(api, bearer, restore, expected):
     answer = api.post("/api/v2/backfills/dry_run", headers=bearer("admin"), json=asked)
     assert answer.status_code == expected
     assert expected != 200 or len(answer.json()["backfills"]) == 3
+
+
+def test_whoever_has_the_page_as_it_is_is_told_so(api, bearer, half_done):
+    first = api.get(half_done.url + "/grid", headers=bearer("viewer"))
+    known = {"If-None-Match": first.headers["etag"], **bearer("viewer")}
+    again = api.get(half_done.url + "/grid", headers=known)
+    assert (again.status_code, again.content) == (304, b"")
+    assert api.get(half_done.url + "/grid", headers={**known, **bearer("admin")}).status_code == 200
+
+
+def test_partitions_are_told_by_range(api, bearer, half_done):
+    cells = api.get(half_done.url + "/stages/orders_by_customer/cells?first=4&last=6", headers=bearer("viewer")).json()
+    assert [(cell["partition"], cell["state"]) for cell in cells] == [(4, "consumable"), (5, "failed"), (6, "failed")]
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "said"),
+    [
+        ("orders/cells?first=5&last=4", 422, "a range of at most 2,000 partitions"),
+        ("orders/cells?first=0&last=2000", 422, "a range of at most 2,000 partitions"),
+        ("order/cells?first=0&last=1", 404, "no stage order. It has: customer, orders"),
+    ],
+)
+def test_a_range_that_cannot_be_told_says_why(api, bearer, half_done, path, status, said):
+    answer = api.get(f"{half_done.url}/stages/{path}", headers=bearer("viewer"))
+    assert (answer.status_code, said in answer.json()["detail"]) == (status, True)

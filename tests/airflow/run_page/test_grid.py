@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -321,3 +321,45 @@ def test_what_was_put_is_told_from_what_was_computed():
     assert [one.restored for one in stage.cells] == [True, False]
     other = replace(worked, restore="an earlier one")
     assert not any(one.restored for one in run_grid(restored_facts([record(0)], attempts=(other,))).stages[0].cells)
+
+
+def test_very_many_partitions_are_a_strip_of_which_each_part_shows_what_matters_most():
+    actions = [REUSE] * 250 + [RUN_IT] * 5 + [BLOCKED]
+    records = [*(record(partition) for partition in range(250)), record(255, PartitionState.BLOCKED)]
+    (row,) = run_grid(facts(actions, records)).stages
+    assert (row.cells, len(row.strip)) == ((), 86)
+    assert [(part.first, part.last) for part in (row.strip[0], row.strip[-1])] == [(0, 2), (255, 255)]
+    assert row.strip[83].counts == {CellState.CONSUMABLE: 1, CellState.WAITING: 2}
+    assert [part.state for part in row.strip[82:]] == [
+        CellState.CONSUMABLE,
+        CellState.WAITING,
+        CellState.WAITING,
+        CellState.BLOCKED,
+    ]
+    assert row.counts == {CellState.CONSUMABLE: 250, CellState.WAITING: 5, CellState.BLOCKED: 1}
+    assert (row.blocked, row.consumable, row.partitions) == (1, 250, 256)
+
+
+def test_a_partition_that_runs_again_though_it_is_consumable_is_counted_for_the_confirmation():
+    stale = facts([RUN_IT, RUN_IT, REUSE], [record(0), record(2, seconds=30.0)])
+    decisions = tuple(
+        replace(one, record=found)
+        for one, found in zip(stale.plan.decisions, (record(0), None, record(2, seconds=30.0)), strict=True)
+    )
+    preview = resume_preview(replace(stale, plan=ResumePlan(decisions, {"joined": decisions})))
+    assert (preview.again, preview.run, preview.saved_seconds) == (1, 2, 30.0)
+
+
+def test_the_pace_of_an_attempt_says_when_its_stage_is_done():
+    working = replace(attempt(3, AttemptState.RUNNING), attempt_id="attempt", started_at=NOW - timedelta(minutes=2))
+    made = facts([REUSE, REUSE, RUN_IT], [record(0), record(1, wave=2)], "running", attempts=(working,))
+    pace = run_grid(made).stages[0].pace
+    assert pace is not None
+    assert (pace.wave, pace.recorded, pace.left, pace.per_minute, pace.seconds_to_go) == (1, 2, 1, 1.0, 60.0)
+
+
+def test_waves_are_told_with_the_attempt_that_recorded_them():
+    worked = replace(attempt(3, AttemptState.FINISHED), attempt_id="attempt")
+    records = [record(0), record(1), record(2, wave=2, recorded_at=NOW + timedelta(seconds=5))]
+    (line,) = run_grid(facts([REUSE] * 3, records, attempts=(worked,))).attempts
+    assert [(one.stage, one.wave, one.partitions) for one in line.waves] == [("joined", 1, 2), ("joined", 2, 1)]
