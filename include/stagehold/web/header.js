@@ -36,6 +36,7 @@ function Bar({ grid }) {
 // More runs than what failed: that is said before anything is cleared.
 function Confirmation({ grid, onYes, onNo }) {
   const { again, run } = grid.resume;
+  const verb = again === 1 ? "is" : "are";
   const stages = grid.stages
     .filter((stage) => stage.counts.stale)
     .map((stage) => `${stage.name} (${stage.counts.stale.toLocaleString()})`);
@@ -45,8 +46,8 @@ function Confirmation({ grid, onYes, onNo }) {
     h(
       Text,
       { mb: 2 },
-      `Of the ${run.toLocaleString()} that run, ${plural(again, "partition")} ${again === 1 ? "is" : "are"} consumable ` +
-        `now and run again: ${stages.join(", ")}. Why is said below.`,
+      `Of the ${run.toLocaleString()} that run, ${plural(again, "partition")} ${verb} consumable now and ` +
+        `run again: ${stages.join(", ")}. Why is said below.`,
     ),
     h(
       Flex,
