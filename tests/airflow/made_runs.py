@@ -18,6 +18,7 @@ from stagehold.lake.commit.wave_commit import Claim
 from stagehold.lake.location import table_location
 from stagehold.lake.tables import ensure_table
 from stagehold.ledger.ledger import Ledger
+from stagehold.model.compute_key import ComputeKey
 from stagehold.model.records import (
     Attempt,
     AttemptState,
@@ -153,13 +154,19 @@ def observe(run: HalfDone, stage: str, value: str, before: int) -> None:
         ledger.gates.record([made])
 
 
+def spoil(run: HalfDone, stage: str, partitions: Iterable[int]) -> None:
+    """As if other code had made them."""
+    other = ComputeKey("other", "settings", "environment", "params", "inputs")
+    _recorded_again(run, stage, PartitionState.CONSUMABLE, dict.fromkeys(partitions, ()), compute_key=str(other))
+
+
 def publish(run: HalfDone, stage: str, partitions: Iterable[int], refused: tuple[str, ...] = (NULLS,)) -> None:
     """As if a resume had published them, though their gate refuses them."""
     _recorded_again(run, stage, PartitionState.CONSUMABLE, dict.fromkeys(partitions, refused))
 
 
 def _recorded_again(
-    run: HalfDone, stage: str, state: PartitionState, refused: Mapping[int, tuple[str, ...]]
+    run: HalfDone, stage: str, state: PartitionState, refused: Mapping[int, tuple[str, ...]], **changes: str
 ) -> list[PartitionRecord]:
     settings = load_settings()
     pipeline = find_pipeline(run.dag_id, settings)
@@ -167,7 +174,7 @@ def _recorded_again(
     with Ledger.open(settings.ledger_url) as ledger:
         lease = ledger.leases.acquire(f"{pipeline.name}/{run.run_id}/{stage}", "the test", 60)
         records = [
-            replace(one, state=state, refused=refused[one.partition], reason=SEEN)
+            replace(one, state=state, refused=refused[one.partition], reason=SEEN, **changes)
             for one in ledger.partitions.newest(cell)
             if one.partition in refused
         ]

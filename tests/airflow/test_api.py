@@ -111,7 +111,7 @@ def test_the_grid_tells_what_is_done_and_what_is_not(api, bearer, half_done):
     grid = api.get(half_done.url + "/grid", headers=bearer("viewer")).json()
     assert grid["headline"] == "Failed at orders_by_customer: 53 of 81 partitions are consumable"
     (stage,) = [one for one in grid["stages"] if one["name"] == "orders_by_customer"]
-    assert [cell["state"] for cell in stage["cells"]] == ["consumable"] * 5 + ["missing"] * 11
+    assert [cell["state"] for cell in stage["cells"]] == ["consumable"] * 5 + ["failed"] * 11
     assert stage["cells"][0]["rows"] == 100
     assert stage["cells"][5]["reason"] == "never computed for this interval"
     assert grid["failures"][0]["failure"] == "Spark lost its server in the middle of orders_by_customer."
@@ -252,7 +252,10 @@ def test_of_three_resumes_at_once_one_is_carried_out(api, bearer, half_done):
     with ThreadPoolExecutor(3) as presses:
         answers = sorted(one.result() for one in [presses.submit(press) for _ in range(3)])
     assert [code for code, _ in answers] == [200, 409, 409], answers
-    assert all("is still queued" in text or "is being resumed by somebody else" in text for _, text in answers[1:])
+    for _, text in answers[1:]:
+        assert (
+            "admin user resumed it at" in text or "is being resumed at this moment by admin user, who pressed" in text
+        )
     assert len(notes(half_done)) == 1
 
 
@@ -260,7 +263,7 @@ def test_a_resume_that_comes_while_another_one_is_under_way_is_refused(api, bear
     with Ledger.open(load_settings().ledger_url) as ledger:
         ledger.leases.acquire(f"resume of {half_done.dag_id}/{half_done.run_id}", "another api-server", 60)
     answer = api.post(half_done.url + "/resume", headers=bearer("admin"), json={})
-    assert (answer.status_code, "is being resumed by somebody else" in answer.json()["detail"]) == (409, True)
+    assert (answer.status_code, "at this moment by somebody else." in answer.json()["detail"]) == (409, True)
 
 
 def test_a_resume_leaves_no_lease_behind(api, bearer, half_done):
@@ -391,3 +394,29 @@ def test_a_backfill_may_be_restored(api, bearer, restore, expected):
     answer = api.post("/api/v2/backfills/dry_run", headers=bearer("admin"), json=asked)
     assert answer.status_code == expected
     assert expected != 200 or len(answer.json()["backfills"]) == 3
+
+
+def test_whoever_has_the_page_as_it_is_is_told_so(api, bearer, half_done):
+    first = api.get(half_done.url + "/grid", headers=bearer("viewer"))
+    known = {"If-None-Match": first.headers["etag"], **bearer("viewer")}
+    again = api.get(half_done.url + "/grid", headers=known)
+    assert (again.status_code, again.content) == (304, b"")
+    assert api.get(half_done.url + "/grid", headers={**known, **bearer("admin")}).status_code == 200
+
+
+def test_partitions_are_told_by_range(api, bearer, half_done):
+    cells = api.get(half_done.url + "/stages/orders_by_customer/cells?first=4&last=6", headers=bearer("viewer")).json()
+    assert [(cell["partition"], cell["state"]) for cell in cells] == [(4, "consumable"), (5, "failed"), (6, "failed")]
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "said"),
+    [
+        ("orders/cells?first=5&last=4", 422, "a range of at most 2,000 partitions"),
+        ("orders/cells?first=0&last=2000", 422, "a range of at most 2,000 partitions"),
+        ("order/cells?first=0&last=1", 404, "no stage order. It has: customer, orders"),
+    ],
+)
+def test_a_range_that_cannot_be_told_says_why(api, bearer, half_done, path, status, said):
+    answer = api.get(f"{half_done.url}/stages/{path}", headers=bearer("viewer"))
+    assert (answer.status_code, said in answer.json()["detail"]) == (status, True)

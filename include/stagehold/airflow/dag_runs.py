@@ -23,7 +23,7 @@ from stagehold.airflow.region_operator import (
 )
 from stagehold.airflow.restores.params import AskedRestore
 from stagehold.airflow.restores.requests import known_restore
-from stagehold.airflow.resume import UNMAPPED, DagTask
+from stagehold.airflow.run_page.clearing import UNMAPPED, DagTask
 from stagehold.errors import ForeignDag, UnknownName
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.share import Share

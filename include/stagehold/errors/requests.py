@@ -166,11 +166,10 @@ class NothingToResume(RequestError, Terminal):
 class ResumeUnderWay(RequestError, Transient):
     """Of several resumes of a run at once only one is carried out."""
 
-    def __init__(self, run: str) -> None:
-        self.run = run
+    def __init__(self, run: str, by: str) -> None:
+        self.run, self.by = run, by
         super().__init__(
-            f"{run} is being resumed by somebody else at this moment. Nothing was cleared by this call. Look at the "
-            "run again."
+            f"{run} is being resumed at this moment by {by}. Nothing was cleared by this call. Look at the run again."
         )
 
 

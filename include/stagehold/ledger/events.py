@@ -37,6 +37,13 @@ class Events:
         with self._database.reading() as connection:
             return tuple(event_from(row) for row in connection.execute(query).mappings())
 
+    def newest(self, run_id: str, kind: str) -> Event | None:
+        """The last event of a kind in a run."""
+        query = select(events).where(events.c.run_id == run_id, events.c.kind == kind).order_by(events.c.id.desc())
+        with self._database.reading() as connection:
+            row = connection.execute(query.limit(1)).mappings().one_or_none()
+            return event_from(row) if row else None
+
     def traces(self, run_id: str) -> Mapping[str, str]:
         """The whole story of each failure of the run that has one, by attempt id."""
         query = (

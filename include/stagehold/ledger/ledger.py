@@ -22,6 +22,7 @@ from stagehold.ledger.requests.acceptances import Acceptances
 from stagehold.ledger.requests.restores import Restores
 from stagehold.ledger.requests.savepoint_requests import SavepointRequests
 from stagehold.ledger.requests.waivers import Waivers
+from stagehold.ledger.revision import Revision, revision_of
 from stagehold.ledger.runs import Runs
 from stagehold.ledger.stage_verdicts import VerdictsOnStages
 from stagehold.ledger.transitions import Transitions
@@ -75,6 +76,11 @@ class Ledger:
     def name(self) -> str:
         """The address without the password."""
         return self._database.name
+
+    @property
+    def revision(self) -> Revision:
+        """Another one after anything was written that a plan or a page says."""
+        return revision_of(self._database)
 
     def kept_open(self) -> AbstractContextManager[None]:
         """Make transactions cheaper inside the block, in which nothing may fork."""

@@ -13,7 +13,7 @@ from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.rows import partition_from, partition_row
 from stagehold.ledger.database.schema import partitions
 from stagehold.ledger.leases import check_epoch
-from stagehold.model.records import Cell, Lease, PartitionRecord
+from stagehold.model.records import Cell, Lease, PartitionRecord, PartitionState
 
 
 class Partitions:
@@ -48,6 +48,18 @@ class Partitions:
         """`newest` of every stage that has records, by stage id, all as of the same moment."""
         found = self._newest(partitions.c.pipeline == pipeline, partitions.c.interval == interval)
         return {stage: tuple(records) for stage, records in groupby(found, key=lambda record: record.cell.stage)}
+
+    def counts(self, pipeline: str, interval: str) -> Mapping[str, Mapping[PartitionState, int]]:
+        """How many partitions of each stage are in each state now, by stage id. Quicker than reading the records."""
+        columns = partitions.c
+        cell = (columns.pipeline == pipeline, columns.interval == interval)
+        newest = select(func.max(columns.id)).where(*cell).group_by(columns.stage, columns.partition)
+        query = select(columns.stage, columns.state, func.count()).where(columns.id.in_(newest))
+        counts: dict[str, dict[PartitionState, int]] = {}
+        with self._database.reading() as connection:
+            for stage, state, count in connection.execute(query.group_by(columns.stage, columns.state)):
+                counts.setdefault(stage, {})[state] = count
+        return counts
 
     def highest_id(self) -> int:
         """Every row up to this id that will ever be there is there now, so none can turn up below it later.

@@ -12,14 +12,29 @@ export class Refused extends Error {
 const runUrl = (dagId, runId, what) =>
   new URL(`dags/${encodeURIComponent(dagId)}/runs/${encodeURIComponent(runId)}/${what}`, API);
 
-async function call(url, options) {
-  const answer = await fetch(url, { credentials: "same-origin", cache: "no-store", ...options });
+const call = async (url, options) =>
+  read(await fetch(url, { credentials: "same-origin", cache: "no-store", ...options }));
+
+async function read(answer) {
   const body = await answer.json().catch(() => ({}));
   if (answer.ok) return body;
   throw new Refused(answer.status, body.detail ?? `The server answered ${answer.status}.`);
 }
 
-export const fetchGrid = (dagId, runId) => call(runUrl(dagId, runId, "grid"));
+// What the page shows, with its ETag; null when it is still what `known` names.
+export async function fetchGrid(dagId, runId, known) {
+  const url = runUrl(dagId, runId, "grid");
+  const headers = known ? { "If-None-Match": known } : {};
+  const answer = await fetch(url, { cache: "no-store", credentials: "same-origin", headers });
+  if (answer.status === 304) return null;
+  return { grid: await read(answer), tag: answer.headers.get("ETag") };
+}
+
+export function fetchCells(dagId, runId, stage, { first, last }) {
+  const url = runUrl(dagId, runId, `stages/${encodeURIComponent(stage)}/cells`);
+  url.search = new URLSearchParams({ first, last });
+  return call(url);
+}
 
 export const fetchGates = (dagId, runId) => call(runUrl(dagId, runId, "gates"));
 

@@ -1,22 +1,34 @@
 // The facts of the partition that was clicked, and what it does not meet of its gate, which may be waived here.
 
 import { Waive } from "./waive.js";
-import { bytes, clock, has, LOOKS, lookOf, STANDINGS, waiverText } from "./words.js";
+import { bytes, clock, has, LOOKS, runPage, STANDINGS, waiverText } from "./words.js";
 
 const { createElement: h, useState } = globalThis.React;
-const { Badge, Box, Button, Flex, Text } = globalThis.ChakraUI;
+const { Badge, Box, Button, Flex, Link, Text } = globalThis.ChakraUI;
+
+function ComputedBy({ cell, runId }) {
+  const page = runPage(cell.run_id);
+  const other = page ? h(Link, { href: page, textDecoration: "underline" }, cell.run_id) : cell.run_id;
+  return h(
+    Text,
+    { "data-testid": "computed-by" },
+    h(Text, { as: "span", color: "fg.muted", mr: 1.5 }, "Computed by"),
+    cell.run_id.endsWith(`/${runId}`) ? "this run" : other,
+    cell.restored && ", restored from what this run begins with",
+  );
+}
 
 function Facts({ stage, cell, runId }) {
   const facts = [
-    ["State", LOOKS[lookOf(cell)].text],
+    ["State", LOOKS[cell.state].text],
     ["On resume", `${cell.action}: ${cell.reason}`],
     ["Rows", cell.rows?.toLocaleString()],
     ["Size", cell.bytes === null ? null : bytes(cell.bytes)],
+    ["Took", cell.seconds === null ? null : `${cell.seconds.toFixed(1)} s`],
     ["Skewed", cell.skew],
     ["Attempt", cell.epoch === null ? null : `epoch ${cell.epoch}, wave ${cell.wave}`],
     ["Table version", cell.version],
     ["Recorded", cell.recorded_at && clock(cell.recorded_at)],
-    ["Computed by", cell.run_id && (cell.run_id.endsWith(`/${runId}`) ? "this run" : cell.run_id)],
   ].filter(([, value]) => value !== null && value !== undefined);
   return h(
     Flex,
@@ -25,6 +37,7 @@ function Facts({ stage, cell, runId }) {
     facts.map(([name, value]) =>
       h(Text, { key: name }, h(Text, { as: "span", color: "fg.muted", mr: 1.5 }, name), `${value}`),
     ),
+    cell.run_id && h(ComputedBy, { cell, runId }),
   );
 }
 

@@ -1,57 +1,20 @@
 // Stages by partitions. Every square is a button: its title says what and why, a click keeps the facts below the grid.
+// A stage with very many has a strip in place of squares, whose parts open.
 
 import { Chosen } from "./chosen.js";
-import { cellText, lookOf, LOOKS, plural } from "./words.js";
+import { Square } from "./square.js";
+import { Strip } from "./strip.js";
+import { cellText, countOf, LOOKS, paceText, plural } from "./words.js";
 
 const { createElement: h, useState } = globalThis.React;
 const { Badge, Box, Flex, Text } = globalThis.ChakraUI;
 
-const PULSE = {
-  "@keyframes stageholdPulse": { "50%": { opacity: 0.45 } },
-  animation: "stageholdPulse 1.4s ease-in-out infinite",
-};
-
-function paint(look) {
-  const { palette, solid } = LOOKS[look];
-  if (solid) return { bg: `${palette}.solid`, color: `${palette}.contrast`, borderColor: `${palette}.solid` };
-  const dashed = look === "waiting" || look === "released";
-  return {
-    bg: dashed ? "transparent" : `${palette}.subtle`,
-    color: `${palette}.fg`,
-    borderColor: `${palette}.emphasized`,
-    borderStyle: dashed ? "dashed" : "solid",
-  };
-}
-
-export function Square({ look, ...rest }) {
-  return h(
-    Box,
-    {
-      alignItems: "center",
-      borderRadius: "sm",
-      borderWidth: "1px",
-      boxSize: "24px",
-      display: "inline-flex",
-      flexShrink: 0,
-      fontSize: "13px",
-      fontWeight: "bold",
-      justifyContent: "center",
-      lineHeight: 1,
-      css: look === "running" ? PULSE : undefined,
-      ...paint(look),
-      ...rest,
-    },
-    LOOKS[look].mark,
-  );
-}
-
-function Cell({ stage, cell, runId, chosen, onChoose }) {
+export function Cell({ stage, cell, runId, chosen, onChoose }) {
   const text = cellText(stage, cell, runId);
-  const look = lookOf(cell);
   return h(Square, {
     as: "button",
     type: "button",
-    look,
+    look: cell.state,
     title: text,
     "aria-label": text,
     "aria-pressed": chosen,
@@ -82,10 +45,10 @@ function StageName({ stage }) {
 function Tally({ stage }) {
   const total = stage.partitions;
   const palette =
-    stage.consumable === total ? "success" : stage.cells.some((cell) => cell.state === "blocked") ? "failed" : "gray";
+    stage.consumable === total ? "success" : stage.counts.blocked || stage.counts.failed ? "failed" : "gray";
   return h(
     Box,
-    { flexShrink: 0, pt: "1px", textAlign: "right", w: "72px" },
+    { flexShrink: 0, pt: "1px", textAlign: "right", minW: "72px" },
     h(
       Badge,
       {
@@ -94,15 +57,48 @@ function Tally({ stage }) {
         fontVariantNumeric: "tabular-nums",
         variant: "subtle",
       },
-      `${stage.consumable} / ${total}`,
+      `${stage.consumable.toLocaleString()} / ${total.toLocaleString()}`,
     ),
   );
 }
 
-function StageLine({ stage, runId, chosen, onChoose }) {
+function Cells({ stage, cells, runId, chosen, onChoose }) {
+  return h(
+    Flex,
+    { gap: "4px", wrap: "wrap" },
+    cells.map((cell) =>
+      h(Cell, {
+        key: cell.partition,
+        stage,
+        cell,
+        runId,
+        chosen: chosen === cell.partition,
+        onChoose: () => onChoose(cell),
+      }),
+    ),
+  );
+}
+
+function Partitions({ grid, stage, chosen, onChoose }) {
+  if (!stage.stored)
+    return h(Text, { color: "fg.muted", fontSize: "sm" }, "Not stored: computed together with its reader.");
+  const shown = { chosen, onChoose, runId: grid.run_id, stage };
+  return h(
+    Box,
+    { flex: "1 1 200px", minW: 0 },
+    stage.strip.length > 0
+      ? h(Strip, { grid, stage, children: (cells) => h(Cells, { ...shown, cells }) })
+      : h(Cells, { ...shown, cells: stage.cells }),
+    stage.pace &&
+      h(Text, { color: "fg.muted", "data-testid": `pace-${stage.name}`, fontSize: "xs", mt: 1 }, paceText(stage.pace)),
+  );
+}
+
+function StageLine({ grid, stage, chosen, onChoose }) {
   return h(
     Flex,
     {
+      wrap: { base: "wrap", md: "nowrap" },
       "aria-label": `${stage.name}: ${stage.consumable} of ${stage.partitions} consumable`,
       borderTopWidth: "1px",
       gap: 4,
@@ -113,40 +109,24 @@ function StageLine({ stage, runId, chosen, onChoose }) {
     },
     h(StageName, { stage }),
     stage.stored ? h(Tally, { stage }) : h(Box, { w: "72px" }),
-    stage.stored
-      ? h(
-          Flex,
-          { gap: "4px", wrap: "wrap" },
-          stage.cells.map((cell) =>
-            h(Cell, {
-              key: cell.partition,
-              stage,
-              cell,
-              runId,
-              chosen: chosen === cell.partition,
-              onChoose: () => onChoose(cell.partition),
-            }),
-          ),
-        )
-      : h(Text, { color: "fg.muted", fontSize: "sm" }, "Not stored: computed together with its reader."),
+    h(Partitions, { grid, stage, chosen, onChoose }),
   );
 }
 
-function Legend({ stages }) {
-  const counts = {};
-  for (const stage of stages.filter((one) => one.stored))
-    for (const cell of stage.cells) counts[lookOf(cell)] = (counts[lookOf(cell)] ?? 0) + 1;
+function Legend({ grid }) {
+  const stored = { stages: grid.stages.filter((one) => one.stored) };
   return h(
     Flex,
     { columnGap: 5, px: 4, py: 3, rowGap: 2, wrap: "wrap" },
     Object.keys(LOOKS)
-      .filter((look) => counts[look])
-      .map((look) =>
+      .map((look) => [look, countOf(stored, look)])
+      .filter(([, count]) => count > 0)
+      .map(([look, count]) =>
         h(
           Flex,
           { align: "center", gap: 2, key: look },
           h(Square, { "aria-hidden": true, boxSize: "18px", fontSize: "11px", look }),
-          h(Text, { fontSize: "sm" }, `${plural(counts[look], "partition")} ${LOOKS[look].text}`),
+          h(Text, { fontSize: "sm" }, `${plural(count, "partition")} ${LOOKS[look].text}`),
         ),
       ),
   );
@@ -154,20 +134,21 @@ function Legend({ stages }) {
 
 export function Grid({ grid, onWaived }) {
   const [chosen, setChosen] = useState(null);
-  const toggle = (stage) => (partition) =>
-    setChosen((now) => (now?.stage === stage && now.partition === partition ? null : { stage, partition }));
+  const toggle = (stage) => (cell) =>
+    setChosen((now) => (now?.stage === stage && now.cell.partition === cell.partition ? null : { stage, cell }));
   const stage = chosen && grid.stages.find((one) => one.name === chosen.stage);
-  const cell = stage?.cells.find((one) => one.partition === chosen.partition);
+  // Of a strip the facts stay as they were when its part was opened.
+  const cell = stage && (stage.cells.find((one) => one.partition === chosen.cell.partition) ?? chosen.cell);
   return h(
     Box,
     { bg: "bg", borderRadius: "lg", borderWidth: "1px", "data-testid": "grid", overflow: "hidden" },
-    h(Legend, { stages: grid.stages }),
+    h(Legend, { grid }),
     grid.stages.map((one) =>
       h(StageLine, {
         key: one.name,
+        grid,
         stage: one,
-        runId: grid.run_id,
-        chosen: chosen?.stage === one.name ? chosen.partition : null,
+        chosen: chosen?.stage === one.name ? chosen.cell.partition : null,
         onChoose: toggle(one.name),
       }),
     ),

@@ -1,10 +1,10 @@
-// What a resume would do and why, and the attempts so far.
+// What a resume would do, and why.
 
 import { Card, Columns } from "./card.js";
-import { clock, computes, duration, numberRanges, plural, resumeCounts } from "./words.js";
+import { computes, plural, resumeCounts } from "./words.js";
 
 const { createElement: h } = globalThis.React;
-const { Badge, Box, Text } = globalThis.ChakraUI;
+const { Badge, Text } = globalThis.ChakraUI;
 
 const ACTION_PALETTE = { reuse: "success", run: "running", heal: "warning", judge: "running", blocked: "failed" };
 
@@ -16,13 +16,15 @@ function Groups({ groups }) {
       h(
         Badge,
         { colorPalette: ACTION_PALETTE[group.action] ?? "gray", mr: 2, variant: "subtle" },
-        `${group.action} ${group.partitions.length}`,
+        `${group.action} ${group.count.toLocaleString()}`,
       ),
       `${group.reason} `,
-      h(Text, { as: "span", color: "fg.muted" }, `(${numberRanges(group.partitions)})`),
+      h(Text, { as: "span", color: "fg.muted" }, `(${group.partitions})`),
     ),
   );
 }
+
+const counted = (groups) => groups.reduce((sum, group) => sum + group.count, 0).toLocaleString();
 
 export function Preview({ grid }) {
   const { tasks } = grid.resume;
@@ -33,8 +35,8 @@ export function Preview({ grid }) {
   const note = `${resumeCounts(grid.resume)}${cleared}`;
   const rows = changing.map((stage) => [
     h(Text, { fontWeight: "semibold" }, stage.name),
-    stage.groups.filter((group) => group.action === "reuse").reduce((sum, group) => sum + group.partitions.length, 0),
-    stage.groups.filter((group) => computes(group.action)).reduce((sum, group) => sum + group.partitions.length, 0),
+    counted(stage.groups.filter((group) => group.action === "reuse")),
+    counted(stage.groups.filter((group) => computes(group.action))),
     h(Groups, { groups: stage.groups.filter((group) => group.action !== "reuse") }),
   ]);
   const kept = grid.stages.length - changing.length;
@@ -48,26 +50,5 @@ export function Preview({ grid }) {
         { color: "fg.muted", fontSize: "sm", px: 4, py: 3 },
         `${plural(kept, "stage")} not listed: every partition is reused.`,
       ),
-  );
-}
-
-export function Attempts({ grid }) {
-  if (grid.attempts.length === 0) return null;
-  const rows = grid.attempts.map((attempt) => [
-    attempt.region,
-    attempt.epoch || "not begun",
-    attempt.state,
-    clock(attempt.started_at),
-    attempt.ended_at ? duration(attempt.started_at, attempt.ended_at) : "",
-  ]);
-  return h(
-    Box,
-    { as: "details", bg: "bg", borderRadius: "lg", borderWidth: "1px", "data-testid": "attempts", overflow: "hidden" },
-    h(
-      Box,
-      { as: "summary", cursor: "pointer", fontSize: "sm", fontWeight: "semibold", px: 4, py: 3 },
-      plural(grid.attempts.length, "attempt"),
-    ),
-    h(Columns, { names: ["Region", "Epoch", "State", "Started", "Lasted"], rows }),
   );
 }

@@ -1,30 +1,42 @@
 // The Stagehold tab of a run, loaded by Airflow's UI as a React app. Plain modules, no build step: React and Chakra are
 // the ones Airflow puts on globalThis, so that the page follows its theme.
 
-import { fetchGrid, resume } from "./api.js";
+import { refreshAirflow } from "./airflow_cache.js";
+import { fetchGrid } from "./api.js";
+import { Attempts } from "./attempts.js";
 import { Notice } from "./card.js";
 import { Failures } from "./failures.js";
 import { Gates } from "./gates.js";
 import { Grid } from "./grid.js";
-import { Attempts, Preview } from "./preview.js";
-import { plural, ranges, restoreText, resumeCounts } from "./words.js";
+import { Header } from "./header.js";
+import { Preview } from "./preview.js";
+import { plural, ranges } from "./words.js";
 
-const { createElement: h, useCallback, useEffect, useState } = globalThis.React;
-const { Box, Button, Code, Flex, Heading, Spinner, Stack, Text } = globalThis.ChakraUI;
+const { createElement: h, useCallback, useEffect, useRef, useState } = globalThis.React;
+const { Box, Code, Flex, Heading, Spinner, Stack, Text } = globalThis.ChakraUI;
 
 const BUSY_SECONDS = 1.5;
 const IDLE_SECONDS = 10;
 // After a resume the scheduler takes a moment to show the run as active again.
 const SETTLE_SECONDS = 20;
+const UNPLANNED =
+  "This run has very many partitions. Its stages follow in some seconds, when their plan has been made.";
+
+// Something is about to change: the run goes on, or its plan is being worked out.
+const hurries = (grid) => grid !== null && (grid.active || !grid.planned);
 
 function useGrid(dagId, runId) {
   const [grid, setGrid] = useState(null);
   const [problem, setProblem] = useState(null);
   const [eagerUntil, setEagerUntil] = useState(0);
+  const tag = useRef(null);
   const load = useCallback(
     () =>
-      fetchGrid(dagId, runId).then((fresh) => {
-        setGrid(fresh);
+      fetchGrid(dagId, runId, tag.current).then((fresh) => {
+        if (fresh) {
+          tag.current = fresh.tag;
+          setGrid(fresh.grid);
+        }
         setProblem(null);
       }, setProblem),
     [dagId, runId],
@@ -36,127 +48,15 @@ function useGrid(dagId, runId) {
     const tick = async () => {
       if (!document.hidden) await load();
       if (!stopped)
-        timer = setTimeout(tick, (grid?.active || Date.now() < eagerUntil ? BUSY_SECONDS : IDLE_SECONDS) * 1000);
+        timer = setTimeout(tick, (hurries(grid) || Date.now() < eagerUntil ? BUSY_SECONDS : IDLE_SECONDS) * 1000);
     };
     tick();
     return () => {
       stopped = true;
       clearTimeout(timer);
     };
-  }, [load, grid?.active, eagerUntil]);
+  }, [load, hurries(grid), eagerUntil]);
   return { grid, problem, load, hurry };
-}
-
-function tone(grid) {
-  if (grid.active) return "running";
-  if (grid.state === "success") return "success";
-  return "failed";
-}
-
-function Bar({ grid }) {
-  const done = grid.consumable + grid.released;
-  const share = grid.partitions ? (100 * done) / grid.partitions : 0;
-  return h(
-    Box,
-    {
-      "aria-label": "partitions that are done",
-      "aria-valuemax": grid.partitions,
-      "aria-valuemin": 0,
-      "aria-valuenow": done,
-      bg: "bg.emphasized",
-      borderRadius: "full",
-      h: "6px",
-      overflow: "hidden",
-      role: "progressbar",
-    },
-    h(Box, { bg: "success.solid", h: "full", transition: "width 0.4s", w: `${share}%` }),
-  );
-}
-
-function ResumeButton({ grid, onDone, onProblem }) {
-  const [busy, setBusy] = useState(false);
-  const { refusal } = grid.resume;
-  const press = async () => {
-    setBusy(true);
-    onProblem(null);
-    await resume(grid.dag_id, grid.run_id).then(onDone, onProblem);
-    setBusy(false);
-  };
-  const held = grid.stages.flatMap((stage) => stage.cells).filter((cell) => cell.action === "blocked").length;
-  const stays = held ? `; ${held.toLocaleString()} stay blocked by a gate` : "";
-  const explanation = refusal ?? `It ${resumeCounts(grid.resume)}${stays}.`;
-  return h(
-    Stack,
-    { align: "end", gap: 1.5, maxW: "360px", ml: "auto" },
-    // A run that succeeded and is up to date needs no button.
-    (grid.state !== "success" || refusal === null) &&
-      h(
-        Button,
-        {
-          "aria-describedby": "stagehold-explanation",
-          colorPalette: "brand",
-          "data-testid": "resume",
-          disabled: refusal !== null || busy,
-          loading: busy,
-          loadingText: "Resuming",
-          onClick: press,
-          size: "lg",
-          type: "button",
-        },
-        grid.state === "success" ? "Bring up to date" : "Resume",
-      ),
-    h(
-      Text,
-      {
-        color: "fg.muted",
-        "data-testid": "explanation",
-        fontSize: "sm",
-        id: "stagehold-explanation",
-        textAlign: "end",
-      },
-      explanation,
-    ),
-  );
-}
-
-function RestoredFrom({ grid }) {
-  const restored = grid.stages.flatMap((stage) => stage.cells).filter((cell) => cell.restored).length;
-  const text = restoreText(grid.restore, restored);
-  return h(Text, { "data-testid": "restored-from", fontSize: "sm", mt: 1, whiteSpace: "pre-wrap" }, text);
-}
-
-function Header({ grid, onDone, onProblem }) {
-  const palette = tone(grid);
-  return h(
-    Box,
-    {
-      bg: "bg",
-      borderRadius: "lg",
-      borderWidth: "1px",
-      css: { "&&": { borderLeftColor: `${palette}.solid`, borderLeftWidth: "6px" } },
-      "data-state": grid.state,
-      "data-testid": "header",
-      p: 4,
-    },
-    h(
-      Flex,
-      { gap: 6, justify: "space-between", mb: 4, wrap: "wrap" },
-      h(
-        Box,
-        { flex: "1 1 320px" },
-        h(
-          Flex,
-          { align: "center", gap: 3 },
-          grid.active && h(Spinner, { color: "running.solid", size: "sm" }),
-          h(Heading, { "aria-live": "polite", as: "h2", "data-testid": "headline", size: "lg" }, grid.headline),
-        ),
-        h(Text, { color: "fg.muted", mt: 1 }, `${grid.pipeline} for ${grid.interval}`),
-        grid.restore && h(RestoredFrom, { grid }),
-      ),
-      h(ResumeButton, { grid, onDone, onProblem }),
-    ),
-    h(Bar, { grid }),
-  );
 }
 
 function Cleared({ answer }) {
@@ -202,6 +102,7 @@ function RunPage({ dagId, runId }) {
     setAnswer(given);
     setWaived(null);
     hurry();
+    refreshAirflow();
     return load();
   };
   const said = (given) => {
@@ -216,8 +117,9 @@ function RunPage({ dagId, runId }) {
     refused && h(Notice, { "data-testid": "refused", palette: "failed", role: "alert" }, refused.message),
     answer && (grid.active || grid.state !== "success") && h(Cleared, { answer }),
     waived && h(Waived, { answer: waived }),
+    !grid.planned && h(Notice, { "data-testid": "unplanned", palette: "running", role: "status" }, UNPLANNED),
     h(Failures, { grid, onWaived: said }),
-    h(Grid, { grid, onWaived: said }),
+    grid.planned && h(Grid, { grid, onWaived: said }),
     h(Preview, { grid }),
     h(Gates, { grid }),
     h(Attempts, { grid }),

@@ -5,25 +5,17 @@ export const LOOKS = {
   consumable: { mark: "✓", palette: "success", text: "consumable", solid: true },
   restored: { mark: "↶", palette: "success", text: "consumable, restored", solid: true },
   stale: { mark: "↻", palette: "success", text: "consumable, but will run again", solid: false },
+  failed: { mark: "✕", palette: "failed", text: "failed", solid: false },
   waived: { mark: "≈", palette: "warning", text: "consumable, though its gate refuses it: waived", solid: false },
   held: { mark: "‖", palette: "warning", text: "held until its gate lets all of the stage", solid: true },
   blocked: { mark: "✕", palette: "failed", text: "blocked by its gate", solid: true },
   admitted: { mark: "≈", palette: "failed", text: "blocked, but waived: Resume publishes it", solid: false },
   running: { mark: "▸", palette: "running", text: "running", solid: true },
-  waiting: { mark: "·", palette: "gray", text: "missing", solid: false },
+  waiting: { mark: "·", palette: "gray", text: "waiting", solid: false },
   lost: { mark: "!", palette: "warning", text: "its data is gone", solid: true },
   released: { mark: "–", palette: "gray", text: "released", solid: false },
   unneeded: { mark: "", palette: "gray", text: "not needed", solid: false },
 };
-
-export function lookOf(cell) {
-  if (cell.state === "missing") return cell.action === "heal" ? "lost" : "waiting";
-  if (cell.state === "consumable" && cell.action !== "reuse") return "stale";
-  if (cell.waived && cell.state === "blocked" && cell.action === "judge") return "admitted";
-  if (cell.waived && cell.state === "consumable") return "waived";
-  if (cell.state === "consumable" && cell.restored) return "restored";
-  return cell.state;
-}
 
 export const computes = (action) => action === "run" || action === "heal";
 
@@ -58,14 +50,35 @@ export const ranges = (pairs) => pairs.map(([first, last]) => range(first, last)
 
 export const has = (pairs, partition) => pairs.some(([first, last]) => first <= partition && partition <= last);
 
-export function numberRanges(partitions) {
-  const pairs = [];
-  for (const partition of partitions) {
-    const last = pairs[pairs.length - 1];
-    if (last && last[1] === partition - 1) last[1] = partition;
-    else pairs.push([partition, partition]);
-  }
-  return ranges(pairs);
+// How many partitions of all stages are in a state.
+export const countOf = (grid, state) => grid.stages.reduce((sum, stage) => sum + (stage.counts[state] ?? 0), 0);
+
+// Part of a strip: which partitions, and how many of them are what.
+export function partText(stage, { first, last, counts }) {
+  const states = Object.keys(LOOKS).filter((state) => counts[state]);
+  const told = states.map((state) => `${counts[state].toLocaleString()} ${LOOKS[state].text}`).join(", ");
+  return `${stage.name}[${first === last ? first : `${first}–${last}`}]: ${told}`;
+}
+
+export function timeToGo(seconds) {
+  if (seconds < 90) return `${Math.max(1, Math.round(seconds))} s`;
+  return seconds < 5400 ? `${Math.round(seconds / 60)} min` : `${(seconds / 3600).toFixed(1)} h`;
+}
+
+export const paceText = ({ wave, recorded, left, per_minute, seconds_to_go }) => {
+  const rate = per_minute >= 10 ? Math.round(per_minute) : per_minute.toFixed(1);
+  const rest = seconds_to_go === null ? "" : `, ${rate} a minute, done in about ${timeToGo(seconds_to_go)}`;
+  return `wave ${wave + 1}: ${recorded.toLocaleString()} recorded, ${left.toLocaleString()} to go${rest}`;
+};
+
+// The page of the run that computed something, in Airflow; null for a run of a command.
+export function runPage(runId) {
+  const cut = runId.indexOf("/");
+  const [dag, run] = [runId.slice(0, cut), runId.slice(cut + 1)];
+  return cut < 0 || run.startsWith("cli__")
+    ? null
+    : new URL(`../../dags/${encodeURIComponent(dag)}/runs/${encodeURIComponent(run)}/plugin/stagehold`, import.meta.url)
+        .href;
 }
 
 // Of a group of partitions that do not meet an expectation: what that means for them now.
@@ -108,7 +121,7 @@ export const clock = (moment) => new Date(moment).toLocaleString([], { dateStyle
 
 // One sentence per partition: the square's title, its name for screen readers, and the line under the grid.
 export function cellText(stage, cell, runId) {
-  const facts = [`${stage.name}[${cell.partition}]: ${LOOKS[lookOf(cell)].text}`, cell.reason];
+  const facts = [`${stage.name}[${cell.partition}]: ${LOOKS[cell.state].text}`, cell.reason];
   if (cell.rows !== null) facts.push(plural(cell.rows, "row"));
   if (cell.skew) facts.push(`skewed: ${cell.skew}`);
   if (cell.epoch !== null) facts.push(`attempt epoch ${cell.epoch}, wave ${cell.wave}`);

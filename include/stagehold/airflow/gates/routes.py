@@ -16,7 +16,6 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from stagehold.airflow.access import MAY_RESUME, MAY_SEE_RUN, SAME_ORIGIN_JSON
 from stagehold.airflow.dag_runs import dag_settings, read_dag_run
 from stagehold.airflow.gates.history import ObservedHistory, last_intervals, observed_points
-from stagehold.airflow.gates.ranges import Ranges, as_ranges, numbers_in
 from stagehold.airflow.gates.unmet import WaiverTold
 from stagehold.airflow.gates.verdicts import RunVerdicts, StageVerdicts, stage_verdicts
 from stagehold.airflow.server import answering, server_ledger
@@ -25,6 +24,7 @@ from stagehold.gates.docs.rendering import POLICY
 from stagehold.gates.docs.writing import have_docs, read_page
 from stagehold.gates.outcomes import waived_in
 from stagehold.ledger.ledger import Ledger
+from stagehold.model.ranges import Ranges, as_ranges, numbers_in
 from stagehold.model.records import Cell, Waiver
 from stagehold.plan.resume.waiving import WaiverWish, refused_data, wished
 from stagehold.run.planning.planning import RunRequest

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
-from stagehold.airflow.gates.ranges import Ranges, as_ranges
+from stagehold.model.ranges import Ranges, as_ranges
 from stagehold.model.records import GateResult, PartitionRecord, PartitionState, Waiver
 from stagehold.plan.resume.waiving import is_waived, waivers_of
 

@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import Any
 
 from stagehold.airflow.gates.history import number_in
-from stagehold.airflow.gates.ranges import Ranges, as_ranges
 from stagehold.gates.outcomes import Outcome, Waived, outcome_of
+from stagehold.model.ranges import Ranges, as_ranges
 from stagehold.model.records import GateResult, Severity
 
 MOST_SAMPLES = 3  # partitions of a group of which it is told what was seen

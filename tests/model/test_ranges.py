@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stagehold.airflow.gates.ranges import as_ranges, numbers_in
+from stagehold.model.ranges import as_ranges, numbers_in
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stagehold.airflow.resume import UNMAPPED, DagTask, tasks_to_clear
+from stagehold.airflow.run_page.clearing import UNMAPPED, DagTask, tasks_to_clear
 from stagehold.errors import NothingToResume, RunStillActive
 from stagehold.model.compute_key import ComputeKey
 from stagehold.plan.resume.decisions import Action, Decision, ResumePlan

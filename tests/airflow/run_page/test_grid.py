@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from stagehold.airflow.grid import CellState, RunFacts, resume_preview, run_grid
-from stagehold.airflow.resume import DagTask
+from stagehold.airflow.run_page.cells import CellState
+from stagehold.airflow.run_page.clearing import DagTask
+from stagehold.airflow.run_page.facts import RunFacts
+from stagehold.airflow.run_page.grid import run_grid, seen_by
+from stagehold.airflow.run_page.preview import resume_preview
 from stagehold.errors import CodeUnusable
 from stagehold.model.compute_key import ComputeKey
 from stagehold.model.records import (
@@ -88,7 +91,6 @@ def facts(actions: list[Action], records: list[PartitionRecord], run_state: str 
         attempts=(),
         traces={},
         gate_failures={},
-        may_resume=True,
     )
     return replace(made, **changes)
 
@@ -100,9 +102,9 @@ REUSE, RUN_IT, HEAL, BLOCKED = Action.REUSE, Action.RUN, Action.HEAL, Action.BLO
     ("action", "recorded", "attempts", "run_state", "expected"),
     [
         pytest.param(REUSE, [record(0)], [], "failed", CellState.CONSUMABLE, id="reused"),
-        pytest.param(RUN_IT, [record(0)], [], "failed", CellState.CONSUMABLE, id="stale, still consumable"),
-        pytest.param(RUN_IT, [], [], "failed", CellState.MISSING, id="never computed"),
-        pytest.param(HEAL, [record(0)], [], "failed", CellState.MISSING, id="its data is gone"),
+        pytest.param(RUN_IT, [record(0)], [], "failed", CellState.STALE, id="stale, still consumable"),
+        pytest.param(RUN_IT, [], [], "failed", CellState.WAITING, id="never computed"),
+        pytest.param(HEAL, [record(0)], [], "failed", CellState.LOST, id="its data is gone"),
         pytest.param(BLOCKED, [record(0, PartitionState.BLOCKED)], [], "failed", CellState.BLOCKED, id="blocked"),
         pytest.param(
             RUN_IT, [record(0, PartitionState.RELEASED)], [], "failed", CellState.RELEASED, id="released, and stale"
@@ -118,15 +120,18 @@ REUSE, RUN_IT, HEAL, BLOCKED = Action.REUSE, Action.RUN, Action.HEAL, Action.BLO
             id="done by the running attempt",
         ),
         pytest.param(
-            RUN_IT, [], [AttemptState.RUNNING], "failed", CellState.MISSING, id="an attempt that died without a word"
+            RUN_IT, [], [AttemptState.RUNNING], "failed", CellState.FAILED, id="an attempt that died without a word"
         ),
-        pytest.param(RUN_IT, [], [AttemptState.FAILED], "running", CellState.MISSING, id="between two attempts"),
+        pytest.param(RUN_IT, [], [AttemptState.FAILED], "running", CellState.WAITING, id="between two attempts"),
+        pytest.param(RUN_IT, [], [AttemptState.FAILED], "failed", CellState.FAILED, id="nobody tries again"),
+        pytest.param(RUN_IT, [], [AttemptState.CANCELED], "failed", CellState.FAILED, id="cancelled"),
+        pytest.param(RUN_IT, [], [AttemptState.FINISHED], "success", CellState.WAITING, id="not of that attempt"),
         pytest.param(
             RUN_IT,
             [],
             [AttemptState.RUNNING, AttemptState.FAILED],
             "running",
-            CellState.MISSING,
+            CellState.WAITING,
             id="only the newest counts",
         ),
     ],
@@ -142,7 +147,7 @@ def test_a_partition_is_shown_as_what_it_is_now(action, recorded, attempts, run_
 def test_an_attempt_that_waits_for_its_lease_has_nothing_in_hand():
     waiting = replace(attempt(0, AttemptState.SCHEDULED), epoch=UNBEGUN)
     (cell,) = run_grid(facts([RUN_IT], [], "running", attempts=(waiting,))).stages[0].cells
-    assert cell.state is CellState.MISSING
+    assert cell.state is CellState.WAITING
 
 
 def test_counts_and_headline_take_a_partition_that_runs_again_as_not_done():
@@ -175,7 +180,7 @@ def test_a_run_whose_code_is_broken_cannot_be_resumed_and_the_page_says_why():
 
 def test_partitions_with_one_reason_are_one_group():
     groups = run_grid(facts([REUSE, RUN_IT, RUN_IT], [record(0)])).stages[0].groups
-    assert [(group.action, group.partitions) for group in groups] == [(REUSE, (0,)), (RUN_IT, (1, 2))]
+    assert [(group.action, group.count, group.partitions) for group in groups] == [(REUSE, 1, "0"), (RUN_IT, 2, "1-2")]
 
 
 def test_a_gate_failure_is_shown_while_its_partition_is_blocked():
@@ -225,8 +230,8 @@ def test_shares_of_a_region_are_shown_apart():
     made.dag_run.tasks = tasks  # type: ignore[misc]
     grid = run_grid(made)
     assert [cell.state for cell in grid.stages[0].cells] == [
-        CellState.MISSING,
-        CellState.MISSING,
+        CellState.WAITING,
+        CellState.WAITING,
         CellState.RUNNING,
         CellState.RUNNING,
     ]
@@ -259,7 +264,8 @@ def test_the_headline_names_the_share_that_failed():
 
 
 def test_a_viewer_sees_the_plan_but_is_told_who_may_resume():
-    preview = run_grid(facts([RUN_IT], [], may_resume=False)).resume
+    made = facts([RUN_IT], [])
+    preview = seen_by(run_grid(made), made.dag_run, may_resume=False).resume
     assert preview.refusal is not None
     assert "not clear its tasks" in preview.refusal
     assert [task.task_id for task in preview.tasks] == ["joined"]
@@ -280,7 +286,7 @@ def test_of_an_output_in_its_stored_form_what_nobody_needs_does_not_count():
     assert [cell.state for cell in grid.stages[0].cells] == [
         CellState.UNNEEDED,
         CellState.CONSUMABLE,
-        CellState.MISSING,
+        CellState.WAITING,
     ]
     assert (grid.consumable, grid.partitions) == (1, 2)
 
@@ -304,7 +310,7 @@ def test_what_is_still_in_the_checkpoint_is_shown_as_it_will_be():
     taken = tuple(replace(one, restored=True, record=theirs[one.partition]) for one in before.plan.decisions)
     grid = run_grid(replace(before, plan=ResumePlan(taken, {"joined": taken})))
     shown = [(one.state, one.restored, one.run_id) for one in grid.stages[0].cells]
-    assert shown == [(CellState.CONSUMABLE, True, "theirs")] * 2
+    assert shown == [(CellState.RESTORED, True, "theirs")] * 2
     assert (grid.resume.reuse, grid.resume.restored) == (2, 2)
 
 
@@ -315,3 +321,45 @@ def test_what_was_put_is_told_from_what_was_computed():
     assert [one.restored for one in stage.cells] == [True, False]
     other = replace(worked, restore="an earlier one")
     assert not any(one.restored for one in run_grid(restored_facts([record(0)], attempts=(other,))).stages[0].cells)
+
+
+def test_very_many_partitions_are_a_strip_of_which_each_part_shows_what_matters_most():
+    actions = [REUSE] * 250 + [RUN_IT] * 5 + [BLOCKED]
+    records = [*(record(partition) for partition in range(250)), record(255, PartitionState.BLOCKED)]
+    (row,) = run_grid(facts(actions, records)).stages
+    assert (row.cells, len(row.strip)) == ((), 86)
+    assert [(part.first, part.last) for part in (row.strip[0], row.strip[-1])] == [(0, 2), (255, 255)]
+    assert row.strip[83].counts == {CellState.CONSUMABLE: 1, CellState.WAITING: 2}
+    assert [part.state for part in row.strip[82:]] == [
+        CellState.CONSUMABLE,
+        CellState.WAITING,
+        CellState.WAITING,
+        CellState.BLOCKED,
+    ]
+    assert row.counts == {CellState.CONSUMABLE: 250, CellState.WAITING: 5, CellState.BLOCKED: 1}
+    assert (row.blocked, row.consumable, row.partitions) == (1, 250, 256)
+
+
+def test_a_partition_that_runs_again_though_it_is_consumable_is_counted_for_the_confirmation():
+    stale = facts([RUN_IT, RUN_IT, REUSE], [record(0), record(2, seconds=30.0)])
+    decisions = tuple(
+        replace(one, record=found)
+        for one, found in zip(stale.plan.decisions, (record(0), None, record(2, seconds=30.0)), strict=True)
+    )
+    preview = resume_preview(replace(stale, plan=ResumePlan(decisions, {"joined": decisions})))
+    assert (preview.again, preview.run, preview.saved_seconds) == (1, 2, 30.0)
+
+
+def test_the_pace_of_an_attempt_says_when_its_stage_is_done():
+    working = replace(attempt(3, AttemptState.RUNNING), attempt_id="attempt", started_at=NOW - timedelta(minutes=2))
+    made = facts([REUSE, REUSE, RUN_IT], [record(0), record(1, wave=2)], "running", attempts=(working,))
+    pace = run_grid(made).stages[0].pace
+    assert pace is not None
+    assert (pace.wave, pace.recorded, pace.left, pace.per_minute, pace.seconds_to_go) == (1, 2, 1, 1.0, 60.0)
+
+
+def test_waves_are_told_with_the_attempt_that_recorded_them():
+    worked = replace(attempt(3, AttemptState.FINISHED), attempt_id="attempt")
+    records = [record(0), record(1), record(2, wave=2, recorded_at=NOW + timedelta(seconds=5))]
+    (line,) = run_grid(facts([REUSE] * 3, records, attempts=(worked,))).attempts
+    assert [(one.stage, one.wave, one.partitions) for one in line.waves] == [("joined", 1, 2), ("joined", 2, 1)]

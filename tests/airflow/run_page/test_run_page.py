@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect, sync_playwright
-from tests.airflow.made_runs import FAILURE, SPLITS, end_dag_run, fill_ledger, observe, publish
+from tests.airflow.made_runs import FAILURE, SPLITS, end_dag_run, fill_ledger, observe, publish, spoil
 
+from stagehold.airflow.run_page import stages
 from stagehold.gates.docs.writing import docs_uri
 from stagehold.lake.files import files_at
 from stagehold.ledger.ledger import Ledger
@@ -84,7 +85,8 @@ def test_the_page_shows_what_is_consumable_and_what_went_wrong(page, half_done):
     expect(page.get_by_test_id("label-orders_by_customer")).to_have_text("team: orders")
     expect(page.get_by_test_id("tally-orders_by_customer")).to_have_text("5 / 16")
     expect(page.locator("[data-testid^=cell-][data-state=consumable]")).to_have_count(53)
-    expect(page.locator("[data-testid^=cell-][data-state=missing]")).to_have_count(28)
+    expect(page.locator("[data-testid^=cell-][data-state=failed]")).to_have_count(11)
+    expect(page.locator("[data-testid^=cell-][data-state=waiting]")).to_have_count(17)
 
 
 def test_each_square_says_what_it_is_without_its_colour(page, half_done):
@@ -95,7 +97,7 @@ def test_each_square_says_what_it_is_without_its_colour(page, half_done):
         "orders_by_customer[4]: consumable · consumable, and nothing it follows from changed · 104 rows · "
         "attempt epoch 1, wave 1",
     )
-    missing = page.get_by_role("button", name="orders_by_customer[5]: missing")
+    missing = page.get_by_role("button", name="orders_by_customer[5]: failed")
     assert done.inner_text() != missing.inner_text()
 
 
@@ -111,7 +113,7 @@ def test_a_click_keeps_the_facts_of_a_partition_in_view(page, half_done):
 def test_the_preview_says_what_runs_again_and_why(page, half_done):
     open_run(page, half_done)
     expect(page.get_by_test_id("preview")).to_contain_text("reuses 53 partitions, runs 28, clears 3 tasks in this run")
-    expect(page.get_by_test_id("preview")).to_contain_text("never computed for this interval (5\u201315)")
+    expect(page.get_by_test_id("preview")).to_contain_text("never computed for this interval (5-15)")
 
 
 def test_pressing_resume_clears_the_tasks_and_the_page_turns_green_when_the_run_ends(page, half_done):
@@ -333,3 +335,77 @@ def test_a_thousand_partitions_are_a_strip(page, half_done):
     expect(strip).to_have_attribute("title", "orders[700\u2013719]: not met, and waived")
     left, whole = strip.bounding_box(), strip.locator("..").bounding_box()
     assert abs((left["x"] - whole["x"]) / whole["width"] - 0.7) < 0.01
+
+
+@pytest.fixture
+def in_strips(monkeypatch):
+    """Stages of 16 partitions are as many as can be seen at a glance."""
+    monkeypatch.setattr(stages, "MOST_CELLS", 8)
+
+
+def test_a_part_of_a_strip_opens_as_squares_by_mouse_and_keyboard(page, in_strips, half_done):
+    open_run(page, half_done)
+    strip = page.get_by_test_id("strip-orders_by_customer")
+    expect(strip.get_by_role("button")).to_have_count(8)
+    expect(page.locator("[data-testid^=cell-orders_by_customer]")).to_have_count(0)
+    part = page.get_by_test_id("part-orders_by_customer-4")
+    expect(part).to_have_attribute("data-state", "failed")
+    expect(part).to_have_attribute("title", "orders_by_customer[4\u20135]: 1 consumable, 1 failed")
+    part.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-testid^=cell-orders_by_customer]")).to_have_count(2)
+    page.get_by_test_id("cell-orders_by_customer-5").click()
+    expect(page.get_by_test_id("chosen")).to_contain_text("never computed for this interval")
+    part.click()
+    expect(page.locator("[data-testid^=cell-orders_by_customer]")).to_have_count(0)
+
+
+def test_what_failed_comes_first_where_stages_are_long(page, in_strips, half_done):
+    open_run(page, half_done)
+    expect(page.locator("[data-testid^=stage-]").first).to_have_attribute("data-testid", "stage-orders_by_customer")
+
+
+def test_a_poll_of_an_unchanged_run_is_answered_with_304(page, half_done):
+    answers = []
+    page.on("response", lambda answer: answers.append(answer.status) if answer.url.endswith("/grid") else None)
+    open_run(page, half_done)
+    expect(page.get_by_test_id("headline")).to_be_visible()
+    page.wait_for_timeout(11_000)
+    assert answers[0] == 200
+    assert answers[1:] == [304] * len(answers[1:])
+    assert answers[1:]
+
+
+def test_what_runs_again_though_it_is_consumable_is_confirmed_first(page, half_done):
+    fill_ledger(half_done.dag_id, half_done.run_id, {"orders_by_customer": SPLITS, "shipping_priority": 3})
+    spoil(half_done, "shipping_priority", range(3))
+    open_run(page, half_done)
+    page.get_by_test_id("resume").click()
+    asked = page.get_by_test_id("confirmation")
+    expect(asked).to_contain_text("3 partitions are consumable now and run again: shipping_priority (3)")
+    asked.get_by_role("button", name="Not now").click()
+    expect(asked).to_have_count(0)
+    expect(page.get_by_test_id("cleared")).to_have_count(0)
+    page.get_by_test_id("resume").click()
+    page.get_by_role("button", name="Run all of it").click()
+    expect(page.get_by_test_id("cleared")).to_be_visible()
+    expect(page.get_by_test_id("resumed")).to_contain_text("Resumed by admin user")
+
+
+def test_airflows_own_page_is_asked_anew_after_a_resume(page, half_done):
+    open_run(page, half_done)
+    expect(page.get_by_test_id("resume")).to_be_enabled()
+    with page.expect_response(lambda answer: "/api/v2/dags/" in answer.url and "dagRuns" in answer.url):
+        page.get_by_test_id("resume").click()
+
+
+def test_nothing_is_cut_off_at_700_pixels(page, half_done):
+    open_run(page, half_done)
+    expect(page.get_by_test_id("headline")).to_be_visible()
+    page.set_viewport_size({"width": 1440, "height": 1000})
+    panel = page.get_by_test_id("stagehold")
+    panel.evaluate("(panel) => { panel.style.width = '700px'; }")
+    for name in ("header", "grid", "preview"):
+        wide = page.get_by_test_id(name).evaluate("(card) => [card.scrollWidth, card.clientWidth]")
+        assert wide[0] <= wide[1], name
+    assert panel.evaluate("(panel) => panel.scrollWidth <= panel.clientWidth")

@@ -1,0 +1,1 @@
+"""What does the page of a run show, and what does its Resume clear?"""

@@ -1,0 +1,175 @@
+"""All that the page of a run shows, put together. Pure; `facts` gathers what is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from stagehold.airflow.gates.unmet import GateFailure, gate_failures
+from stagehold.airflow.restores.told import RestoredFrom
+from stagehold.airflow.run_page.attempts import AttemptLine, attempt_lines, failure_lines
+from stagehold.airflow.run_page.cells import CellState, PartitionCell
+from stagehold.airflow.run_page.clearing import ACTIVE_RUN_STATES
+from stagehold.airflow.run_page.facts import RunFacts
+from stagehold.airflow.run_page.preview import ResumePreview, resume_preview
+from stagehold.airflow.run_page.stages import StageRow, failing_first, shown_stages
+from stagehold.model.records import Event, PartitionState
+from stagehold.plan.resume.decisions import ResumePlan
+from stagehold.spec.pipeline import Stage
+
+if TYPE_CHECKING:
+    from stagehold.airflow.dag_runs import StageholdDagRun
+
+NOT_ALLOWED = (
+    "You may see this run but not clear its tasks, so you cannot resume it. Ask somebody who may edit the DAG."
+)
+NOT_PLANNED = "What a resume would do is being worked out."
+
+
+@dataclass(frozen=True)
+class Resumed:
+    """Who pressed Resume last, and when."""
+
+    by: str
+    at: datetime
+
+    @staticmethod
+    def of(event: Event | None) -> Resumed | None:
+        return Resumed(event.subject, event.recorded_at) if event else None
+
+
+@dataclass(frozen=True)
+class RunGrid:
+    """Everything on the page of one run. ``may_change`` says whether its reader may resume it or waive something,
+    ``unmet`` how many verdicts of its gates say no, of whatever severity. Of a run with very many partitions the first
+    answer is not ``planned``: it has no stages, and no word about a resume.
+    """
+
+    dag_id: str
+    run_id: str
+    pipeline: str
+    interval: str
+    state: str
+    active: bool
+    headline: str
+    consumable: int
+    released: int
+    partitions: int
+    planned: bool
+    stages: tuple[StageRow, ...]
+    attempts: tuple[AttemptLine, ...]
+    failures: tuple[AttemptLine, ...]
+    gate_failures: tuple[GateFailure, ...]
+    resume: ResumePreview
+    resumed: Resumed | None
+    restore: RestoredFrom | None
+    may_change: bool
+    unmet: int
+
+
+@dataclass(frozen=True)
+class LaidOut:
+    """A page, and the cells of all its stages by their names, of which the page may have strips only."""
+
+    grid: RunGrid
+    cells: Mapping[str, tuple[PartitionCell, ...]]
+
+
+def laid_out(facts: RunFacts) -> LaidOut:
+    """As somebody sees it who may resume the run."""
+    shown = shown_stages(facts)
+    return LaidOut(_grid(facts, tuple(one.row for one in shown)), {one.row.name: one.cells for one in shown})
+
+
+def run_grid(facts: RunFacts) -> RunGrid:
+    return laid_out(facts).grid
+
+
+def seen_by(grid: RunGrid, dag_run: StageholdDagRun, *, may_resume: bool) -> RunGrid:
+    """The same for this reader, with Airflow's newest word about the run."""
+    state = dag_run.state
+    told = replace(grid, state=state, active=state in ACTIVE_RUN_STATES, headline=_headline(dag_run, grid))
+    if may_resume:
+        return told
+    refusal = told.resume.refusal or NOT_ALLOWED
+    return replace(told, may_change=False, resume=replace(told.resume, refusal=refusal))
+
+
+def unplanned(dag_run: StageholdDagRun, counts: Mapping[str, Mapping[PartitionState, int]], partitions: int) -> RunGrid:
+    """What the ledger's counts alone can say, by stage id."""
+    grid = RunGrid(
+        dag_id=dag_run.dag_id,
+        run_id=dag_run.run_id,
+        pipeline=dag_run.request.pipeline.name,
+        interval=dag_run.request.interval,
+        state=dag_run.state,
+        active=dag_run.state in ACTIVE_RUN_STATES,
+        headline="",
+        consumable=sum(states.get(PartitionState.CONSUMABLE, 0) for states in counts.values()),
+        released=sum(states.get(PartitionState.RELEASED, 0) for states in counts.values()),
+        partitions=partitions,
+        planned=False,
+        stages=(),
+        attempts=(),
+        failures=(),
+        gate_failures=(),
+        resume=ResumePreview(NOT_PLANNED, (), 0, 0, 0),
+        resumed=None,
+        restore=None,
+        may_change=True,
+        unmet=0,
+    )
+    return replace(grid, headline=_headline(dag_run, grid))
+
+
+def _grid(facts: RunFacts, rows: tuple[StageRow, ...]) -> RunGrid:
+    dag_run, pipeline = facts.dag_run, facts.dag_run.request.pipeline
+    stored = [row for row in rows if row.stored]
+    grid = RunGrid(
+        dag_id=dag_run.dag_id,
+        run_id=dag_run.run_id,
+        pipeline=pipeline.name,
+        interval=dag_run.request.interval,
+        state=dag_run.state,
+        active=dag_run.state in ACTIVE_RUN_STATES,
+        headline="",
+        consumable=sum(row.consumable for row in stored),
+        released=sum(row.counts.get(CellState.RELEASED, 0) for row in stored),
+        partitions=sum(row.partitions for row in stored),
+        planned=True,
+        stages=failing_first(rows),
+        attempts=attempt_lines(facts),
+        failures=failure_lines(facts),
+        gate_failures=tuple(_gate_failures(facts)),
+        resume=resume_preview(facts),
+        resumed=Resumed.of(facts.resumed),
+        restore=facts.restore,
+        may_change=True,
+        unmet=sum(map(len, facts.gate_failures.values())),
+    )
+    return replace(grid, headline=_headline(dag_run, grid))
+
+
+def _headline(dag_run: StageholdDagRun, grid: RunGrid) -> str:
+    failed = [task.name for task in dag_run.tasks if task.state == "failed"]
+    tally = f"{grid.consumable} of {grid.partitions} partitions are consumable"
+    if grid.released:
+        tally += f", {grid.released} released"
+    if dag_run.state in ACTIVE_RUN_STATES:
+        return f"Running: {tally}"
+    if failed:
+        return f"Failed at {', '.join(failed)}: {tally}"
+    return f"{dag_run.state.capitalize()}: {tally}"
+
+
+def _gate_failures(facts: RunFacts) -> Iterator[GateFailure]:
+    for stage in facts.dag_run.request.pipeline.stages:
+        records, failed = facts.recorded.get(stage.id, ()), facts.gate_failures.get(stage.id, ())
+        words, outdated = facts.waivers.get(stage.name, ()), _computed(stage, facts.plan)
+        yield from gate_failures(stage.name, stage.gate, records, failed, words, outdated)
+
+
+def _computed(stage: Stage, plan: ResumePlan) -> frozenset[int]:
+    return frozenset(one.partition for one in plan.of(stage.name) if one.action.computes)

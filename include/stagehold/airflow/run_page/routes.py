@@ -1,0 +1,218 @@
+"""The web API of a run's page: what it shows, and Resume."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Annotated, Any
+
+import httpx
+from airflow.api_fastapi.common.db.common import SessionDep
+from airflow.api_fastapi.core_api.security import GetUserDep
+from fastapi import APIRouter, HTTPException, Query, Request, Response, status
+from pydantic import BaseModel, ConfigDict, TypeAdapter
+from starlette.concurrency import run_in_threadpool
+
+from stagehold.airflow.access import MAY_RESUME, MAY_SEE_RUN, SAME_ORIGIN_JSON, may_resume
+from stagehold.airflow.dag_runs import dag_settings
+from stagehold.airflow.intervals import ledger_run_id
+from stagehold.airflow.run_page.cells import PartitionCell
+from stagehold.airflow.run_page.clearing import TaskToClear
+from stagehold.airflow.run_page.facts import RunFacts
+from stagehold.airflow.run_page.grid import LaidOut, RunGrid, laid_out, seen_by, unplanned
+from stagehold.airflow.run_page.keeping import KeptPages, Seen
+from stagehold.airflow.run_page.preview import ResumePreview, clear_set, resume_preview
+from stagehold.airflow.run_page.reading import KnownRun, read_facts
+from stagehold.airflow.run_page.resuming import Presser, resume_lease
+from stagehold.airflow.server import answering, server_ledger
+from stagehold.errors import RunStillActive, StageholdError
+from stagehold.ledger.ledger import Ledger
+from stagehold.plan.resume.decisions import also_computed
+from stagehold.settings import Settings
+from stagehold.spec.pipeline import Pipeline
+
+LARGE = 5_000  # partitions; the first answer for a run with more does not wait for its plan
+MOST_CELLS = 2_000  # that are told at once
+NOTE_LENGTH = 1000  # what Airflow accepts as a task's note
+# Headers by which Airflow knows the caller.
+IDENTITY = ("authorization", "cookie")
+
+_PAGES = KeptPages()
+_GRID = TypeAdapter(RunGrid)
+# Run ids may hold any character, a slash too, hence :path.
+router = APIRouter(prefix="/api/dags/{dag_id}/runs/{run_id:path}")
+
+
+class ResumeRequest(BaseModel):
+    """``dry_run`` only says what would be cleared."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    dry_run: bool = False
+
+
+@dataclass(frozen=True)
+class ResumeAnswer:
+    """What was cleared, or would be."""
+
+    dry_run: bool
+    cleared: tuple[TaskToClear, ...]
+    reuse: int
+    run: int
+    along: int
+    judge: int
+
+
+@router.get("/grid", dependencies=[MAY_SEE_RUN], response_model=RunGrid)
+def grid(dag_id: str, run_id: str, session: SessionDep, user: GetUserDep, request: Request) -> Response:
+    """What the page shows. Whoever has it already as it is, by its ETag, is told so with 304."""
+    with answering():
+        settings = dag_settings(dag_id, session)
+        ledger = server_ledger(settings)
+        known = KnownRun.read(dag_id, run_id, session, ledger, settings)
+        page = _page(known, ledger, settings)
+        shown = page.grid if page else _without_plan(known, ledger)
+        body = _GRID.dump_json(seen_by(shown, known.dag_run, may_resume=may_resume(dag_id, user)))
+    headers = {"ETag": f'"{sha256(body).hexdigest()[:32]}"', "Cache-Control": "private, no-cache"}
+    if request.headers.get("if-none-match") == headers["ETag"]:
+        return Response(status_code=status.HTTP_304_NOT_MODIFIED, headers=headers)
+    return Response(body, media_type="application/json", headers=headers)
+
+
+@router.get("/plan", dependencies=[MAY_SEE_RUN])
+def plan(dag_id: str, run_id: str, session: SessionDep, user: GetUserDep) -> ResumePreview:
+    """What Resume would do, worked out anew."""
+    facts = _facts(dag_id, run_id, session)
+    return seen_by(laid_out(facts).grid, facts.dag_run, may_resume=may_resume(dag_id, user)).resume
+
+
+@router.get("/stages/{stage}/cells", dependencies=[MAY_SEE_RUN])
+def cells(
+    dag_id: str,
+    run_id: str,
+    stage: str,
+    first: Annotated[int, Query(ge=0)],
+    last: Annotated[int, Query(ge=0)],
+    session: SessionDep,
+) -> tuple[PartitionCell, ...]:
+    """Partitions of a stage, both ends included."""
+    if not 0 <= last - first < MOST_CELLS:
+        allowed = f"a range of at most {MOST_CELLS:,} partitions, the first one first"
+        raise HTTPException(status.HTTP_422_UNPROCESSABLE_CONTENT, f"first={first}&last={last}: ask for {allowed}.")
+    with answering():
+        settings = dag_settings(dag_id, session)
+        ledger = server_ledger(settings)
+        page = _page(KnownRun.read(dag_id, run_id, session, ledger, settings), ledger, settings)
+    if page is None:
+        raise HTTPException(status.HTTP_409_CONFLICT, "The run is being looked at. Ask again in some seconds.")
+    if stage not in page.cells:
+        known = ", ".join(page.cells)
+        raise HTTPException(status.HTTP_404_NOT_FOUND, f"The pipeline has no stage {stage}. It has: {known}.")
+    return tuple(one for one in page.cells[stage][first : last + 1])
+
+
+@router.post("/resume", dependencies=[MAY_RESUME, SAME_ORIGIN_JSON])
+async def resume(
+    dag_id: str, run_id: str, wanted: ResumeRequest, session: SessionDep, user: GetUserDep, request: Request
+) -> ResumeAnswer:
+    """Clear the least that brings the run to its end, in the same run, with the caller's own rights.
+
+    Of several callers at once one has the run's resume lease. Airflow's record of the run is read under it, so whoever
+    has it next finds the run under way. What somebody clears meanwhile in another way is not seen.
+    """
+    presser = Presser.now(user.get_name())
+    with answering():
+        ledger = server_ledger(await run_in_threadpool(dag_settings, dag_id, session))
+    lease = await run_in_threadpool(resume_lease, ledger, dag_id, run_id, presser)
+    try:
+        facts = await run_in_threadpool(_facts, dag_id, run_id, session)
+        chosen, preview = _chosen(facts), resume_preview(facts)
+        if not wanted.dry_run:
+            await run_in_threadpool(ledger.runs.lift_suspension, ledger_run_id(dag_id, run_id))
+            await _clear(facts, chosen, _note(chosen, preview), request)
+            await run_in_threadpool(presser.put_on_record, facts.dag_run.request.run_id, _note(chosen, preview), ledger)
+        return ResumeAnswer(wanted.dry_run, chosen, preview.reuse, preview.run, preview.along, preview.judge)
+    finally:
+        await run_in_threadpool(ledger.leases.release, lease)
+
+
+def _facts(dag_id: str, run_id: str, session: SessionDep) -> RunFacts:
+    """Read anew: who changes something decides by what is."""
+    with answering():
+        settings = dag_settings(dag_id, session)
+        ledger = server_ledger(settings)
+        return read_facts(KnownRun.read(dag_id, run_id, session, ledger, settings), ledger, settings)
+
+
+def _page(known: KnownRun, ledger: Ledger, settings: Settings) -> LaidOut | None:
+    request = known.request
+    return _PAGES.page(
+        request.run_id,
+        Seen(request, ledger.revision),
+        lambda: laid_out(read_facts(known, ledger, settings)),
+        lambda: _size(known, ledger) > LARGE,
+    )
+
+
+def _size(known: KnownRun, ledger: Ledger) -> int:
+    counts = ledger.partitions.counts(known.request.pipeline.name, known.request.interval)
+    return max(sum(sum(states.values()) for states in counts.values()), _declared(known.request.pipeline))
+
+
+def _declared(pipeline: Pipeline) -> int:
+    """Of sources and `auto` stages nothing is known before they are looked at."""
+    return sum(stage.partitions for stage in pipeline.stages if isinstance(stage.partitions, int))
+
+
+def _without_plan(known: KnownRun, ledger: Ledger) -> RunGrid:
+    counts = ledger.partitions.counts(known.request.pipeline.name, known.request.interval)
+    return unplanned(known.dag_run, counts, _size(known, ledger))
+
+
+def _chosen(facts: RunFacts) -> tuple[TaskToClear, ...]:
+    try:
+        return clear_set(facts)
+    except RunStillActive as error:
+        raise HTTPException(status.HTTP_409_CONFLICT, f"{error}{_pressed(facts)}") from error
+    except StageholdError as error:
+        raise HTTPException(status.HTTP_409_CONFLICT, str(error)) from error
+
+
+def _pressed(facts: RunFacts) -> str:
+    """Who resumed a run that goes on."""
+    last = facts.resumed
+    return f" {last.subject} resumed it at {last.recorded_at:%Y-%m-%d %H:%M:%S} (UTC)." if last else ""
+
+
+async def _clear(facts: RunFacts, chosen: tuple[TaskToClear, ...], note: str, request: Request) -> None:
+    """Call Airflow's public REST route inside this process: it checks the rights again and writes the audit log."""
+    from airflow.api_fastapi.main import app
+
+    body: Mapping[str, Any] = {
+        "dry_run": False,
+        "only_failed": False,
+        "reset_dag_runs": True,
+        "dag_run_id": facts.dag_run.run_id,
+        "task_ids": list(dict.fromkeys(task.address for task in chosen)),
+        "note": note,
+    }
+    headers = {name: request.headers[name] for name in IDENTITY if name in request.headers}
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(app=app), base_url=str(request.base_url.replace(path="/"))
+    ) as client:
+        answer = await client.post(
+            f"/api/v2/dags/{facts.dag_run.dag_id}/clearTaskInstances", json=body, headers=headers
+        )
+    if answer.is_error:
+        raise HTTPException(
+            answer.status_code, f"Airflow did not clear the tasks: {answer.json().get('detail', answer.text)}"
+        )
+
+
+def _note(chosen: tuple[TaskToClear, ...], preview: ResumePreview) -> str:
+    judged = f", has {preview.judge} judged again" if preview.judge else ""
+    counts = f"reuses {preview.reuse} partitions, runs {preview.run}{also_computed(preview.along)}{judged}"
+    return "\n".join([f"Resumed by Stagehold: {counts}.", *(f"{task.name}: {task.reason}" for task in chosen)])[
+        :NOTE_LENGTH
+    ]
