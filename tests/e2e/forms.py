@@ -69,7 +69,7 @@ def press_until_accepted(page: Page) -> None:
     """
     button, generated = (
         page.get_by_role("button", name="Run Backfill"),
-        page.get_by_text("Backfill generated", exact=True),
+        page.get_by_text("Backfill generated", exact=True).first,
     )
 
     def accepted() -> bool:
