@@ -89,7 +89,7 @@ def test_what_a_gate_refuses_is_waived_on_the_page_and_resume_publishes_it(stack
         expect(gate.locator("[data-outcome=waived]")).to_have_count(len(refused))
         page.get_by_test_id("resume").click()
         expect(page.get_by_test_id("header")).to_have_attribute("data-state", "success", timeout=RUN_SECONDS * 1000)
-        expect(page.locator("[data-waived=true][data-state=consumable]")).to_have_count(len(refused))
+        expect(page.locator("[data-waived=true][data-state=waived]")).to_have_count(len(refused))
         expect(page.get_by_test_id("failures")).to_have_count(0)
         assert [record.files for record in stack.records("waived")[STAGE]] == [record.files for record in refused]
         stack.assert_answer_is_right("waived")

@@ -20,11 +20,13 @@ PROBE = Path(__file__).with_name("probe.py")
 PACKAGED = ("include", "pyproject.toml", "README.md", "LICENSE")
 # What the own tests of a new project need besides.
 TEST_RUNNER = "pytest>=8.3"
+# Settings of this process; PySpark notes in the last that it has had a session over Spark Connect.
+OURS = ("AIRFLOW", "STAGEHOLD", "PYTHON", "SPARK")
 
 
 @dataclass(frozen=True)
 class OtherAirflow:
-    """Nothing of this process's Python path or settings reaches it, but the cache with Spark's JARs."""
+    """Nothing of this process's Python path, settings or sessions reaches it, but the cache with Spark's JARs."""
 
     folder: Path
     port: int = field(default_factory=free_port)
@@ -39,9 +41,7 @@ class OtherAirflow:
 
     @property
     def environment(self) -> dict[str, str]:
-        kept = {
-            name: text for name, text in os.environ.items() if not name.startswith(("AIRFLOW", "STAGEHOLD", "PYTHON"))
-        }
+        kept = {name: text for name, text in os.environ.items() if not name.startswith(OURS)}
         return kept | {
             "PATH": f"{self.python.parent}{os.pathsep}{os.environ['PATH']}",
             "AIRFLOW_HOME": str(self.folder / "airflow"),
