@@ -16,6 +16,7 @@ from stagehold.cli.gates.refused import refused
 from stagehold.cli.gates.verdicts import gates
 from stagehold.cli.gates.waive import waive
 from stagehold.cli.gc import gc
+from stagehold.cli.intervals.intervals import intervals
 from stagehold.cli.partitions import partitions
 from stagehold.cli.plan import plan
 from stagehold.cli.project.init import init
@@ -91,6 +92,7 @@ app.command()(accept)
 app.add_typer(source, name="source")
 app.command()(status)
 app.command()(partitions)
+app.add_typer(intervals, name="intervals")
 app.command()(gates)
 app.command()(refused)
 app.command()(waive)

@@ -9,6 +9,7 @@ Every error that Stagehold raises on purpose, by what is to be mended.
     |   +-- InvalidSetting           a setting has a value outside its allowed ones
     |   +-- InvalidArgument          an argument of a command says something impossible
     |   +-- InvalidParameter         a run was given a parameter or value that its pipeline does not have
+    |   +-- IntervalNeeded           an interval that a later one goes on from cannot be deleted alone
     |   +-- InvalidInterval          an interval that does not exist, or that may be several
     |   +-- ProductionMissing        a sandbox has no production to read
     |   +-- UnknownName              a pipeline, stage, run or partition that does not exist
@@ -166,6 +167,7 @@ from stagehold.errors.ledger import (
 from stagehold.errors.requests import (
     FolderInUse,
     ForeignDag,
+    IntervalNeeded,
     InvalidArgument,
     InvalidInterval,
     InvalidParameter,
@@ -268,6 +270,7 @@ __all__ = [
     "ImpossibleKeyGroups",
     "InputsNeverCame",
     "InputsNotReady",
+    "IntervalNeeded",
     "InvalidArgument",
     "InvalidInterval",
     "InvalidParameter",

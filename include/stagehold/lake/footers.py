@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,8 @@ class ColumnRange:
 
 @dataclass(frozen=True)
 class Footer:
-    """Columns inside structs, arrays and maps are left out of ``columns``.
+    """Columns inside structs, arrays and maps are left out of ``columns``; ``types`` has all that are no part of
+    another.
 
     ``spark_schema`` is the JSON of the frame that Spark wrote; empty for a file that Spark did not write.
     """
@@ -37,6 +38,7 @@ class Footer:
     rows: int
     columns: Mapping[str, ColumnRange]
     spark_schema: str = ""
+    types: Mapping[str, str] = field(default_factory=dict)
 
 
 @lru_cache(maxsize=4096)
@@ -48,7 +50,8 @@ def read_footer(uri: str, path: str) -> Footer:
     rows, count = metadata.num_rows, metadata.num_columns
     plain = [index for index in range(count) if _is_plain(metadata, index)]
     columns = {metadata.schema.column(index).name: _range(metadata, index) for index in plain}
-    return Footer(rows, columns, (metadata.metadata or {}).get(SPARK_SCHEMA, b"").decode())
+    types = {column.name: str(column.type) for column in metadata.schema.to_arrow_schema()}
+    return Footer(rows, columns, (metadata.metadata or {}).get(SPARK_SCHEMA, b"").decode(), types)
 
 
 def _footer_bytes(uri: str, path: str) -> bytes:

@@ -86,6 +86,11 @@ def files_of_snapshot(uri: str) -> Paths:
     return frozenset(map(unquote, pa.table(files)["path"].to_pylist()))
 
 
+def holds_interval(uri: str, interval: str) -> bool:
+    """Whether the current snapshot points to files of an interval, whoever added them."""
+    return table_exists(uri) and any(one.get(INTERVAL) == interval for one in open_table(uri).partitions())
+
+
 def live_files(uri: str, interval: str) -> Mapping[int, Paths] | None:
     """Files of the current snapshot by partition, but none with deleted rows; None if it cannot be read."""
     import pyarrow as pa

@@ -57,6 +57,19 @@ def bring_up_to_date(uri: str, interval: str, records: Sequence[PartitionRecord]
     return False
 
 
+def take_out_quarantined(uri: str, interval: str) -> None:
+    """Have the table show nothing of an interval any more.
+
+    :raises CommitFailedError: others kept changing other intervals of the table.
+    """
+    if _shown(uri, interval):
+        open_table(uri).delete(_of_interval(interval))
+
+
+def _of_interval(interval: str) -> str:
+    return f"{INTERVAL} = '{interval.replace(chr(39), chr(39) * 2)}'"
+
+
 def _is_to_show(record: PartitionRecord) -> bool:
     return record.state is PartitionState.CONSUMABLE and record.set_aside is not None
 
@@ -80,7 +93,7 @@ def _show(uri: str, interval: str, records: Sequence[PartitionRecord], settled: 
 
     tables = list(_tables(interval, records))
     options = storage_options(uri)
-    replaced = f"{INTERVAL} = '{interval.replace(chr(39), chr(39) * 2)}' AND {PARTITION} IN ({_listed(settled)})"
+    replaced = f"{_of_interval(interval)} AND {PARTITION} IN ({_listed(settled)})"
     if not tables:
         open_table(uri).delete(replaced)
     elif table_exists(uri):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import groupby
 
 from sqlalchemy import ColumnElement, func, insert, select
@@ -14,6 +15,19 @@ from stagehold.ledger.database.rows import partition_from, partition_row
 from stagehold.ledger.database.schema import partitions
 from stagehold.ledger.leases import check_epoch
 from stagehold.model.records import Cell, Lease, PartitionRecord, PartitionState
+
+
+@dataclass(frozen=True)
+class StateFigures:
+    """Partitions of one stage, by its id, and interval that are in one state now; ``recorded_at`` is the newest."""
+
+    interval: str
+    stage: str
+    state: PartitionState
+    partitions: int
+    rows: int
+    seconds: float
+    recorded_at: datetime
 
 
 class Partitions:
@@ -60,6 +74,21 @@ class Partitions:
             for stage, state, count in connection.execute(query.group_by(columns.stage, columns.state)):
                 counts.setdefault(stage, {})[state] = count
         return counts
+
+    def figures(self, pipeline: str, intervals: Collection[str]) -> tuple[StateFigures, ...]:
+        """What the newest records of these intervals say together, in one query that brings one row for each state."""
+        columns = partitions.c
+        wanted = (columns.pipeline == pipeline, columns.interval.in_(intervals))
+        newest = select(func.max(columns.id)).where(*wanted)
+        newest = newest.group_by(columns.interval, columns.stage, columns.partition)
+        group = (columns.interval, columns.stage, columns.state)
+        sums = (func.count(), func.sum(columns.rows), func.coalesce(func.sum(columns.seconds), 0.0))
+        query = select(*group, *sums, func.max(columns.recorded_at)).where(columns.id.in_(newest)).group_by(*group)
+        with self._database.reading() as connection:
+            return tuple(
+                StateFigures(interval, stage, state, count, int(rows), float(seconds), at)
+                for interval, stage, state, count, rows, seconds, at in connection.execute(query)
+            )
 
     def highest_id(self) -> int:
         """Every row up to this id that will ever be there is there now, so none can turn up below it later.

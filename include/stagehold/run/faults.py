@@ -76,6 +76,7 @@ class ClearingPoint(StrEnum):
     """Steps of what deletes data that nobody needs; they have the pipeline as stage, and wave 0."""
 
     RELEASED = "outputs_released"  # the ledger says so, and the data is still there
+    TAKEN_OUT = "interval_taken_out"  # its rows have left the published tables, and the ledger does not say so yet
 
 
 AnyPoint = Point | StatePoint | QuarantinePoint | TogetherPoint | CheckpointPoint | ClearingPoint

@@ -4,6 +4,7 @@ them.
 
 from __future__ import annotations
 
+import json
 import os
 import zlib
 from collections.abc import Iterator, Mapping
@@ -78,6 +79,11 @@ class Nights:
         jobs = Path(self.settings.project, "paper_jobs.py")
         (line,) = (one for one in jobs.read_text().splitlines() if one.startswith(f"def {stage}("))
         jobs.write_text(jobs.read_text().replace(line, line.replace("...", body)))
+
+    def declare(self) -> None:
+        """Write the pipeline's file, for commands."""
+        file = Path(self.settings.pipelines, f"{PIPELINE}.yaml")
+        file.write_text(json.dumps(_declaration(self.pipeline.release, self.pipeline.checkpoint.retained)))
 
     def write_source(self, partition: int, amount: int) -> None:
         path = Path(self.settings.lake_uri, "raw", f"{partition}.parquet")

@@ -91,12 +91,15 @@ class ClearedInterval:
         with ExitStack() as stack:
             hearts: dict[str, Heartbeat] = {}
             for region in self._concerned(stages):
-                task = RegionTask(self.request, region, owner=f"{LAUNCHER}/{self.request.run_id}", launcher=LAUNCHER)
-                lease = take_lease(task, self.workplace)
+                lease = take_lease(self.task(region), self.workplace)
                 stack.callback(self.ledger.leases.release, lease)
                 heart = stack.enter_context(Heartbeat(self.ledger, lease, self.workplace.settings.lease_seconds))
                 hearts |= dict.fromkeys(region.stages, heart)
             yield hearts
+
+    def task(self, region: Region) -> RegionTask:
+        """What is done to a region in the place of an attempt."""
+        return RegionTask(self.request, region, owner=f"{LAUNCHER}/{self.request.run_id}", launcher=LAUNCHER)
 
     def _concerned(self, stages: Collection[str]) -> Iterator[Region]:
         """Regions that make or read one of these stages."""

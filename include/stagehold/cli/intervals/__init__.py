@@ -1,0 +1,1 @@
+"""How are intervals listed, compared and deleted by a command?"""

@@ -1,0 +1,119 @@
+"""`stagehold intervals`: what is on record of each interval, how two differ, and how one is taken out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from stagehold.cli.intervals.delete import delete
+from stagehold.cli.output import moment, print_document, print_table
+from stagehold.cli.request import AsJson, PipelineName
+from stagehold.settings import load_settings
+
+if TYPE_CHECKING:
+    from stagehold.run.intervals.comparing import StageContents, StageDifference
+    from stagehold.run.intervals.known import KnownInterval, KnownStage
+
+intervals = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Intervals on record: list, compare and delete them."
+)
+COLUMNS = ("interval", "state", "recorded", "run", "run state", "seconds", "consumable")
+DIFFERENCES = ("stage", "partitions", "rows", "size", "seconds", "equal", "made otherwise", "columns")
+Limit = Annotated[int, typer.Option("--limit", min=1, help="So many, those that were worked on last.")]
+One = Annotated[str, typer.Argument(metavar="INTERVAL", help="An interval, as `stagehold intervals list` shows it.")]
+Other = Annotated[str, typer.Argument(metavar="OTHER", help="Another one, which is compared with the first.")]
+
+
+@intervals.command("list")
+def list_intervals(pipeline: PipelineName, limit: Limit = 30, as_json: AsJson = False) -> None:
+    """Show the intervals of a pipeline, those that were worked on last first."""
+    from stagehold.lake.chronicle import open_ledger
+    from stagehold.run.intervals.known import known_intervals
+    from stagehold.spec.loader import find_pipeline
+
+    settings = load_settings()
+    declared = find_pipeline(pipeline, settings)
+    with open_ledger(settings) as ledger:
+        found = known_intervals(declared, ledger, limit)
+    if as_json:
+        print_document({"pipeline": pipeline, "intervals": [asdict(one) for one in found]})
+    elif found:
+        print_table(f"intervals of {pipeline}", COLUMNS, [_row(one) for one in found])
+    else:
+        typer.echo(f"Nothing is on record. `stagehold run {pipeline}` computes an interval.")
+
+
+@intervals.command()
+def diff(pipeline: PipelineName, interval: One, other: Other, as_json: AsJson = False) -> None:
+    """Compare two intervals stage by stage: rows, sizes, times, columns, and what made them.
+
+    Nothing of the data is read: partitions are equal if their fingerprints are.
+    """
+    from stagehold.cli.request import recorded_interval
+    from stagehold.lake.chronicle import open_ledger
+    from stagehold.run.intervals.comparing import compare_intervals
+    from stagehold.spec.loader import find_pipeline
+
+    settings = load_settings()
+    declared = find_pipeline(pipeline, settings)
+    keys = [recorded_interval(one, pipeline, settings) for one in (interval, other)]
+    with open_ledger(settings) as ledger:
+        found = compare_intervals(declared, *keys, ledger)
+    if as_json:
+        stages = [{**asdict(one), "columns": one.columns} for one in found]
+        print_document({"pipeline": pipeline, "interval": keys[0], "other": keys[1], "stages": stages})
+    else:
+        print_table(f"{pipeline}: {keys[0]} -> {keys[1]}", DIFFERENCES, [_difference(one) for one in found])
+
+
+intervals.command()(delete)
+
+
+def _row(one: KnownInterval) -> Sequence[str]:
+    run, seconds = one.run, sum(stage.seconds for stage in one.stages)
+    return (
+        one.interval,
+        one.state,
+        moment(one.recorded_at),
+        run.run_id if run else "",
+        run.state if run else "",
+        f"{seconds:.1f}",
+        ", ".join(map(_of_stage, one.stages)),
+    )
+
+
+def _of_stage(stage: KnownStage) -> str:
+    return f"{stage.stage} {stage.consumable}/{stage.recorded}"
+
+
+def _difference(found: StageDifference) -> Sequence[str]:
+    from rich.filesize import decimal
+
+    one, other = found.one, found.other
+    return (
+        found.stage,
+        _both(str(one.partitions), str(other.partitions)),
+        _grown(one.rows, other.rows),
+        _both(decimal(one.bytes), decimal(other.bytes)),
+        _both(f"{one.seconds:.1f}", f"{other.seconds:.1f}"),
+        f"{found.equal} of {max(one.partitions, other.partitions)}",
+        ", ".join(found.causes) + _released(one, other),
+        "; ".join(found.columns),
+    )
+
+
+def _both(one: str, other: str) -> str:
+    return one if one == other else f"{one} -> {other}"
+
+
+def _grown(one: int, other: int) -> str:
+    share = f" ({(other - one) / one:+.1%})" if one and one != other else ""
+    return _both(f"{one:,}", f"{other:,}") + share
+
+
+def _released(one: StageContents, other: StageContents) -> str:
+    gone = [contents.partitions - contents.consumable for contents in (one, other)]
+    return f" (not consumable: {gone[0]} and {gone[1]})" if any(gone) else ""

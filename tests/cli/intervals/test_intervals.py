@@ -1,0 +1,90 @@
+"""`stagehold intervals` over a lake that attempts wrote to, without Spark."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.run.clearing.nights import PIPELINE, STAGES, Nights
+from typer.testing import CliRunner, Result
+
+from stagehold.cli.main import app
+
+DAY, NEXT = "2026-11-20", "2026-11-21"
+Command = Callable[..., Result]
+
+
+@pytest.fixture
+def nights(tmp_path):
+    nights = Nights(tmp_path)
+    for day in (DAY, NEXT):
+        nights.run(day)
+    nights.declare()
+    return nights
+
+
+@pytest.fixture
+def command(nights) -> Command:
+    settings = nights.settings
+    env = {
+        "STAGEHOLD_HOME": settings.home,
+        "STAGEHOLD_PROJECT": settings.project,
+        "STAGEHOLD_PIPELINES": settings.pipelines,
+        "STAGEHOLD_SUITES": settings.suites,
+    }
+    return lambda *words: CliRunner().invoke(app, ["intervals", *words], env=env)
+
+
+def document(result: Result) -> dict[str, Any]:
+    assert result.exit_code == 0, result.output
+    return dict(json.loads(result.stdout))
+
+
+def test_list_shows_what_there_is_of_each(nights, command):
+    listed = document(command("list", PIPELINE, "--json"))["intervals"]
+    assert [(one["interval"], one["state"], one["run"]["run_id"]) for one in listed] == [
+        (NEXT, "complete", f"r.{NEXT}"),
+        (DAY, "complete", f"r.{DAY}"),
+    ]
+    shown = command("list", PIPELINE, "--limit", "1").stdout
+    assert "drafts 3/3, edits 3/3, prints 3/3" in shown
+    assert DAY not in shown
+
+
+def test_diff_shows_stages_side_by_side(nights, command):
+    stages = document(command("diff", PIPELINE, DAY, NEXT, "--json"))["stages"]
+    assert [(one["stage"], one["one"]["rows"], one["equal"]) for one in stages] == [(stage, 3, 3) for stage in STAGES]
+    shown = command("diff", PIPELINE, f"{DAY}T00:00:00Z", NEXT).stdout
+    assert f"{PIPELINE}: {DAY} -> {NEXT}" in shown
+    assert "3 of 3" in shown
+
+
+def test_delete_shows_what_it_would_free_and_does_nothing_before_it_is_told_to(nights, command):
+    shown = command("delete", PIPELINE, DAY)
+    assert shown.exit_code == 0, shown.output
+    assert "would be freed at most; nothing was changed. Add --yes to do it." in shown.stdout
+    assert nights.published(DAY) == nights.expected
+    done = document(command("delete", PIPELINE, DAY, "--yes", "--reason", "loaded twice", "--json"))
+    assert (nights.published(DAY), nights.published(NEXT)) == ([], nights.expected)
+    announced = sum(stage["bytes"] for stage in done["intervals"][0]["stages"])
+    assert sum(one["bytes"] for one in done["freed"] if one["stage"]) == announced > 0
+    states = {one["interval"]: one["state"] for one in document(command("list", PIPELINE, "--json"))["intervals"]}
+    assert states == {DAY: "empty", NEXT: "complete"}
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["delete", PIPELINE, DAY, "2026-12-24", "--yes"], "no interval on record '2026-12-24'"),
+        (["diff", PIPELINE, DAY, "2026-12-24"], "no interval on record '2026-12-24'"),
+        (["list", "papers"], "There is no pipeline 'papers'"),
+        (["delete", PIPELINE, "2026-13-01"], "is no date"),
+    ],
+)
+def test_what_is_not_there_is_an_error_and_nothing_goes(nights, command, words, told):
+    refused = command(*words)
+    assert refused.exit_code == 1
+    assert told in refused.stderr
+    assert nights.published(DAY) == nights.expected
