@@ -58,8 +58,8 @@ class IntervalNeeded(RequestError, Terminal):
     def __init__(self, pipeline: str, interval: str, stage: str, later: Sequence[str]) -> None:
         self.pipeline, self.interval, self.stage, self.later = pipeline, interval, stage, tuple(later)
         super().__init__(
-            f"{first_of(self.later)} went on with what stage {stage} keeps of {interval}, so {interval} cannot be deleted "
-            "alone. Nothing was deleted. Delete the later intervals with it: "
+            f"{first_of(self.later)} went on with what stage {stage} keeps of {interval}, so {interval} cannot be "
+            "deleted alone. Nothing was deleted. Delete the later intervals with it: "
             f"`stagehold intervals delete {pipeline} {' '.join((interval, *self.later[:3]))}"
             f"{' ...' if self.later[3:] else ''}`."
         )

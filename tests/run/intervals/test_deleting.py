@@ -18,8 +18,8 @@ from stagehold.run.intervals.deleting import DELETED, IntervalDeletion
 from stagehold.run.intervals.known import IntervalState, known_intervals
 
 DAY, NEXT = "2026-11-20", "2026-11-21"
-GONE = dict.fromkeys(STAGES, {PartitionState.RELEASED})
-THERE = dict.fromkeys(STAGES, {PartitionState.CONSUMABLE})
+GONE = {stage: {PartitionState.RELEASED} for stage in STAGES}
+THERE = {stage: {PartitionState.CONSUMABLE} for stage in STAGES}
 
 
 @pytest.fixture
@@ -35,14 +35,14 @@ def deletion(nights: Nights, day: str = DAY) -> IntervalDeletion:
 
 
 def test_rows_leave_the_table_files_go_and_the_other_interval_stays(nights):
-    announced = {one.stage: one for one in deletion(nights).stages}
+    announced = {one.stage: one for one in deletion(nights).announced().stages}
     assert {name: (one.table, one.partitions, one.rows) for name, one in announced.items()} == {
         "drafts": (None, 3, 3),
         "edits": (None, 3, 3),
         "prints": ("marts.prints", 3, 3),
     }
-    cleared = deletion(nights).carry_out()
-    assert {one.stage: one.files for one in cleared if one.stage} == {name: one.files for name, one in announced.items()}
+    cleared = {one.stage: one.files for one in deletion(nights).carry_out() if one.stage}
+    assert cleared == {name: one.files for name, one in announced.items()}
     assert nights.states(DAY) == GONE
     assert nights.files(DAY) == {"drafts": [], "edits": []}
     assert (nights.published(DAY), nights.published(NEXT)) == ([], nights.expected)
@@ -72,7 +72,7 @@ def test_deleting_twice_changes_nothing_more(nights):
     versions = DeltaTable(
         table_location(nights.settings.lake_uri, PIPELINE, nights.pipeline.stage("prints"), DAY).uri
     ).version()
-    assert deletion(nights).stages == ()
+    assert deletion(nights).announced().stages == ()
     assert [one for one in deletion(nights).carry_out() if one.files] == []
     assert nights.states(DAY) == GONE
     again = DeltaTable(table_location(nights.settings.lake_uri, PIPELINE, nights.pipeline.stage("prints"), DAY).uri)

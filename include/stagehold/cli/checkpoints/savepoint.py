@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import getpass
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
@@ -42,11 +40,12 @@ def create(
 ) -> None:
     """Make a savepoint of a run, whether it has ended or goes on."""
     from stagehold.model.checkpoint_records import SavepointRequest
+    from stagehold.run.attempt.region import open_workplace
     from stagehold.run.savepoints.creating import create_savepoint
     from stagehold.spec.loader import find_pipeline
 
     settings = load_settings()
-    with _workplace(settings) as place:
+    with open_workplace(settings, _tell_progress) as place:
         found = _run(run, place)
         asked = SavepointRequest(name, found.run_id, stop, by or getpass.getuser(), reason, datetime.now(UTC))
         made = create_savepoint(asked, find_pipeline(found.pipeline, settings), place)
@@ -106,10 +105,11 @@ def show(name: Name, as_json: AsJson = False) -> None:
 def dispose(name: Name, as_json: AsJson = False) -> None:
     """Throw a savepoint away. Data that only it needed goes with the next `stagehold gc`."""
     from stagehold.lake.checkpoints.savepoints import Savepoints
+    from stagehold.run.attempt.region import open_workplace
     from stagehold.run.savepoints.disposing import dispose_of
 
     settings = load_settings()
-    with _workplace(settings) as place:
+    with open_workplace(settings, _tell_progress) as place:
         found = Savepoints(settings.lake_uri).get(name)
         dispose_of(found, place)
     if as_json:
@@ -179,18 +179,8 @@ def _tell(text: str, moved: Moved, *, as_json: bool) -> None:
         typer.echo(f"{text}: {moved.files} files, {decimal(moved.bytes)}")
 
 
-@contextmanager
-def _workplace(settings: Settings) -> Iterator[Workplace]:
-    from stagehold.lake.chronicle import open_ledger
-    from stagehold.run.attempt.spark_engine import SparkEngine
-    from stagehold.run.faults import Faults
-    from stagehold.run.workplace import Workplace
-
-    def progress(line: str) -> None:
-        typer.echo(line, err=True)
-
-    with open_ledger(settings) as ledger:
-        yield Workplace(ledger, settings, progress, SparkEngine(settings, progress), Faults(settings.home_path, ""))
+def _tell_progress(line: str) -> None:
+    typer.echo(line, err=True)
 
 
 def _run(run_id: str | None, place: Workplace) -> Run:

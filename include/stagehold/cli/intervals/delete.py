@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import getpass
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from stagehold.cli.output import print_document, print_table
 from stagehold.cli.request import AsJson, PipelineName, recorded_interval
-from stagehold.settings import Settings, load_settings
+from stagehold.settings import load_settings
 
 if TYPE_CHECKING:
     from stagehold.run.clearing.place import Cleared
-    from stagehold.run.intervals.deleting import IntervalDeletion
-    from stagehold.run.workplace import Workplace
+    from stagehold.run.intervals.deleting import AnnouncedDeletion, DeletedStage, IntervalDeletion
 
 COLUMNS = ("interval", "stage", "partitions", "rows", "files", "size", "rows leave the table")
 Intervals = Annotated[
@@ -41,22 +39,24 @@ def delete(
     Savepoints keep the files that they need. A later run of the interval computes it again, and takes the same of
     incremental sources as before. What happened stays on record, and so do Airflow's own runs.
     """
+    from stagehold.run.attempt.region import open_workplace
     from stagehold.run.intervals.deleting import IntervalDeletion
     from stagehold.spec.loader import find_pipeline
 
     settings, who = load_settings(), by or getpass.getuser()
     declared = find_pipeline(pipeline, settings)
     keys = list(dict.fromkeys(recorded_interval(one, pipeline, settings) for one in intervals))
-    with _workplace(settings) as place:
+    with open_workplace(settings, lambda line: typer.echo(line, err=True)) as place:
         asked = [IntervalDeletion.of(declared, key, place, who, reason) for key in keys]
         for one in asked:
             one.refuse(together=keys)
-        shown = [_document(one) for one in asked]
+        shown = [one.announced() for one in asked]
         cleared = [freed for one in _latest_first(asked) for freed in one.carry_out()] if yes else []
     if as_json:
-        print_document({"pipeline": pipeline, "deleted": yes, "intervals": shown, "freed": list(map(asdict, cleared))})
+        facts = {"intervals": list(map(asdict, shown)), "freed": list(map(asdict, cleared))}
+        print_document({"pipeline": pipeline, "deleted": yes, **facts})
     else:
-        _show(asked, shown, cleared, deleted=yes)
+        _show(shown, cleared, deleted=yes)
 
 
 def _latest_first(asked: Sequence[IntervalDeletion]) -> Sequence[IntervalDeletion]:
@@ -64,48 +64,23 @@ def _latest_first(asked: Sequence[IntervalDeletion]) -> Sequence[IntervalDeletio
     return sorted(asked, key=lambda one: one.place.request.interval, reverse=True)
 
 
-def _document(one: IntervalDeletion) -> dict[str, Any]:
-    stages = [asdict(stage) for stage in one.stages]
-    return {"interval": one.place.request.interval, "stages": stages, "savepoints": one.savepoints}
-
-
-def _show(
-    asked: Sequence[IntervalDeletion],
-    shown: Sequence[dict[str, Any]],
-    cleared: Sequence[Cleared],
-    *,
-    deleted: bool,
-) -> None:
+def _show(shown: Sequence[AnnouncedDeletion], cleared: Sequence[Cleared], *, deleted: bool) -> None:
     from rich.filesize import decimal
 
-    rows = [_cells(one["interval"], stage) for one in shown for stage in one["stages"]]
+    rows = [_cells(one.interval, stage) for one in shown for stage in one.stages]
     print_table("deleted" if deleted else "would be deleted", COLUMNS, rows)
     for one in shown:
-        if one["savepoints"]:
-            typer.echo(f"{one['interval']}: kept for savepoints is what they need: {', '.join(one['savepoints'])}")
+        if one.savepoints:
+            typer.echo(f"{one.interval}: what savepoints need of it is kept for them: {', '.join(one.savepoints)}")
     if deleted:
         typer.echo(f"{decimal(sum(freed.bytes for freed in cleared))} freed.")
         return
-    size = sum(stage["bytes"] for one in shown for stage in one["stages"])
-    typer.echo(f"{decimal(size)} would be freed at most; nothing was changed. Add --yes to do it.")
+    size = decimal(sum(one.bytes for one in shown))
+    typer.echo(f"{size} would be freed at most; nothing was changed. Add --yes to do it.")
 
 
-def _cells(interval: str, stage: dict[str, Any]) -> tuple[str, ...]:
+def _cells(interval: str, stage: DeletedStage) -> tuple[str, ...]:
     from rich.filesize import decimal
 
-    figures = (f"{stage['partitions']:,}", f"{stage['rows']:,}", f"{stage['files']:,}", decimal(stage["bytes"]))
-    return interval, stage["stage"], *figures, stage["table"] or ""
-
-
-@contextmanager
-def _workplace(settings: Settings) -> Iterator[Workplace]:
-    from stagehold.lake.chronicle import open_ledger
-    from stagehold.run.attempt.spark_engine import SparkEngine
-    from stagehold.run.faults import Faults
-    from stagehold.run.workplace import Workplace
-
-    def progress(line: str) -> None:
-        typer.echo(line, err=True)
-
-    with open_ledger(settings) as ledger:
-        yield Workplace(ledger, settings, progress, SparkEngine(settings, progress), Faults(settings.home_path, ""))
+    figures = (f"{stage.partitions:,}", f"{stage.rows:,}", f"{stage.files:,}", decimal(stage.bytes))
+    return interval, stage.stage, *figures, stage.table or ""

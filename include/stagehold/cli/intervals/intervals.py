@@ -59,14 +59,14 @@ def diff(pipeline: PipelineName, interval: One, other: Other, as_json: AsJson = 
 
     settings = load_settings()
     declared = find_pipeline(pipeline, settings)
-    keys = [recorded_interval(one, pipeline, settings) for one in (interval, other)]
+    one, another = (recorded_interval(key, pipeline, settings) for key in (interval, other))
     with open_ledger(settings) as ledger:
-        found = compare_intervals(declared, *keys, ledger)
+        found = compare_intervals(declared, one, another, ledger)
     if as_json:
-        stages = [{**asdict(one), "columns": one.columns} for one in found]
-        print_document({"pipeline": pipeline, "interval": keys[0], "other": keys[1], "stages": stages})
+        stages = [{**asdict(stage), "columns": stage.columns} for stage in found]
+        print_document({"pipeline": pipeline, "interval": one, "other": another, "stages": stages})
     else:
-        print_table(f"{pipeline}: {keys[0]} -> {keys[1]}", DIFFERENCES, [_difference(one) for one in found])
+        print_table(f"{pipeline}: {one} -> {another}", DIFFERENCES, [_difference(stage) for stage in found])
 
 
 intervals.command()(delete)

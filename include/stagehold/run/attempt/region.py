@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from stagehold.errors import LeaseHeld, PartitionDataMissing, RestartRefused
@@ -52,6 +54,14 @@ def run_region(
             refuse_lost_ledger(task.request, ledger, settings)
         engine, faults = SparkEngine(settings, progress), Faults(settings.home_path, task.request.interval)
         return work_on(task, Workplace(ledger, settings, progress, engine, faults), waiting)
+
+
+@contextmanager
+def open_workplace(settings: Settings, progress: Progress) -> Iterator[Workplace]:
+    """For what is done to the lake by command, beside attempts."""
+    with open_ledger(settings) as ledger:
+        engine, faults = SparkEngine(settings, progress), Faults(settings.home_path, "")
+        yield Workplace(ledger, settings, progress, engine, faults)
 
 
 def work_on(task: RegionTask, workplace: Workplace, waiting: Attempt | None = None) -> RegionOutcome:

@@ -47,6 +47,19 @@ class DeletedStage:
 
 
 @dataclass(frozen=True)
+class AnnouncedDeletion:
+    """What goes of an interval. Files that ``savepoints`` need are counted, and stay until those are disposed of."""
+
+    interval: str
+    stages: tuple[DeletedStage, ...]
+    savepoints: tuple[str, ...]
+
+    @property
+    def bytes(self) -> int:
+        return sum(one.bytes for one in self.stages)
+
+
+@dataclass(frozen=True)
 class IntervalDeletion:
     """``who`` deletes the interval of ``place``, and ``why``."""
 
@@ -62,17 +75,12 @@ class IntervalDeletion:
             raise UnknownName("interval on record", interval, known)
         return IntervalDeletion(ClearedInterval.of(pipeline, interval, workplace), who, why)
 
-    @property
-    def stages(self) -> tuple[DeletedStage, ...]:
-        """What `carry_out` takes away, with files of earlier records; files that a savepoint needs are counted, too."""
-        return tuple(self._stages())
-
-    @property
-    def savepoints(self) -> tuple[str, ...]:
-        """Names of those that keep files of the interval."""
+    def announced(self) -> AnnouncedDeletion:
+        """What `carry_out` would take away."""
         every = Savepoints(self.place.workplace.settings.lake_uri).all()
         mine = (self.place.pipeline.name, self.place.request.interval)
-        return tuple(one.name for one in every if (one.pipeline, one.interval) == mine)
+        names = tuple(one.name for one in every if (one.pipeline, one.interval) == mine)
+        return AnnouncedDeletion(self.place.request.interval, tuple(self._stages()), names)
 
     def refuse(self, together: Sequence[str] = ()) -> None:
         """:param together: intervals that are deleted before this one.
