@@ -13,7 +13,7 @@ import typer
 from stagehold.cli.backfill.grid import show_plan
 from stagehold.cli.output import print_document
 from stagehold.cli.request import AsJson, PipelineName, RestoreFrom
-from stagehold.errors import BackfillRefused, InvalidArgument
+from stagehold.errors import BackfillChanged, BackfillRefused, InvalidArgument
 from stagehold.model.backfill import BackfillChoice, Only
 from stagehold.settings import Settings, load_settings
 
@@ -85,17 +85,32 @@ def backfill(
     show_plan(plan, declared, as_json=as_json and dry_run)
     if dry_run:
         return None
-    if plan.refusal:
-        raise BackfillRefused(pipeline, plan.refusal)
+    here = local or bool(settings.sandbox)
+    _refuse(plan, token, declared, here=here)
     asked = token or (plan.token if yes or _agreed(plan) else None)
     if asked is None:
         raise typer.Exit(1)
-    if local or settings.sandbox:
+    if here:
         return _run_here(choice, asked, declared, settings, as_json=as_json)
     from stagehold.cli.backfill.in_airflow import run_in_airflow
 
-    run_in_airflow(plan, asked, max_active, settings, as_json=as_json)
+    run_in_airflow(plan, asked, max_active, declared, settings, as_json=as_json)
     return None
+
+
+def _refuse(plan: BackfillPlan, token: str | None, pipeline: Pipeline, *, here: bool) -> None:
+    """Before anybody is asked."""
+    from stagehold.plan.backfill.token import difference
+    from stagehold.run.backfill.planning import has_times
+
+    changed = difference(token, plan.planned) if token else None
+    if changed:
+        raise BackfillChanged(plan.pipeline, changed)
+    if plan.refusal:
+        raise BackfillRefused(plan.pipeline, plan.refusal)
+    if not here and not has_times(pipeline):
+        why = f"{plan.pipeline} has no schedule, so Airflow cannot run a range of its intervals. Add --local to run "
+        raise BackfillRefused(plan.pipeline, f"{why}those that are on record, one after the other, in this process.")
 
 
 def _named(stages: Sequence[str]) -> tuple[str, ...]:
