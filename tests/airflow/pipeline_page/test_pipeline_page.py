@@ -91,7 +91,7 @@ def test_each_square_says_what_it_is_without_its_colour(tab):
     assert reused.inner_text()[0] != computed.inner_text()[0]
     expect(reused).to_have_attribute(
         "title",
-        f"orders for {day(REUSED)}: consumable · 16 partitions · all by earlier runs, none by the newest · 5,152 rows",
+        f"orders for {day(REUSED)}: consumable · 16 partitions · all by earlier runs, none by the newest · 5,160 rows",
     )
     expect(cell(tab, WARNED, "shipping_priority")).to_have_attribute("data-verdict", "warned")
     expect(cell(tab, BLOCKED, "shipping_priority")).to_have_attribute("data-verdict", "failed")
