@@ -15,6 +15,7 @@ from starlette.responses import Response
 from starlette.types import Scope
 
 from stagehold.airflow.access import MAY_SEE_PIPELINES
+from stagehold.airflow.backfill.routes import router as backfill_routes
 from stagehold.airflow.body_limit import BodyLimit
 from stagehold.airflow.dag_runs import known_settings
 from stagehold.airflow.gates.routes import router as gate_routes
@@ -75,6 +76,7 @@ def create_api() -> FastAPI:
     api.include_router(savepoint_routes)
     api.include_router(gate_routes)
     api.include_router(pipeline_routes)
+    api.include_router(backfill_routes)
     api.add_middleware(BodyLimit, most_bytes=MOST_BYTES)
     answer_with_problems(api)
     # Public, like Airflow's own scripts: the files hold no data.

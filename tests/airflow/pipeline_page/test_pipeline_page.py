@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
+from sqlalchemy import update
+from tests.airflow.made_runs import make_sources
 from tests.airflow.pipeline_page.made_intervals import (
     FAILURE,
     GATED,
@@ -22,6 +26,7 @@ from tests.airflow.pipeline_page.made_intervals import (
 )
 
 from stagehold.model.records import PartitionState
+from stagehold.settings import load_settings
 
 pytestmark = [pytest.mark.airflow, pytest.mark.browser]
 
@@ -208,7 +213,8 @@ def test_the_tab_and_that_of_a_run_are_each_themselves_in_one_visit(page, made):
 
 
 def planned(number: int, runs: int) -> dict[str, object]:
-    why = [{"text": "never computed for this interval", "count": runs, "partitions": f"0-{runs - 1}"}] if runs else []
+    reason = {"text": "never computed for this interval", "count": runs, "partitions": f"0-{runs - 1}", "runs": True}
+    why = [reason] if runs else []
     cell = {"stage": "orders", "state": "missing" if runs else "good", "partitions": SPLITS, "runs": runs}
     cell |= {"reuses": SPLITS - runs, "seconds": 2.0 * runs, "reasons": why}
     return {"interval": day(number), "run_id": None, "problem": None, "cells": [cell]}
@@ -222,7 +228,7 @@ def plan_of(*intervals: dict[str, object], token: str = "first") -> dict[str, ob
 
 @pytest.fixture
 def answers(page):
-    """What the API of backfills says, in this order; the API itself has tests of its own. Gives what it was asked."""
+    """What the API of backfills says, in this order, in place of what it would say. Gives what it was asked."""
     asked, given = [], []
 
     def answer(route):
@@ -266,7 +272,7 @@ def test_a_range_that_is_chosen_in_the_grid_is_planned_and_started_with_one_butt
         "stages": ["orders"],
         "only": "missing",
         "restore_from_stage": None,
-        "max_active": 1,
+        "max_active": 4,
         "token": "first",
     }
 
@@ -301,6 +307,46 @@ def test_a_backfill_that_is_refused_or_has_nothing_to_do_cannot_be_started(tab, 
         card.get_by_role("button", name="Show the plan").click()
         expect(card).to_contain_text(said)
         expect(card.get_by_test_id("backfill-start")).to_be_disabled()
+
+
+@pytest.fixture
+def nights(made):
+    """Two that have not run and could; what is started of them is ended."""
+    from airflow.models.backfill import Backfill
+    from airflow.utils.session import create_session
+
+    make_sources(Path(load_settings().lake_uri))
+    yield day(60), day(61)
+    with create_session() as session:
+        session.execute(update(Backfill).values(completed_at=datetime.now(UTC)))
+
+
+def show_plan(page, first: str, last: str):
+    card = page.get_by_test_id("backfill")
+    card.get_by_label("From", exact=True).fill(first)
+    card.get_by_label("To", exact=True).fill(last)
+    card.get_by_role("button", name="Show the plan").click()
+    expect(card.get_by_test_id("backfill-start")).to_have_text("Start 2 intervals")
+    return card
+
+
+def test_nights_that_never_ran_are_planned_and_started_by_the_api_itself(tab, nights):
+    card = show_plan(tab, *nights)
+    every = sum(STAGES.values())
+    expect(card.get_by_test_id("backfill-totals")).to_contain_text(f"Runs {2 * every} partitions")
+    expect(card.get_by_test_id(f"plan-{nights[0]}-top_orders")).to_have_attribute("data-runs", "1")
+    expect(card.get_by_test_id(f"planned-{nights[1]}")).to_contain_text("never computed for this interval")
+    card.get_by_test_id("backfill-start").click()
+    expect(card.get_by_test_id("backfill-started")).to_contain_text(f"Started: 2 intervals, {nights[0]} to {nights[1]}")
+    show_plan(tab, *nights).get_by_test_id("backfill-start").click()
+    expect(card.get_by_test_id("backfill-problem")).to_contain_text("is queued: wait for its end")
+
+
+@pytest.mark.parametrize("page", ["viewer"], indirect=True)
+def test_a_viewer_sees_the_plan_and_is_told_who_may_start_it(tab, nights):
+    card = show_plan(tab, *nights)
+    card.get_by_test_id("backfill-start").click()
+    expect(card.get_by_test_id("backfill-problem")).to_contain_text("Ask somebody who may edit the DAG")
 
 
 def test_a_hundred_thousand_partitions_are_as_many_squares_as_there_are_stages(page, made):
