@@ -6,6 +6,10 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 
 from stagehold.ledger.acknowledgements import Acknowledgements
+from stagehold.ledger.across.checkpoint_history import CheckpointHistory
+from stagehold.ledger.across.gate_tallies import GateTallies
+from stagehold.ledger.across.pipelines import PipelinesAtOnce
+from stagehold.ledger.across.sizes import Sizes
 from stagehold.ledger.attempts import Attempts
 from stagehold.ledger.checkpoints import Checkpoints
 from stagehold.ledger.database.engine import Chronicle, Database, Listen, Redact, keep_nowhere, tell_nobody
@@ -54,6 +58,10 @@ class Ledger:
         self.checkpoints = Checkpoints(database)
         self.acknowledgements = Acknowledgements(database)
         self.savepoint_requests = SavepointRequests(database)
+        self.checkpoint_history = CheckpointHistory(database)
+        self.gate_tallies = GateTallies(database)
+        self.pipelines = PipelinesAtOnce(database)
+        self.sizes = Sizes(database)
         self.facts = Facts(database)
         self.history = History(database)
 
