@@ -13,7 +13,7 @@ from stagehold.ledger.across.sizes import Sizes
 from stagehold.ledger.attempts import Attempts
 from stagehold.ledger.checkpoints import Checkpoints
 from stagehold.ledger.database.engine import Chronicle, Database, Listen, Redact, keep_nowhere, tell_nobody
-from stagehold.ledger.database.migrate import migrate
+from stagehold.ledger.database.migrate import migrate, schema_version
 from stagehold.ledger.events import Events
 from stagehold.ledger.facts import Facts
 from stagehold.ledger.gate_results import GateResults
@@ -84,6 +84,16 @@ class Ledger:
     def name(self) -> str:
         """The address without the password."""
         return self._database.name
+
+    @property
+    def back_end(self) -> str:
+        """The kind of its database: sqlite or postgresql."""
+        return self._database.url.get_backend_name()
+
+    @property
+    def schema_version(self) -> str | None:
+        """That of the database, which newer code may have migrated since it was opened."""
+        return schema_version(self._database)
 
     @property
     def revision(self) -> Revision:

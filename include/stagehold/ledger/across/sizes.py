@@ -31,7 +31,7 @@ class Sizes:
         self._database = database
 
     def ledger_bytes(self) -> int:
-        """What the database takes on disk: SQLite's file without its log; in PostgreSQL our tables with their indexes."""
+        """On disk: of SQLite its file without the log, of PostgreSQL our tables with their indexes."""
         with self._database.reading() as connection:
             return _sqlite_bytes(connection) if _is_sqlite(connection) else _postgresql_bytes(connection)
 

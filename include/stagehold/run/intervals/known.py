@@ -54,11 +54,12 @@ def known_intervals(pipeline: Pipeline, ledger: Ledger, limit: int | None) -> tu
 
 
 def _known(pipeline: Pipeline, interval: str, figures: Sequence[StateFigures], run: Run | None) -> KnownInterval:
-    stages = tuple(_stages(pipeline, figures))
-    return KnownInterval(interval, _state(pipeline, stages), stages, max(one.recorded_at for one in figures), run)
+    stages = tuple(known_stages(pipeline, figures))
+    state = interval_state(pipeline, stages)
+    return KnownInterval(interval, state, stages, max(one.recorded_at for one in figures), run)
 
 
-def _stages(pipeline: Pipeline, figures: Sequence[StateFigures]) -> Iterator[KnownStage]:
+def known_stages(pipeline: Pipeline, figures: Sequence[StateFigures]) -> Iterator[KnownStage]:
     for stage in pipeline.stages:
         own = [one for one in figures if one.stage == stage.id]
         if own:
@@ -71,7 +72,7 @@ def _stages(pipeline: Pipeline, figures: Sequence[StateFigures]) -> Iterator[Kno
             )
 
 
-def _state(pipeline: Pipeline, stages: Sequence[KnownStage]) -> IntervalState:
+def interval_state(pipeline: Pipeline, stages: Sequence[KnownStage]) -> IntervalState:
     if not any(one.consumable for one in stages):
         return IntervalState.EMPTY
     whole = {one.stage for one in stages if one.consumable == one.recorded}

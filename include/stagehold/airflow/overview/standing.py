@@ -1,0 +1,170 @@
+"""How a pipeline stands, from what ledger and Airflow say of its runs. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from stagehold.airflow.overview.airflow_now import DagNow
+from stagehold.ledger.across.pipelines import Place
+from stagehold.ledger.partitions import StateFigures
+from stagehold.model.interval_key import moment_of
+from stagehold.model.records import Run, RunState
+from stagehold.run.intervals.known import IntervalState, interval_state, known_stages
+from stagehold.spec.pipeline import Pipeline
+
+MOST_MARKS = 14  # intervals that are shown
+LATE = timedelta(minutes=5)  # a scheduler that starts a run later than this is behind
+BY_AIRFLOW = "airflow"  # the launcher of a run that Airflow knows
+
+
+class RunWord(StrEnum):
+    """What became of a run; Airflow's word counts for those that it started."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    SUCCESS = "success"
+    FAILED = "failed"
+    CANCELED = "canceled"
+    SUSPENDED = "suspended"
+    SILENT = "silent"  # it has not ended, and nobody works on it
+
+
+class Standing(StrEnum):
+    """The first that is true, in this order."""
+
+    HIDDEN = "hidden"  # the reader may not see runs of the DAG
+    RUNNING = "running"  # a run waits or goes on
+    FAILING = "failing"  # the newest interval's newest run did not come to its end
+    OVERDUE = "overdue"  # Airflow should have started a run a while ago
+    INCOMPLETE = "incomplete"  # of the newest interval not every result is consumable
+    NEVER_RUN = "never_run"
+    CURRENT = "current"
+
+
+ACTIVE = (RunWord.QUEUED, RunWord.RUNNING)
+ENDED_BADLY = (RunWord.FAILED, RunWord.CANCELED, RunWord.SUSPENDED, RunWord.SILENT)
+_OF_THE_LEDGER = {
+    RunState.FINISHED: RunWord.SUCCESS,
+    RunState.FAILED: RunWord.FAILED,
+    RunState.CANCELED: RunWord.CANCELED,
+    RunState.SUSPENDED: RunWord.SUSPENDED,
+}
+_OF_AIRFLOW = {"queued": RunWord.QUEUED, "running": RunWord.RUNNING, "success": RunWord.SUCCESS}
+
+
+@dataclass(frozen=True)
+class IntervalMark:
+    """An interval, and the newest run for it."""
+
+    interval: str
+    word: RunWord
+    run_id: str
+    started_at: datetime
+    ended_at: datetime | None
+
+
+@dataclass(frozen=True)
+class NewestInterval:
+    """The interval that is the newest by its date, as far as ledger alone can tell: of ``recorded`` partitions so many
+    are consumable. ``state`` is None while nothing is recorded.
+    """
+
+    mark: IntervalMark
+    state: IntervalState | None
+    consumable: int
+    recorded: int
+
+
+@dataclass(frozen=True)
+class PipelineRow:
+    """One pipeline. ``due`` is told when it is overdue; ``marks`` are of its newest intervals, the oldest first."""
+
+    name: str
+    schedule: str | None
+    paused: bool
+    standing: Standing
+    active: int
+    due: datetime | None
+    newest: NewestInterval | None
+    marks: tuple[IntervalMark, ...]
+
+
+@dataclass(frozen=True)
+class PipelineFacts:
+    """``runs`` are the newest ones, the newest first; ``states`` Airflow's words for those that it knows. ``at_work`` are
+    the places, pipeline and interval, that somebody has a lease of.
+    """
+
+    pipeline: Pipeline
+    dag: DagNow
+    runs: Sequence[Run]
+    states: Mapping[str, str]
+    at_work: Collection[Place]
+
+
+def hidden_row(pipeline: Pipeline) -> PipelineRow:
+    """For who may see the DAG alone."""
+    return PipelineRow(pipeline.name, pipeline.schedule, False, Standing.HIDDEN, 0, None, None, ())
+
+
+def pipeline_row(
+    facts: PipelineFacts, marks: tuple[IntervalMark, ...], figures: Sequence[StateFigures], now: datetime
+) -> PipelineRow:
+    """:param figures: what is recorded of the newest interval, which is that of the last mark."""
+    newest = _newest(facts.pipeline, marks[-1], figures) if marks else None
+    by_command = sum(one.word in ACTIVE for one in _by_command(facts))
+    active = facts.dag.active + by_command
+    late = _is_late(facts.dag, now)
+    standing = Standing.RUNNING if active else _resting(newest, late=late)
+    due = facts.dag.due if late else None
+    name, schedule = facts.pipeline.name, facts.pipeline.schedule
+    return PipelineRow(name, schedule, facts.dag.paused, standing, active, due, newest, marks)
+
+
+def interval_marks(facts: PipelineFacts) -> tuple[IntervalMark, ...]:
+    """Of the newest intervals, the oldest first; what is no date has its place by when its run began."""
+    newest = {run.interval: run for run in reversed(facts.runs)}
+    schedule = facts.pipeline.schedule
+    placed = sorted((moment_of(key, schedule) or run.started_at, key) for key, run in newest.items())
+    return tuple(_mark(newest[key], facts) for _, key in placed[-MOST_MARKS:])
+
+
+def _mark(run: Run, facts: PipelineFacts) -> IntervalMark:
+    return IntervalMark(run.interval, run_word(run, facts), run.run_id, run.started_at, run.ended_at)
+
+
+def run_word(run: Run, facts: PipelineFacts) -> RunWord:
+    if run.launcher == BY_AIRFLOW and run.run_id in facts.states:
+        return _OF_AIRFLOW.get(facts.states[run.run_id], RunWord.FAILED)
+    if run.state in _OF_THE_LEDGER:
+        return _OF_THE_LEDGER[run.state]
+    return RunWord.RUNNING if (run.pipeline, run.interval) in facts.at_work else RunWord.SILENT
+
+
+def _by_command(facts: PipelineFacts) -> Sequence[IntervalMark]:
+    """Those of Airflow are counted by Airflow, queued ones that the ledger has not heard of among them."""
+    return [_mark(run, facts) for run in facts.runs if run.run_id not in facts.states]
+
+
+def _newest(pipeline: Pipeline, mark: IntervalMark, figures: Sequence[StateFigures]) -> NewestInterval:
+    stages = tuple(known_stages(pipeline, figures))
+    state = interval_state(pipeline, stages) if stages else None
+    return NewestInterval(mark, state, sum(one.consumable for one in stages), sum(one.recorded for one in stages))
+
+
+def _is_late(dag: DagNow, now: datetime) -> bool:
+    return not dag.paused and dag.due is not None and dag.due + LATE < now
+
+
+def _resting(newest: NewestInterval | None, *, late: bool) -> Standing:
+    """Of a pipeline of which no run goes on."""
+    if newest is not None and newest.mark.word in ENDED_BADLY:
+        return Standing.FAILING
+    if late:
+        return Standing.OVERDUE
+    if newest is None:
+        return Standing.NEVER_RUN
+    return Standing.CURRENT if newest.state is IntervalState.COMPLETE else Standing.INCOMPLETE
