@@ -1,4 +1,4 @@
-"""The web API behind the run page, mounted by the plugin under /stagehold in Airflow's api-server."""
+"""The web API behind our tabs, mounted by the plugin under /stagehold in Airflow's api-server."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from stagehold.airflow.access import MAY_SEE_PIPELINES
 from stagehold.airflow.body_limit import BodyLimit
 from stagehold.airflow.dag_runs import known_settings
 from stagehold.airflow.gates.routes import router as gate_routes
+from stagehold.airflow.pipeline_page.routes import router as pipeline_routes
 from stagehold.airflow.problems import RESPONSES, answer_with_problems
 from stagehold.airflow.run_page.routes import router as run_routes
 from stagehold.airflow.savepoints.routes import router as savepoint_routes
@@ -73,6 +74,7 @@ def create_api() -> FastAPI:
     api.include_router(run_routes)
     api.include_router(savepoint_routes)
     api.include_router(gate_routes)
+    api.include_router(pipeline_routes)
     api.add_middleware(BodyLimit, most_bytes=MOST_BYTES)
     answer_with_problems(api)
     # Public, like Airflow's own scripts: the files hold no data.

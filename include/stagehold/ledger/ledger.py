@@ -18,6 +18,8 @@ from stagehold.ledger.events import Events
 from stagehold.ledger.facts import Facts
 from stagehold.ledger.gate_results import GateResults
 from stagehold.ledger.history import History
+from stagehold.ledger.intervals.intervals import Intervals
+from stagehold.ledger.intervals.recoveries import Recoveries
 from stagehold.ledger.leases import Leases
 from stagehold.ledger.partition_counts import PartitionCounts
 from stagehold.ledger.partitions import Partitions
@@ -64,6 +66,8 @@ class Ledger:
         self.sizes = Sizes(database)
         self.facts = Facts(database)
         self.history = History(database)
+        self.intervals = Intervals(database)
+        self.recoveries = Recoveries(database)
 
     @classmethod
     def open(
