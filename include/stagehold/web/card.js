@@ -1,7 +1,7 @@
-// What the parts of the page look alike in: a card with a title, a table, a notice.
+// What the parts of the tabs look alike in: a card with a title, a table, a notice.
 
 const { createElement: h } = globalThis.React;
-const { Box, Flex, Heading, Table, Text } = globalThis.ChakraUI;
+const { Box, Flex, Heading, Spinner, Table, Text } = globalThis.ChakraUI;
 
 export function Card({ title, note, action, children, ...rest }) {
   return h(
@@ -70,5 +70,16 @@ export function Notice({ palette, children, ...rest }) {
       ...rest,
     },
     children,
+  );
+}
+
+// In place of a tab: its first answer is under way, or there is none; `title` says what cannot be shown.
+export function Nothing({ problem, title }) {
+  if (problem === null) return h(Flex, { justify: "center", p: 10 }, h(Spinner, { "aria-label": "Loading" }));
+  return h(
+    Box,
+    { "data-testid": "nothing", maxW: "720px", p: 8 },
+    h(Heading, { as: "h2", mb: 2, size: "md" }, problem.status === 404 ? "Nothing of Stagehold here" : title),
+    h(Text, { color: "fg.muted", whiteSpace: "pre-wrap" }, problem.message),
   );
 }

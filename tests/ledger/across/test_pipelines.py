@@ -15,15 +15,16 @@ def test_the_newest_runs_of_each_pipeline_come_newest_first(ledger):
     assert ledger.pipelines.known() == {"sales", "costs"}
 
 
-def test_the_figures_of_several_places_are_those_of_each(ledger):
+def test_the_counts_of_several_places_are_those_of_each(ledger):
     lease = ledger.leases.acquire("sales/2024-01-01/joined", "me", 60)
     other, unasked = Cell("costs", "joined", "day"), Cell("sales", "joined", "another day")
     ledger.partitions.record([record(number) for number in range(3)], lease)
     ledger.partitions.record([record(2, state=PartitionState.BLOCKED, epoch=2)], lease)
     ledger.partitions.record([record(0, cell=other), record(0, cell=unasked)], lease)
     places = [(CELL.pipeline, CELL.interval), ("costs", "day"), ("never", "day")]
-    found = ledger.pipelines.figures(places)
-    assert found.keys() == {*places[:2]}
-    assert {*found[places[0]]} == {*ledger.partitions.figures(CELL.pipeline, [CELL.interval])}
-    assert [(one.state, one.partitions) for one in found["costs", "day"]] == [(PartitionState.CONSUMABLE, 1)]
-    assert ledger.pipelines.figures([]) == {}
+    consumable, blocked = PartitionState.CONSUMABLE, PartitionState.BLOCKED
+    assert ledger.pipelines.counts(places) == {
+        (CELL.pipeline, CELL.interval): {"joined": {consumable: 2, blocked: 1}},
+        ("costs", "day"): {"joined": {consumable: 1}},
+    }
+    assert ledger.pipelines.counts([]) == {}

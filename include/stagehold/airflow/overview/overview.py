@@ -1,5 +1,4 @@
-"""All that the overview shows, put together from ledgers and Airflow: some queries for each ledger, not each pipeline.
-"""
+"""All that the overview shows, put together from ledgers and Airflow: some queries for each ledger, not each pipeline."""
 
 from __future__ import annotations
 
@@ -74,9 +73,8 @@ def _rows(facts: Sequence[PipelineFacts], ledger: Ledger) -> list[PipelineRow]:
     """What is recorded is asked of the newest intervals alone."""
     marks = [interval_marks(one) for one in facts]
     places = [(one.pipeline.name, some[-1].interval if some else "") for one, some in zip(facts, marks, strict=True)]
-    figures, now = ledger.pipelines.figures([place for place in places if place[1]]), datetime.now(UTC)
+    counts, now = ledger.pipelines.counts([place for place in places if place[1]]), datetime.now(UTC)
     return [
-        pipeline_row(one, some, figures.get(place, ()), now)
+        pipeline_row(one, some, counts.get(place, {}), now)
         for one, some, place in zip(facts, marks, places, strict=True)
     ]
-

@@ -8,11 +8,10 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from stagehold.airflow.overview.airflow_now import DagNow
-from stagehold.ledger.across.pipelines import Place
-from stagehold.ledger.partitions import StateFigures
+from stagehold.ledger.across.pipelines import Place, StageCounts
 from stagehold.model.interval_key import moment_of
-from stagehold.model.records import Run, RunState
-from stagehold.run.intervals.known import IntervalState, interval_state, known_stages
+from stagehold.model.records import PartitionState, Run, RunState
+from stagehold.run.intervals.known import IntervalState, StageTally, interval_state
 from stagehold.spec.pipeline import Pipeline
 
 MOST_MARKS = 14  # intervals that are shown
@@ -53,6 +52,7 @@ _OF_THE_LEDGER = {
     RunState.SUSPENDED: RunWord.SUSPENDED,
 }
 _OF_AIRFLOW = {"queued": RunWord.QUEUED, "running": RunWord.RUNNING, "success": RunWord.SUCCESS}
+NOTHING = StageTally(0, 0)
 
 
 @dataclass(frozen=True)
@@ -68,14 +68,14 @@ class IntervalMark:
 
 @dataclass(frozen=True)
 class NewestInterval:
-    """The interval that is the newest by its date, as far as ledger alone can tell: of ``recorded`` partitions so many
-    are consumable. ``state`` is None while nothing is recorded.
+    """The interval that is the newest by its date, as far as the ledger alone can tell. ``state`` is None while nothing
+    is recorded. Unless it is complete, ``partitions`` counts those that are declared and not recorded yet.
     """
 
     mark: IntervalMark
     state: IntervalState | None
     consumable: int
-    recorded: int
+    partitions: int
 
 
 @dataclass(frozen=True)
@@ -94,8 +94,8 @@ class PipelineRow:
 
 @dataclass(frozen=True)
 class PipelineFacts:
-    """``runs`` are the newest ones, the newest first; ``states`` Airflow's words for those that it knows. ``at_work`` are
-    the places, pipeline and interval, that somebody has a lease of.
+    """``runs`` are the newest ones, the newest first; ``states`` Airflow's words for those that it knows. ``at_work``
+    are the places, pipeline and interval, that somebody has a lease of.
     """
 
     pipeline: Pipeline
@@ -111,10 +111,10 @@ def hidden_row(pipeline: Pipeline) -> PipelineRow:
 
 
 def pipeline_row(
-    facts: PipelineFacts, marks: tuple[IntervalMark, ...], figures: Sequence[StateFigures], now: datetime
+    facts: PipelineFacts, marks: tuple[IntervalMark, ...], counts: StageCounts, now: datetime
 ) -> PipelineRow:
-    """:param figures: what is recorded of the newest interval, which is that of the last mark."""
-    newest = _newest(facts.pipeline, marks[-1], figures) if marks else None
+    """:param counts: what is recorded of the newest interval, which is that of the last mark."""
+    newest = _newest(facts.pipeline, marks[-1], counts) if marks else None
     by_command = sum(one.word in ACTIVE for one in _by_command(facts))
     active = facts.dag.active + by_command
     late = _is_late(facts.dag, now)
@@ -149,10 +149,23 @@ def _by_command(facts: PipelineFacts) -> Sequence[IntervalMark]:
     return [_mark(run, facts) for run in facts.runs if run.run_id not in facts.states]
 
 
-def _newest(pipeline: Pipeline, mark: IntervalMark, figures: Sequence[StateFigures]) -> NewestInterval:
-    stages = tuple(known_stages(pipeline, figures))
-    state = interval_state(pipeline, stages) if stages else None
-    return NewestInterval(mark, state, sum(one.consumable for one in stages), sum(one.recorded for one in stages))
+def _newest(pipeline: Pipeline, mark: IntervalMark, counts: StageCounts) -> NewestInterval:
+    tallies = {stage.name: _tally(counts[stage.id]) for stage in pipeline.stages if stage.id in counts}
+    state = interval_state(pipeline, tallies) if tallies else None
+    consumable = sum(one.consumable for one in tallies.values())
+    recorded = sum(one.recorded for one in tallies.values())
+    partitions = recorded if state is IntervalState.COMPLETE else recorded + _not_recorded(pipeline, tallies)
+    return NewestInterval(mark, state, consumable, partitions)
+
+
+def _not_recorded(pipeline: Pipeline, tallies: Mapping[str, StageTally]) -> int:
+    """Partitions that stages declare, as far as their number is not decided for each interval."""
+    counted = [stage for stage in pipeline.stages if stage.output.stored and not stage.auto_partitions]
+    return sum(max(0, one.partitions - tallies.get(one.name, NOTHING).recorded) for one in counted)
+
+
+def _tally(counts: Mapping[PartitionState, int]) -> StageTally:
+    return StageTally(counts.get(PartitionState.CONSUMABLE, 0), sum(counts.values()))
 
 
 def _is_late(dag: DagNow, now: datetime) -> bool:

@@ -10,10 +10,10 @@ from sqlalchemy import func, select, tuple_
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.rows import run_from
 from stagehold.ledger.database.schema import partitions, runs
-from stagehold.ledger.partitions import StateFigures
-from stagehold.model.records import Run
+from stagehold.model.records import PartitionState, Run
 
 Place = tuple[str, str]  # pipeline and interval
+StageCounts = Mapping[str, Mapping[PartitionState, int]]
 
 
 class PipelinesAtOnce:
@@ -39,17 +39,15 @@ class PipelinesAtOnce:
                 found[row["pipeline"]].append(run_from(row))
         return {pipeline: tuple(some) for pipeline, some in found.items()}
 
-    def figures(self, places: Collection[Place]) -> Mapping[Place, tuple[StateFigures, ...]]:
-        """What the newest records of each of these intervals say together, one for each stage and state."""
+    def counts(self, places: Collection[Place]) -> Mapping[Place, StageCounts]:
+        """How many partitions of each stage, by its id, are in each state now; nothing of an interval without any."""
         columns = partitions.c
         group = (columns.pipeline, columns.interval, columns.stage, columns.state)
         newest = select(func.max(columns.id)).where(tuple_(columns.pipeline, columns.interval).in_(places))
         newest = newest.group_by(columns.pipeline, columns.interval, columns.stage, columns.partition)
-        sums = (func.count(), func.sum(columns.rows), func.coalesce(func.sum(columns.seconds), 0.0))
-        query = select(*group, *sums, func.max(columns.recorded_at)).where(columns.id.in_(newest)).group_by(*group)
-        found: defaultdict[Place, list[StateFigures]] = defaultdict(list)
+        query = select(*group, func.count()).where(columns.id.in_(newest)).group_by(*group)
+        found: dict[Place, dict[str, dict[PartitionState, int]]] = {}
         with self._database.reading() as connection:
-            for pipeline, interval, stage, state, count, rows, seconds, at in connection.execute(query):
-                figures = StateFigures(interval, stage, state, count, int(rows), float(seconds), at)
-                found[pipeline, interval].append(figures)
-        return {place: tuple(some) for place, some in found.items()}
+            for pipeline, interval, stage, state, count in connection.execute(query):
+                found.setdefault((pipeline, interval), {}).setdefault(stage, {})[state] = count
+        return found
