@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-from uuid import uuid4
-
 import pytest
 from playwright.sync_api import expect
 
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import Run, RunState
 from stagehold.settings import load_settings
 
 pytestmark = [pytest.mark.airflow, pytest.mark.browser]
 
 URL = "/plugin/stagehold-pipelines"
 COLOUR = "(card) => getComputedStyle(card).backgroundColor"
-
-
-@pytest.fixture
-def stopped(half_done):
-    """A command's run that goes on for a date to come, which makes it the newest, and that nobody works on."""
-    interval = (datetime.now(UTC) + timedelta(days=730)).date().isoformat()
-    run = Run(f"cli/{uuid4()}", half_done.dag_id, interval, "cli", RunState.RUNNING, datetime.now(UTC))
-    with Ledger.open(load_settings().ledger_url) as ledger:
-        ledger.runs.start(run)
-        yield interval
-        ledger.runs.ask_to_cancel(run.run_id)
 
 
 def test_each_pipeline_says_how_it_stands_and_leads_to_its_pages(page, stopped):

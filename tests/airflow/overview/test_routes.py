@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-from uuid import uuid4
-
 import pytest
 
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import Run, RunState
 from stagehold.run.clearing.gc import MAINTENANCE
 from stagehold.settings import load_settings
 
@@ -35,19 +31,9 @@ def row_of(api, headers, name: str) -> dict:
     return row
 
 
-@pytest.fixture
-def failed(half_done):
-    """The interval of a run of a command that died: a date to come, so that it is the newest."""
-    interval = (datetime.now(UTC) + timedelta(days=365)).date().isoformat()
-    now = datetime.now(UTC)
-    with Ledger.open(load_settings().ledger_url) as ledger:
-        ledger.runs.start(Run(f"cli/{uuid4()}", half_done.dag_id, interval, "cli", RunState.RUNNING, now))
-    return interval
-
-
-def test_a_pipeline_tells_its_newest_interval_and_why_it_needs_a_look(api, bearer, failed):
+def test_a_pipeline_tells_its_newest_interval_and_why_it_needs_a_look(api, bearer, stopped):
     row = row_of(api, bearer("viewer"), "shipping_priority")
-    assert row["newest"]["mark"]["interval"] == failed
+    assert row["newest"]["mark"]["interval"] == stopped
     assert (row["newest"]["mark"]["word"], row["newest"]["state"]) == ("silent", None)
     assert row["marks"][-1] == row["newest"]["mark"]
     assert row["schedule"] == "0 2 * * *"

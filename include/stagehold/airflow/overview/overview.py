@@ -1,4 +1,4 @@
-"""All that the overview shows, put together from ledgers and Airflow: some queries for each ledger, not each pipeline."""
+"""All that the overview shows, put together from ledgers and Airflow: a few queries for all pipelines of a ledger."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from stagehold.ledger.ledger import Ledger
 
 @dataclass(frozen=True)
 class LedgerSize:
-    """One ledger. ``bytes`` are told to who may see the runs of every pipeline that it has; they say something of all."""
+    """One ledger. ``bytes`` say something of all its pipelines: who may not see the runs of each is not told them."""
 
     back_end: str
     schema_version: str | None

@@ -216,7 +216,7 @@ def _newest_run(interval: str, facts: IntervalFacts) -> NewestRun | None:
 
 
 def _regions(pipeline: Pipeline) -> Mapping[str, str]:
-    return {stage.name: region.name for region in stage_regions(pipeline) for stage in region.stages}
+    return {stage: region.name for region in stage_regions(pipeline) for stage in region.stages}
 
 
 def _by_place(facts: IntervalFacts) -> Mapping[tuple[str, str], Sequence[StateFigures]]:

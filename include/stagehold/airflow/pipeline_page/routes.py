@@ -32,7 +32,7 @@ def show_intervals(
     dag_id: str,
     session: SessionDep,
     request: Request,
-    limit: Annotated[int, Query(ge=1, le=MOST_POINTS)] = 30,
+    limit: Annotated[int, Query(ge=1, le=MOST_POINTS)] = 20,
     before: str | None = None,
 ) -> Response:
     """The newest intervals, or those before one: at most ``limit``, fewer of a pipeline with many stages. Whoever has
