@@ -18,6 +18,7 @@ from stagehold.airflow.body_limit import BodyLimit
 from stagehold.airflow.gates.routes import router as gate_routes
 from stagehold.airflow.overview.routes import router as overview_routes
 from stagehold.airflow.overview.visible import visible_pipelines
+from stagehold.airflow.pipeline_page.history_routes import router as history_routes
 from stagehold.airflow.pipeline_page.routes import router as pipeline_routes
 from stagehold.airflow.problems import RESPONSES, answer_with_problems
 from stagehold.airflow.run_page.routes import router as run_routes
@@ -72,6 +73,7 @@ def create_api() -> FastAPI:
     api.include_router(savepoint_routes)
     api.include_router(gate_routes)
     api.include_router(pipeline_routes)
+    api.include_router(history_routes)
     api.add_middleware(BodyLimit, most_bytes=MOST_BYTES)
     answer_with_problems(api)
     # Public, like Airflow's own scripts: the files hold no data.

@@ -34,10 +34,3 @@ def test_expectations_severities_and_intervals_are_told_apart(ledger):
         ("2024-01-02", "no nulls"): (Severity.CRITICAL, False, "joined", "joined"),
     }
     assert told(ledger, "never") == []
-
-
-def test_intervals_that_were_judged_last_come_first(ledger):
-    for cell in (CELL, OTHER_DAY, replace(CELL, interval="2024-01-03"), CELL):
-        ledger.gates.record([gate_result(0, passed=True, cell=cell)])
-    ledger.gates.record([gate_result(0, passed=True, cell=replace(CELL, pipeline="costs", interval="x"))])
-    assert ledger.gate_tallies.intervals("sales", 2) == ("2024-01-01", "2024-01-03")

@@ -35,13 +35,6 @@ class GateTallies:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def intervals(self, pipeline: str, most: int) -> tuple[str, ...]:
-        """The intervals in which something was judged, those that were judged last first."""
-        columns = gate_results.c
-        query = select(columns.interval).where(columns.pipeline == pipeline).group_by(columns.interval)
-        with self._database.reading() as connection:
-            return tuple(connection.scalars(query.order_by(func.max(columns.id).desc()).limit(most)))
-
     def of(self, pipeline: str, intervals: Collection[str]) -> tuple[GateTally, ...]:
         """In one query, whose answer does not grow with the number of partitions."""
         columns = gate_results.c
