@@ -1,7 +1,9 @@
-// What the parts of the page look alike in: a card with a title, a table, a notice.
+// What the parts of the page look alike in: a card with a title, a table, a notice, the name of a run.
+
+import { runPage } from "./words.js";
 
 const { createElement: h } = globalThis.React;
-const { Box, Flex, Heading, Table, Text } = globalThis.ChakraUI;
+const { Box, Flex, Heading, Link, Table, Text } = globalThis.ChakraUI;
 
 export function Card({ title, note, action, children, ...rest }) {
   return h(
@@ -71,4 +73,10 @@ export function Notice({ palette, children, ...rest }) {
     },
     children,
   );
+}
+
+// A run of Airflow is a link to its page.
+export function RunName({ runId }) {
+  const page = runPage(runId);
+  return page ? h(Link, { href: page, textDecoration: "underline" }, runId) : runId;
 }

@@ -1,7 +1,7 @@
 // What happened, how much is done, and the button that goes on.
 
 import { resume } from "./api.js";
-import { Notice } from "./card.js";
+import { Notice, RunName } from "./card.js";
 import { clock, countOf, plural, restoreText, resumeCounts, timeToGo } from "./words.js";
 
 const { createElement: h, useState } = globalThis.React;
@@ -118,6 +118,24 @@ function saved(grid) {
   return seconds >= 1 ? ` That spares ${timeToGo(seconds)} of work.` : "";
 }
 
+// Which run the data comes from, where not all of it is this one's.
+function Origins({ grid }) {
+  const { computed, restored, reused, others, saved_seconds } = grid.origins;
+  if (restored + reused.length === 0) return null;
+  const spared = saved_seconds >= 1 ? `; what it took over spared it ${timeToGo(saved_seconds)} of work` : "";
+  return h(
+    Text,
+    { color: "fg.muted", "data-testid": "origins", fontSize: "sm", overflowWrap: "anywhere" },
+    `${computed.toLocaleString()} computed by this run`,
+    restored > 0 && `, ${restored.toLocaleString()} restored`,
+    reused.map(({ run_id, partitions }) =>
+      h("span", { key: run_id }, `, ${partitions.toLocaleString()} reused of run `, h(RunName, { runId: run_id })),
+    ),
+    others > 0 && `, ${others.toLocaleString()} of other runs`,
+    spared,
+  );
+}
+
 function RestoredFrom({ grid }) {
   const text = restoreText(grid.restore, grid.resume.restored || countOf(grid, "restored"));
   return h(Text, { "data-testid": "restored-from", fontSize: "sm", mt: 1, whiteSpace: "pre-wrap" }, text);
@@ -149,6 +167,7 @@ export function Header({ grid, onDone, onProblem }) {
           h(Heading, { "aria-live": "polite", as: "h2", "data-testid": "headline", size: "lg" }, grid.headline),
         ),
         h(Text, { color: "fg.muted", mt: 1 }, `${grid.pipeline} for ${grid.interval}`),
+        h(Origins, { grid }),
         grid.resumed &&
           h(
             Text,

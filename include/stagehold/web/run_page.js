@@ -9,6 +9,7 @@ import { Failures } from "./failures.js";
 import { Gates } from "./gates.js";
 import { Grid } from "./grid.js";
 import { Header } from "./header.js";
+import { RunHistory } from "./history.js";
 import { Preview } from "./preview.js";
 import { plural, ranges } from "./words.js";
 
@@ -123,6 +124,7 @@ function RunPage({ dagId, runId }) {
     h(Preview, { grid }),
     h(Gates, { grid }),
     h(Attempts, { grid }),
+    h(RunHistory, { grid }),
   );
 }
 

@@ -150,12 +150,20 @@ def test_an_attempt_that_waits_for_its_lease_has_nothing_in_hand():
     assert cell.state is CellState.WAITING
 
 
+def test_who_failed_before_an_attempt_began_has_failed_too():
+    """As one whom the restart strategy refused, after an attempt that had been killed."""
+    killed = replace(attempt(1, AttemptState.FAILED, "killed"), started_at=NOW - timedelta(minutes=1))
+    refused = replace(attempt(0, AttemptState.FAILED, "not again"), epoch=UNBEGUN)
+    (cell,) = run_grid(facts([RUN_IT], [], "failed", attempts=(killed, refused))).stages[0].cells
+    assert cell.state is CellState.FAILED
+
+
 def test_counts_and_headline_take_a_partition_that_runs_again_as_not_done():
     grid = run_grid(facts([REUSE, RUN_IT, RUN_IT], [record(0), record(1)]))
     assert (grid.consumable, grid.partitions, grid.headline) == (
         1,
         3,
-        "Failed at joined: 1 of 3 partitions are consumable",
+        "Failed at joined: 1 of 3 partitions are consumable, 1 more will run again",
     )
 
 

@@ -86,7 +86,7 @@ def failed(region: str, facts: RunFacts) -> tuple[Attempt, ...]:
     if facts.dag_run.state in ACTIVE_RUN_STATES:
         return ()
     newest = (one for one in newest_attempts(facts.attempts) if one.region == region)
-    return tuple(one for one in newest if one.began and failure_of(one, active=False))
+    return tuple(one for one in newest if failure_of(one, active=False))
 
 
 def failure_of(attempt: Attempt, *, active: bool) -> str | None:

@@ -13,8 +13,9 @@ from stagehold.airflow.run_page.attempts import AttemptLine, attempt_lines, fail
 from stagehold.airflow.run_page.cells import CellState, PartitionCell
 from stagehold.airflow.run_page.clearing import ACTIVE_RUN_STATES
 from stagehold.airflow.run_page.facts import RunFacts
+from stagehold.airflow.run_page.origins import Origins, origins
 from stagehold.airflow.run_page.preview import ResumePreview, resume_preview
-from stagehold.airflow.run_page.stages import StageRow, failing_first, shown_stages
+from stagehold.airflow.run_page.stages import ShownStage, StageRow, failing_first, shown_stages
 from stagehold.model.records import Event, PartitionState
 from stagehold.plan.resume.decisions import ResumePlan
 from stagehold.spec.pipeline import Stage
@@ -42,7 +43,7 @@ class Resumed:
 
 @dataclass(frozen=True)
 class RunGrid:
-    """Everything on the page of one run. ``may_change`` says whether its reader may resume it or waive something,
+    """Everything on the page of one run. ``stale`` partitions are consumable as well, and run again. ``may_change`` says whether its reader may resume it or waive something,
     ``unmet`` how many verdicts of its gates say no, of whatever severity. Of a run with very many partitions the first
     answer is not ``planned``: it has no stages, and no word about a resume.
     """
@@ -55,8 +56,10 @@ class RunGrid:
     active: bool
     headline: str
     consumable: int
+    stale: int
     released: int
     partitions: int
+    origins: Origins
     planned: bool
     stages: tuple[StageRow, ...]
     attempts: tuple[AttemptLine, ...]
@@ -80,7 +83,7 @@ class LaidOut:
 def laid_out(facts: RunFacts) -> LaidOut:
     """As somebody sees it who may resume the run."""
     shown = shown_stages(facts)
-    return LaidOut(_grid(facts, tuple(one.row for one in shown)), {one.row.name: one.cells for one in shown})
+    return LaidOut(_grid(facts, shown), {one.row.name: one.cells for one in shown})
 
 
 def run_grid(facts: RunFacts) -> RunGrid:
@@ -108,8 +111,10 @@ def unplanned(dag_run: StageholdDagRun, counts: Mapping[str, Mapping[PartitionSt
         active=dag_run.state in ACTIVE_RUN_STATES,
         headline="",
         consumable=sum(states.get(PartitionState.CONSUMABLE, 0) for states in counts.values()),
+        stale=0,
         released=sum(states.get(PartitionState.RELEASED, 0) for states in counts.values()),
         partitions=partitions,
+        origins=origins((), dag_run.request.run_id),
         planned=False,
         stages=(),
         attempts=(),
@@ -124,9 +129,9 @@ def unplanned(dag_run: StageholdDagRun, counts: Mapping[str, Mapping[PartitionSt
     return replace(grid, headline=_headline(dag_run, grid))
 
 
-def _grid(facts: RunFacts, rows: tuple[StageRow, ...]) -> RunGrid:
+def _grid(facts: RunFacts, shown: tuple[ShownStage, ...]) -> RunGrid:
     dag_run, pipeline = facts.dag_run, facts.dag_run.request.pipeline
-    stored = [row for row in rows if row.stored]
+    stored = [one.row for one in shown if one.row.stored]
     grid = RunGrid(
         dag_id=dag_run.dag_id,
         run_id=dag_run.run_id,
@@ -136,10 +141,12 @@ def _grid(facts: RunFacts, rows: tuple[StageRow, ...]) -> RunGrid:
         active=dag_run.state in ACTIVE_RUN_STATES,
         headline="",
         consumable=sum(row.consumable for row in stored),
+        stale=sum(row.counts.get(CellState.STALE, 0) for row in stored),
         released=sum(row.counts.get(CellState.RELEASED, 0) for row in stored),
         partitions=sum(row.partitions for row in stored),
+        origins=origins((cell for one in shown if one.row.stored for cell in one.cells), dag_run.request.run_id),
         planned=True,
-        stages=failing_first(rows),
+        stages=failing_first([one.row for one in shown]),
         attempts=attempt_lines(facts),
         failures=failure_lines(facts),
         gate_failures=tuple(_gate_failures(facts)),
@@ -155,6 +162,8 @@ def _grid(facts: RunFacts, rows: tuple[StageRow, ...]) -> RunGrid:
 def _headline(dag_run: StageholdDagRun, grid: RunGrid) -> str:
     failed = [task.name for task in dag_run.tasks if task.state == "failed"]
     tally = f"{grid.consumable} of {grid.partitions} partitions are consumable"
+    if grid.stale:
+        tally += f", {grid.stale} more will run again"
     if grid.released:
         tally += f", {grid.released} released"
     if dag_run.state in ACTIVE_RUN_STATES:
