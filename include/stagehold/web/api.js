@@ -38,7 +38,7 @@ export function fetchCells(dagId, runId, stage, { first, last }) {
 
 export const fetchGates = (dagId, runId) => call(runUrl(dagId, runId, "gates"));
 
-export const fetchRunHistory = (dagId, runId) => call(runUrl(dagId, runId, "history"));
+export const fetchRunHistory = (dagId, runId) => call(runUrl(dagId, runId, "timeline"));
 
 export const docsUrl = (dagId, runId) => runUrl(dagId, runId, "docs/index.html").href;
 

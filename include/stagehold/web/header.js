@@ -4,7 +4,7 @@ import { resume } from "./api.js";
 import { Notice, RunName } from "./card.js";
 import { clock, countOf, plural, restoreText, resumeCounts, timeToGo } from "./words.js";
 
-const { createElement: h, useState } = globalThis.React;
+const { createElement: h, useEffect, useRef, useState } = globalThis.React;
 const { Box, Button, Flex, Heading, Spinner, Stack, Text } = globalThis.ChakraUI;
 
 function tone(grid) {
@@ -34,6 +34,7 @@ function Bar({ grid }) {
 }
 
 // More runs than what failed: that is said before anything is cleared.
+// Escape takes it back.
 function Confirmation({ grid, onYes, onNo }) {
   const { again, run } = grid.resume;
   const verb = again === 1 ? "is" : "are";
@@ -42,7 +43,14 @@ function Confirmation({ grid, onYes, onNo }) {
     .map((stage) => `${stage.name} (${stage.counts.stale.toLocaleString()})`);
   return h(
     Notice,
-    { "data-testid": "confirmation", palette: "warning", role: "alertdialog", textAlign: "start" },
+    {
+      "aria-label": "More runs than what failed",
+      "data-testid": "confirmation",
+      onKeyDown: (event) => event.key === "Escape" && onNo(),
+      palette: "warning",
+      role: "alertdialog",
+      textAlign: "start",
+    },
     h(
       Text,
       { mb: 2 },
@@ -65,13 +73,24 @@ function Confirmation({ grid, onYes, onNo }) {
 function ResumeButton({ grid, onDone, onProblem }) {
   const [busy, setBusy] = useState(false);
   const [asking, setAsking] = useState(false);
+  const takenBack = useRef(false);
+  const button = useRef(null);
+  // Whoever uses the keyboard is back where they were.
+  useEffect(() => {
+    if (!asking && takenBack.current) button.current?.focus();
+  }, [asking]);
   const { again, refusal } = grid.resume;
   const carryOut = async () => {
+    takenBack.current = false;
     setAsking(false);
     setBusy(true);
     onProblem(null);
     await resume(grid.dag_id, grid.run_id).then(onDone, onProblem);
     setBusy(false);
+  };
+  const takeBack = () => {
+    takenBack.current = true;
+    setAsking(false);
   };
   const press = () => (again > 0 ? setAsking(true) : carryOut());
   const held = grid.stages.reduce((sum, stage) => sum + stage.blocked, 0);
@@ -92,12 +111,13 @@ function ResumeButton({ grid, onDone, onProblem }) {
           loading: busy,
           loadingText: "Resuming",
           onClick: press,
+          ref: button,
           size: "lg",
           type: "button",
         },
         grid.state === "success" ? "Bring up to date" : "Resume",
       ),
-    asking && refusal === null && h(Confirmation, { grid, onNo: () => setAsking(false), onYes: carryOut }),
+    asking && refusal === null && h(Confirmation, { grid, onNo: takeBack, onYes: carryOut }),
     h(
       Text,
       {

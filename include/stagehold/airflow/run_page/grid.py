@@ -43,9 +43,10 @@ class Resumed:
 
 @dataclass(frozen=True)
 class RunGrid:
-    """Everything on the page of one run. ``stale`` partitions are consumable as well, and run again. ``may_change`` says whether its reader may resume it or waive something,
-    ``unmet`` how many verdicts of its gates say no, of whatever severity. Of a run with very many partitions the first
-    answer is not ``planned``: it has no stages, and no word about a resume.
+    """Everything on the page of one run. ``stale`` partitions are consumable as well, and run again. ``may_change``
+    says whether its reader may resume it or waive something, ``unmet`` how many verdicts of its gates say no, of
+    whatever severity. Of a run with very many partitions the first answer is not ``planned``: it has no stages, and no
+    word about a resume.
     """
 
     dag_id: str

@@ -114,8 +114,8 @@ def cells(
     return tuple(one for one in page.cells[stage][first : last + 1])
 
 
-@router.get("/history", dependencies=[MAY_SEE_RUN])
-def history(dag_id: str, run_id: str, session: SessionDep) -> RunHistory:
+@router.get("/timeline", dependencies=[MAY_SEE_RUN])
+def timeline(dag_id: str, run_id: str, session: SessionDep) -> RunHistory:
     """What happened to the run; nothing if it has not begun. What the ledger has forgotten is read from the lake."""
     with answering():
         settings = dag_settings(dag_id, session)
