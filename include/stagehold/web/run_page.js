@@ -65,7 +65,7 @@ function Cleared({ answer }) {
     Notice,
     { "data-testid": "cleared", palette: "running", role: "status" },
     h(Text, { fontWeight: "semibold" }, `Resumed: cleared ${plural(answer.cleared.length, "task")} in this run.`),
-    answer.cleared.map((task) => h(Text, { key: task.name }, h(Code, { mr: 2, size: "sm" }, task.name), task.reason)),
+    answer.cleared.map((task) => h(Text, { key: task.name }, h(Code, { size: "sm" }, task.name), " ", task.reason)),
   );
 }
 

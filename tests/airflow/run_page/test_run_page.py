@@ -442,6 +442,18 @@ def test_two_users_see_one_run_and_only_one_of_them_may_resume_it(page, other_pa
     expect(without.get_by_test_id("headline")).to_contain_text("Running")
 
 
+def test_a_stage_under_way_says_when_it_is_done(page, half_done):
+    open_run(page, half_done)
+    pace = {"wave": 1, "recorded": 4, "left": 4, "per_minute": 9.5, "seconds_to_go": 25.3}
+    told = page.evaluate(
+        "async (pace) => (await import('/stagehold/static/words.js')).paceText(pace)",
+        {**pace, "recorded_at": "2026-11-24T23:00:00Z"},
+    )
+    assert re.sub(r"\s", " ", told) == (
+        "wave 2: 4 recorded, 4 to go, 9.5 a minute, done at about Nov 24, 2026, 11:00:25 PM"
+    )
+
+
 def test_the_page_says_of_which_run_its_data_is(page, half_done):
     later = f"{half_done.run_id}-again"
     make_dag_run(half_done.dag_id, later, {"orders_by_customer": "failed"}, conf={"interval": half_done.run_id})

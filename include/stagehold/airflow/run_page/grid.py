@@ -16,7 +16,7 @@ from stagehold.airflow.run_page.facts import RunFacts
 from stagehold.airflow.run_page.origins import Origins, origins
 from stagehold.airflow.run_page.preview import ResumePreview, resume_preview
 from stagehold.airflow.run_page.stages import ShownStage, StageRow, failing_first, shown_stages
-from stagehold.model.records import Event, PartitionState
+from stagehold.model.records import Event, PartitionState, RunState
 from stagehold.plan.resume.decisions import ResumePlan
 from stagehold.spec.pipeline import Stage
 
@@ -54,6 +54,7 @@ class RunGrid:
     pipeline: str
     interval: str
     state: str
+    ledger_state: RunState | None
     active: bool
     headline: str
     consumable: int
@@ -109,6 +110,7 @@ def unplanned(dag_run: StageholdDagRun, counts: Mapping[str, Mapping[PartitionSt
         pipeline=dag_run.request.pipeline.name,
         interval=dag_run.request.interval,
         state=dag_run.state,
+        ledger_state=None,
         active=dag_run.state in ACTIVE_RUN_STATES,
         headline="",
         consumable=sum(states.get(PartitionState.CONSUMABLE, 0) for states in counts.values()),
@@ -139,6 +141,7 @@ def _grid(facts: RunFacts, shown: tuple[ShownStage, ...]) -> RunGrid:
         pipeline=pipeline.name,
         interval=dag_run.request.interval,
         state=dag_run.state,
+        ledger_state=facts.ledger_state,
         active=dag_run.state in ACTIVE_RUN_STATES,
         headline="",
         consumable=sum(row.consumable for row in stored),
@@ -162,6 +165,7 @@ def _grid(facts: RunFacts, shown: tuple[ShownStage, ...]) -> RunGrid:
 
 def _headline(dag_run: StageholdDagRun, grid: RunGrid) -> str:
     failed = [task.name for task in dag_run.tasks if task.state == "failed"]
+    how = "Cancelled" if grid.ledger_state is RunState.CANCELED else "Failed"
     tally = f"{grid.consumable} of {grid.partitions} partitions are consumable"
     if grid.stale:
         tally += f", {grid.stale} more will run again"
@@ -169,8 +173,10 @@ def _headline(dag_run: StageholdDagRun, grid: RunGrid) -> str:
         tally += f", {grid.released} released"
     if dag_run.state in ACTIVE_RUN_STATES:
         return f"Running: {tally}"
+    if grid.ledger_state is RunState.SUSPENDED:
+        return f"Suspended: {tally}"
     if failed:
-        return f"Failed at {', '.join(failed)}: {tally}"
+        return f"{how} at {', '.join(failed)}: {tally}"
     return f"{dag_run.state.capitalize()}: {tally}"
 
 
