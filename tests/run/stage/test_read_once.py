@@ -73,5 +73,5 @@ def test_what_is_too_much_to_be_kept_is_read_for_each_query(hand, spark_settings
     monkeypatch.setattr(session, "MOST_KEPT", 0)
     records = hand.publish(ROWS)
     judging = SparkStageSession(hand.spark, spark_settings)
-    with files_gone_after_the_first_query(hand), pytest.raises(PySparkException, match="does not exist|NOT_EXIST"):
+    with files_gone_after_the_first_query(hand), pytest.raises(PySparkException, match=r"does not exist|NOT_EXIST"):
         judging.judge(records, SUITE)
