@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from pydantic import TypeAdapter
-from sqlalchemy import JSON, DateTime, Dialect, Enum, Text, TypeDecorator
+from sqlalchemy import JSON, BigInteger, DateTime, Dialect, Enum, Text, TypeDecorator
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
@@ -159,3 +159,24 @@ def _sqlite_time(element: DatabaseTime, compiler: SQLCompiler, **options: Any) -
 def _postgresql_time(element: DatabaseTime, compiler: SQLCompiler, **options: Any) -> str:
     # Not now(): that is when the transaction began, which may be long before it got the row lock.
     return f"clock_timestamp() + make_interval(secs => {compiler.process(element.clauses, **options)})"
+
+
+class bytes_of(FunctionElement[int]):
+    """How large the files in a `DataFiles` column are together; added up by the database, as there may be very many
+    rows.
+    """
+
+    type = BigInteger()
+    inherit_cache = True
+
+
+@compiles(bytes_of, "sqlite")
+def _sqlite_bytes(element: bytes_of, compiler: SQLCompiler, **options: Any) -> str:
+    files = compiler.process(element.clauses, **options)
+    return f"coalesce((SELECT sum(json_extract(value, '$.bytes')) FROM json_each({files})), 0)"
+
+
+@compiles(bytes_of, "postgresql")
+def _postgresql_bytes(element: bytes_of, compiler: SQLCompiler, **options: Any) -> str:
+    files = compiler.process(element.clauses, **options)
+    return f"coalesce((SELECT sum((file ->> 'bytes')::bigint) FROM json_array_elements({files}) AS file), 0)"
