@@ -66,16 +66,20 @@ def test_every_route_of_the_api_asks_who_is_there(airflow_home):
     from stagehold.airflow.api import create_api
 
     routes = [route for route in create_api().routes if isinstance(route, APIRoute)]
-    assert len(routes) == 25
+    assert len(routes) == 27
     assert all(route.dependencies for route in routes)
 
 
 def test_every_route_that_changes_something_asks_whether_its_caller_may_and_where_it_comes_from(airflow_home):
     from fastapi.routing import APIRoute
 
-    from stagehold.airflow.access import MAY_RESUME, SAME_ORIGIN_JSON
+    from stagehold.airflow.access import MAY_BACKFILL, MAY_RESUME, SAME_ORIGIN_JSON
     from stagehold.airflow.api import create_api
 
     routes = [route for route in create_api().routes if isinstance(route, APIRoute) and route.methods != {"GET"}]
-    assert {route.name for route in routes} == {"resume", "waive", "make_savepoint", "dispose_savepoint"}
-    assert all({MAY_RESUME, SAME_ORIGIN_JSON} <= {*route.dependencies} for route in routes)
+    rights = {
+        **dict.fromkeys(("resume", "waive", "make_savepoint", "dispose_savepoint"), MAY_RESUME),
+        "start_backfill": MAY_BACKFILL,
+    }
+    assert {route.name for route in routes} == {*rights}
+    assert all({rights[route.name], SAME_ORIGIN_JSON} <= {*route.dependencies} for route in routes)

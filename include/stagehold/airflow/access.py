@@ -21,6 +21,7 @@ JSON = "application/json"
 # A mounted app inherits no authentication from Airflow, so each route names one of these.
 MAY_SEE_PIPELINES = Depends(requires_access_dag("GET"))
 MAY_SEE_RUN = Depends(requires_access_dag("GET", DagAccessEntity.TASK_INSTANCE))
+MAY_BACKFILL = Depends(requires_access_dag("POST", DagAccessEntity.RUN))  # what Airflow's own route asks for
 MAY_RESUME = Depends(requires_access_dag("PUT", DagAccessEntity.TASK_INSTANCE))
 
 

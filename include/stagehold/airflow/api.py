@@ -14,6 +14,7 @@ from starlette.responses import Response
 from starlette.types import Scope
 
 from stagehold.airflow.access import MAY_SEE_PIPELINES
+from stagehold.airflow.backfill.routes import router as backfill_routes
 from stagehold.airflow.body_limit import BodyLimit
 from stagehold.airflow.gates.routes import router as gate_routes
 from stagehold.airflow.overview.routes import router as overview_routes
@@ -73,6 +74,7 @@ def create_api() -> FastAPI:
     api.include_router(savepoint_routes)
     api.include_router(gate_routes)
     api.include_router(pipeline_routes)
+    api.include_router(backfill_routes)
     api.include_router(history_routes)
     api.add_middleware(BodyLimit, most_bytes=MOST_BYTES)
     answer_with_problems(api)

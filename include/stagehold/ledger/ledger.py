@@ -25,6 +25,7 @@ from stagehold.ledger.partition_counts import PartitionCounts
 from stagehold.ledger.partitions import Partitions
 from stagehold.ledger.positions import Positions
 from stagehold.ledger.requests.acceptances import Acceptances
+from stagehold.ledger.requests.backfills import Backfills
 from stagehold.ledger.requests.restores import Restores
 from stagehold.ledger.requests.savepoint_requests import SavepointRequests
 from stagehold.ledger.requests.waivers import Waivers
@@ -57,6 +58,7 @@ class Ledger:
         self.acceptances = Acceptances(database)
         self.waivers = Waivers(database)
         self.restores = Restores(database)
+        self.backfills = Backfills(database)
         self.checkpoints = Checkpoints(database)
         self.acknowledgements = Acknowledgements(database)
         self.savepoint_requests = SavepointRequests(database)

@@ -61,6 +61,8 @@ export function fetchCells(dagId, runId, stage, { first, last }) {
 
 export const fetchGates = (dagId, runId) => call(runUrl(dagId, runId, "gates"));
 
+export const fetchRunHistory = (dagId, runId) => call(runUrl(dagId, runId, "timeline"));
+
 export const docsUrl = (dagId, runId) => runUrl(dagId, runId, "docs/index.html").href;
 
 export function fetchHistory(dagId, runId, stage, expectation) {

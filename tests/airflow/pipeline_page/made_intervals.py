@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 
-from sqlalchemy import delete, insert
+from sqlalchemy import delete, insert, literal, select, true
 
 from stagehold.ledger.database.engine import Database
-from stagehold.ledger.database.rows import partition_row
+from stagehold.ledger.database.rows import run_row
 from stagehold.ledger.database.schema import attempts, gate_results, partitions, runs
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import (
@@ -169,13 +169,22 @@ def make_failed(ledger: Ledger, interval: str, stage: str, done: int) -> MadeRun
 
 
 def make_huge(ledger: Ledger, interval: str, partitions_each: int) -> None:
-    """A run with very many partitions, written without the ledger's own words, which would take minutes."""
+    """A run with very many partitions of its first four stages, which are copies of one another."""
     run = MadeRun(ledger, interval).begin()
-    rows = (
-        partition_row(run.record(stage, number, f"{run.run_id}.{stage}.1", 1, 1.0))
-        for stage in list(STAGES)[:4]
-        for number in range(partitions_each)
-    )
-    with Database(load_settings().ledger_url).writing() as connection:
-        connection.execute(insert(partitions), list(rows))
+    for stage in list(STAGES)[:4]:
+        run.attempt(stage, [0])
     run.end()
+    first = select(literal(1).label("number"))
+    numbers = first.cte("numbers", recursive=True)
+    numbers = numbers.union_all(select(numbers.c.number + 1).where(numbers.c.number < partitions_each - 1))
+    copied = [one for one in partitions.c if one.name not in ("id", "partition")]
+    many = select(*copied, numbers.c.number).join(numbers, true()).where(partitions.c.run_id == run.run_id)
+    with Database(load_settings().ledger_url).writing() as connection:
+        connection.execute(insert(partitions).from_select([*(one.name for one in copied), "partition"], many))
+
+
+def make_many_runs(intervals: Iterable[str]) -> None:
+    """Runs that have not got to do anything."""
+    begun = (Run(f"{PIPELINE}/old__{one}", PIPELINE, one, "cli", RunState.FINISHED, at(one)) for one in intervals)
+    with Database(load_settings().ledger_url).writing() as connection:
+        connection.execute(insert(runs), [run_row(one) for one in begun])

@@ -40,9 +40,7 @@ def tally(passed: bool, partitions: int, severity: Severity = CRITICAL, day: int
         pytest.param([tally(False, 3)], 9, {"waived": 3}, id="more words than partitions"),
         pytest.param([tally(False, 3, WARNING)], 2, {"warning": 3}, id="a warning needs no waiver"),
         pytest.param([tally(False, 1, INFO), tally(True, 1, INFO)], 0, {"info": 1, "passed": 1}, id="information"),
-        pytest.param(
-            [tally(False, 2), tally(False, 1, WARNING)], 0, {"failed": 2, "warning": 1}, id="two severities"
-        ),
+        pytest.param([tally(False, 2), tally(False, 1, WARNING)], 0, {"failed": 2, "warning": 1}, id="two severities"),
     ],
 )
 def test_what_partitions_of_an_interval_came_to(tallies, waived, expected):

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import cache
 from typing import Any
 
+from pydantic import TypeAdapter
 from sqlalchemy import JSON, BigInteger, DateTime, Dialect, Enum, Text, TypeDecorator
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
@@ -74,6 +76,28 @@ class CodeChoices(TypeDecorator[tuple[CodeChoice, ...]]):
             CodeChoice(**{**one, "handling": CodeHandling(one["handling"]), "made_by": tuple(one["made_by"])})
             for one in value or ()
         )
+
+
+class AsJson(TypeDecorator[Any]):
+    """A value of ours of any kind as JSON; NULL is None."""
+
+    impl = JSON(none_as_null=True)
+    cache_ok = True
+
+    def __init__(self, kind: Any) -> None:
+        super().__init__()
+        self.kind = kind
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> Any:  # noqa: ARG002
+        return None if value is None else _form(self.kind).dump_python(value, mode="json")
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> Any:  # noqa: ARG002
+        return None if value is None else _form(self.kind).validate_python(value)
+
+
+@cache
+def _form(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
 
 
 class Texts(TypeDecorator[tuple[str, ...]]):

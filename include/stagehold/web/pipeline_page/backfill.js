@@ -17,6 +17,8 @@ const ONLY = {
 };
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
 const ANY = "";
+const AT_A_TIME = "4";
+const NOT_ALLOWED = "You may see this pipeline but not start a backfill of it. Ask somebody who may edit the DAG.";
 
 function Field({ label, width, children }) {
   return h(
@@ -141,7 +143,7 @@ function Start({ plan, busy, most, onMost, onStart }) {
       Field,
       { label: "Intervals at a time", width: "130px" },
       h(Input, {
-        max: 16,
+        max: 100,
         min: 1,
         onChange: (event) => onMost(event.target.value),
         size: "sm",
@@ -167,7 +169,7 @@ function Start({ plan, busy, most, onMost, onStart }) {
 
 export function Backfill({ dagId, page, range, onStarted }) {
   const [fields, setFields] = useState({ first: "", last: "", stages: [], from: ANY, only: ANY });
-  const [most, setMost] = useState("1");
+  const [most, setMost] = useState(AT_A_TIME);
   const [answer, setAnswer] = useState(null);
   const set = (name) => (value) => setFields((now) => ({ ...now, [name]: value }));
   useEffect(() => {
@@ -194,7 +196,7 @@ export function Backfill({ dagId, page, range, onStarted }) {
     } catch (refused) {
       // What would run is not any more what was shown: that is said, next to what it is now.
       if (refused.status === 409) await ask();
-      setProblem(refused);
+      setProblem(refused.status === 403 ? { message: NOT_ALLOWED } : refused);
     }
     setBusy(false);
   };

@@ -1,7 +1,7 @@
 // All that is on record of one stage for one interval.
 
-import { bytes, clock, plural, runPage, timeToGo } from "../words.js";
-import { amountText, gateText, madeText, recorded, shortRun, STATES } from "./words.js";
+import { bytes, clock, plural, runPage } from "../words.js";
+import { amountText, gateText, madeText, recorded, shortRun, STATES, workText } from "./words.js";
 
 const { createElement: h } = globalThis.React;
 const { Box, Button, Code, Flex, Link, Text } = globalThis.ChakraUI;
@@ -49,7 +49,7 @@ function factsOf(column, cell) {
     ["Made", known ? madeText(cell) : null],
     ["Rows", known ? cell.rows.toLocaleString() : null],
     ["Size", cell.bytes ? bytes(cell.bytes) : null],
-    ["Work", cell.seconds ? timeToGo(cell.seconds) : null],
+    ["Work", cell.seconds ? workText(cell.seconds) : null],
     ["Recorded", cell.recorded_at && clock(cell.recorded_at)],
     ["Gate", known ? gateText(cell, column.gate) : null],
   ].filter(([, value]) => value);

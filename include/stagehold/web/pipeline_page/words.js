@@ -59,7 +59,8 @@ export function madeText({ computed, reused }) {
 // One sentence for each cell: its title, and its name for screen readers.
 export function cellText(interval, column, cell) {
   const facts = [`${column.name} for ${interval}: ${STATES[cell.state].text}`];
-  if (recorded(cell)) facts.push(`${amountText(cell)} partitions`, madeText(cell), plural(cell.rows, "row"));
+  const noun = recorded(cell) === 1 ? "partition" : "partitions";
+  if (recorded(cell)) facts.push(`${amountText(cell)} ${noun}`, madeText(cell), plural(cell.rows, "row"));
   const gate = gateText(cell, column.gate);
   if (gate && recorded(cell)) facts.push(gate);
   return facts.join(" · ");
@@ -67,9 +68,11 @@ export function cellText(interval, column, cell) {
 
 export const isBad = (cell) => STATES[cell.state].bad === true;
 
+export const workText = (seconds) => (seconds > 0 && seconds < 10 ? `${seconds.toFixed(1)} s` : timeToGo(seconds));
+
 // How values of charts are written.
 export const METRICS = {
-  seconds: { name: "Duration", write: (value) => (value < 1 ? `${value.toFixed(1)} s` : timeToGo(value)) },
+  seconds: { name: "Duration", write: (value) => (value === 0 ? "0" : workText(value)) },
   rows: { name: "Rows", write: (value) => value.toLocaleString([], { notation: "compact" }) },
   bytes: { name: "Bytes", write: bytes },
 };
