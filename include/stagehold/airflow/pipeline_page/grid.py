@@ -212,7 +212,9 @@ def _failures(tries: Sequence[LastTries], *, active: bool) -> Iterator[TryFailur
 
 def _newest_run(interval: str, facts: IntervalFacts) -> NewestRun | None:
     run = facts.runs.get(interval)
-    return run and NewestRun(run.run_id, run.state, facts.known.goes_on(run), run.started_at, run.ended_at)
+    if run is None:
+        return None
+    return NewestRun(run.run_id, run.state, facts.known.goes_on(run), run.started_at, run.ended_at)
 
 
 def _regions(pipeline: Pipeline) -> Mapping[str, str]:
