@@ -13,7 +13,7 @@ import pytest
 
 if TYPE_CHECKING:
     from fastapi.testclient import TestClient
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, BrowserContext, Page
 
 CHROMIUM = Path("/usr/bin/chromium")
 START_SECONDS = 30
@@ -54,14 +54,26 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def page(
-    browser: Browser, server: str, bearer: Callable[[str], dict[str, str]], request: pytest.FixtureRequest
-) -> Iterator[Page]:
+def other_page(
+    browser: Browser, server: str, bearer: Callable[[str], dict[str, str]]
+) -> Iterator[Callable[[str], Page]]:
+    """Makes a page of a user with a role."""
+    contexts: list[BrowserContext] = []
+
+    def opened(role: str) -> Page:
+        token = bearer(role)["Authorization"].removeprefix("Bearer ")
+        contexts.append(browser.new_context(viewport={"width": 1440, "height": 1000}, base_url=server))
+        contexts[-1].add_cookies([{"name": "_token", "value": token, "url": server}])
+        return contexts[-1].new_page()
+
+    yield opened
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture
+def page(other_page: Callable[[str], Page], request: pytest.FixtureRequest) -> Page:
     """A page whose user has the role of ``@pytest.mark.parametrize("page", [role], indirect=True)``,
     by default admin.
     """
-    token = bearer(getattr(request, "param", "admin"))["Authorization"].removeprefix("Bearer ")
-    context = browser.new_context(viewport={"width": 1440, "height": 1000}, base_url=server)
-    context.add_cookies([{"name": "_token", "value": token, "url": server}])
-    yield context.new_page()
-    context.close()
+    return other_page(getattr(request, "param", "admin"))

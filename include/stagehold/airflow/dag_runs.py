@@ -32,6 +32,8 @@ from stagehold.settings import Settings, load_settings
 from stagehold.spec.loader import find_pipeline
 from stagehold.spec.pipeline import Pipeline
 
+NEWEST_RUNS = 3  # that are named where one is asked for that is not there
+
 if TYPE_CHECKING:
     from airflow.models.taskinstance import TaskInstance
     from airflow.serialization.definitions.dag import SerializedDAG
@@ -63,7 +65,7 @@ def read_dag_run(dag_id: str, run_id: str, session: Session, settings: Settings,
     """
     dag_run = session.scalar(select(DagRun).where(DagRun.dag_id == dag_id, DagRun.run_id == run_id))
     if dag_run is None:
-        raise UnknownName("run", f"{dag_id}/{run_id}", ())
+        raise UnknownName("run", f"{dag_id}/{run_id}", _newest_runs(dag_id, session))
     dag, regions = _read_dag(dag_id, session)
     given: Mapping[str, Any] = {**dag.params.dump(), **(dag_run.conf or {})}
     asked = AskedRestore.of(given)
@@ -85,6 +87,11 @@ def read_dag_run(dag_id: str, run_id: str, session: Session, settings: Settings,
         ),
         reference=asked.reference if asked else None,
     )
+
+
+def _newest_runs(dag_id: str, session: Session) -> Sequence[str]:
+    of_dag = select(DagRun.run_id).where(DagRun.dag_id == dag_id).order_by(DagRun.run_after.desc(), DagRun.id.desc())
+    return [f"{dag_id}/{run_id}" for run_id in session.scalars(of_dag.limit(NEWEST_RUNS))]
 
 
 def pipeline_of(dag_id: str, session: Session, settings: Settings) -> Pipeline:

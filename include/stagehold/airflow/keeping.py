@@ -46,7 +46,7 @@ class KeptPages(Generic[Page]):
         if problem is not None:
             raise problem
         if kept is None and not large():
-            return self._made(name, seen, make).page
+            return self._made(name, seen, make, awaited=True).page
         if kept is None or self._is_outdated(kept, seen):
             self._make_aside(name, seen, make)
         return kept.page if kept else None
@@ -55,13 +55,14 @@ class KeptPages(Generic[Page]):
         age = self._clock() - kept.made_at
         return age > AGE * kept.seconds or (kept.seen != seen and age > PAUSE * kept.seconds)
 
-    def _made(self, name: Hashable, seen: object, make: Callable[[], Page]) -> _Kept[Page]:
+    def _made(self, name: Hashable, seen: object, make: Callable[[], Page], *, awaited: bool) -> _Kept[Page]:
+        """What nobody waited for is kept however quick it was: whoever asks next is to have it."""
         began = self._clock()
         page = make()
         made = _Kept(seen, page, self._clock() - began, self._clock())
         with self._lock:
             self._kept.pop(name, None)
-            if made.seconds > QUICK_SECONDS:
+            if made.seconds > QUICK_SECONDS or not awaited:
                 self._kept[name] = made
             while len(self._kept) > MOST_PAGES:
                 self._kept.popitem(last=False)
@@ -76,7 +77,7 @@ class KeptPages(Generic[Page]):
 
     def _work_aside(self, name: Hashable, seen: object, make: Callable[[], Page]) -> None:
         try:
-            self._made(name, seen, make)
+            self._made(name, seen, make, awaited=False)
         except Exception as error:  # noqa: BLE001 - told to whoever asks next
             with self._lock:
                 self._problems[name] = error

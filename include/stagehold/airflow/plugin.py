@@ -1,4 +1,4 @@
-"""Registers Stagehold's web API and its tabs on the pages of runs and DAGs with Airflow."""
+"""Registers Stagehold's web API and its pages, in the menu and as tabs of DAGs and runs, with Airflow."""
 
 from __future__ import annotations
 
@@ -24,6 +24,12 @@ PIPELINE_PAGE = {
     "destination": "dag",
     "url_route": "stagehold-intervals",
 }
+OVERVIEW_PAGE = {
+    "name": "Pipelines",
+    "bundle_url": "stagehold/static/overview_page/overview_page.js",
+    "destination": "nav",
+    "url_route": "stagehold-pipelines",
+}
 
 
 class RunStarts:
@@ -42,7 +48,7 @@ class StageholdPlugin(AirflowPlugin):
 
     name = "stagehold"
     listeners = [RunStarts()]  # noqa: RUF012
-    react_apps = [RUN_PAGE, PIPELINE_PAGE]  # noqa: RUF012  (the base class declares a plain list)
+    react_apps = [RUN_PAGE, PIPELINE_PAGE, OVERVIEW_PAGE]  # noqa: RUF012  (the base class declares a plain list)
 
     @property
     def operator_extra_links(self) -> list[Any]:  # type: ignore[override]

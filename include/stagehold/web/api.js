@@ -61,6 +61,8 @@ export function fetchCells(dagId, runId, stage, { first, last }) {
 
 export const fetchGates = (dagId, runId) => call(runUrl(dagId, runId, "gates"));
 
+export const fetchRunHistory = (dagId, runId) => call(runUrl(dagId, runId, "timeline"));
+
 export const docsUrl = (dagId, runId) => runUrl(dagId, runId, "docs/index.html").href;
 
 export function fetchHistory(dagId, runId, stage, expectation) {
@@ -77,3 +79,42 @@ export const resume = (dagId, runId) => post(runUrl(dagId, runId, "resume"), { d
 export const waive = (dagId, runId, wish) => post(runUrl(dagId, runId, "waive"), wish);
 
 export const startBackfill = (dagId, wish) => post(dagUrl(dagId, "backfill"), wish);
+
+export const fetchOverview = (known) => fetchUnlessKnown(new URL("overview", API), known);
+
+export const fetchSizes = () => call(new URL("overview/sizes", API));
+
+export function fetchCheckpoints(dagId, { limit, offset }, known) {
+  const url = dagUrl(dagId, "checkpoints");
+  url.search = new URLSearchParams({ limit, offset });
+  return fetchUnlessKnown(url, known);
+}
+
+export function fetchCheckpoint(dagId, run, number) {
+  const url = dagUrl(dagId, `checkpoints/${number}`);
+  url.search = new URLSearchParams({ run });
+  return call(url);
+}
+
+export const fetchGateRates = (dagId, known) => fetchUnlessKnown(dagUrl(dagId, "gate-rates"), known);
+
+const savepointUrl = (dagId, name) => dagUrl(dagId, `savepoints/${encodeURIComponent(name)}`);
+
+export const fetchSavepoints = (dagId) => call(dagUrl(dagId, "savepoints"));
+
+export const fetchSavepointChoices = (dagId) => call(dagUrl(dagId, "savepoint-choices"));
+
+export const makeSavepoint = (dagId, runId, wish) => post(runUrl(dagId, runId, "savepoints"), wish);
+
+export const fetchSavepointStatus = (dagId, name) =>
+  call(dagUrl(dagId, `savepoint_requests/${encodeURIComponent(name)}`));
+
+export const disposeOfSavepoint = (dagId, name) =>
+  call(savepointUrl(dagId, name), { method: "DELETE", headers: { "Content-Type": "application/json" } });
+
+// Airflow's own route: it checks the rights, and its log says who started the run.
+export const startRun = (dagId, conf) =>
+  post(new URL(`../../api/v2/dags/${encodeURIComponent(dagId)}/dagRuns`, import.meta.url), {
+    conf,
+    logical_date: null,
+  });

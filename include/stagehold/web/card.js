@@ -1,7 +1,9 @@
-// What the parts of the tabs look alike in: a card with a title, a table, a notice.
+// What the parts of the tabs look alike in: a card with a title, a table, a notice, the name of a run.
+
+import { runPage } from "./words.js";
 
 const { createElement: h } = globalThis.React;
-const { Box, Flex, Heading, Spinner, Table, Text } = globalThis.ChakraUI;
+const { Box, Flex, Heading, Link, Spinner, Table, Text } = globalThis.ChakraUI;
 
 export function Card({ title, note, action, children, ...rest }) {
   return h(
@@ -82,4 +84,10 @@ export function Nothing({ problem, title }) {
     h(Heading, { as: "h2", mb: 2, size: "md" }, problem.status === 404 ? "Nothing of Stagehold here" : title),
     h(Text, { color: "fg.muted", whiteSpace: "pre-wrap" }, problem.message),
   );
+}
+
+// A run of Airflow is a link to its page.
+export function RunName({ runId }) {
+  const page = runPage(runId);
+  return page ? h(Link, { href: page, textDecoration: "underline" }, runId) : runId;
 }

@@ -10,6 +10,7 @@ import { Failures } from "./failures.js";
 import { Gates } from "./gates.js";
 import { Grid } from "./grid.js";
 import { Header } from "./header.js";
+import { RunHistory } from "./history.js";
 import { Preview } from "./preview.js";
 import { plural, ranges } from "./words.js";
 
@@ -27,7 +28,7 @@ function Cleared({ answer }) {
     Notice,
     { "data-testid": "cleared", palette: "running", role: "status" },
     h(Text, { fontWeight: "semibold" }, `Resumed: cleared ${plural(answer.cleared.length, "task")} in this run.`),
-    answer.cleared.map((task) => h(Text, { key: task.name }, h(Code, { mr: 2, size: "sm" }, task.name), task.reason)),
+    answer.cleared.map((task) => h(Text, { key: task.name }, h(Code, { size: "sm" }, task.name), " ", task.reason)),
   );
 }
 
@@ -76,6 +77,7 @@ function RunPage({ dagId, runId }) {
     h(Preview, { grid }),
     h(Gates, { grid }),
     h(Attempts, { grid }),
+    h(RunHistory, { grid }),
   );
 }
 

@@ -21,13 +21,15 @@ from stagehold.airflow.run_page.cells import PartitionCell
 from stagehold.airflow.run_page.clearing import TaskToClear
 from stagehold.airflow.run_page.facts import RunFacts
 from stagehold.airflow.run_page.grid import LaidOut, RunGrid, laid_out, seen_by, unplanned
+from stagehold.airflow.run_page.history import RunHistory, run_history
 from stagehold.airflow.run_page.preview import ResumePreview, clear_set, resume_preview
 from stagehold.airflow.run_page.reading import KnownRun, read_facts
 from stagehold.airflow.run_page.resuming import Presser, resume_lease
 from stagehold.airflow.server import answer_unless_known, answering, server_ledger
-from stagehold.errors import RunStillActive, StageholdError
+from stagehold.errors import RunStillActive, StageholdError, UnknownName
 from stagehold.ledger.ledger import Ledger
 from stagehold.plan.resume.decisions import also_computed
+from stagehold.run.archive.archive import report_of
 from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline
 
@@ -106,6 +108,19 @@ def cells(
         known = ", ".join(page.cells)
         raise HTTPException(status.HTTP_404_NOT_FOUND, f"The pipeline has no stage {stage}. It has: {known}.")
     return tuple(one for one in page.cells[stage][first : last + 1])
+
+
+@router.get("/timeline", dependencies=[MAY_SEE_RUN])
+def timeline(dag_id: str, run_id: str, session: SessionDep) -> RunHistory:
+    """What happened to the run; nothing if it has not begun. What the ledger has forgotten is read from the lake."""
+    with answering():
+        settings = dag_settings(dag_id, session)
+        ledger, own = server_ledger(settings), ledger_run_id(dag_id, run_id)
+        try:
+            report = report_of(own, ledger, settings.lake_uri)
+        except UnknownName:
+            return RunHistory((), 0, archived=False)
+        return run_history(report, archived=len(report.history) > len(ledger.transitions.of_run(own)))
 
 
 @router.post("/resume", dependencies=[MAY_RESUME, SAME_ORIGIN_JSON])
