@@ -13,11 +13,13 @@ from stagehold.airflow.overview.standing import (
     LATE,
     MOST_MARKS,
     PipelineFacts,
-    PipelineStanding,
     RunWord,
     hidden_row,
     interval_marks,
     pipeline_row,
+)
+from stagehold.airflow.overview.standing import (
+    PipelineStanding as Standing,
 )
 from stagehold.model.records import PartitionState, Run, RunState
 from stagehold.spec.loader import build_pipeline
@@ -45,7 +47,7 @@ def run(day: int, state: RunState = RunState.FINISHED, *, launcher: str = "airfl
 class Case:
     id: str
     runs: tuple[Run, ...]  # the newest first
-    expected: PipelineStanding
+    expected: Standing
     newest: tuple[str, RunWord] | None
     counts: dict = field(default_factory=lambda: ALL)
     airflow: dict[str, str] = field(default_factory=dict)
@@ -56,57 +58,57 @@ class Case:
 SUCCEEDED = ("2026-11-24", RunWord.SUCCESS)
 BY_COMMAND = run(24, RunState.RUNNING, launcher="cli")
 CASES = [
-    Case("nothing ever ran", (), PipelineStanding.NEVER_RUN, None, {}),
-    Case("nothing ever ran, though it should have", (), PipelineStanding.OVERDUE, None, {}, dag=LATE_DAG),
-    Case("all is there", (run(24),), PipelineStanding.CURRENT, SUCCEEDED),
-    Case("a partition is blocked", (run(24),), PipelineStanding.INCOMPLETE, SUCCEEDED, SOME),
-    Case("the result was released", (run(24),), PipelineStanding.INCOMPLETE, SUCCEEDED, GONE),
-    Case("nothing was recorded", (run(24),), PipelineStanding.INCOMPLETE, SUCCEEDED, {}),
-    Case("its time is over", (run(24),), PipelineStanding.OVERDUE, SUCCEEDED, dag=LATE_DAG),
+    Case("nothing ever ran", (), Standing.NEVER_RUN, None, {}),
+    Case("nothing ever ran, though it should have", (), Standing.OVERDUE, None, {}, dag=LATE_DAG),
+    Case("all is there", (run(24),), Standing.CURRENT, SUCCEEDED),
+    Case("a partition is blocked", (run(24),), Standing.INCOMPLETE, SUCCEEDED, SOME),
+    Case("the result was released", (run(24),), Standing.INCOMPLETE, SUCCEEDED, GONE),
+    Case("nothing was recorded", (run(24),), Standing.INCOMPLETE, SUCCEEDED, {}),
+    Case("its time is over", (run(24),), Standing.OVERDUE, SUCCEEDED, dag=LATE_DAG),
     Case(
         "its time is over, but it is paused",
         (run(24),),
-        PipelineStanding.CURRENT,
+        Standing.CURRENT,
         SUCCEEDED,
         dag=DagNow(True, LATE_DAG.due, 0),
     ),
-    Case("its time came just now", (run(24),), PipelineStanding.CURRENT, SUCCEEDED, dag=DagNow(False, NOW - LATE, 0)),
-    Case("without a schedule", (run(24),), PipelineStanding.CURRENT, SUCCEEDED, dag=DagNow(False, None, 0)),
+    Case("its time came just now", (run(24),), Standing.CURRENT, SUCCEEDED, dag=DagNow(False, NOW - LATE, 0)),
+    Case("without a schedule", (run(24),), Standing.CURRENT, SUCCEEDED, dag=DagNow(False, None, 0)),
     Case(
         "Airflow's word counts for its own runs",
         (run(24, RunState.RUNNING),),
-        PipelineStanding.FAILING,
+        Standing.FAILING,
         ("2026-11-24", RunWord.FAILED),
         airflow={"sales/2026-11-24-24": "failed"},
     ),
     Case(
         "Airflow has a run that the ledger does not know",
         (),
-        PipelineStanding.RUNNING,
+        Standing.RUNNING,
         None,
         {},
         dag=DagNow(False, None, 1),
     ),
-    Case("a run that Airflow has forgotten", (run(24),), PipelineStanding.CURRENT, SUCCEEDED),
+    Case("a run that Airflow has forgotten", (run(24),), Standing.CURRENT, SUCCEEDED),
     Case(
         "a command that is at work",
         (BY_COMMAND,),
-        PipelineStanding.RUNNING,
+        Standing.RUNNING,
         ("2026-11-24", RunWord.RUNNING),
         at_work=frozenset({("sales", "2026-11-24")}),
     ),
-    Case("a command that died", (BY_COMMAND,), PipelineStanding.FAILING, ("2026-11-24", RunWord.SILENT)),
-    Case("a cancelled run", (run(24, RunState.CANCELED),), PipelineStanding.FAILING, ("2026-11-24", RunWord.CANCELED)),
+    Case("a command that died", (BY_COMMAND,), Standing.FAILING, ("2026-11-24", RunWord.SILENT)),
+    Case("a cancelled run", (run(24, RunState.CANCELED),), Standing.FAILING, ("2026-11-24", RunWord.CANCELED)),
     Case(
         "the newest run of an interval counts",
         (run(24), run(24, RunState.FAILED, begun=23)),
-        PipelineStanding.CURRENT,
+        Standing.CURRENT,
         SUCCEEDED,
     ),
     Case(
         "an old interval that was run again",
         (run(20, RunState.FAILED, begun=25), run(24)),
-        PipelineStanding.CURRENT,
+        Standing.CURRENT,
         SUCCEEDED,
     ),
 ]
@@ -150,7 +152,7 @@ def test_the_newest_intervals_are_in_the_order_of_their_dates():
 def test_of_a_pipeline_whose_runs_are_hidden_nothing_is_told():
     row = hidden_row(PIPELINE)
     assert (row.standing, row.newest, row.marks, row.active, row.paused) == (
-        PipelineStanding.HIDDEN,
+        Standing.HIDDEN,
         None,
         (),
         0,
