@@ -41,6 +41,8 @@ CHROMIUM = Path("/usr/bin/chromium")
 SIZES = {"wide_12016": (3_000, 16), "wide_100024": (25_000, 24)}  # partitions of each of four stages, and of the last
 HEADLINE_SECONDS, ANSWER_SECONDS, ANSWER_BYTES, FREEZE_MILLISECONDS = 1.0, 0.3, 100_000, 50.0
 POLLS = 10
+POLL_SECONDS = 1.5  # as the page asks while something is about to change
+SETTLE_MILLISECONDS = 3_000  # until Airflow's own page has come to rest
 PATIENCE = 180_000  # milliseconds until the browser gives up
 WATCH = """
 window.longTasks = [];
@@ -70,7 +72,7 @@ def _api(run: HalfDone, url: str) -> dict[str, Any]:
         first, seconds = _timed(lambda: client.get(f"{run.url}/grid"))
         planned = first
         while not planned.json()["planned"]:
-            time.sleep(0.05)
+            time.sleep(POLL_SECONDS)
             planned = client.get(f"{run.url}/grid")
         with_plan = time.perf_counter() - began
         kept = [_timed(lambda: client.get(f"{run.url}/grid")) for _ in range(POLLS)]
@@ -121,7 +123,7 @@ def _page(browser: Browser, run: HalfDone, url: str) -> dict[str, float]:
     page.goto(f"/dags/{run.dag_id}/runs/{run.run_id}")
     tab = page.get_by_role("link", name="Stagehold", exact=True)
     tab.wait_for()
-    page.wait_for_load_state("networkidle")
+    page.wait_for_timeout(SETTLE_MILLISECONDS)
     page.evaluate("() => { window.longTasks = []; }")
     measured = _opened(page)
     context.close()
