@@ -55,7 +55,9 @@ def staged(hand: Stagehand, rows: dict[int, Sequence[Any]]) -> StagedContent:
 
 
 def of_content(hand: Stagehand, content: Content, partitions: Sequence[int], gate: Suite) -> Measured:
-    return measure_and_judge(hand.spark, content, partitions, gate, dict.fromkeys(partitions, SECONDS / 3))
+    return measure_and_judge(
+        content.frame(hand.spark), content, partitions, gate, dict.fromkeys(partitions, SECONDS / 3)
+    )
 
 
 def test_every_partition_gets_a_verdict_of_every_expectation_with_what_it_saw(hand):

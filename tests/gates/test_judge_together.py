@@ -73,7 +73,7 @@ def test_all_partitions_are_judged_as_duckdb_sees_their_rows(spark, tmp_path, ki
             Expectation(SUM, {"column": "value", "min_value": total + 1}),
         ]
     suite = Suite("own", tuple(asked))
-    said = judge_together(spark, staged(spark, tmp_path, kind, rows), suite)
+    said = judge_together(staged(spark, tmp_path, kind, rows).frame(spark), suite)
     assert {one.partition for one in said} == {WHOLE}
     assert [one.passed for one in said] == [doubled == 0, True, True, False][: len(asked)]
     if doubled:
@@ -84,5 +84,5 @@ def test_rows_that_are_unique_in_each_partition_may_not_be_in_all_of_them(spark,
     content = staged(spark, tmp_path, "int", {0: [(1,), (2,)], 1: [(2,), (3,)], 2: []})
     suite = Suite("own", (Expectation(UNIQUE, {"column": "value"}, Severity.WARNING, scope=Scope.STAGE),))
     assert suite.of_stage is not None
-    (said,) = judge_together(spark, content, suite.of_stage)
+    (said,) = judge_together(content.frame(spark), suite.of_stage)
     assert (said.passed, said.severity, said.observed) == (False, Severity.WARNING, "2 of 4 unexpected, such as 2")

@@ -22,7 +22,7 @@ from stagehold.airflow.region_operator import (
     run_interval,
 )
 from stagehold.airflow.restores.params import AskedRestore
-from stagehold.airflow.restores.requests import known_restore
+from stagehold.airflow.restores.requests import known_restore, order_asked
 from stagehold.airflow.run_page.clearing import UNMAPPED, DagTask
 from stagehold.errors import ForeignDag, UnknownName
 from stagehold.ledger.ledger import Ledger
@@ -71,6 +71,8 @@ def read_dag_run(dag_id: str, run_id: str, session: Session, settings: Settings,
     asked = AskedRestore.of(given)
     instances = dag_run.get_task_instances(session=session)
     pipeline = find_pipeline(next(iter(regions.values())).pipeline, settings)
+    interval = run_interval(dag_run, given.get(INTERVAL), pipeline.schedule)
+    order = order_asked(asked, pipeline.name, interval, ledger) if asked else None
     return StageholdDagRun(
         dag_id=dag_id,
         run_id=run_id,
@@ -79,9 +81,9 @@ def read_dag_run(dag_id: str, run_id: str, session: Session, settings: Settings,
         request=RunRequest(
             pipeline=pipeline,
             run_id=ledger_run_id(dag_run.dag_id, dag_run.run_id),
-            interval=run_interval(dag_run, given.get(INTERVAL), pipeline.schedule),
+            interval=interval,
             params=pipeline_params(pipeline, given),
-            restore=known_restore(dag_run, asked, ledger) if asked else None,
+            restore=known_restore(dag_run, asked, ledger, order) if asked else None,
         ),
         reference=asked.reference if asked else None,
     )

@@ -22,7 +22,7 @@ from stagehold.model.records import WHOLE
 
 if TYPE_CHECKING:
     from great_expectations.expectations.expectation import Expectation as TheirExpectation
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from stagehold.gates.engine.grouped_frame import GroupedFrame
     from stagehold.gates.variants import Variant
@@ -47,10 +47,11 @@ def preload() -> threading.Thread:
 
 
 def measure_and_judge(
-    spark: SparkSession, content: Content, partitions: Sequence[int], suite: Suite, seconds: Mapping[int, float]
+    rows: DataFrame, content: Content, partitions: Sequence[int], suite: Suite, seconds: Mapping[int, float]
 ) -> Measured:
     """Metrics of each of ``partitions``, in that order, and a verdict of each expectation for each of them.
 
+    :param rows: those of the content, as its `frame` gives them.
     :param seconds: that it took to compute each of them.
     :raises GateErrored: an expectation cannot be judged, such as one of a column that is not there.
     :raises SuiteModuleUnusable: a module that defines some cannot be imported.
@@ -61,21 +62,23 @@ def measure_and_judge(
     from stagehold.gates.engine.grouped_frame import GroupedFrame
 
     looked_at = AskedPartitions(PARTITION, tuple(partitions), partitions[0], frozenset({HASH}))
-    frame = GroupedFrame(looked_at, content.frame(spark))
+    frame = GroupedFrame(looked_at, rows)
     hashed = frame.agg(*content.aggregates())
     looked_at.want(hashed)  # asked along with what the gate asks for first
     numbered = dict(enumerate(suite.expectations))
     verdicts = _judged(frame, {at: one for at, one in numbered.items() if not one.is_of_figures}, suite)
     looked_at.ask_wanted()
     metrics = tuple(content.metrics(number, looked_at.rows(hashed, number)[0]) for number in partitions)
-    figures = _figures(spark, [(one.partition, one.rows, content.bytes(one.partition)) for one in metrics], seconds)
+    figures = _figures(
+        rows.sparkSession, [(one.partition, one.rows, content.bytes(one.partition)) for one in metrics], seconds
+    )
     of_figures = _judged(figures, {at: one for at, one in numbered.items() if one.is_of_figures}, suite)
     every = {**verdicts, **of_figures}
     return Measured(metrics, tuple(one for at in numbered for one in every[at]))
 
 
-def judge_together(spark: SparkSession, content: Content, suite: Suite) -> tuple[GateVerdict, ...]:
-    """What each expectation says of all rows, as if they were one partition: `WHOLE`.
+def judge_together(rows: DataFrame, suite: Suite) -> tuple[GateVerdict, ...]:
+    """What each expectation says of all rows of some content, as if they were one partition: `WHOLE`.
 
     :raises GateErrored: likewise.
     :raises SuiteModuleUnusable: likewise.
@@ -87,8 +90,8 @@ def judge_together(spark: SparkSession, content: Content, suite: Suite) -> tuple
     from stagehold.gates.engine.asked_partitions import AskedPartitions
     from stagehold.gates.engine.grouped_frame import GroupedFrame
 
-    rows = content.frame(spark).withColumn(PARTITION, F.lit(WHOLE))
-    frame = GroupedFrame(AskedPartitions(PARTITION, (WHOLE,), WHOLE, frozenset({HASH})), rows)
+    whole = rows.withColumn(PARTITION, F.lit(WHOLE))
+    frame = GroupedFrame(AskedPartitions(PARTITION, (WHOLE,), WHOLE, frozenset({HASH})), whole)
     numbered = dict(enumerate(suite.expectations))
     judged = _judged(frame, numbered, suite)
     return tuple(one for at in numbered for one in judged[at])

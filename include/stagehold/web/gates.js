@@ -2,6 +2,7 @@
 
 import { useAnswer } from "./answer.js";
 import { docsUrl, fetchGates, fetchHistory } from "./api.js";
+import { useAnswer } from "./asking.js";
 import { Card, Notice } from "./card.js";
 import { Chart } from "./chart.js";
 import { clock, has, OUTCOMES, plural, ranges, WHOLE } from "./words.js";

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import re
-import socket
-import threading
-import time
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 from tests.airflow.made_runs import FAILURE, SPLITS, end_dag_run, fill_ledger, make_dag_run, observe, publish, spoil
 
 from stagehold.airflow.run_page import stages
@@ -22,65 +18,8 @@ from stagehold.settings import load_settings
 
 pytestmark = [pytest.mark.airflow, pytest.mark.browser]
 
-CHROMIUM = Path("/usr/bin/chromium")
-START_SECONDS = 30
-# Airflow's own page is large, and the machine may be busy.
-expect.set_options(timeout=30_000)
 REASON = "the supplier's known returns"
 COLOUR = "(square) => getComputedStyle(square).backgroundColor"
-
-
-@pytest.fixture(scope="module")
-def server(api):
-    """The app of the ``api`` fixture, behind a port; in this process, so that tests can stand in for the lake."""
-    import uvicorn
-
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        running = uvicorn.Server(uvicorn.Config(api.app, log_level="warning", lifespan="off"))
-        thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})
-        thread.start()
-        deadline = time.monotonic() + START_SECONDS
-        while not running.started and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert running.started
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-        running.should_exit = True
-        thread.join()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_playwright() as driver:
-        chromium = driver.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-background-networking"]
-        )
-        yield chromium
-        chromium.close()
-
-
-@pytest.fixture
-def other_page(browser, server, bearer):
-    """Makes a page of a user with a role."""
-    contexts = []
-
-    def opened(role):
-        token = bearer(role)["Authorization"].removeprefix("Bearer ")
-        contexts.append(browser.new_context(viewport={"width": 1440, "height": 1000}, base_url=server))
-        contexts[-1].add_cookies([{"name": "_token", "value": token, "url": server}])
-        return contexts[-1].new_page()
-
-    yield opened
-    for context in contexts:
-        context.close()
-
-
-@pytest.fixture
-def page(other_page, request):
-    """A page whose user has the role of ``@pytest.mark.parametrize("page", [role], indirect=True)``,
-    by default admin.
-    """
-    return other_page(getattr(request, "param", "admin"))
 
 
 def open_run(page, half_done) -> None:

@@ -144,6 +144,11 @@ TABLE = [
         ENVIRONMENT,
     ),
     (
+        UnknownException(STAGE_FAILED + "org.apache.spark.SparkException: Checkpoint block rdd_7_0 not found! Either"),
+        "executor_lost",
+        ENVIRONMENT,
+    ),
+    (
         UnknownException(
             STAGE_FAILED + "org.apache.hadoop.fs.s3a.AWSStatus503Exception: (Service: S3, Status Code: 503): SlowDown"
         ),

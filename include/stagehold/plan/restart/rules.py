@@ -100,7 +100,7 @@ RULES: tuple[FailureRule, ...] = (
         _ENVIRONMENT,
         texts=(
             r"ExecutorLostFailure|executor heartbeat timed out|remote RPC client disassociated|worker "
-            r"lost|FetchFailed",
+            r"lost|FetchFailed|Checkpoint block \S+ not found",  # rows that an executor kept are lost with it
         ),
     ),
     FailureRule(

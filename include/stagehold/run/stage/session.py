@@ -12,18 +12,24 @@ from stagehold.gates.verdicts import GateVerdict
 from stagehold.lake.commit.committer import Committer, committer_for
 from stagehold.lake.commit.staging import StagedWave, WaveFiles, stage_frame
 from stagehold.lake.location import TableLocation
-from stagehold.lake.measure import RecordedContent, StagedContent, fingerprints, measure, state_fingerprints
-from stagehold.model.records import PartitionRecord
+from stagehold.lake.measure import Content, RecordedContent, StagedContent, fingerprints, measure, state_fingerprints
+from stagehold.model.records import DataFile, PartitionRecord
 from stagehold.run.stage.frames import FrameBuilder
 from stagehold.run.stage.inputs import Reading
 from stagehold.run.stage.intermediates import Intermediates
 from stagehold.settings import Settings
+from stagehold.spark.connect import kept_by_spark
 from stagehold.spark.session.sessions import measuring_session
 from stagehold.spec.pipeline import Stage
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
+
+# To open a file again costs Spark some 2 ms, and to keep a row as much as to read it a few times: what is in few files,
+# or is much, is read again for each query of a gate.
+MANY_FILES = 100
+MOST_KEPT = 64 * 1024 * 1024  # bytes of the files; in Spark's storage they are about seven times as many
 
 
 class SparkStageSession:
@@ -49,7 +55,9 @@ class SparkStageSession:
         if suite is None:
             return Measured(measure(spark, staged, schema, partitions))
         each = dict.fromkeys(partitions, seconds / len(partitions))
-        return measure_and_judge(spark, StagedContent(staged, schema), partitions, suite, each)
+        content = StagedContent(staged, schema)
+        rows = _rows(content, spark, [file for some in staged.files.values() for file in some])
+        return measure_and_judge(rows, content, partitions, suite, each)
 
     def split(self, staged: StagedWave, schema: StructType, unmet: Sequence[Unmet], suite: Suite) -> SplitRows:
         partitions = sorted({number for one in unmet for number in one.partitions})
@@ -59,10 +67,10 @@ class SparkStageSession:
     def judge(self, records: Sequence[PartitionRecord], suite: Suite) -> Measured:
         seconds = {record.partition: record.seconds or 0.0 for record in records}
         content = RecordedContent(records)
-        return measure_and_judge(measuring_session(self._spark), content, tuple(seconds), suite, seconds)
+        return measure_and_judge(self._recorded(content), content, tuple(seconds), suite, seconds)
 
     def judge_together(self, records: Sequence[PartitionRecord], suite: Suite) -> Sequence[GateVerdict]:
-        return judge_together(measuring_session(self._spark), RecordedContent(records), suite)
+        return judge_together(self._recorded(RecordedContent(records)), suite)
 
     def fingerprints(self, records: Sequence[PartitionRecord]) -> Mapping[int, str]:
         spark = measuring_session(self._spark)
@@ -70,6 +78,17 @@ class SparkStageSession:
         for name in sorted({part.name for record in records for part in record.kept}):
             found |= _other_state(name, records, state_fingerprints(spark, records, name))
         return found
+
+    def _recorded(self, content: RecordedContent) -> DataFrame:
+        files = [file for record in content.records for file in record.files]
+        return _rows(content, measuring_session(self._spark), files)
+
+
+def _rows(content: Content, spark: SparkSession, files: Sequence[DataFile]) -> DataFrame:
+    """The content's, for a gate: of many small files Spark keeps them once they were read, until the frame is gone."""
+    rows = content.frame(spark)
+    small = sum(file.bytes for file in files) <= MOST_KEPT
+    return kept_by_spark(rows) if len(files) >= MANY_FILES and small else rows
 
 
 def _other_state(name: str, records: Sequence[PartitionRecord], now: Mapping[int, str]) -> dict[int, str]:
