@@ -1,6 +1,5 @@
 // What the gates said: for each stage expectations by partitions, and on a click what was seen.
 
-import { useAnswer } from "./answer.js";
 import { docsUrl, fetchGates, fetchHistory } from "./api.js";
 import { useAnswer } from "./asking.js";
 import { Card, Notice } from "./card.js";

@@ -1,6 +1,6 @@
 // What happened to the run, from the ledger or, when that has forgotten it, from the archive in the lake.
 
-import { useAnswer } from "./answer.js";
+import { useAnswer } from "./asking.js";
 import { fetchRunHistory } from "./api.js";
 import { Columns, Notice } from "./card.js";
 import { clock, plural } from "./words.js";
