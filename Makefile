@@ -54,7 +54,7 @@ lint: setup ## ruff, its formatter, mypy, and the form of the pages' JavaScript
 	@$(BIN)/mypy
 	@if [ -x $(BIN)/biome ]; then $(BIN)/biome format --indent-style=space --line-width=120 $(PAGES); \
 	else echo "PyPI has no biome for this machine: the form of $(PAGES) was not checked"; fi
-	@if grep -nE '^.{121}' $(PAGES)/*; then echo "Longer than 120 columns"; exit 1; fi
+	@if grep -rnE '^.{121}' $(PAGES); then echo "Longer than 120 columns"; exit 1; fi
 
 docs: setup ## write docs/pipeline-reference.md from the form classes
 	@$(BIN)/python -m stagehold.spec.reference docs/pipeline-reference.md

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pytest
+from tests.airflow.in_chromium import browser, other_page, page, server
 from tests.airflow.made_runs import NULLS, RANGE, HalfDone, make_half_done, make_refused
 
 if TYPE_CHECKING:
     from fastapi.testclient import TestClient
+
+__all__ = ["browser", "other_page", "page", "server"]
 
 PROJECT = Path(__file__).resolve().parents[2]
 PIPELINE = "shipping_priority"

@@ -31,7 +31,7 @@ from stagehold.spec.loader import find_pipeline
 pytestmark = pytest.mark.airflow
 
 
-@pytest.mark.parametrize("path", ["/grid", "/plan"])
+@pytest.mark.parametrize("path", ["/grid", "/plan", "/timeline"])
 @pytest.mark.parametrize(
     ("role", "expected"), [("admin", 200), ("op", 200), ("user", 200), ("viewer", 200), (None, 403)]
 )
@@ -39,7 +39,7 @@ def test_reading_a_run_needs_the_right_to_see_it(api, bearer, half_done, path, r
     assert api.get(half_done.url + path, headers=bearer(role)).status_code == expected
 
 
-@pytest.mark.parametrize("path", ["/grid", "/plan"])
+@pytest.mark.parametrize("path", ["/grid", "/plan", "/timeline"])
 def test_nobody_reads_a_run_without_logging_in(api, half_done, path):
     assert api.get(half_done.url + path).status_code == 401
 
@@ -120,7 +120,8 @@ def test_the_grid_tells_what_is_done_and_what_is_not(api, bearer, half_done):
     assert "you cannot resume it" in grid["resume"]["refusal"]
 
 
-def test_a_trace_that_the_ledger_has_forgotten_is_shown_from_the_archive(api, bearer, half_done):
+def test_what_the_ledger_has_forgotten_of_a_run_is_shown_from_the_archive(api, bearer, half_done):
+    before = api.get(half_done.url + "/timeline", headers=bearer("viewer")).json()
     settings, run_id = load_settings(), f"{half_done.dag_id}/{half_done.run_id}"
     with Ledger.open(settings.ledger_url) as ledger:
         (failed,) = (one for one in ledger.attempts.of_run(run_id) if one.failure)
@@ -131,6 +132,16 @@ def test_a_trace_that_the_ledger_has_forgotten_is_shown_from_the_archive(api, be
             connection.execute(delete(table).where(table.c.run_id == run_id))
     (shown,) = api.get(half_done.url + "/grid", headers=bearer("viewer")).json()["failures"]
     assert shown["trace"] == "all of it"
+    told = api.get(half_done.url + "/timeline", headers=bearer("viewer")).json()
+    assert [line["text"] for line in told["lines"]][-1] == "running to failed: fail"
+    assert (before["archived"], told) == (False, {**before, "archived": True})
+
+
+def test_a_run_that_has_not_begun_has_no_history(api, bearer, synced_airflow):
+    run = HalfDone("shipping_priority", f"manual__{uuid4()}")
+    make_dag_run(run.dag_id, run.run_id, {}, state="queued")
+    told = api.get(run.url + "/timeline", headers=bearer("viewer")).json()
+    assert told == {"lines": [], "earlier": 0, "archived": False}
 
 
 @pytest.mark.parametrize("path", ["/grid", "/plan"])
@@ -361,9 +372,12 @@ def test_a_field_that_is_not_known_is_refused(api, bearer, half_done):
     assert api.post(half_done.url + "/resume", headers=bearer("admin"), json={"dryrun": True}).status_code == 422
 
 
-def test_a_run_that_does_not_exist_is_not_found(api, bearer):
+def test_a_run_that_does_not_exist_is_not_found_and_the_newest_are_named(api, bearer, half_done):
     answer = api.get("/stagehold/api/dags/shipping_priority/runs/never/grid", headers=bearer("admin"))
-    assert (answer.status_code, "There is no run" in answer.json()["detail"]) == (404, True)
+    assert answer.status_code == 404
+    assert answer.json()["detail"].startswith(
+        f"There is no run 'shipping_priority/never'. Known: shipping_priority/{half_done.run_id}"
+    )
 
 
 def test_a_dag_without_regions_is_told_apart_politely(api, bearer, monkeypatch, half_done):

@@ -42,9 +42,18 @@ def test_airflow_finds_the_plugin_and_nothing_else_in_the_folder(synced_airflow)
     from airflow.plugins_manager import get_plugin_info
 
     (plugin,) = [info for info in get_plugin_info() if info["name"] == "stagehold"]
-    assert plugin["react_apps"][0]["destination"] == "dag_run"
+    assert [app["destination"] for app in plugin["react_apps"]] == ["dag_run", "dag"]
     assert [app["url_prefix"] for app in plugin["fastapi_apps"]] == ["/stagehold"]
     assert len(plugin["operator_extra_links"]) == 3
+
+
+def test_airflows_ui_can_tell_our_apps_apart(airflow_home):
+    """It keeps each by its name once it is loaded, and finds it by its route alone."""
+    from stagehold.airflow.plugin import StageholdPlugin
+
+    for field in ("name", "url_route", "bundle_url"):
+        named = [app[field] for app in StageholdPlugin.react_apps]
+        assert len({*named}) == len(named), field
 
 
 def test_airflow_reports_no_problem_with_plugins(api, bearer):
@@ -57,16 +66,20 @@ def test_every_route_of_the_api_asks_who_is_there(airflow_home):
     from stagehold.airflow.api import create_api
 
     routes = [route for route in create_api().routes if isinstance(route, APIRoute)]
-    assert len(routes) == 16
+    assert len(routes) == 21
     assert all(route.dependencies for route in routes)
 
 
 def test_every_route_that_changes_something_asks_whether_its_caller_may_and_where_it_comes_from(airflow_home):
     from fastapi.routing import APIRoute
 
-    from stagehold.airflow.access import MAY_RESUME, SAME_ORIGIN_JSON
+    from stagehold.airflow.access import MAY_BACKFILL, MAY_RESUME, SAME_ORIGIN_JSON
     from stagehold.airflow.api import create_api
 
     routes = [route for route in create_api().routes if isinstance(route, APIRoute) and route.methods != {"GET"}]
-    assert {route.name for route in routes} == {"resume", "waive", "make_savepoint", "dispose_savepoint"}
-    assert all({MAY_RESUME, SAME_ORIGIN_JSON} <= {*route.dependencies} for route in routes)
+    rights = {
+        **dict.fromkeys(("resume", "waive", "make_savepoint", "dispose_savepoint"), MAY_RESUME),
+        "start_backfill": MAY_BACKFILL,
+    }
+    assert {route.name for route in routes} == {*rights}
+    assert all({rights[route.name], SAME_ORIGIN_JSON} <= {*route.dependencies} for route in routes)

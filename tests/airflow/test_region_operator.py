@@ -66,6 +66,7 @@ def context(**params):
         logical_date=DUE,
         run_after=DUE,
         start_date=DUE,
+        run_type="scheduled",
     )
     task_instance = SimpleNamespace(try_number=1, max_tries=100)
     return {"ti": task_instance, "dag_run": dag_run, "params": {"restore_from_stage": None, "interval": None, **params}}
@@ -129,6 +130,20 @@ def test_an_interval_that_does_not_exist_ends_the_task_without_another_try(opera
     with pytest.raises(AirflowFailException, match="'2026-02-30' is no date from"):
         operator.execute(context(interval="2026-02-30"))
     assert runner.ran == []
+
+
+def test_an_interval_in_the_form_of_a_backfill_is_refused_unless_it_is_the_dates_own(operator, runner):
+    from airflow.sdk.exceptions import AirflowFailException
+
+    of_backfill = context(interval="2026-11-01")
+    of_backfill["dag_run"].run_type = "backfill"
+    with pytest.raises(AirflowFailException, match=r"was written into a backfill, .* leave the field Interval"):
+        operator.execute(of_backfill)
+    assert runner.ran == []
+    own = context(interval=f"{DUE:%Y-%m-%d}")
+    own["dag_run"].run_type = "backfill"
+    operator.execute(own)
+    assert runner.ran[0].request.interval == f"{DUE:%Y-%m-%d}"
 
 
 @pytest.mark.parametrize("limit", [7.0, "7", None])

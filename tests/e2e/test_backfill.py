@@ -4,10 +4,15 @@ each time it is asked, and not when it is resumed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+import shutil
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
 
+import duckdb
 import pytest
 from deltalake import DeltaTable
 from playwright.sync_api import Page, expect
@@ -163,3 +168,137 @@ def test_the_backfill_form_restores_the_dates_that_ran(stack: Stack, ran, page: 
     assert set(states(stack).values()) == {"success"}
     assert_restored_once(stack, began)
     assert [published(stack, date) for date in DATES] == [ran(date) for date in DATES]
+
+
+DATED = "dated"
+GOOD, STALE, ALSO_GOOD, FAILED, MISSING = FIVE = tuple(f"2024-11-0{day}" for day in range(1, 6))
+BOTH = frozenset({0, 1})
+EXPECTED = """
+    SELECT o_orderkey, o_custkey
+    FROM read_parquet(?) AS customer JOIN read_parquet(?) AS orders ON c_custkey = o_custkey
+    WHERE c_mktsegment = 'BUILDING' AND o_orderdate < DATE '1995-03-15' ORDER BY ALL
+"""
+
+
+class DatedBackfill:
+    """Commands about five dates of a pipeline over files of its own, and what they leave."""
+
+    def __init__(self, stack: Stack) -> None:
+        self.stack, self.lake = stack, Path(stack.settings.lake_uri)
+
+    def planned(self, *words: str) -> dict[str, dict[str, int]]:
+        """How many partitions of each stage run, by date."""
+        found = self.document("--dry-run", *words)
+        runs = {
+            one["interval"]: {c["stage"]: c["runs"] for c in one["cells"] if c["runs"]} for one in found["intervals"]
+        }
+        return {interval: cells for interval, cells in runs.items() if cells}
+
+    def document(self, *words: str) -> dict[str, Any]:
+        ended = self.command(*words, "--json")
+        assert ended.returncode == 0, ended.stderr
+        return dict(json.loads(ended.stdout))
+
+    def command(self, *words: str, first: str = GOOD, last: str = MISSING):
+        return self.stack.command("backfill", DATED, "--from", first, "--to", last, *words)
+
+    def computed(self, since: datetime) -> Mapping[tuple[str, str], frozenset[int]]:
+        """Partitions that were computed since then, by date and stage, as the ledger has it."""
+        found: dict[tuple[str, str], frozenset[int]] = {}
+        with Ledger.open(self.stack.settings.ledger_url) as ledger:
+            for date in FIVE:
+                for stage in STAGES:
+                    records = ledger.partitions.history(Cell(DATED, stage, date))
+                    if new := frozenset(one.partition for one in records if one.recorded_at >= since):
+                        found[date, stage] = new
+        return found
+
+    def published(self, date: str) -> list[tuple[int, int]]:
+        with Ledger.open(self.stack.settings.ledger_url) as ledger:
+            uri = ledger.partitions.newest(Cell(DATED, "orders_by_customer", date))[0].table
+        rows = DeltaTable(uri).to_pyarrow_table(filters=[("_interval", "=", date)])
+        return sorted(zip(rows["o_orderkey"].to_pylist(), rows["o_custkey"].to_pylist(), strict=True))
+
+    @property
+    def expected(self) -> list[tuple[int, int]]:
+        """As DuckDB computes it from the files."""
+        files = [str(self.lake / "dated" / table / "*.parquet") for table in STAGES[:2]]
+        with duckdb.connect() as connection:
+            return connection.execute(EXPECTED, files).fetchall()
+
+    @property
+    def first_file(self) -> Path:
+        return min((self.lake / "dated" / "customer").glob("*.parquet"))
+
+
+@pytest.fixture(scope="module")
+def dated(stack: Stack) -> DatedBackfill:
+    """Two dates are as they should be, one was made from another file, one failed, and one never ran."""
+    dated = DatedBackfill(stack)
+    for table in STAGES[:2]:
+        shutil.copytree(dated.lake / "raw" / table, dated.lake / "dated" / table)
+    original = dated.lake / "kept.parquet"
+    shutil.copy2(dated.first_file, original)
+    duckdb.sql(f"COPY (FROM read_parquet('{original}') LIMIT 9) TO '{dated.first_file}' (FORMAT parquet)")
+    assert dated.command("--local", "--yes", first=STALE, last=STALE).returncode == 0
+    shutil.copy2(original, dated.first_file)
+    for date in (GOOD, ALSO_GOOD):
+        assert dated.command("--local", "--yes", first=date, last=date).returncode == 0
+    stack.inject(Point.AFTER_WRITE, "orders_by_customer", 1, FaultAction.FAIL)
+    failed = dated.command("--local", "--yes", first=FAILED, last=FAILED)
+    assert (failed.returncode, "stagehold resume dated/backfill-" in failed.stdout) == (1, True)
+    return dated
+
+
+def test_a_backfill_shows_the_cells_of_five_dates_and_computes_exactly_these(stack: Stack, dated) -> None:
+    plan = dated.planned()
+    assert plan[STALE]["customer"] == 1
+    assert plan[STALE]["orders_by_customer"] == 2
+    assert plan[FAILED] == {"orders_by_customer": 2}
+    assert plan[MISSING] == dict.fromkeys(STAGES, 2)
+    assert set(plan) == {STALE, FAILED, MISSING}
+    assert dated.planned("--only", "missing") == {date: plan[date] for date in (FAILED, MISSING)}
+    assert dated.planned("--only", "failed") == {FAILED: plan[FAILED]}
+    shown = dated.document("--dry-run")
+    kept = shutil.copy2(dated.first_file, dated.lake / "again.parquet")
+    duckdb.sql(f"COPY (FROM read_parquet('{kept}') LIMIT 5) TO '{dated.first_file}' (FORMAT parquet)")
+    refused = dated.command("--token", shown["token"])
+    assert refused.returncode == 1
+    assert f"5 more cells run than you were shown: {GOOD} customer[0]" in refused.stderr
+    shutil.copy2(kept, dated.first_file)
+    began = datetime.now(UTC)
+    end_earlier(stack, DATED)
+    ended = dated.command("--token", shown["token"])
+    assert ended.returncode == 0, ended.stderr
+    assert {
+        interval: {stage: len(some) for (date, stage), some in dated.computed(began).items() if date == interval}
+        for interval in plan
+    } == plan
+    assert {date for date, _ in dated.computed(began)} == set(plan)  # Airflow ran the good date between them in vain
+    assert stack.airflow.run(DATED, dag_run(ALSO_GOOD)).state == "success"
+    assert {date: dated.published(date) for date in FIVE} == dict.fromkeys(FIVE, dated.expected)
+    assert dated.document("--dry-run")["refusal"] == "There is nothing to run."
+
+
+def test_what_a_backfill_computes_again_it_computes_once_however_often_its_run_is_cleared(stack: Stack, dated) -> None:
+    began = datetime.now(UTC)
+    end_earlier(stack, DATED)
+    words = ("--stages", "customer", "--only", "all", "--yes")
+    ended = dated.command(*words, first=MISSING, last=MISSING)
+    assert ended.returncode == 0, ended.stderr
+    assert dated.computed(began) == {(MISSING, "customer"): BOTH}
+    again = datetime.now(UTC)
+    run = DagRun(DATED, dag_run(MISSING), "")
+    stack.airflow.clear(run)
+    stack.finish(run)
+    assert dated.computed(again) == {}
+
+
+def test_an_interval_in_the_form_of_a_backfill_fails_every_date_and_computes_nothing(stack: Stack, dated) -> None:
+    began = datetime.now(UTC)
+    body = {"from_date": f"{GOOD}T00:00:00Z", "to_date": f"{GOOD}T12:00:00Z", "dag_run_conf": {"interval": MISSING}}
+    ask_for_backfill(stack, DATED, {**body, "reprocess_behavior": "completed", "max_active_runs": 1})
+    stack.finish(DagRun(DATED, dag_run(GOOD), ""), expected="failed")
+    log = stack.log(DagRun(DATED, dag_run(GOOD), ""), "customer", 1)
+    assert "was written into a backfill" in log
+    assert dated.computed(began) == {}

@@ -122,3 +122,15 @@ def test_processes_that_keep_racing_hold_it_one_at_a_time_with_epochs_of_their_o
     results = in_processes(8, keep_trying)
     assert all(isinstance(result, list) for result in results), results
     assert sorted(epoch for result in results for epoch in result) == list(range(1, 41))
+
+
+def test_leases_that_have_not_ended_are_found_by_name_or_by_how_it_begins(ledger):
+    for name in ("sales/day/joined", "Sales/day/joined", "sales_too/day/joined", "maintenance", "maintenance/day/x"):
+        ledger.leases.acquire(name, "me", 60)
+    ledger.leases.release(ledger.leases.acquire("sales/day/ended", "me", 60))
+    assert [one.name for one in ledger.leases.alive_among(["maintenance"], ["sales/"], 10)] == [
+        "maintenance",
+        "sales/day/joined",
+    ]
+    assert len(ledger.leases.alive_among([], ["sales"], 1)) == 1
+    assert ledger.leases.alive_among([], [], 10) == ()

@@ -17,7 +17,13 @@ from stagehold.settings import PROJECT
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
 RESOLUTION = os.environ.get("STAGEHOLD_TEST_RESOLUTION", "highest")
-NOT_PYTHON = ("web/run_page.js", "py.typed", "spark/server/ivy.xml", "spark/server/jars.sha256")
+NOT_PYTHON = (
+    "web/run_page.js",
+    "web/pipeline_page/pipeline_page.js",
+    "py.typed",
+    "spark/server/ivy.xml",
+    "spark/server/jars.sha256",
+)
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ from airflow.models.dag import DagModel
 from fastapi import Depends, HTTPException, Request, status
 
 if TYPE_CHECKING:
+    from airflow.api_fastapi.auth.managers.base_auth_manager import ResourceMethod
     from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
 
 JSON = "application/json"
@@ -20,17 +21,23 @@ JSON = "application/json"
 # A mounted app inherits no authentication from Airflow, so each route names one of these.
 MAY_SEE_PIPELINES = Depends(requires_access_dag("GET"))
 MAY_SEE_RUN = Depends(requires_access_dag("GET", DagAccessEntity.TASK_INSTANCE))
+MAY_BACKFILL = Depends(requires_access_dag("POST", DagAccessEntity.RUN))  # what Airflow's own route asks for
 MAY_RESUME = Depends(requires_access_dag("PUT", DagAccessEntity.TASK_INSTANCE))
 
 
 def may_resume(dag_id: str, user: BaseUser) -> bool:
     """The answer MAY_RESUME would give, for a page that shows the button before it is pressed."""
-    return get_auth_manager().is_authorized_dag(
-        method="PUT",
-        access_entity=DagAccessEntity.TASK_INSTANCE,
-        details=DagDetails(id=dag_id, team_name=DagModel.get_team_name(dag_id)),
-        user=user,
-    )
+    return _may("PUT", DagAccessEntity.TASK_INSTANCE, dag_id, user)
+
+
+def may_see_runs(dag_id: str, user: BaseUser) -> bool:
+    """The answer MAY_SEE_RUN would give, for a page that shows many DAGs."""
+    return _may("GET", DagAccessEntity.TASK_INSTANCE, dag_id, user)
+
+
+def may_trigger(dag_id: str, user: BaseUser) -> bool:
+    """Whether Airflow's own route that starts a run would let the user."""
+    return _may("POST", DagAccessEntity.RUN, dag_id, user)
 
 
 def same_origin_json(request: Request) -> None:
@@ -46,6 +53,15 @@ def same_origin_json(request: Request) -> None:
 
 
 SAME_ORIGIN_JSON = Depends(same_origin_json)
+
+
+def _may(method: ResourceMethod, entity: DagAccessEntity, dag_id: str, user: BaseUser) -> bool:
+    return get_auth_manager().is_authorized_dag(
+        method=method,
+        access_entity=entity,
+        details=DagDetails(id=dag_id, team_name=DagModel.get_team_name(dag_id)),
+        user=user,
+    )
 
 
 def _own_origin(request: Request) -> bool:

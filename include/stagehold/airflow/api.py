@@ -1,4 +1,4 @@
-"""The web API behind the run page, mounted by the plugin under /stagehold in Airflow's api-server."""
+"""The web API behind our tabs, mounted by the plugin under /stagehold in Airflow's api-server."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from airflow.api_fastapi.app import get_auth_manager
 from airflow.api_fastapi.common.db.common import SessionDep
 from airflow.api_fastapi.core_api.security import GetUserDep
 from fastapi import APIRouter, FastAPI, Request
@@ -15,13 +14,16 @@ from starlette.responses import Response
 from starlette.types import Scope
 
 from stagehold.airflow.access import MAY_SEE_PIPELINES
+from stagehold.airflow.backfill.routes import router as backfill_routes
 from stagehold.airflow.body_limit import BodyLimit
-from stagehold.airflow.dag_runs import known_settings
 from stagehold.airflow.gates.routes import router as gate_routes
+from stagehold.airflow.overview.routes import router as overview_routes
+from stagehold.airflow.overview.visible import visible_pipelines
+from stagehold.airflow.pipeline_page.history_routes import router as history_routes
+from stagehold.airflow.pipeline_page.routes import router as pipeline_routes
 from stagehold.airflow.problems import RESPONSES, answer_with_problems
 from stagehold.airflow.run_page.routes import router as run_routes
 from stagehold.airflow.savepoints.routes import router as savepoint_routes
-from stagehold.spec.loader import load_each_pipeline
 from stagehold.spec.pipeline import Pipeline
 
 WEB = Path(__file__).resolve().parents[1] / "web"
@@ -41,10 +43,7 @@ router = APIRouter(prefix="/api")
 @router.get("/pipelines", dependencies=[MAY_SEE_PIPELINES])
 def pipelines(user: GetUserDep, session: SessionDep) -> list[PipelineLine]:
     """The pipelines whose DAGs the caller may see; a file with problems is Airflow's to report, as an import error."""
-    allowed = get_auth_manager().get_authorized_dag_ids(user=user, method="GET")
-    loaded = [one for settings in known_settings(allowed, session) for one in load_each_pipeline(settings)]
-    named = {one.name: one for one in loaded if isinstance(one, Pipeline)}
-    return [_pipeline_line(pipeline) for name, pipeline in named.items() if name in allowed]
+    return [_pipeline_line(one.pipeline) for one in visible_pipelines(user, session)]
 
 
 @router.get("/openapi.json", dependencies=[MAY_SEE_PIPELINES])
@@ -70,9 +69,13 @@ def create_api() -> FastAPI:
     """The app to mount. FastAPI's own pages are off, because they would be public."""
     api = FastAPI(title="Stagehold", docs_url=None, redoc_url=None, openapi_url=None, responses=RESPONSES)
     api.include_router(router)
+    api.include_router(overview_routes)
     api.include_router(run_routes)
     api.include_router(savepoint_routes)
     api.include_router(gate_routes)
+    api.include_router(pipeline_routes)
+    api.include_router(backfill_routes)
+    api.include_router(history_routes)
     api.add_middleware(BodyLimit, most_bytes=MOST_BYTES)
     answer_with_problems(api)
     # Public, like Airflow's own scripts: the files hold no data.

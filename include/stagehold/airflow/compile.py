@@ -16,13 +16,13 @@ from stagehold.airflow.project.code_page import PipelineDag, write_code_page
 from stagehold.airflow.project.declared import dag_arguments, task_arguments
 from stagehold.airflow.project.documentation import dag_documentation, task_documentation
 from stagehold.airflow.region_operator import INTERVAL, TAG, RegionOperator
-from stagehold.airflow.restores.offered import offered_savepoints
+from stagehold.airflow.restores.offered import offered_intervals, offered_savepoints
 from stagehold.airflow.restores.params import ALLOW_NON_RESTORED, RESTORE, RESTORE_FROM_STAGE
 from stagehold.airflow.retry import retry_arguments
 from stagehold.airflow.telling.ends import failure_callback
 from stagehold.airflow.telling.outlets import outlets_of
 from stagehold.checkpoints.restore_sources import LATEST
-from stagehold.errors import InvalidSpec, StageholdError
+from stagehold.errors import StageholdError
 from stagehold.gates.stage_scope import check_scope
 from stagehold.gates.suite_files import find_suite
 from stagehold.plan.split.regions import Region, stage_regions
@@ -59,21 +59,42 @@ def compile_folder(settings: Settings, place: str = "") -> CompiledFolder:
 
     :param place: the project, where the environment of Airflow's processes does not name it.
     """
-    offered = offered_savepoints(settings)
-    results = [_compiled(loaded, settings, offered, place) for loaded in load_each_pipeline(settings)]
+    savepoints, intervals = offered_savepoints(settings), offered_intervals(settings)
+    results = [
+        _compiled(loaded, settings, Offered(savepoints.get(loaded.name, ()), intervals.get(loaded.name, ())), place)
+        if isinstance(loaded, Pipeline)
+        else loaded
+        for loaded in load_each_pipeline(settings)
+    ]
     return CompiledFolder(
         dags=tuple(result for result in results if isinstance(result, DAG)),
         problems=tuple(result for result in results if isinstance(result, StageholdError)),
     )
 
 
+@dataclass(frozen=True)
+class Offered:
+    """What the forms offer to choose from."""
+
+    savepoints: Sequence[str] = ()
+    intervals: Sequence[str] = ()
+
+
+NOTHING_OFFERED = Offered()
+
+
 def compile_pipeline(
-    pipeline: Pipeline, slots: int = 0, savepoints: Sequence[str] = (), *, project: str = str(PROJECT), place: str = ""
+    pipeline: Pipeline,
+    slots: int = 0,
+    offered: Offered = NOTHING_OFFERED,
+    *,
+    project: str = str(PROJECT),
+    place: str = "",
 ) -> PipelineDag:
     """The DAG of ``pipeline``. The DAG id is the pipeline's name and the task ids are the names of its regions.
 
     :param slots: of the Spark server's pool, which must exist; 0 for no pool.
-    :param savepoints: those that the forms offer.
+    :param offered: by the forms.
     :param project: the folder that functions are imported from.
     :param place: as of `compile_folder`.
     :raises ScheduleRefused: the schedule mode cannot run the pipeline with so many slots.
@@ -88,7 +109,7 @@ def compile_pipeline(
         catchup=False,
         dagrun_timeout=pipeline.run_timeout,
         tags=[TAG, *pipeline.airflow.tags],
-        params=run_params(pipeline, savepoints),
+        params=run_params(pipeline, offered),
         default_args=retry_arguments(pipeline),
         doc_md=dag_documentation(pipeline),
         on_failure_callback=[one for one in told if one is not None] or None,
@@ -163,7 +184,7 @@ def _edges(pipeline: Pipeline) -> Iterator[tuple[str, str]]:
         yield from ((upstream, region.name) for region in stage_regions(pipeline) for upstream in region.upstream)
 
 
-def run_params(pipeline: Pipeline, savepoints: Sequence[str] = ()) -> dict[str, Param]:
+def run_params(pipeline: Pipeline, offered: Offered = NOTHING_OFFERED) -> dict[str, Param]:
     """What the trigger and backfill forms ask:
     where to start again, for which interval, and the pipeline's own params.
     """
@@ -179,7 +200,7 @@ def run_params(pipeline: Pipeline, savepoints: Sequence[str] = ()) -> dict[str, 
         RESTORE: Param(
             None,
             type=["null", "string"],
-            examples=[*savepoints, LATEST],
+            examples=[*offered.savepoints, LATEST],
             title="Restore",
             description="Begin with what a savepoint or checkpoint has, in place of what the interval has: the name of "
             "a savepoint, RUN_ID or RUN_ID#NUMBER, the address of a manifest, or `latest` for the newest of the "
@@ -194,25 +215,22 @@ def run_params(pipeline: Pipeline, savepoints: Sequence[str] = ()) -> dict[str, 
         INTERVAL: Param(
             None,
             type=["null", "string"],
+            examples=[*offered.intervals],
             title="Interval",
             description="Run for this interval instead of the run's own, reusing what earlier runs of it left. A "
-            "restore needs one that ran. A date (2026-11-20), a moment (2026-11-20T02:00:00Z), or a key of your own.",
+            "restore needs one that ran. A date (2026-11-20), a moment (2026-11-20T02:00:00Z), or a key of your own. "
+            "In a backfill leave it empty: each date is run for itself, and one that is given here is refused.",
         ),
         **{name: _declared_param(default) for name, default in pipeline.params.items()},
     }
 
 
-def _compiled(
-    loaded: Pipeline | InvalidSpec, settings: Settings, offered: Mapping[str, Sequence[str]], place: str
-) -> DAG | StageholdError:
-    if isinstance(loaded, InvalidSpec):
-        return loaded
+def _compiled(loaded: Pipeline, settings: Settings, offered: Offered, place: str) -> DAG | StageholdError:
     try:
         for stage in loaded.stages:
             if stage.gate and not is_of_python(stage.gate):
                 check_scope(find_suite(stage.gate, Path(settings.suites), Path(settings.project)), stage, loaded)
-        savepoints = offered.get(loaded.name, ())
-        dag = compile_pipeline(loaded, settings.spark_slots, savepoints, project=settings.project, place=place)
+        dag = compile_pipeline(loaded, settings.spark_slots, offered, project=settings.project, place=place)
     except StageholdError as error:
         return error
     dag.code_page = write_code_page(loaded, settings)

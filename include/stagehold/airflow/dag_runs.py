@@ -22,7 +22,7 @@ from stagehold.airflow.region_operator import (
     run_interval,
 )
 from stagehold.airflow.restores.params import AskedRestore
-from stagehold.airflow.restores.requests import known_restore
+from stagehold.airflow.restores.requests import known_restore, order_asked
 from stagehold.airflow.run_page.clearing import UNMAPPED, DagTask
 from stagehold.errors import ForeignDag, UnknownName
 from stagehold.ledger.ledger import Ledger
@@ -31,6 +31,8 @@ from stagehold.run.planning.planning import RunRequest
 from stagehold.settings import Settings, load_settings
 from stagehold.spec.loader import find_pipeline
 from stagehold.spec.pipeline import Pipeline
+
+NEWEST_RUNS = 3  # that are named where one is asked for that is not there
 
 if TYPE_CHECKING:
     from airflow.models.taskinstance import TaskInstance
@@ -63,12 +65,14 @@ def read_dag_run(dag_id: str, run_id: str, session: Session, settings: Settings,
     """
     dag_run = session.scalar(select(DagRun).where(DagRun.dag_id == dag_id, DagRun.run_id == run_id))
     if dag_run is None:
-        raise UnknownName("run", f"{dag_id}/{run_id}", ())
+        raise UnknownName("run", f"{dag_id}/{run_id}", _newest_runs(dag_id, session))
     dag, regions = _read_dag(dag_id, session)
     given: Mapping[str, Any] = {**dag.params.dump(), **(dag_run.conf or {})}
     asked = AskedRestore.of(given)
     instances = dag_run.get_task_instances(session=session)
     pipeline = find_pipeline(next(iter(regions.values())).pipeline, settings)
+    interval = run_interval(dag_run, given.get(INTERVAL), pipeline.schedule)
+    order = order_asked(asked, pipeline.name, interval, ledger) if asked else None
     return StageholdDagRun(
         dag_id=dag_id,
         run_id=run_id,
@@ -77,12 +81,17 @@ def read_dag_run(dag_id: str, run_id: str, session: Session, settings: Settings,
         request=RunRequest(
             pipeline=pipeline,
             run_id=ledger_run_id(dag_run.dag_id, dag_run.run_id),
-            interval=run_interval(dag_run, given.get(INTERVAL), pipeline.schedule),
+            interval=interval,
             params=pipeline_params(pipeline, given),
-            restore=known_restore(dag_run, asked, ledger) if asked else None,
+            restore=known_restore(dag_run, asked, ledger, order) if asked else None,
         ),
         reference=asked.reference if asked else None,
     )
+
+
+def _newest_runs(dag_id: str, session: Session) -> Sequence[str]:
+    of_dag = select(DagRun.run_id).where(DagRun.dag_id == dag_id).order_by(DagRun.run_after.desc(), DagRun.id.desc())
+    return [f"{dag_id}/{run_id}" for run_id in session.scalars(of_dag.limit(NEWEST_RUNS))]
 
 
 def pipeline_of(dag_id: str, session: Session, settings: Settings) -> Pipeline:

@@ -10,29 +10,44 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from stagehold.airflow.region_operator import RegionOperator, project_named
+from stagehold.airflow.region_operator import RegionOperator, pipeline_named, project_named, run_interval
 from stagehold.airflow.restores.params import AskedRestore
-from stagehold.airflow.restores.requests import asked_restore
+from stagehold.airflow.restores.requests import asked_restore, order_asked
 from stagehold.errors import InvalidParameter
 from stagehold.lake.chronicle import open_ledger
 from stagehold.settings import Settings, load_settings
+from stagehold.spec.loader import find_pipeline
 
 if TYPE_CHECKING:
     from airflow.models.dagrun import DagRun
+
+    from stagehold.ledger.ledger import Ledger
+    from stagehold.model.work_order import WorkOrder
 
 
 def note_restore(dag_run: DagRun) -> None:
     """Keep for which request the run starts now, if it is to be restored."""
     asked = _asked(dag_run)
     if asked is not None:
-        with open_ledger(_settings(dag_run)) as ledger:
-            ledger.restores.ask(asked_restore(dag_run, asked))
+        settings = _settings(dag_run)
+        with open_ledger(settings) as ledger:
+            ledger.restores.ask(asked_restore(dag_run, asked, _order(dag_run, asked, settings, ledger)))
+
+
+def _order(dag_run: DagRun, asked: AskedRestore, settings: Settings, ledger: Ledger) -> WorkOrder | None:
+    if asked.backfill is None:
+        return None
+    pipeline = find_pipeline(pipeline_named(_region_task(dag_run)), settings)
+    return order_asked(asked, pipeline.name, run_interval(dag_run, None, pipeline.schedule), ledger)
 
 
 def _settings(dag_run: DagRun) -> Settings:
+    return load_settings(project=project_named(_region_task(dag_run)))
+
+
+def _region_task(dag_run: DagRun) -> Any:
     dag: Any = dag_run.dag
-    task = next(task for task in dag.tasks if task.task_type == RegionOperator.__name__)
-    return load_settings(project=project_named(task))
+    return next(task for task in dag.tasks if task.task_type == RegionOperator.__name__)
 
 
 def _asked(dag_run: DagRun) -> AskedRestore | None:

@@ -1,4 +1,4 @@
-"""Registers Stagehold's web API and its tab on the run page with Airflow."""
+"""Registers Stagehold's web API and its pages, in the menu and as tabs of DAGs and runs, with Airflow."""
 
 from __future__ import annotations
 
@@ -16,6 +16,19 @@ RUN_PAGE = {
     "bundle_url": "stagehold/static/run_page.js",
     "destination": "dag_run",
     "url_route": "stagehold",
+}
+# Airflow's UI keeps a loaded app by its name, and finds it by its route, so that both have to be its own.
+PIPELINE_PAGE = {
+    "name": "Stagehold intervals",
+    "bundle_url": "stagehold/static/pipeline_page/pipeline_page.js",
+    "destination": "dag",
+    "url_route": "stagehold-intervals",
+}
+OVERVIEW_PAGE = {
+    "name": "Pipelines",
+    "bundle_url": "stagehold/static/overview_page/overview_page.js",
+    "destination": "nav",
+    "url_route": "stagehold-pipelines",
 }
 
 
@@ -35,7 +48,7 @@ class StageholdPlugin(AirflowPlugin):
 
     name = "stagehold"
     listeners = [RunStarts()]  # noqa: RUF012
-    react_apps = [RUN_PAGE]  # noqa: RUF012  (the base class declares a plain list)
+    react_apps = [RUN_PAGE, PIPELINE_PAGE, OVERVIEW_PAGE]  # noqa: RUF012  (the base class declares a plain list)
 
     @property
     def operator_extra_links(self) -> list[Any]:  # type: ignore[override]

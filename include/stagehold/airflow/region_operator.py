@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from stagehold.run.planning.planning import RunRequest
 
 INTERVAL = "interval"
+BACKFILL_RUN = "backfill"  # what Airflow calls the type of such a run
 TAG = "stagehold"  # of each DAG of ours
 
 
@@ -113,7 +114,7 @@ class RegionOperator(BaseOperator):
 
     def _restored(self, task: RegionTask, asked: AskedRestore, life: datetime) -> RegionTask:
         """The task with the request that all tasks of this start of the run work for."""
-        from stagehold.airflow.restores.requests import started_restore
+        from stagehold.airflow.restores.requests import order_asked, started_restore
         from stagehold.lake.chronicle import open_ledger
         from stagehold.run.attempt.unbegun import recorded
         from stagehold.run.planning.named_snapshots import settled
@@ -121,7 +122,8 @@ class RegionOperator(BaseOperator):
 
         settings, request = load_settings(project=self.project), task.request
         with open_ledger(settings, task.redact) as ledger:
-            restore = restore_of_life(started_restore(request.run_id, asked, life), ledger)
+            order = order_asked(asked, request.pipeline.name, request.interval, ledger)
+            restore = restore_of_life(started_restore(request.run_id, asked, life, order), ledger)
             task = replace(task, request=replace(request, restore=restore))
             if asked.reference is None:
                 return task
@@ -199,6 +201,11 @@ def project_named(task: Any) -> str:
     return str(task.partial_kwargs["project"] if task.is_mapped else task.project)
 
 
+def pipeline_named(task: Any) -> str:
+    """The pipeline of a serialized task, which may be mapped."""
+    return str(task.partial_kwargs["pipeline"] if task.is_mapped else task.pipeline_name)
+
+
 def masked(text: str) -> str:
     """``text`` without the secrets that Airflow has met in this process:
     passwords of connections, variables of sensitive names.
@@ -216,15 +223,26 @@ def is_retry(task_instance: Any, retries: int) -> bool:
 
 
 def run_interval(dag_run: Any, asked: str | None, schedule: str | None) -> str:
-    """The interval of an Airflow run; works on the task's view of the run and on the metadata row alike."""
-    return interval_of(
-        asked=asked,
+    """The interval of an Airflow run; works on the task's view of the run and on the metadata row alike.
+
+    :raises InvalidInterval: what was asked for does not exist; or the run is one of a backfill, all of whose dates
+        would be for the interval that was asked for.
+    """
+    of_run = partial(
+        interval_of,
         partition_key=dag_run.partition_key,
         data_interval_start=dag_run.data_interval_start,
         logical_date=dag_run.logical_date,
         run_after=dag_run.run_after,
         schedule=schedule,
     )
+    interval = of_run(asked=asked)
+    if asked and dag_run.run_type == BACKFILL_RUN and interval != of_run(asked=None):
+        problem = (
+            f"was written into a backfill, whose run for {of_run(asked=None)} would run for it as all others would"
+        )
+        raise InvalidInterval(asked, problem, "nothing: leave the field Interval of a backfill empty")
+    return interval
 
 
 def pipeline_params(pipeline: Pipeline, given: Mapping[str, Any]) -> dict[str, Any]:

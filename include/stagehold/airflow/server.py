@@ -1,12 +1,13 @@
-"""What the routes of the api-server share: its ledger, and how an error becomes an answer."""
+"""What the routes of the api-server share: its ledger, how an error becomes an answer, and who has one already."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from hashlib import sha256
 
-from fastapi import HTTPException, status
+from fastapi import HTTPException, Request, Response, status
 
 from stagehold.errors import ForeignDag, LedgerUnavailable, StageholdError, UnknownName
 from stagehold.lake.chronicle import open_ledger
@@ -31,3 +32,11 @@ def answering() -> Iterator[None]:
         raise HTTPException(status.HTTP_503_SERVICE_UNAVAILABLE, str(error)) from error
     except StageholdError as error:
         raise HTTPException(status.HTTP_409_CONFLICT, str(error)) from error
+
+
+def answer_unless_known(body: bytes, request: Request) -> Response:
+    """This JSON with its ETag; whoever names that has it already as it is, and is told so with 304."""
+    headers = {"ETag": f'"{sha256(body).hexdigest()[:32]}"', "Cache-Control": "private, no-cache"}
+    if request.headers.get("if-none-match") == headers["ETag"]:
+        return Response(status_code=status.HTTP_304_NOT_MODIFIED, headers=headers)
+    return Response(body, media_type="application/json", headers=headers)

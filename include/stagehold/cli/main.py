@@ -8,6 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from stagehold.cli.accept import accept
+from stagehold.cli.backfill.backfill import backfill
 from stagehold.cli.checkpoints.history import checkpoints
 from stagehold.cli.checkpoints.inspect import SpreadingCommand, inspect
 from stagehold.cli.checkpoints.savepoint import savepoint
@@ -85,6 +86,7 @@ app.command()(down)
 app.command()(run)
 app.command()(plan)
 app.command("what-if")(what_if)
+app.command()(backfill)
 app.command()(resume)
 app.command()(suspend)
 app.command()(cancel)

@@ -138,11 +138,7 @@ def _attempt_cells(attempt: Attempt) -> tuple[str, ...]:
 
 
 def _history_cells(report: RunReport) -> Iterator[tuple[str, ...]]:
-    """Attempts by what they work on and, once they have a lease, their epoch, as in the table of attempts."""
-    names = {
-        attempt.attempt_id: f"{attempt.subject}, epoch {attempt.epoch}" if attempt.began else attempt.subject
-        for attempt in report.attempts
-    }
+    names = report.attempt_names
     for one in report.history:
         of = "run" if one.attempt_id is None else names.get(one.attempt_id, one.attempt_id)
         yield moment(one.recorded_at), of, one.before or "", one.after, one.event or ""

@@ -20,6 +20,8 @@ Every error that Stagehold raises on purpose, by what is to be mended.
     |   +-- NothingToAccept          code was to be accepted, and no recorded data is of other code
     |   +-- NothingToWaive           a gate refuses nothing of what somebody wanted to waive
     |   +-- NothingToRestore         a restore was asked for, and nothing of its interval is on record
+    |   +-- BackfillRefused          a backfill that would run nothing, or cannot be run as it is asked for
+    |   +-- BackfillChanged          other cells of a backfill would run than were shown
     |   +-- NothingToResume          a resume was asked for, and there is nothing it could run
     |   +-- ResumeUnderWay ~         somebody else resumes the run at this moment
     |   +-- RunStillActive ~         a resume was asked for while the run goes on
@@ -165,6 +167,8 @@ from stagehold.errors.ledger import (
     LedgerUnavailable,
 )
 from stagehold.errors.requests import (
+    BackfillChanged,
+    BackfillRefused,
     FolderInUse,
     ForeignDag,
     IntervalNeeded,
@@ -242,6 +246,8 @@ from stagehold.errors.stages import (
 __all__ = [
     "AirflowRefused",
     "AlreadyUp",
+    "BackfillChanged",
+    "BackfillRefused",
     "BadSavepointName",
     "CallStalled",
     "CameOutDifferent",

@@ -168,6 +168,25 @@ class NothingToRestore(RequestError, Terminal):
         )
 
 
+class BackfillRefused(RequestError, Terminal):
+    """A backfill that would run nothing, or that cannot be run as it was asked for."""
+
+    def __init__(self, pipeline: str, why: str) -> None:
+        self.pipeline, self.why = pipeline, why
+        super().__init__(f"The backfill of {pipeline} was not started, and nothing was changed. {why}")
+
+
+class BackfillChanged(RequestError, Terminal):
+    """Between the look at a plan and the word to carry it out, something changed."""
+
+    def __init__(self, pipeline: str, difference: str) -> None:
+        self.pipeline, self.difference = pipeline, difference
+        super().__init__(
+            f"The backfill of {pipeline} was not started, and nothing was changed: {difference}. Look at the plan "
+            "again."
+        )
+
+
 class NothingToResume(RequestError, Terminal):
     """A resume was asked for, but no task of the run could do anything."""
 

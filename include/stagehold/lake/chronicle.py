@@ -28,6 +28,7 @@ from stagehold.extensions.listening import tell_listeners
 from stagehold.lake.files import Files, files_at
 from stagehold.ledger.database.engine import Redact
 from stagehold.ledger.ledger import Ledger
+from stagehold.model.backfill import Backfill
 from stagehold.model.checkpoint_records import CheckpointRecord
 from stagehold.model.records import (
     Acceptance,
@@ -62,6 +63,7 @@ KINDS: dict[str, type[Fact]] = {
     "acceptance": Acceptance,
     "waiver": Waiver,
     "restore": Restore,
+    "backfill": Backfill,
     "checkpoint": CheckpointRecord,
 }
 WORDS = {kind: word for word, kind in KINDS.items()}

@@ -15,6 +15,8 @@ from stagehold.ledger.database.rows import (
     acceptance_row,
     attempt_from,
     attempt_row,
+    backfill_from,
+    backfill_row,
     checkpoint_from,
     checkpoint_row,
     gate_result_from,
@@ -37,6 +39,7 @@ from stagehold.ledger.database.rows import (
 from stagehold.ledger.database.schema import (
     acceptances,
     attempts,
+    backfills,
     checkpoints,
     gate_results,
     leases,
@@ -48,6 +51,7 @@ from stagehold.ledger.database.schema import (
     stage_verdicts,
     waivers,
 )
+from stagehold.model.backfill import Backfill
 from stagehold.model.checkpoint_records import CheckpointRecord
 from stagehold.model.records import (
     Acceptance,
@@ -78,6 +82,7 @@ KEPT: Mapping[type[Fact], _Kept] = {
     Attempt: _Kept(attempts, attempt_from, attempt_row),
     PartitionCount: _Kept(partition_counts, partition_count_from, partition_count_row),
     Restore: _Kept(restores, restore_from, restore_row),
+    Backfill: _Kept(backfills, backfill_from, backfill_row),
     CheckpointRecord: _Kept(checkpoints, checkpoint_from, checkpoint_row),
     Acceptance: _Kept(acceptances, acceptance_from, acceptance_row),
     Waiver: _Kept(waivers, waiver_from, waiver_row),

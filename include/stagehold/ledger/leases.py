@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import NoReturn
 
-from sqlalchemy import ColumnElement, Connection, case, select, update
+from sqlalchemy import ColumnElement, Connection, case, func, or_, select, update
 
 from stagehold.errors import Fenced, LeaseHeld, UnknownName
 from stagehold.ledger.database.columns import DatabaseTime
@@ -127,6 +127,16 @@ class Leases:
         """Whether somebody has the lease and it has not ended."""
         with self._database.reading() as connection:
             return bool(connection.scalar(select(leases.c.expires_at > DatabaseTime()).where(leases.c.name == name)))
+
+    def alive_among(self, names: Collection[str], beginnings: Collection[str], most: int) -> tuple[Lease, ...]:
+        """Those that have not ended and are called so, or begin so; the ones that end last first."""
+        begins = (func.substr(leases.c.name, 1, len(one)) == one for one in beginnings)
+        called = or_(leases.c.name.in_(names), *begins)
+        query = select(leases).where(leases.c.expires_at > DatabaseTime(), called)
+        order = (leases.c.expires_at.desc(), leases.c.name)
+        with self._database.reading() as connection:
+            rows = connection.execute(query.order_by(*order).limit(most)).mappings()
+            return tuple(lease_from(row) for row in rows)
 
     def require_none(self) -> None:
         """:raises LeaseHeld: somebody is at work, on whatever it is."""

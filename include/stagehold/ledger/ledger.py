@@ -6,19 +6,26 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 
 from stagehold.ledger.acknowledgements import Acknowledgements
+from stagehold.ledger.across.checkpoint_history import CheckpointHistory
+from stagehold.ledger.across.gate_tallies import GateTallies
+from stagehold.ledger.across.pipelines import PipelinesAtOnce
+from stagehold.ledger.across.sizes import Sizes
 from stagehold.ledger.attempts import Attempts
 from stagehold.ledger.checkpoints import Checkpoints
 from stagehold.ledger.database.engine import Chronicle, Database, Listen, Redact, keep_nowhere, tell_nobody
-from stagehold.ledger.database.migrate import migrate
+from stagehold.ledger.database.migrate import migrate, schema_version
 from stagehold.ledger.events import Events
 from stagehold.ledger.facts import Facts
 from stagehold.ledger.gate_results import GateResults
 from stagehold.ledger.history import History
+from stagehold.ledger.intervals.intervals import Intervals
+from stagehold.ledger.intervals.recoveries import Recoveries
 from stagehold.ledger.leases import Leases
 from stagehold.ledger.partition_counts import PartitionCounts
 from stagehold.ledger.partitions import Partitions
 from stagehold.ledger.positions import Positions
 from stagehold.ledger.requests.acceptances import Acceptances
+from stagehold.ledger.requests.backfills import Backfills
 from stagehold.ledger.requests.restores import Restores
 from stagehold.ledger.requests.savepoint_requests import SavepointRequests
 from stagehold.ledger.requests.waivers import Waivers
@@ -51,11 +58,18 @@ class Ledger:
         self.acceptances = Acceptances(database)
         self.waivers = Waivers(database)
         self.restores = Restores(database)
+        self.backfills = Backfills(database)
         self.checkpoints = Checkpoints(database)
         self.acknowledgements = Acknowledgements(database)
         self.savepoint_requests = SavepointRequests(database)
+        self.checkpoint_history = CheckpointHistory(database)
+        self.gate_tallies = GateTallies(database)
+        self.pipelines = PipelinesAtOnce(database)
+        self.sizes = Sizes(database)
         self.facts = Facts(database)
         self.history = History(database)
+        self.intervals = Intervals(database)
+        self.recoveries = Recoveries(database)
 
     @classmethod
     def open(
@@ -76,6 +90,16 @@ class Ledger:
     def name(self) -> str:
         """The address without the password."""
         return self._database.name
+
+    @property
+    def back_end(self) -> str:
+        """The kind of its database: sqlite or postgresql."""
+        return self._database.url.get_backend_name()
+
+    @property
+    def schema_version(self) -> str | None:
+        """That of the database, which newer code may have migrated since it was opened."""
+        return schema_version(self._database)
 
     @property
     def revision(self) -> Revision:

@@ -6,10 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
+from typing import Any
 
-from sqlalchemy import ColumnElement, func, insert, select
+from sqlalchemy import ColumnElement, Row, case, func, insert, select
 
-from stagehold.ledger.database.columns import storable
+from stagehold.ledger.database.columns import bytes_of, storable
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.rows import partition_from, partition_row
 from stagehold.ledger.database.schema import partitions
@@ -19,15 +20,22 @@ from stagehold.model.records import Cell, Lease, PartitionRecord, PartitionState
 
 @dataclass(frozen=True)
 class StateFigures:
-    """Partitions of one stage, by its id, and interval that are in one state now; ``recorded_at`` is the newest."""
+    """Partitions of one stage, by its id, and interval that one run left in the state in which they are now;
+    ``recorded_at`` is the newest. ``judged`` are those that a gate has looked at, ``refused`` those that do not meet
+    all that it holds for critical.
+    """
 
     interval: str
     stage: str
     state: PartitionState
+    run_id: str
     partitions: int
     rows: int
+    bytes: int
     seconds: float
     recorded_at: datetime
+    judged: int
+    refused: int
 
 
 class Partitions:
@@ -76,19 +84,17 @@ class Partitions:
         return counts
 
     def figures(self, pipeline: str, intervals: Collection[str]) -> tuple[StateFigures, ...]:
-        """What the newest records of these intervals say together, in one query that brings one row for each state."""
+        """What the newest records of these intervals say together, in one query that brings one row for each state and
+        run.
+        """
         columns = partitions.c
         wanted = (columns.pipeline == pipeline, columns.interval.in_(intervals))
         newest = select(func.max(columns.id)).where(*wanted)
         newest = newest.group_by(columns.interval, columns.stage, columns.partition)
-        group = (columns.interval, columns.stage, columns.state)
-        sums = (func.count(), func.sum(columns.rows), func.coalesce(func.sum(columns.seconds), 0.0))
-        query = select(*group, *sums, func.max(columns.recorded_at)).where(columns.id.in_(newest)).group_by(*group)
+        group = (columns.interval, columns.stage, columns.state, columns.run_id)
+        query = select(*group, *_SUMS).where(columns.id.in_(newest)).group_by(*group)
         with self._database.reading() as connection:
-            return tuple(
-                StateFigures(interval, stage, state, count, int(rows), float(seconds), at)
-                for interval, stage, state, count, rows, seconds, at in connection.execute(query)
-            )
+            return tuple(_figures(row) for row in connection.execute(query))
 
     def highest_id(self) -> int:
         """Every row up to this id that will ever be there is there now, so none can turn up below it later.
@@ -173,3 +179,21 @@ class Partitions:
         )
         with self._database.reading() as connection:
             return tuple(partition_from(row) for row in connection.execute(query).mappings())
+
+
+_SUMS = (
+    func.count(),
+    func.sum(partitions.c.rows),
+    func.sum(bytes_of(partitions.c.files)),
+    func.coalesce(func.sum(partitions.c.seconds), 0.0),
+    func.max(partitions.c.recorded_at),
+    func.sum(case((partitions.c.judged != "", 1), else_=0)),
+    func.sum(case((partitions.c.refused.is_not(None), 1), else_=0)),
+)
+
+
+def _figures(row: Row[Any]) -> StateFigures:
+    interval, stage, state, run_id, count, rows, size, seconds, at, judged, refused = row
+    return StateFigures(
+        interval, stage, state, run_id, count, int(rows), int(size), float(seconds), at, int(judged), int(refused)
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from sqlalchemy import Connection, Select, select, update
@@ -135,9 +135,11 @@ class Runs:
         with self._database.reading() as connection:
             return next(iter(_fetch(connection, _newest_first(pipeline, interval).limit(1))), None)
 
-    def newest_of_intervals(self, pipeline: str) -> tuple[Run, ...]:
-        """The newest run of every interval, those that ended or began last first."""
+    def newest_of_intervals(self, pipeline: str, among: Collection[str] | None = None) -> tuple[Run, ...]:
+        """The newest run of every interval, or of those ``among`` them; those that ended or began last first."""
         every = _newest_first(pipeline, None)
+        if among is not None:
+            every = every.where(runs.c.interval.in_(among))
         with self._database.reading() as connection:
             newest: dict[str, Run] = {}
             for run in _fetch(connection, every):

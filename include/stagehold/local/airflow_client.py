@@ -18,6 +18,7 @@ from stagehold.spark.processes import wait_until
 
 ENDED = ("success", "failed")
 POLL_SECONDS = 0.25
+PAGE = 100
 
 
 @dataclass(frozen=True)
@@ -126,6 +127,21 @@ class AirflowClient:
         """What the page's Resume button does: clear the least that brings the run to its end, and say what that was."""
         return dict(self._send("POST", f"{_stagehold_run(dag_id, run_id)}/resume", {"dry_run": dry_run}))
 
+    def backfill(self, dag_id: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
+        """Begin a backfill of which the plan was shown."""
+        return dict(self._send("POST", f"/stagehold/api/dags/{quote(dag_id, safe='')}/backfill", wanted))
+
+    def dates(self, dag_id: str, first: datetime, last: datetime) -> Mapping[datetime, DagRun]:
+        """The runs for these moments and all between them, by logical date."""
+        found: dict[datetime, DagRun] = {}
+        span = f"logical_date_gte={_text(first)}&logical_date_lte={_text(last)}&limit={PAGE}"
+        while True:
+            answer = self._send("GET", f"{_dag(dag_id)}/dagRuns?{span}&offset={len(found)}")
+            runs = {datetime.fromisoformat(run["logical_date"]): _run(run) for run in answer["dag_runs"]}
+            found.update(runs)
+            if not runs or len(found) >= answer["total_entries"]:
+                return found
+
     def _send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         answer = self._http.request(method, path, json=body)
         if answer.is_error:
@@ -148,6 +164,10 @@ def _dag_run(dag_id: str, run_id: str) -> str:
 
 def _stagehold_run(dag_id: str, run_id: str) -> str:
     return f"/stagehold/api/dags/{quote(dag_id, safe='')}/runs/{quote(run_id, safe='')}"
+
+
+def _text(moment: datetime) -> str:
+    return quote(moment.isoformat(), safe="")
 
 
 def _run(answer: Mapping[str, Any]) -> DagRun:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import islice
 
@@ -100,6 +101,32 @@ def previous_key(key: str, schedule: str) -> str:
 def following_key(key: str, schedule: str) -> str:
     """The interval after that of ``key``; it raises what `previous_key` does."""
     return _neighbour(key, schedule, "get_next")
+
+
+def keys_between(first: str, last: str, schedule: str) -> Iterator[str]:
+    """The intervals of a schedule from the one that ``first`` names to the one that ``last`` names, in order. A day
+    stands for all of its intervals.
+
+    :raises InvalidInterval: one of them is neither a day nor a moment.
+    """
+    start, end = span_of(first, last)
+    times = croniter(_cron(schedule), start - timedelta(microseconds=1), ret_type=datetime)
+    with suppress(CroniterBadDateError):  # a date that never comes again
+        while (due := times.get_next()) < end:
+            yield key_of(due, schedule)
+
+
+def span_of(first: str, last: str) -> tuple[datetime, datetime]:
+    """From the beginning of the first to the end of the last, which is not in it any more: the end of a day, or of the
+    smallest piece of time behind a moment.
+
+    :raises InvalidInterval: one of them is neither a day nor a moment.
+    """
+    begins, ends = _parsed(first.strip()), _parsed(last.strip())
+    start = begins if isinstance(begins, datetime) else _midnight(begins)
+    if isinstance(ends, datetime):
+        return start, ends + timedelta(microseconds=1)
+    return start, _midnight(ends) + timedelta(days=1)
 
 
 def _neighbour(key: str, schedule: str, way: str) -> str:

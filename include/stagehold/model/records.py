@@ -8,9 +8,11 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Protocol
 
+from stagehold.model.backfill import Backfill
 from stagehold.model.checkpoint_records import CheckpointRecord
 from stagehold.model.restore_choices import ClaimMode, CodeChoice
 from stagehold.model.source_position import Position
+from stagehold.model.work_order import WorkOrder
 
 WHOLE = -1  # stands where the number of a partition does in what was said of all partitions of a stage together
 QUARANTINE = "__quarantine"  # what a partition keeps its rows under that were set aside; no state is called so
@@ -129,9 +131,10 @@ class Run:
 class Restore:
     """A request that a run begins with other data than its interval has: it computes ``stage`` and all that reads it
     anew, although they are consumable; or it begins with a ``snapshot``, by the address of its manifest, and state that
-    no stage takes is an error unless ``allow_non_restored``. One of the two is None; both are until the first task of
-    an Airflow run has looked which snapshot is meant. With ``as_recorded`` what is taken over counts whatever code or
-    sources are now; else ``code_choices`` say of which stages it counts although their code changed.
+    no stage takes is an error unless ``allow_non_restored``; or it has a ``work_order``. One of the three is
+    there; none is until the first task of an Airflow run has looked which snapshot is meant. With ``as_recorded`` what
+    is taken over counts whatever code or sources are now; else ``code_choices`` say of which stages it counts although
+    their code changed.
 
     A run may be asked more than once: Airflow keeps the run when a backfill reprocesses its date. ``identity`` tells
     the requests apart, and an attempt names the one that it works for, so that a retry or a resume goes on where the
@@ -150,6 +153,7 @@ class Restore:
     as_recorded: bool = False
     code_choices: tuple[CodeChoice, ...] = ()
     claim_mode: ClaimMode = ClaimMode.NO_CLAIM
+    work_order: WorkOrder | None = None
 
 
 @dataclass(frozen=True)
@@ -456,5 +460,6 @@ Fact = (
     | Acceptance
     | Waiver
     | Restore
+    | Backfill
     | CheckpointRecord
 )

@@ -1,7 +1,9 @@
-// What the parts of the page look alike in: a card with a title, a table, a notice.
+// What the parts of the tabs look alike in: a card with a title, a table, a notice, the name of a run.
+
+import { runPage } from "./words.js";
 
 const { createElement: h } = globalThis.React;
-const { Box, Flex, Heading, Table, Text } = globalThis.ChakraUI;
+const { Box, Flex, Heading, Link, Spinner, Table, Text } = globalThis.ChakraUI;
 
 export function Card({ title, note, action, children, ...rest }) {
   return h(
@@ -71,4 +73,21 @@ export function Notice({ palette, children, ...rest }) {
     },
     children,
   );
+}
+
+// In place of a tab: its first answer is under way, or there is none; `title` says what cannot be shown.
+export function Nothing({ problem, title }) {
+  if (problem === null) return h(Flex, { justify: "center", p: 10 }, h(Spinner, { "aria-label": "Loading" }));
+  return h(
+    Box,
+    { "data-testid": "nothing", maxW: "720px", p: 8 },
+    h(Heading, { as: "h2", mb: 2, size: "md" }, problem.status === 404 ? "Nothing of Stagehold here" : title),
+    h(Text, { color: "fg.muted", whiteSpace: "pre-wrap" }, problem.message),
+  );
+}
+
+// A run of Airflow is a link to its page.
+export function RunName({ runId }) {
+  const page = runPage(runId);
+  return page ? h(Link, { href: page, textDecoration: "underline" }, runId) : runId;
 }

@@ -1,4 +1,5 @@
-// A small line chart of what an expectation observed over the last intervals, between the bounds that it had then.
+// A small line chart of what an expectation observed over the last intervals, between the bounds that it had then; and
+// the parts that all our charts over intervals are made of.
 
 const { createElement: h } = globalThis.React;
 const { Box } = globalThis.ChakraUI;
@@ -11,10 +12,11 @@ const MARGIN = 8;
 
 const short = (number) => number.toLocaleString([], { maximumSignificantDigits: 4 });
 
-function scales(points) {
-  const values = points.flatMap((one) => [one.low, one.high, one.least, one.most]).filter((value) => value !== null);
-  const [bottom, top] = [Math.min(...values), Math.max(...values)];
-  const step = points.length > 1 ? (WIDTH - LEFT - MARGIN) / (points.length - 1) : 0;
+// Where the points of so many intervals are, of which the least and the greatest value are among `values`.
+export function scales(count, values) {
+  const known = values.filter((value) => value !== null);
+  const [bottom, top] = [Math.min(...known), Math.max(...known)];
+  const step = count > 1 ? (WIDTH - LEFT - MARGIN) / (count - 1) : 0;
   const height = HEIGHT - BOTTOM - 2 * MARGIN;
   return {
     bottom,
@@ -24,9 +26,10 @@ function scales(points) {
   };
 }
 
-const coloured = (color, ...children) => h(Box, { as: "g", color }, ...children);
+export const coloured = (color, ...children) => h(Box, { as: "g", color }, ...children);
 
-function line(points, value, { x, y }, rest) {
+// Through the points that have this value.
+export function line(points, value, { x, y }, rest) {
   const places = points
     .map((one, index) => [one, index])
     .filter(([one]) => one[value] !== null)
@@ -64,25 +67,52 @@ function dots(points, { x, y }) {
 }
 
 // Both ends' names have to fit below the line.
-const named = ({ interval }) => (interval.length > 20 ? `${interval.slice(0, 19)}…` : interval);
+const named = (interval) => (interval.length > 20 ? `${interval.slice(0, 19)}…` : interval);
 
 const label = (x, y, anchor, text) =>
   h("text", { fill: "currentColor", fontSize: 10, key: `${x} ${y}`, textAnchor: anchor, x, y }, text);
 
-export function Chart({ points }) {
-  const scale = scales(points);
-  const last = points.length - 1;
-  const ends = last ? [label(WIDTH - MARGIN, HEIGHT - 4, "end", named(points[last]))] : [];
-  return h(
+// What is beside and below the line: the greatest and the least value, the first and the last interval.
+function labels(intervals, scale, write) {
+  const last = intervals.length - 1;
+  return coloured(
+    "fg.muted",
+    label(LEFT - 8, scale.y(scale.top) + 4, "end", write(scale.top)),
+    scale.top !== scale.bottom && label(LEFT - 8, scale.y(scale.bottom) + 4, "end", write(scale.bottom)),
+    label(LEFT, HEIGHT - 4, "start", named(intervals[0])),
+    last > 0 && label(WIDTH - MARGIN, HEIGHT - 4, "end", named(intervals[last])),
+  );
+}
+
+// A drawing over intervals; `text` says the same in words.
+export const Drawing = ({ intervals, scale, text, write = short, children, ...rest }) =>
+  h(
     "svg",
     {
-      "aria-label": points.map(pointText).join(". "),
-      "data-testid": "chart",
+      "aria-label": text,
       height: HEIGHT,
       role: "img",
       style: { maxWidth: "100%" },
       viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
       width: WIDTH,
+      ...rest,
+    },
+    children,
+    labels(intervals, scale, write),
+  );
+
+export function Chart({ points }) {
+  const scale = scales(
+    points.length,
+    points.flatMap((one) => [one.low, one.high, one.least, one.most]),
+  );
+  return h(
+    Drawing,
+    {
+      "data-testid": "chart",
+      intervals: points.map((one) => one.interval),
+      scale,
+      text: points.map(pointText).join(". "),
     },
     coloured("success.solid", band(points, scale)),
     coloured("success.solid", line(points, "middle", scale, { strokeWidth: 1.5 })),
@@ -92,12 +122,5 @@ export function Chart({ points }) {
       line(points, "most", scale, { "data-testid": "most", strokeDasharray: "4 3" }),
     ),
     dots(points, scale),
-    coloured(
-      "fg.muted",
-      label(LEFT - 8, scale.y(scale.top) + 4, "end", short(scale.top)),
-      scale.top !== scale.bottom && label(LEFT - 8, scale.y(scale.bottom) + 4, "end", short(scale.bottom)),
-      label(LEFT, HEIGHT - 4, "start", named(points[0])),
-      ends,
-    ),
   );
 }

@@ -1,19 +1,18 @@
 // The facts of the partition that was clicked, and what it does not meet of its gate, which may be waived here.
 
+import { RunName } from "./card.js";
 import { Waive } from "./waive.js";
-import { bytes, clock, has, LOOKS, runPage, STANDINGS, waiverText } from "./words.js";
+import { bytes, clock, has, LOOKS, STANDINGS, waiverText } from "./words.js";
 
 const { createElement: h, useState } = globalThis.React;
-const { Badge, Box, Button, Flex, Link, Text } = globalThis.ChakraUI;
+const { Badge, Box, Button, Flex, Text } = globalThis.ChakraUI;
 
 function ComputedBy({ cell, runId }) {
-  const page = runPage(cell.run_id);
-  const other = page ? h(Link, { href: page, textDecoration: "underline" }, cell.run_id) : cell.run_id;
   return h(
     Text,
     { "data-testid": "computed-by" },
     h(Text, { as: "span", color: "fg.muted", mr: 1.5 }, "Computed by"),
-    cell.run_id.endsWith(`/${runId}`) ? "this run" : other,
+    cell.run_id.endsWith(`/${runId}`) ? "this run" : h(RunName, { runId: cell.run_id }),
     cell.restored && ", restored from what this run begins with",
   );
 }

@@ -1,32 +1,15 @@
 // What the gates said: for each stage expectations by partitions, and on a click what was seen.
 
 import { docsUrl, fetchGates, fetchHistory } from "./api.js";
+import { useAnswer } from "./asking.js";
 import { Card, Notice } from "./card.js";
 import { Chart } from "./chart.js";
 import { clock, has, OUTCOMES, plural, ranges, WHOLE } from "./words.js";
 
-const { createElement: h, useEffect, useState } = globalThis.React;
+const { createElement: h, useState } = globalThis.React;
 const { Badge, Box, Code, Flex, Spinner, Text } = globalThis.ChakraUI;
 
 const MOST_SQUARES = 48; // partitions; more are drawn as a strip
-
-// Ask when `key` changes, as long as it is not null: it says all that the question depends on. What was there stays
-// until the answer comes.
-function useAnswer(key, ask) {
-  const [answer, setAnswer] = useState({ found: null, problem: null });
-  useEffect(() => {
-    let wanted = key !== null;
-    if (wanted)
-      ask().then(
-        (found) => wanted && setAnswer({ found, problem: null }),
-        (problem) => wanted && setAnswer((before) => ({ ...before, problem })),
-      );
-    return () => {
-      wanted = false;
-    };
-  }, [key]);
-  return answer;
-}
 
 const outcomeOf = (one, partition) =>
   one.outcomes.find((group) => has(group.partitions, partition) || has(group.partitions, WHOLE))?.outcome;

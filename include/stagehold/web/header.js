@@ -1,15 +1,16 @@
 // What happened, how much is done, and the button that goes on.
 
 import { resume } from "./api.js";
-import { Notice } from "./card.js";
+import { Notice, RunName } from "./card.js";
 import { clock, countOf, plural, restoreText, resumeCounts, timeToGo } from "./words.js";
 
-const { createElement: h, useState } = globalThis.React;
+const { createElement: h, useEffect, useRef, useState } = globalThis.React;
 const { Box, Button, Flex, Heading, Spinner, Stack, Text } = globalThis.ChakraUI;
 
 function tone(grid) {
   if (grid.active) return "running";
   if (grid.state === "success") return "success";
+  if (grid.ledger_state === "suspended") return "warning"; // somebody wanted it so
   return "failed";
 }
 
@@ -34,6 +35,7 @@ function Bar({ grid }) {
 }
 
 // More runs than what failed: that is said before anything is cleared.
+// Escape takes it back.
 function Confirmation({ grid, onYes, onNo }) {
   const { again, run } = grid.resume;
   const verb = again === 1 ? "is" : "are";
@@ -42,7 +44,14 @@ function Confirmation({ grid, onYes, onNo }) {
     .map((stage) => `${stage.name} (${stage.counts.stale.toLocaleString()})`);
   return h(
     Notice,
-    { "data-testid": "confirmation", palette: "warning", role: "alertdialog", textAlign: "start" },
+    {
+      "aria-label": "More runs than what failed",
+      "data-testid": "confirmation",
+      onKeyDown: (event) => event.key === "Escape" && onNo(),
+      palette: "warning",
+      role: "alertdialog",
+      textAlign: "start",
+    },
     h(
       Text,
       { mb: 2 },
@@ -65,13 +74,24 @@ function Confirmation({ grid, onYes, onNo }) {
 function ResumeButton({ grid, onDone, onProblem }) {
   const [busy, setBusy] = useState(false);
   const [asking, setAsking] = useState(false);
+  const takenBack = useRef(false);
+  const button = useRef(null);
+  // Whoever uses the keyboard is back where they were.
+  useEffect(() => {
+    if (!asking && takenBack.current) button.current?.focus();
+  }, [asking]);
   const { again, refusal } = grid.resume;
   const carryOut = async () => {
+    takenBack.current = false;
     setAsking(false);
     setBusy(true);
     onProblem(null);
     await resume(grid.dag_id, grid.run_id).then(onDone, onProblem);
     setBusy(false);
+  };
+  const takeBack = () => {
+    takenBack.current = true;
+    setAsking(false);
   };
   const press = () => (again > 0 ? setAsking(true) : carryOut());
   const held = grid.stages.reduce((sum, stage) => sum + stage.blocked, 0);
@@ -92,12 +112,13 @@ function ResumeButton({ grid, onDone, onProblem }) {
           loading: busy,
           loadingText: "Resuming",
           onClick: press,
+          ref: button,
           size: "lg",
           type: "button",
         },
         grid.state === "success" ? "Bring up to date" : "Resume",
       ),
-    asking && refusal === null && h(Confirmation, { grid, onNo: () => setAsking(false), onYes: carryOut }),
+    asking && refusal === null && h(Confirmation, { grid, onNo: takeBack, onYes: carryOut }),
     h(
       Text,
       {
@@ -116,6 +137,24 @@ function ResumeButton({ grid, onDone, onProblem }) {
 function saved(grid) {
   const seconds = grid.resume.saved_seconds;
   return seconds >= 1 ? ` That spares ${timeToGo(seconds)} of work.` : "";
+}
+
+// Which run the data comes from, where not all of it is this one's.
+function Origins({ grid }) {
+  const { computed, restored, reused, others, saved_seconds } = grid.origins;
+  if (restored + reused.length === 0) return null;
+  const spared = saved_seconds >= 1 ? `; what it took over spared it ${timeToGo(saved_seconds)} of work` : "";
+  return h(
+    Text,
+    { color: "fg.muted", "data-testid": "origins", fontSize: "sm", overflowWrap: "anywhere" },
+    `${computed.toLocaleString()} computed by this run`,
+    restored > 0 && `, ${restored.toLocaleString()} restored`,
+    reused.map(({ run_id, partitions }) =>
+      h("span", { key: run_id }, `, ${partitions.toLocaleString()} reused of run `, h(RunName, { runId: run_id })),
+    ),
+    others > 0 && `, ${others.toLocaleString()} of other runs`,
+    spared,
+  );
 }
 
 function RestoredFrom({ grid }) {
@@ -149,6 +188,7 @@ export function Header({ grid, onDone, onProblem }) {
           h(Heading, { "aria-live": "polite", as: "h2", "data-testid": "headline", size: "lg" }, grid.headline),
         ),
         h(Text, { color: "fg.muted", mt: 1 }, `${grid.pipeline} for ${grid.interval}`),
+        h(Origins, { grid }),
         grid.resumed &&
           h(
             Text,

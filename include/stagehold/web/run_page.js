@@ -3,68 +3,32 @@
 
 import { refreshAirflow } from "./airflow_cache.js";
 import { fetchGrid } from "./api.js";
+import { usePolled } from "./asking.js";
 import { Attempts } from "./attempts.js";
-import { Notice } from "./card.js";
+import { Notice, Nothing } from "./card.js";
 import { Failures } from "./failures.js";
 import { Gates } from "./gates.js";
 import { Grid } from "./grid.js";
 import { Header } from "./header.js";
+import { RunHistory } from "./history.js";
 import { Preview } from "./preview.js";
 import { plural, ranges } from "./words.js";
 
-const { createElement: h, useCallback, useEffect, useRef, useState } = globalThis.React;
-const { Box, Code, Flex, Heading, Spinner, Stack, Text } = globalThis.ChakraUI;
+const { createElement: h, useState } = globalThis.React;
+const { Code, Stack, Text } = globalThis.ChakraUI;
 
-const BUSY_SECONDS = 1.5;
-const IDLE_SECONDS = 10;
-// After a resume the scheduler takes a moment to show the run as active again.
-const SETTLE_SECONDS = 20;
 const UNPLANNED =
   "This run has very many partitions. Its stages follow in some seconds, when their plan has been made.";
 
 // Something is about to change: the run goes on, or its plan is being worked out.
-const hurries = (grid) => grid !== null && (grid.active || !grid.planned);
-
-function useGrid(dagId, runId) {
-  const [grid, setGrid] = useState(null);
-  const [problem, setProblem] = useState(null);
-  const [eagerUntil, setEagerUntil] = useState(0);
-  const tag = useRef(null);
-  const load = useCallback(
-    () =>
-      fetchGrid(dagId, runId, tag.current).then((fresh) => {
-        if (fresh) {
-          tag.current = fresh.tag;
-          setGrid(fresh.grid);
-        }
-        setProblem(null);
-      }, setProblem),
-    [dagId, runId],
-  );
-  const hurry = useCallback(() => setEagerUntil(Date.now() + SETTLE_SECONDS * 1000), []);
-  useEffect(() => {
-    let timer;
-    let stopped = false;
-    const tick = async () => {
-      if (!document.hidden) await load();
-      if (!stopped)
-        timer = setTimeout(tick, (hurries(grid) || Date.now() < eagerUntil ? BUSY_SECONDS : IDLE_SECONDS) * 1000);
-    };
-    tick();
-    return () => {
-      stopped = true;
-      clearTimeout(timer);
-    };
-  }, [load, hurries(grid), eagerUntil]);
-  return { grid, problem, load, hurry };
-}
+const hurries = (grid) => grid.active || !grid.planned;
 
 function Cleared({ answer }) {
   return h(
     Notice,
     { "data-testid": "cleared", palette: "running", role: "status" },
     h(Text, { fontWeight: "semibold" }, `Resumed: cleared ${plural(answer.cleared.length, "task")} in this run.`),
-    answer.cleared.map((task) => h(Text, { key: task.name }, h(Code, { mr: 2, size: "sm" }, task.name), task.reason)),
+    answer.cleared.map((task) => h(Text, { key: task.name }, h(Code, { size: "sm" }, task.name), " ", task.reason)),
   );
 }
 
@@ -81,23 +45,13 @@ function Waived({ answer }) {
   );
 }
 
-function Nothing({ problem }) {
-  if (problem === null) return h(Flex, { justify: "center", p: 10 }, h(Spinner, { "aria-label": "Loading" }));
-  const title = problem.status === 404 ? "Nothing of Stagehold here" : "The stages of this run cannot be shown";
-  return h(
-    Box,
-    { "data-testid": "nothing", maxW: "720px", p: 8 },
-    h(Heading, { as: "h2", mb: 2, size: "md" }, title),
-    h(Text, { color: "fg.muted", whiteSpace: "pre-wrap" }, problem.message),
-  );
-}
-
 function RunPage({ dagId, runId }) {
-  const { grid, problem, load, hurry } = useGrid(dagId, runId);
+  const ask = (known) => fetchGrid(dagId, runId, known);
+  const { found: grid, problem, load, hurry } = usePolled(`${dagId}/${runId}`, ask, hurries);
   const [answer, setAnswer] = useState(null);
   const [refused, setRefused] = useState(null);
   const [waived, setWaived] = useState(null);
-  if (grid === null) return h(Nothing, { problem });
+  if (grid === null) return h(Nothing, { problem, title: "The stages of this run cannot be shown" });
   const done = (given) => {
     setAnswer(given);
     setWaived(null);
@@ -123,6 +77,7 @@ function RunPage({ dagId, runId }) {
     h(Preview, { grid }),
     h(Gates, { grid }),
     h(Attempts, { grid }),
+    h(RunHistory, { grid }),
   );
 }
 

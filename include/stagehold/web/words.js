@@ -65,9 +65,11 @@ export function timeToGo(seconds) {
   return seconds < 5400 ? `${Math.round(seconds / 60)} min` : `${(seconds / 3600).toFixed(1)} h`;
 }
 
-export const paceText = ({ wave, recorded, left, per_minute, seconds_to_go }) => {
+// The moment is told, not the time to it: between two answers of the server nothing is counted down.
+export const paceText = ({ wave, recorded, left, per_minute, seconds_to_go, recorded_at }) => {
   const rate = per_minute >= 10 ? Math.round(per_minute) : per_minute.toFixed(1);
-  const rest = seconds_to_go === null ? "" : `, ${rate} a minute, done in about ${timeToGo(seconds_to_go)}`;
+  const end = clock(Date.parse(recorded_at) + 1000 * seconds_to_go);
+  const rest = seconds_to_go === null ? "" : `, ${rate} a minute, done at about ${end}`;
   return `wave ${wave + 1}: ${recorded.toLocaleString()} recorded, ${left.toLocaleString()} to go${rest}`;
 };
 

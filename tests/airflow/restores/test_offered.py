@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from stagehold.lake.checkpoints.savepoints import Savepoint, Savepoints
+from stagehold.ledger.ledger import Ledger
+from stagehold.model.records import Run, RunState
 from stagehold.settings import load_settings
 
 pytestmark = pytest.mark.airflow
@@ -80,3 +82,32 @@ def test_a_lake_in_trouble_costs_the_offer_and_nothing_else(lake, monkeypatch, t
     found = compile_folder(load_settings())
     assert (offered(), bool(found.dags), found.problems) == ({}, True, ())
     assert time.monotonic() - began < 3
+
+
+def test_each_form_offers_the_intervals_that_ran_the_latest_first(lake, tmp_path, monkeypatch):
+    from stagehold.airflow.compile import compile_folder
+    from stagehold.airflow.restores.offered import offered_intervals
+
+    monkeypatch.setenv("STAGEHOLD_LEDGER", f"sqlite:///{tmp_path / 'ledger.db'}")
+    assert offered_intervals(load_settings()) == {}
+    assert not (tmp_path / "ledger.db").exists()
+    today = datetime.now(UTC).date().isoformat()
+    with Ledger.open(load_settings().ledger_url) as ledger:
+        for number, key in enumerate(("2026-11-02", "whole", "2026-11-10", "2026-11-02", today)):
+            run = Run(f"r{number}", "shipping_priority", key, "cli", RunState.CREATED, MADE + timedelta(hours=number))
+            ledger.runs.create(run)
+    (dag,) = [one for one in compile_folder(load_settings()).dags if one.dag_id == "shipping_priority"]
+    scheduled = bool(dag.schedule)
+    param = dag.params.get_param("interval")
+    assert param.schema["examples"] == [*([] if scheduled else [today]), "2026-11-10", "2026-11-02", "whole"]
+    assert (param.resolve(), param.resolve("2030-01-01")) == (None, "2030-01-01")
+
+
+def test_a_ledger_in_trouble_costs_the_offer_and_nothing_else(lake, tmp_path, monkeypatch):
+    from stagehold.airflow.compile import compile_folder
+
+    monkeypatch.setenv("STAGEHOLD_LEDGER", f"sqlite:///{tmp_path / 'torn.db'}")
+    (tmp_path / "torn.db").write_text("this is no database")
+    found = compile_folder(load_settings())
+    assert not found.problems
+    assert all(dag.params.get_param("interval").schema["examples"] == [] for dag in found.dags)

@@ -25,6 +25,7 @@ from stagehold.model.records import (
     PartitionRecord,
     PartitionState,
     Restore,
+    RunState,
     Waiver,
 )
 from stagehold.model.share import Share
@@ -150,13 +151,45 @@ def test_an_attempt_that_waits_for_its_lease_has_nothing_in_hand():
     assert cell.state is CellState.WAITING
 
 
+def test_who_failed_before_an_attempt_began_has_failed_too():
+    """As one whom the restart strategy refused, after an attempt that had been killed."""
+    killed = replace(attempt(1, AttemptState.FAILED, "killed"), started_at=NOW - timedelta(minutes=1))
+    refused = replace(attempt(0, AttemptState.FAILED, "not again"), epoch=UNBEGUN)
+    (cell,) = run_grid(facts([RUN_IT], [], "failed", attempts=(killed, refused))).stages[0].cells
+    assert cell.state is CellState.FAILED
+
+
 def test_counts_and_headline_take_a_partition_that_runs_again_as_not_done():
     grid = run_grid(facts([REUSE, RUN_IT, RUN_IT], [record(0), record(1)]))
     assert (grid.consumable, grid.partitions, grid.headline) == (
         1,
         3,
-        "Failed at joined: 1 of 3 partitions are consumable",
+        "Failed at joined: 1 of 3 partitions are consumable, 1 more will run again",
     )
+
+
+def test_a_run_that_was_suspended_did_not_fail():
+    ended = attempt(1, AttemptState.CANCELED, "suspended")
+    grid = run_grid(facts([REUSE, RUN_IT], [record(0)], attempts=(ended,), ledger_state=RunState.SUSPENDED))
+    assert [cell.state for cell in grid.stages[0].cells] == [CellState.CONSUMABLE, CellState.WAITING]
+    assert (grid.failures, grid.headline) == ((), "Suspended: 1 of 2 partitions are consumable")
+    assert [line.state for line in grid.attempts] == [AttemptState.CANCELED]
+
+
+@pytest.mark.parametrize(
+    ("state", "known", "expected"),
+    [
+        ("failed", RunState.CANCELED, "Cancelled at joined: "),
+        ("failed", RunState.FAILED, "Failed at joined: "),
+        ("running", RunState.SUSPENDED, "Running: "),
+        ("queued", RunState.CANCELED, "Running: "),
+        ("success", RunState.FINISHED, "Success: "),
+    ],
+)
+def test_the_headline_says_how_the_run_ended(state, known, expected):
+    made = facts([RUN_IT], [], state, ledger_state=known)
+    assert run_grid(made).headline.startswith(expected)
+    assert seen_by(run_grid(made), made.dag_run, may_resume=True).headline.startswith(expected)
 
 
 def test_what_was_released_is_done_and_told():

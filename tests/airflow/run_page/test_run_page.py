@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
-import socket
-import threading
-import time
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect, sync_playwright
-from tests.airflow.made_runs import FAILURE, SPLITS, end_dag_run, fill_ledger, observe, publish, spoil
+from playwright.sync_api import expect
+from tests.airflow.made_runs import FAILURE, SPLITS, end_dag_run, fill_ledger, make_dag_run, observe, publish, spoil
 
 from stagehold.airflow.run_page import stages
 from stagehold.gates.docs.writing import docs_uri
@@ -22,53 +18,8 @@ from stagehold.settings import load_settings
 
 pytestmark = [pytest.mark.airflow, pytest.mark.browser]
 
-CHROMIUM = Path("/usr/bin/chromium")
-START_SECONDS = 30
-# Airflow's own page is large, and the machine may be busy.
-expect.set_options(timeout=30_000)
 REASON = "the supplier's known returns"
 COLOUR = "(square) => getComputedStyle(square).backgroundColor"
-
-
-@pytest.fixture(scope="module")
-def server(api):
-    """The app of the ``api`` fixture, behind a port; in this process, so that tests can stand in for the lake."""
-    import uvicorn
-
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        running = uvicorn.Server(uvicorn.Config(api.app, log_level="warning", lifespan="off"))
-        thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})
-        thread.start()
-        deadline = time.monotonic() + START_SECONDS
-        while not running.started and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert running.started
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-        running.should_exit = True
-        thread.join()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_playwright() as driver:
-        chromium = driver.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-background-networking"]
-        )
-        yield chromium
-        chromium.close()
-
-
-@pytest.fixture
-def page(browser, server, bearer, request):
-    """A page whose user has the role of ``@pytest.mark.parametrize("page", [role], indirect=True)``,
-    by default admin.
-    """
-    token = bearer(getattr(request, "param", "admin"))["Authorization"].removeprefix("Bearer ")
-    context = browser.new_context(viewport={"width": 1440, "height": 1000}, base_url=server)
-    context.add_cookies([{"name": "_token", "value": token, "url": server}])
-    yield context.new_page()
-    context.close()
 
 
 def open_run(page, half_done) -> None:
@@ -129,23 +80,6 @@ def test_pressing_resume_clears_the_tasks_and_the_page_turns_green_when_the_run_
     expect(page.get_by_test_id("headline")).to_have_text("Success: 81 of 81 partitions are consumable")
     expect(page.get_by_test_id("header")).to_have_attribute("data-state", "success")
     expect(page.get_by_test_id("resume")).to_have_count(0)
-
-
-@pytest.mark.parametrize("page", ["viewer"], indirect=True)
-def test_a_viewer_sees_everything_and_is_told_who_may_resume(page, half_done):
-    open_run(page, half_done)
-    expect(page.get_by_test_id("resume")).to_be_disabled()
-    expect(page.get_by_test_id("explanation")).to_contain_text("cannot resume it")
-    expect(page.get_by_test_id("preview")).to_contain_text("runs 28")
-
-
-def test_a_refusal_that_comes_after_pressing_is_shown(page, half_done, api, bearer):
-    open_run(page, half_done)
-    button = page.get_by_role("button", name="Resume")
-    expect(button).to_be_enabled()
-    api.post(half_done.url + "/resume", headers=bearer("admin"), json={})
-    button.click()
-    expect(page.get_by_test_id("refused")).to_contain_text("is still queued")
 
 
 def test_the_page_follows_airflows_dark_mode(page, half_done):
@@ -386,8 +320,15 @@ def test_what_runs_again_though_it_is_consumable_is_confirmed_first(page, half_d
     asked.get_by_role("button", name="Not now").click()
     expect(asked).to_have_count(0)
     expect(page.get_by_test_id("cleared")).to_have_count(0)
-    page.get_by_test_id("resume").click()
-    page.get_by_role("button", name="Run all of it").click()
+    expect(page.get_by_test_id("headline")).to_contain_text("64 of 81 partitions are consumable, 3 more will run again")
+    page.keyboard.press("Enter")  # the button has the focus again
+    expect(page.get_by_role("button", name="Run all of it")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(asked).to_have_count(0)
+    expect(page.get_by_test_id("resume")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Run all of it")).to_be_focused()
+    page.keyboard.press("Enter")
     expect(page.get_by_test_id("cleared")).to_be_visible()
     expect(page.get_by_test_id("resumed")).to_contain_text("Resumed by admin user")
 
@@ -399,13 +340,66 @@ def test_airflows_own_page_is_asked_anew_after_a_resume(page, half_done):
         page.get_by_test_id("resume").click()
 
 
-def test_nothing_is_cut_off_at_700_pixels(page, half_done):
-    open_run(page, half_done)
-    expect(page.get_by_test_id("headline")).to_be_visible()
-    page.set_viewport_size({"width": 1440, "height": 1000})
+CUT_OFF = """(page) => [...page.querySelectorAll("*")]
+    .filter((part) => part.scrollWidth > part.clientWidth + 1 && getComputedStyle(part).overflowX !== "visible")
+    .map((part) => `${part.dataset.testid ?? part.tagName}: ${part.textContent.slice(0, 60)}`)"""
+
+
+def test_nothing_is_cut_off_at_700_pixels_in_either_theme(page, refused_run):
+    open_run(page, refused_run)
+    page.get_by_test_id("cell-shipping_priority-3").click()
+    page.get_by_test_id("unmet").get_by_role("button", name="Waive").first.click()
+    expect(page.get_by_test_id("verdicts")).not_to_have_count(0)
+    for name in ("attempts", "history"):
+        page.get_by_test_id(name).locator("summary").focus()
+        page.keyboard.press("Enter")
+    expect(page.get_by_test_id("history")).to_contain_text("running to finished: reported_finished")
     panel = page.get_by_test_id("stagehold")
-    panel.evaluate("(panel) => { panel.style.width = '700px'; }")
-    for name in ("header", "grid", "preview"):
-        wide = page.get_by_test_id(name).evaluate("(card) => [card.scrollWidth, card.clientWidth]")
-        assert wide[0] <= wide[1], name
-    assert panel.evaluate("(panel) => panel.scrollWidth <= panel.clientWidth")
+    panel.evaluate("(panel) => { panel.style.width = '700px'; }")  # Airflow's own page is never so narrow
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        assert panel.evaluate(CUT_OFF) == []
+
+
+def test_two_users_see_one_run_and_only_one_of_them_may_resume_it(page, other_page, half_done):
+    with_rights, without = page, other_page("viewer")
+    for each in (with_rights, without):
+        open_run(each, half_done)
+        expect(each.get_by_test_id("preview")).to_contain_text("runs 28")
+    expect(without.get_by_test_id("resume")).to_be_disabled()
+    expect(without.get_by_test_id("explanation")).to_contain_text("cannot resume it")
+    second = other_page("op")
+    open_run(second, half_done)
+    expect(second.get_by_test_id("resume")).to_be_enabled()
+    with_rights.get_by_test_id("resume").click()
+    expect(with_rights.get_by_test_id("cleared")).to_be_visible()
+    second.get_by_test_id("resume").click()
+    refused = second.get_by_test_id("refused")
+    expect(refused).to_contain_text("is still queued")
+    expect(refused).to_contain_text("admin user resumed it at")
+    expect(without.get_by_test_id("resumed")).to_contain_text("Resumed by admin user")
+    expect(without.get_by_test_id("headline")).to_contain_text("Running")
+
+
+def test_a_stage_under_way_says_when_it_is_done(page, half_done):
+    open_run(page, half_done)
+    pace = {"wave": 1, "recorded": 4, "left": 4, "per_minute": 9.5, "seconds_to_go": 25.3}
+    told = page.evaluate(
+        "async (pace) => (await import('/stagehold/static/words.js')).paceText(pace)",
+        {**pace, "recorded_at": "2026-11-24T23:00:00Z"},
+    )
+    assert re.sub(r"\s", " ", told) == (
+        "wave 2: 4 recorded, 4 to go, 9.5 a minute, done at about Nov 24, 2026, 11:00:25 PM"
+    )
+
+
+def test_the_page_says_of_which_run_its_data_is(page, half_done):
+    later = f"{half_done.run_id}-again"
+    make_dag_run(half_done.dag_id, later, {"orders_by_customer": "failed"}, conf={"interval": half_done.run_id})
+    page.goto(f"/dags/{half_done.dag_id}/runs/{later}/plugin/stagehold")
+    told = page.get_by_test_id("origins")
+    expect(told).to_have_text(f"0 computed by this run, 53 reused of run {half_done.dag_id}/{half_done.run_id}")
+    told.get_by_role("link").click()
+    expect(page).to_have_url(re.compile(f"{half_done.run_id}/plugin/stagehold"))
+    expect(page.get_by_test_id("headline")).to_contain_text("53 of 81")
+    expect(told).to_have_count(0)

@@ -23,7 +23,13 @@ from stagehold.model.states import UNTIL_RUNNING, AttemptEvent, RunEvent
 VERSIONS = Path(migrate.__file__).parent / "migrations" / "versions"
 
 
+def undo_0014(connection) -> None:
+    connection.execute(text("DROP TABLE backfills"))
+    connection.execute(text("ALTER TABLE restores DROP COLUMN work_order"))
+
+
 def undo_0013(connection) -> None:
+    undo_0014(connection)
     connection.execute(text("DROP TABLE stage_verdicts"))
 
 

@@ -5,7 +5,7 @@ from tests.ledger.samples import record
 
 from stagehold.plan.resume.decisions import Action, Decision, ResumePlan
 from stagehold.plan.resume.explanation import explain
-from stagehold.plan.resume.reasons import Detail, because, partition_ranges
+from stagehold.plan.resume.reasons import Detail, Places, because, partition_ranges
 
 
 @pytest.mark.parametrize(
@@ -61,6 +61,20 @@ def plan_of(*reasons):
                 "b: run 1 of 3 partitions (2): reads c[0], which runs again",
             ],
             id="inputs of other stages stay apart",
+        ),
+        pytest.param(
+            [because("reads ", Places("a", (0, *range(4, 1000))), ", which runs again")] * 1000,
+            ["b: run 1000 of 1000 partitions: reads a[0, 4-999], which runs again"],
+            id="each reads all that runs",
+        ),
+        pytest.param(
+            [
+                because("reads ", Places("a", (0, 1)), ", which runs again"),
+                because("reads ", ("a", 2), ", which runs again"),
+                because("reads ", Places("a", (1, 2)), ", which runs again"),
+            ],
+            ["b: run 3 of 3 partitions: reads a[0-2], which runs again"],
+            id="some of them and one of them are one kind",
         ),
         pytest.param(
             [because("the code changed; ", ("a", index), " ", Detail(f"came out as {index}")) for index in (0, 1, 5)],

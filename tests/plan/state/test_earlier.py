@@ -134,7 +134,7 @@ GAP = Earlier("monday", gap=Gap("monday"))
 @pytest.mark.parametrize(
     ("known", "action", "reason"),
     [
-        (situation(MONDAY), Action.RUN, "reads raw[0], which runs again"),
+        (situation(MONDAY), Action.RUN, "reads raw[0-1], which runs again"),
         (done(MONDAY), Action.REUSE, "consumable, and nothing it follows from changed"),
         (replace(done(MONDAY), earlier={"total": OTHER}), Action.RUN, "what total kept in monday changed"),
         (

@@ -11,17 +11,19 @@ from stagehold.errors import InvalidParameter
 RESTORE_FROM_STAGE = "restore_from_stage"
 RESTORE = "restore"
 ALLOW_NON_RESTORED = "allow_non_restored_state"
+BACKFILL = "stagehold_backfill"  # in the configuration of a run alone: no form asks for it
 
 
 @dataclass(frozen=True)
 class AskedRestore:
     """What a run is to begin with: its interval's records before ``stage``, or the checkpoint or savepoint that
-    ``reference`` names. One of the two is None.
+    ``reference`` names; or the ``backfill`` that says what it does. Two of the three are None.
     """
 
     stage: str | None = None
     reference: str | None = None
     allow_non_restored: bool = False
+    backfill: str | None = None
 
     @staticmethod
     def of(params: Mapping[str, Any]) -> AskedRestore | None:
@@ -29,6 +31,8 @@ class AskedRestore:
 
         :raises InvalidParameter: both are given.
         """
+        if backfill := params.get(BACKFILL):
+            return AskedRestore(backfill=str(backfill))
         stage, reference = params.get(RESTORE_FROM_STAGE) or None, (params.get(RESTORE) or "").strip() or None
         if stage and reference:
             raise InvalidParameter(RESTORE, reference, f"one of {RESTORE} and {RESTORE_FROM_STAGE}")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from stagehold.airflow.intervals import ledger_run_id
 from stagehold.model.records import Restore
+from stagehold.model.work_order import WorkOrder
 
 if TYPE_CHECKING:
     from airflow.models.dagrun import DagRun
@@ -15,7 +16,15 @@ if TYPE_CHECKING:
     from stagehold.ledger.ledger import Ledger
 
 
-def asked_restore(dag_run: DagRun, asked: AskedRestore) -> Restore:
+def order_asked(asked: AskedRestore, pipeline: str, interval: str, ledger: Ledger) -> WorkOrder | None:
+    """What the backfill has a run of the interval do that it names; None if it names none.
+
+    :raises UnknownName: the ledger knows none of that id.
+    """
+    return ledger.backfills.get(pipeline, asked.backfill).order(interval) if asked.backfill else None
+
+
+def asked_restore(dag_run: DagRun, asked: AskedRestore, order: WorkOrder | None = None) -> Restore:
     """The request of whoever triggered the run, or of the backfill that reprocesses it last.
 
     A retry and a clear change neither, so they go on with it. A run that was deleted and triggered again is another
@@ -30,10 +39,11 @@ def asked_restore(dag_run: DagRun, asked: AskedRestore) -> Restore:
         requested_at=datetime.now(UTC),
         life=dag_run.start_date,
         allow_non_restored=asked.allow_non_restored,
+        work_order=order,
     )
 
 
-def started_restore(run_id: str, asked: AskedRestore, life: datetime) -> Restore:
+def started_restore(run_id: str, asked: AskedRestore, life: datetime, order: WorkOrder | None = None) -> Restore:
     """The request that this start of the run is by itself, for when the scheduler could note none."""
     return Restore(
         run_id=run_id,
@@ -42,11 +52,12 @@ def started_restore(run_id: str, asked: AskedRestore, life: datetime) -> Restore
         requested_at=life,
         life=life,
         allow_non_restored=asked.allow_non_restored,
+        work_order=order,
     )
 
 
-def known_restore(dag_run: DagRun, asked: AskedRestore, ledger: Ledger) -> Restore:
+def known_restore(dag_run: DagRun, asked: AskedRestore, ledger: Ledger, order: WorkOrder | None = None) -> Restore:
     """The request that the run's tasks work for, or will when the run starts."""
-    wanted = asked_restore(dag_run, asked)
+    wanted = asked_restore(dag_run, asked, order)
     begun = ledger.restores.of_life(wanted.run_id, wanted.life) if wanted.life else None
     return begun or ledger.restores.get(wanted.run_id, wanted.identity) or wanted

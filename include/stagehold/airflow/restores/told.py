@@ -57,7 +57,7 @@ class ShownRestore:
         that the page can show what there is.
         """
         request, restore = dag_run.request, dag_run.request.restore
-        if restore is None:
+        if restore is None or restore.work_order is not None:
             return ShownRestore(request)
         told = RestoredFrom(restore.stage, dag_run.reference, restore.requested_at, restore.fulfilled_at)
         if restore.stage is not None:

@@ -58,6 +58,8 @@ def attempt_lines(facts: RunFacts) -> tuple[AttemptLine, ...]:
 
 def failure_lines(facts: RunFacts) -> tuple[AttemptLine, ...]:
     """Of each region the newest attempt, if it did not end well, with its trace."""
+    if facts.suspended:
+        return ()
     active = facts.dag_run.state in ACTIVE_RUN_STATES
     failed = ((one, failure_of(one, active=active)) for one in newest_attempts(facts.attempts))
     return tuple(_line(one, why, (), facts.traces.get(one.attempt_id)) for one, why in failed if why)
@@ -83,10 +85,10 @@ def at_work(region: str, facts: RunFacts) -> tuple[Attempt, ...]:
 
 def failed(region: str, facts: RunFacts) -> tuple[Attempt, ...]:
     """The attempts after which nobody tries again by himself."""
-    if facts.dag_run.state in ACTIVE_RUN_STATES:
+    if facts.suspended or facts.dag_run.state in ACTIVE_RUN_STATES:
         return ()
     newest = (one for one in newest_attempts(facts.attempts) if one.region == region)
-    return tuple(one for one in newest if one.began and failure_of(one, active=False))
+    return tuple(one for one in newest if failure_of(one, active=False))
 
 
 def failure_of(attempt: Attempt, *, active: bool) -> str | None:

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from stagehold.airflow.restores.told import RestoredFrom
+from stagehold.airflow.run_page.clearing import ACTIVE_RUN_STATES
 from stagehold.errors import StageholdError
-from stagehold.model.records import Attempt, Event, GateResult, PartitionRecord, Waiver
+from stagehold.model.records import Attempt, Event, GateResult, PartitionRecord, RunState, Waiver
 from stagehold.plan.resume.decisions import ResumePlan
 from stagehold.plan.split.regions import Region
 
@@ -22,7 +23,8 @@ RESUMED = "resumed"  # the kind of the event that says who pressed Resume; its s
 class RunFacts:
     """What Airflow, the ledger and the planner say of one run;
     ``refusal`` is why nothing of it can be run, if nothing can. ``gate_failures`` are by stage id, and ``waivers``,
-    those that hold now, by the names of stages. ``resumed`` is when somebody pressed Resume last.
+    those that hold now, by the names of stages. ``resumed`` is when somebody pressed Resume last. ``ledger_state`` is
+    the run's in the ledger, which tells suspended and cancelled runs from failed ones; None before it has begun.
     """
 
     dag_run: StageholdDagRun
@@ -36,3 +38,9 @@ class RunFacts:
     restore: RestoredFrom | None = None
     waivers: Mapping[str, Sequence[Waiver]] = field(default_factory=dict)
     resumed: Event | None = None
+    ledger_state: RunState | None = None
+
+    @property
+    def suspended(self) -> bool:
+        """Whether somebody stopped it behind its waves, so that nothing of it failed."""
+        return self.dag_run.state not in ACTIVE_RUN_STATES and self.ledger_state is RunState.SUSPENDED

@@ -13,9 +13,10 @@ from stagehold.airflow.run_page.attempts import AttemptLine, attempt_lines, fail
 from stagehold.airflow.run_page.cells import CellState, PartitionCell
 from stagehold.airflow.run_page.clearing import ACTIVE_RUN_STATES
 from stagehold.airflow.run_page.facts import RunFacts
+from stagehold.airflow.run_page.origins import Origins, origins
 from stagehold.airflow.run_page.preview import ResumePreview, resume_preview
-from stagehold.airflow.run_page.stages import StageRow, failing_first, shown_stages
-from stagehold.model.records import Event, PartitionState
+from stagehold.airflow.run_page.stages import ShownStage, StageRow, failing_first, shown_stages
+from stagehold.model.records import Event, PartitionState, RunState
 from stagehold.plan.resume.decisions import ResumePlan
 from stagehold.spec.pipeline import Stage
 
@@ -42,9 +43,10 @@ class Resumed:
 
 @dataclass(frozen=True)
 class RunGrid:
-    """Everything on the page of one run. ``may_change`` says whether its reader may resume it or waive something,
-    ``unmet`` how many verdicts of its gates say no, of whatever severity. Of a run with very many partitions the first
-    answer is not ``planned``: it has no stages, and no word about a resume.
+    """Everything on the page of one run. ``stale`` partitions are consumable as well, and run again. ``may_change``
+    says whether its reader may resume it or waive something, ``unmet`` how many verdicts of its gates say no, of
+    whatever severity. Of a run with very many partitions the first answer is not ``planned``: it has no stages, and no
+    word about a resume.
     """
 
     dag_id: str
@@ -52,11 +54,14 @@ class RunGrid:
     pipeline: str
     interval: str
     state: str
+    ledger_state: RunState | None
     active: bool
     headline: str
     consumable: int
+    stale: int
     released: int
     partitions: int
+    origins: Origins
     planned: bool
     stages: tuple[StageRow, ...]
     attempts: tuple[AttemptLine, ...]
@@ -80,7 +85,7 @@ class LaidOut:
 def laid_out(facts: RunFacts) -> LaidOut:
     """As somebody sees it who may resume the run."""
     shown = shown_stages(facts)
-    return LaidOut(_grid(facts, tuple(one.row for one in shown)), {one.row.name: one.cells for one in shown})
+    return LaidOut(_grid(facts, shown), {one.row.name: one.cells for one in shown})
 
 
 def run_grid(facts: RunFacts) -> RunGrid:
@@ -105,11 +110,14 @@ def unplanned(dag_run: StageholdDagRun, counts: Mapping[str, Mapping[PartitionSt
         pipeline=dag_run.request.pipeline.name,
         interval=dag_run.request.interval,
         state=dag_run.state,
+        ledger_state=None,
         active=dag_run.state in ACTIVE_RUN_STATES,
         headline="",
         consumable=sum(states.get(PartitionState.CONSUMABLE, 0) for states in counts.values()),
+        stale=0,
         released=sum(states.get(PartitionState.RELEASED, 0) for states in counts.values()),
         partitions=partitions,
+        origins=origins((), dag_run.request.run_id),
         planned=False,
         stages=(),
         attempts=(),
@@ -124,22 +132,25 @@ def unplanned(dag_run: StageholdDagRun, counts: Mapping[str, Mapping[PartitionSt
     return replace(grid, headline=_headline(dag_run, grid))
 
 
-def _grid(facts: RunFacts, rows: tuple[StageRow, ...]) -> RunGrid:
+def _grid(facts: RunFacts, shown: tuple[ShownStage, ...]) -> RunGrid:
     dag_run, pipeline = facts.dag_run, facts.dag_run.request.pipeline
-    stored = [row for row in rows if row.stored]
+    stored = [one.row for one in shown if one.row.stored]
     grid = RunGrid(
         dag_id=dag_run.dag_id,
         run_id=dag_run.run_id,
         pipeline=pipeline.name,
         interval=dag_run.request.interval,
         state=dag_run.state,
+        ledger_state=facts.ledger_state,
         active=dag_run.state in ACTIVE_RUN_STATES,
         headline="",
         consumable=sum(row.consumable for row in stored),
+        stale=sum(row.counts.get(CellState.STALE, 0) for row in stored),
         released=sum(row.counts.get(CellState.RELEASED, 0) for row in stored),
         partitions=sum(row.partitions for row in stored),
+        origins=origins((cell for one in shown if one.row.stored for cell in one.cells), dag_run.request.run_id),
         planned=True,
-        stages=failing_first(rows),
+        stages=failing_first([one.row for one in shown]),
         attempts=attempt_lines(facts),
         failures=failure_lines(facts),
         gate_failures=tuple(_gate_failures(facts)),
@@ -154,13 +165,18 @@ def _grid(facts: RunFacts, rows: tuple[StageRow, ...]) -> RunGrid:
 
 def _headline(dag_run: StageholdDagRun, grid: RunGrid) -> str:
     failed = [task.name for task in dag_run.tasks if task.state == "failed"]
+    how = "Cancelled" if grid.ledger_state is RunState.CANCELED else "Failed"
     tally = f"{grid.consumable} of {grid.partitions} partitions are consumable"
+    if grid.stale:
+        tally += f", {grid.stale} more will run again"
     if grid.released:
         tally += f", {grid.released} released"
     if dag_run.state in ACTIVE_RUN_STATES:
         return f"Running: {tally}"
+    if grid.ledger_state is RunState.SUSPENDED:
+        return f"Suspended: {tally}"
     if failed:
-        return f"Failed at {', '.join(failed)}: {tally}"
+        return f"{how} at {', '.join(failed)}: {tally}"
     return f"{dag_run.state.capitalize()}: {tally}"
 
 

@@ -10,9 +10,9 @@ from sqlalchemy.orm import Session
 from stagehold.airflow.dag_runs import StageholdDagRun, read_dag_run
 from stagehold.airflow.restores.told import ShownRestore
 from stagehold.airflow.run_page.facts import RESUMED, RunFacts
-from stagehold.errors import CodeUnusable, NothingToRestore, StageholdError
+from stagehold.errors import CodeUnusable, NothingToRestore, StageholdError, UnknownName
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import Cell, GateResult
+from stagehold.model.records import Cell, GateResult, RunState
 from stagehold.plan.resume.decisions import ResumePlan
 from stagehold.plan.split.regions import stage_regions
 from stagehold.run.archive.archive import archived_traces
@@ -59,7 +59,15 @@ def read_facts(known: KnownRun, ledger: Ledger, settings: Settings) -> RunFacts:
         restore=known.restore.told,
         waivers=waivers_for(request.pipeline, request.interval, ledger, settings),
         resumed=ledger.events.newest(request.run_id, RESUMED),
+        ledger_state=_ledger_state(request.run_id, ledger),
     )
+
+
+def _ledger_state(run_id: str, ledger: Ledger) -> RunState | None:
+    try:
+        return ledger.runs.get(run_id).state
+    except UnknownName:
+        return None
 
 
 def _traces(run_id: str, ledger: Ledger, settings: Settings) -> Mapping[str, str]:

@@ -16,6 +16,7 @@ from stagehold.model.records import Event, Lease
 
 RESUME_SECONDS = 60.0  # a resume that takes longer may be overtaken by another one
 SEPARATOR = "|"
+RESUME_OF = "resume of "  # and the run: the name of the lease
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Presser:
 
 def resume_lease(ledger: Ledger, dag_id: str, run_id: str, presser: Presser) -> Lease:
     """The right to resume a run; without it the answer is who has it."""
-    name = f"resume of {ledger_run_id(dag_id, run_id)}"
+    name = f"{RESUME_OF}{ledger_run_id(dag_id, run_id)}"
     try:
         return ledger.leases.acquire(name, str(presser), RESUME_SECONDS)
     except LeaseHeld as held:

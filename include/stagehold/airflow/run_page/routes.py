@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import Annotated, Any
 
 import httpx
@@ -17,18 +16,20 @@ from starlette.concurrency import run_in_threadpool
 from stagehold.airflow.access import MAY_RESUME, MAY_SEE_RUN, SAME_ORIGIN_JSON, may_resume
 from stagehold.airflow.dag_runs import dag_settings
 from stagehold.airflow.intervals import ledger_run_id
+from stagehold.airflow.keeping import KeptPages
 from stagehold.airflow.run_page.cells import PartitionCell
 from stagehold.airflow.run_page.clearing import TaskToClear
 from stagehold.airflow.run_page.facts import RunFacts
 from stagehold.airflow.run_page.grid import LaidOut, RunGrid, laid_out, seen_by, unplanned
-from stagehold.airflow.run_page.keeping import KeptPages, Seen
+from stagehold.airflow.run_page.history import RunHistory, run_history
 from stagehold.airflow.run_page.preview import ResumePreview, clear_set, resume_preview
 from stagehold.airflow.run_page.reading import KnownRun, read_facts
 from stagehold.airflow.run_page.resuming import Presser, resume_lease
-from stagehold.airflow.server import answering, server_ledger
-from stagehold.errors import RunStillActive, StageholdError
+from stagehold.airflow.server import answer_unless_known, answering, server_ledger
+from stagehold.errors import RunStillActive, StageholdError, UnknownName
 from stagehold.ledger.ledger import Ledger
 from stagehold.plan.resume.decisions import also_computed
+from stagehold.run.archive.archive import report_of
 from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline
 
@@ -38,7 +39,7 @@ NOTE_LENGTH = 1000  # what Airflow accepts as a task's note
 # Headers by which Airflow knows the caller.
 IDENTITY = ("authorization", "cookie")
 
-_PAGES = KeptPages()
+_PAGES = KeptPages[LaidOut]()
 _GRID = TypeAdapter(RunGrid)
 # Run ids may hold any character, a slash too, hence :path.
 router = APIRouter(prefix="/api/dags/{dag_id}/runs/{run_id:path}")
@@ -74,10 +75,7 @@ def grid(dag_id: str, run_id: str, session: SessionDep, user: GetUserDep, reques
         page = _page(known, ledger, settings)
         shown = page.grid if page else _without_plan(known, ledger)
         body = _GRID.dump_json(seen_by(shown, known.dag_run, may_resume=may_resume(dag_id, user)))
-    headers = {"ETag": f'"{sha256(body).hexdigest()[:32]}"', "Cache-Control": "private, no-cache"}
-    if request.headers.get("if-none-match") == headers["ETag"]:
-        return Response(status_code=status.HTTP_304_NOT_MODIFIED, headers=headers)
-    return Response(body, media_type="application/json", headers=headers)
+    return answer_unless_known(body, request)
 
 
 @router.get("/plan", dependencies=[MAY_SEE_RUN])
@@ -110,6 +108,19 @@ def cells(
         known = ", ".join(page.cells)
         raise HTTPException(status.HTTP_404_NOT_FOUND, f"The pipeline has no stage {stage}. It has: {known}.")
     return tuple(one for one in page.cells[stage][first : last + 1])
+
+
+@router.get("/timeline", dependencies=[MAY_SEE_RUN])
+def timeline(dag_id: str, run_id: str, session: SessionDep) -> RunHistory:
+    """What happened to the run; nothing if it has not begun. What the ledger has forgotten is read from the lake."""
+    with answering():
+        settings = dag_settings(dag_id, session)
+        ledger, own = server_ledger(settings), ledger_run_id(dag_id, run_id)
+        try:
+            report = report_of(own, ledger, settings.lake_uri)
+        except UnknownName:
+            return RunHistory((), 0, archived=False)
+        return run_history(report, archived=len(report.history) > len(ledger.transitions.of_run(own)))
 
 
 @router.post("/resume", dependencies=[MAY_RESUME, SAME_ORIGIN_JSON])
@@ -149,7 +160,7 @@ def _page(known: KnownRun, ledger: Ledger, settings: Settings) -> LaidOut | None
     request = known.request
     return _PAGES.page(
         request.run_id,
-        Seen(request, ledger.revision),
+        (request, ledger.revision),
         lambda: laid_out(read_facts(known, ledger, settings)),
         lambda: _size(known, ledger) > LARGE,
     )

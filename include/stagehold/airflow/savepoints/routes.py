@@ -15,10 +15,11 @@ from airflow.api_fastapi.core_api.security import GetUserDep
 from fastapi import APIRouter, Depends, HTTPException, Response, status
 from pydantic import BaseModel, ConfigDict, Field
 
-from stagehold.airflow.access import MAY_RESUME, MAY_SEE_RUN, SAME_ORIGIN_JSON
+from stagehold.airflow.access import MAY_RESUME, MAY_SEE_RUN, SAME_ORIGIN_JSON, may_resume, may_trigger
 from stagehold.airflow.dag_runs import dag_settings, pipeline_of
 from stagehold.airflow.intervals import ledger_run_id
 from stagehold.airflow.savepoints.answers import Restorable, SavepointFacts, SavepointLine, SavepointStatus, restorables
+from stagehold.airflow.savepoints.choices import SavepointChoices, run_choices
 from stagehold.airflow.savepoints.making import begun
 from stagehold.airflow.server import answering, server_ledger
 from stagehold.errors import UnknownName
@@ -108,6 +109,14 @@ def list_savepoints(place: PlaceDep) -> list[SavepointLine]:
 def show_savepoint(name: str, place: PlaceDep) -> SavepointFacts:
     with answering():
         return SavepointFacts.of(place.own(name), place.savepoints)
+
+
+@router.get("/savepoint-choices", dependencies=[MAY_SEE_RUN])
+def show_choices(dag_id: str, place: PlaceDep, user: GetUserDep) -> SavepointChoices:
+    """What the caller may do with savepoints, and the runs of which one can be made."""
+    with answering():
+        runs = run_choices(dag_id, place.pipeline.name, server_ledger(place.settings))
+        return SavepointChoices(may_resume(dag_id, user), may_trigger(dag_id, user), runs)
 
 
 @router.get("/restorable", dependencies=[MAY_SEE_RUN])

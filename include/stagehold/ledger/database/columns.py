@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import cache
 from typing import Any
 
-from sqlalchemy import JSON, DateTime, Dialect, Enum, Text, TypeDecorator
+from pydantic import TypeAdapter
+from sqlalchemy import JSON, BigInteger, DateTime, Dialect, Enum, Text, TypeDecorator
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
@@ -76,6 +78,28 @@ class CodeChoices(TypeDecorator[tuple[CodeChoice, ...]]):
         )
 
 
+class AsJson(TypeDecorator[Any]):
+    """A value of ours of any kind as JSON; NULL is None."""
+
+    impl = JSON(none_as_null=True)
+    cache_ok = True
+
+    def __init__(self, kind: Any) -> None:
+        super().__init__()
+        self.kind = kind
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> Any:  # noqa: ARG002
+        return None if value is None else _form(self.kind).dump_python(value, mode="json")
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> Any:  # noqa: ARG002
+        return None if value is None else _form(self.kind).validate_python(value)
+
+
+@cache
+def _form(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
 class Texts(TypeDecorator[tuple[str, ...]]):
     """Short texts as a JSON list; NULL is none."""
 
@@ -135,3 +159,24 @@ def _sqlite_time(element: DatabaseTime, compiler: SQLCompiler, **options: Any) -
 def _postgresql_time(element: DatabaseTime, compiler: SQLCompiler, **options: Any) -> str:
     # Not now(): that is when the transaction began, which may be long before it got the row lock.
     return f"clock_timestamp() + make_interval(secs => {compiler.process(element.clauses, **options)})"
+
+
+class bytes_of(FunctionElement[int]):
+    """How large the files in a `DataFiles` column are together; added up by the database, as there may be very many
+    rows.
+    """
+
+    type = BigInteger()
+    inherit_cache = True
+
+
+@compiles(bytes_of, "sqlite")
+def _sqlite_bytes(element: bytes_of, compiler: SQLCompiler, **options: Any) -> str:
+    files = compiler.process(element.clauses, **options)
+    return f"coalesce((SELECT sum(json_extract(value, '$.bytes')) FROM json_each({files})), 0)"
+
+
+@compiles(bytes_of, "postgresql")
+def _postgresql_bytes(element: bytes_of, compiler: SQLCompiler, **options: Any) -> str:
+    files = compiler.process(element.clauses, **options)
+    return f"coalesce((SELECT sum((file ->> 'bytes')::bigint) FROM json_array_elements({files}) AS file), 0)"

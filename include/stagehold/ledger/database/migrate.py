@@ -29,10 +29,17 @@ def migrate(database: Database) -> None:
     """
     if database.url.get_backend_name() == "sqlite":
         _prepare_file(database)
-    with database.reading() as connection:
-        version = _version(connection, database)
-    if version != SCHEMA_VERSION:
+    if schema_version(database) != SCHEMA_VERSION:
         _upgrade(database)
+
+
+def schema_version(database: Database) -> str | None:
+    """Of a ledger as it is now; None when there is none yet.
+
+    :raises LedgerTooNew: this code does not know it.
+    """
+    with database.reading() as connection:
+        return _version(connection, database)
 
 
 def _prepare_file(database: Database) -> None:

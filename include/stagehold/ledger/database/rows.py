@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import RowMapping
 
+from stagehold.model.backfill import Backfill
 from stagehold.model.checkpoint_records import Acknowledgement, CheckpointRecord, SavepointRequest
 from stagehold.model.records import (
     Acceptance,
@@ -141,6 +142,14 @@ def restore_row(restore: Restore) -> dict[str, Any]:
 
 def restore_from(row: RowMapping) -> Restore:
     return Restore(**row)
+
+
+def backfill_row(backfill: Backfill) -> dict[str, Any]:
+    return dict(vars(backfill))
+
+
+def backfill_from(row: RowMapping) -> Backfill:
+    return Backfill(**row)
 
 
 def checkpoint_row(checkpoint: CheckpointRecord) -> dict[str, Any]:

@@ -8,12 +8,23 @@ from __future__ import annotations
 
 from sqlalchemy import JSON, BigInteger, Boolean, Column, Float, Index, Integer, MetaData, String, Table, Text, false
 
-from stagehold.ledger.database.columns import CodeChoices, DataFiles, FreeText, StateParts, Texts, UtcTime, words
+from stagehold.ledger.database.columns import (
+    AsJson,
+    CodeChoices,
+    DataFiles,
+    FreeText,
+    StateParts,
+    Texts,
+    UtcTime,
+    words,
+)
+from stagehold.model.backfill import BackfillChoice, OrderedInterval, PlannedCell
 from stagehold.model.checkpoint_records import Answer, CheckpointFailure, CheckpointState, CheckpointTrigger
 from stagehold.model.records import AttemptState, FailureClass, PartitionState, RunState, Severity
 from stagehold.model.restore_choices import ClaimMode
+from stagehold.model.work_order import WorkOrder
 
-SCHEMA_VERSION = "0013"
+SCHEMA_VERSION = "0014"
 VERSION_TABLE = "ledger_version"
 
 metadata = MetaData(
@@ -301,14 +312,33 @@ restores = Table(
     Column("as_recorded", Boolean, nullable=False, server_default=false()),
     Column("code_choices", CodeChoices),
     Column("claim_mode", words(ClaimMode), nullable=False, server_default=ClaimMode.NO_CLAIM),
+    Column("work_order", AsJson(WorkOrder)),
     comment=(
         "Scope: one request that a run computes a stage, by its name, and all that read it anew, or begins with a "
-        "checkpoint or savepoint, by the address of its manifest; a backfill may ask a run that was asked before. "
+        "checkpoint or savepoint, by the address of its manifest, or does what it is told; a backfill may ask a run "
+        "that was asked before. "
         "Lifetime: written when it is asked; life is set when Airflow starts the run "
         "for it again, snapshot and fulfilled_at once. NULL: stage, it begins with a snapshot; snapshot, it computes a "
         "stage anew, or, if there is no stage, no task has looked yet which checkpoint is meant; life, a command asks, "
         "not Airflow; fulfilled_at, something that was asked for is not there yet; code_choices, nobody decided about "
-        "changed code."
+        "changed code; work_order, nobody told it what to do."
+    ),
+)
+
+backfills = Table(
+    "backfills",
+    metadata,
+    Column("backfill_id", String(32), primary_key=True),
+    Column("pipeline", String(250), nullable=False),
+    Column("asked_by", String(250), nullable=False),
+    Column("requested_at", UtcTime, nullable=False),
+    Column("choice", AsJson(BackfillChoice), nullable=False),
+    Column("intervals", AsJson(tuple[OrderedInterval, ...]), nullable=False),
+    Column("cells", AsJson(tuple[PlannedCell, ...]), nullable=False),
+    Index(None, "pipeline", "requested_at"),
+    comment=(
+        "Scope: one backfill of a pipeline: what was chosen, what the run of each interval is told to do, and which "
+        "cells were planned then. Lifetime: written when it is started, never rewritten. NULL: nothing."
     ),
 )
 

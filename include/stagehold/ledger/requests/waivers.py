@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from sqlalchemy import ColumnElement, insert, select
@@ -26,6 +26,12 @@ class Waivers:
             stored = [replace(one, reason=storable(self._database.redact(one.reason))) for one in words]
             connection.execute(insert(waivers), [waiver_row(one) for one in stored])
             self._database.tell(*stored)
+
+    def waived_intervals(self, pipeline: str, among: Collection[str]) -> frozenset[str]:
+        """Those of these intervals in which anything was ever waived."""
+        query = select(waivers.c.interval).where(waivers.c.pipeline == pipeline, waivers.c.interval.in_(among))
+        with self._database.reading() as connection:
+            return frozenset(connection.scalars(query.distinct()))
 
     def of(self, pipeline: str, interval: str) -> tuple[Waiver, ...]:
         """All of an interval, oldest first."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import groupby
 
+from stagehold.model.backfill import Backfill
 from stagehold.model.checkpoint_records import CheckpointRecord
 from stagehold.model.records import (
     Acceptance,
@@ -189,6 +190,8 @@ def _identity(fact: Fact) -> object:
             return ("attempt", fact.attempt_id)
         case Restore():
             return ("restore", fact.run_id, fact.identity)
+        case Backfill():
+            return ("backfill", fact.backfill_id)
         case PartitionCount():
             return ("partition count", fact.cell)
         case CheckpointRecord():

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from stagehold.model.backfill import Backfill
 from stagehold.model.checkpoint_records import CheckpointRecord
 from stagehold.model.records import (
     Acceptance,
@@ -101,6 +102,8 @@ def _place(fact: Fact, runs: Mapping[str, Run]) -> tuple[str | None, str | None,
         case Restore():
             run = runs.get(fact.run_id)
             return (run.pipeline, run.interval, "restores") if run else (None, None, "restores")
+        case Backfill():
+            return fact.pipeline, None, "backfills"
         case Acceptance() | Waiver():
             return fact.pipeline, fact.interval, f"{WORDS[type(fact)]} of {fact.stage}"
         case GateResult() | StageVerdict() | TakenPosition() | PartitionCount():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from stagehold.model.compute_key import ComputeKey
 from stagehold.model.foreign_change import ForeignChange
@@ -15,6 +16,9 @@ from stagehold.plan.resume.content_verdicts import ContentVerdicts
 from stagehold.plan.resume.reasons import Place, Reason
 from stagehold.plan.state.earlier import Earlier, Gap
 from stagehold.spec.pipeline import Pipeline
+
+if TYPE_CHECKING:
+    from stagehold.plan.resume.confining import Confinement
 
 
 class Action(StrEnum):
@@ -73,7 +77,8 @@ class Situation:
     have a record of the checkpoint that the run begins with, and have not been put in place yet. ``code_choices`` say
     what becomes of those that other code made; without one the stage and ``acceptances`` do. ``earlier`` is what stages
     that keep state begin with. ``rescaled`` are stages that the checkpoint has in other partitions. ``waivers``
-    are those that hold now, ``verdicts`` what gates said of all partitions of a stage together.
+    are those that hold now, ``verdicts`` what gates said of all partitions of a stage together. ``confined`` is where a
+    run works that was told so; None for everywhere.
     """
 
     pipeline: Pipeline
@@ -96,6 +101,7 @@ class Situation:
     rescaled: Mapping[str, Rescaled] = field(default_factory=dict)
     waivers: Mapping[str, tuple[Waiver, ...]] = field(default_factory=dict)
     verdicts: Mapping[str, ContentVerdicts] = field(default_factory=dict)
+    confined: Confinement | None = None
 
     def foreign_change(self, stage: str, partition: int) -> ForeignChange | None:
         return self.removed.get(stage, {}).get(partition)

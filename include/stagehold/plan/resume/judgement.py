@@ -18,6 +18,7 @@ from stagehold.plan.state.earlier import Cut
 from stagehold.spec.pipeline import Exchange, OnCodeChange, OnForeignChange, Stage
 
 Opinion = tuple[Action, Reason]
+AGAIN = "asked for: computed again, even if nothing changed"
 
 
 def constant_parts(stage: Stage, situation: Situation) -> tuple[str, str, str, str]:
@@ -67,7 +68,7 @@ def judge(
     if record.state is PartitionState.DAMAGED:
         return Action.HEAL, because(Detail(record.reason or "its content is damaged"))
     if stage.name in situation.forced and record.partition not in situation.renewed.get(stage.name, ()):
-        return Action.RUN, because("asked for: restore starts at or before this stage")
+        return Action.RUN, because(AGAIN if situation.confined else "asked for: restore starts at or before this stage")
     changes = _changes(stage, record, key, situation)
     why_it_counts = _why_old_code_counts(stage, record, key, situation) if "code" in changes else None
     counting = [change for change in changes if change != "code" or why_it_counts is None]
@@ -172,8 +173,10 @@ def _why_first(stage: Stage) -> Reason:
 
 
 def _changes(stage: Stage, record: PartitionRecord, key: ComputeKey, situation: Situation) -> tuple[str, ...]:
-    """Parts of the key in which the record does not fit; none when the stage's records are taken as they are."""
-    if stage.name in situation.accepted:
+    """Parts of the key in which the record does not fit; none when the stage's records are taken as they are. A run
+    that was told where to work takes nothing so that nobody may read.
+    """
+    if stage.name in situation.accepted and (record.state.passed or situation.confined is None):
         return ()
     changes = key.changes_since(record.compute_key)
     return (

@@ -13,6 +13,7 @@ from dataclasses import replace
 from stagehold.model.compute_key import ComputeKey, digest
 from stagehold.model.foreign_change import ForeignChange
 from stagehold.model.records import PartitionRecord, PartitionState
+from stagehold.plan.resume.confining import leave_alone
 from stagehold.plan.resume.dealing import RescaledStage
 from stagehold.plan.resume.decisions import Action, Decision, ResumePlan, Situation, StageFacts
 from stagehold.plan.resume.judgement import ask_about, constant_parts, identities, judge, take
@@ -43,6 +44,8 @@ def resume_plan(situation: Situation) -> ResumePlan:
         if not stage.output.type.stored:
             held_back[stage.name] = drafts[stage.name]
             drafts[stage.name] = [_unless_needed(one, situation) for one in drafts[stage.name]]
+    if situation.confined:
+        held_back = {**leave_alone(situation.confined, drafts), **held_back}
     _release_what_is_needed(situation.pipeline, drafts, held_back)
     while _heal(situation, drafts):
         _release_what_is_needed(situation.pipeline, drafts, held_back)
@@ -148,7 +151,7 @@ def _release_what_is_needed(
     for stage in reversed(pipeline.stages):
         needed = _needed_by_readers(pipeline, stage, drafts) if stage.name in held_back else ()
         for partition, decision in enumerate(held_back.get(stage.name, ())):
-            if decision.action.computes and partition in needed:
+            if (decision.action.computes or decision.action is Action.JUDGE) and partition in needed:
                 drafts[stage.name][partition] = decision
 
 
@@ -159,7 +162,7 @@ def _heal(situation: Situation, drafts: dict[str, list[Decision]]) -> bool:
     changed = False
     for stage in reversed(situation.pipeline.stages):
         lost = _lost(stage, situation)
-        needed = lost and _needed(situation.pipeline, stage, drafts)
+        needed = lost and _needed(situation, stage, drafts)
         wanted = situation.wanted.get(stage.name, frozenset())
         for partition in sorted(lost & set(range(len(drafts[stage.name])))):
             decision = drafts[stage.name][partition]
@@ -186,11 +189,12 @@ def _lost(stage: Stage, situation: Situation) -> frozenset[int]:
     return gone | frozenset(situation.removed.get(stage.name, {})) if heals else gone
 
 
-def _needed(pipeline: Pipeline, stage: Stage, drafts: Mapping[str, list[Decision]]) -> frozenset[int] | range:
-    """Results are needed for themselves, all else only by readers."""
-    if pipeline.is_result(stage):
+def _needed(situation: Situation, stage: Stage, drafts: Mapping[str, list[Decision]]) -> frozenset[int] | range:
+    """Results are needed for themselves, unless the run leaves them alone; all else only by readers."""
+    wanted = situation.confined is None or situation.confined.wants(stage.name)
+    if situation.pipeline.is_result(stage) and wanted:
         return range(stage.partitions)
-    return _needed_by_readers(pipeline, stage, drafts)
+    return _needed_by_readers(situation.pipeline, stage, drafts)
 
 
 def _needed_by_readers(

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
 
 from stagehold.model.records import WHOLE
@@ -30,7 +31,27 @@ class Unexplained(Detail):
     """What was remarked on data that came out different though nothing explains it."""
 
 
-Part = str | Place | Detail
+@dataclass(frozen=True)
+class Places:
+    """Several partitions of a stage. Very many reasons share one of these, so its text is made once, and its hash is
+    quick.
+    """
+
+    stage: str
+    partitions: tuple[int, ...]
+
+    @cached_property
+    def text(self) -> str:
+        return f"{self.stage}[{partition_ranges(self.partitions)}]"
+
+    def __hash__(self) -> int:
+        return hash((self.stage, len(self.partitions), self.partitions[:1]))
+
+    def __str__(self) -> str:
+        return self.text
+
+
+Part = str | Place | Places | Detail
 
 
 @dataclass(frozen=True)
@@ -47,9 +68,7 @@ class Reason:
     @property
     def kind(self) -> tuple[str | tuple[str], ...]:
         """Equal for reasons that differ only in their details and in which partitions of a stage they name."""
-        return tuple(
-            part if isinstance(part, str) else (part[0],) if isinstance(part, tuple) else ("",) for part in self.parts
-        )
+        return tuple(map(_kind, self.parts))
 
     @property
     def is_unexplained(self) -> bool:
@@ -87,15 +106,27 @@ def partition_ranges(partitions: Sequence[int]) -> str:
     return ", ".join(ranges if len(ranges) <= MOST_RANGES else (*ranges[: MOST_RANGES - 1], "...", ranges[-1]))
 
 
+def _kind(part: Part) -> str | tuple[str]:
+    match part:
+        case str():
+            return part
+        case Places():
+            return (part.stage,)
+        case Detail():
+            return ("",)
+    return (part[0],)
+
+
 def _text(part: Part) -> str:
     return f"{part[0]}[{part[1]}]" if isinstance(part, tuple) else str(part)
 
 
 def _common_text(parts: Sequence[Part]) -> str:
-    places = {part for part in parts if isinstance(part, tuple)}
-    if places:
-        stage = next(stage for stage, _ in places)
-        return f"{stage}[{partition_ranges(sorted(partition for _, partition in places))}]"
+    named = {part for part in parts if isinstance(part, tuple | Places)}
+    if named:
+        several = [Places(part[0], (part[1],)) if isinstance(part, tuple) else part for part in named]
+        partitions = {partition for places in several for partition in places.partitions}
+        return str(Places(several[0].stage, tuple(sorted(partitions))))
     texts = list(dict.fromkeys(_text(part) for part in parts))
     return texts[0] if len(texts) == 1 else f"{texts[0]} (and {len(texts) - 1} more like this)"
 

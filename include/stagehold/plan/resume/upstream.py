@@ -8,7 +8,7 @@ from functools import cached_property
 
 from stagehold.model.compute_key import digest
 from stagehold.plan.resume.decisions import Action, Decision
-from stagehold.plan.resume.reasons import Place, Reason, Unexplained, because
+from stagehold.plan.resume.reasons import Place, Places, Reason, Unexplained, because
 from stagehold.spec.pipeline import Exchange, Input, Pipeline
 
 
@@ -18,7 +18,7 @@ class Upstream:
     """
 
     def __init__(self, edge: Input, decisions: Sequence[Decision], pipeline: Pipeline) -> None:
-        self._decisions, self._cutoff = decisions, pipeline.early_cutoff
+        self._stage, self._decisions, self._cutoff = edge.stage, decisions, pipeline.early_cutoff
         self.is_pointwise = edge.exchange is Exchange.FORWARD
         # whose content is in no reader's key, though it may be stored
         self.along = None if pipeline.stage(edge.stage).output.type.stored else edge.stage
@@ -64,18 +64,18 @@ class Upstream:
         return self._unexplained(self._decisions)
 
     def _first_obstacle(self, decisions: Iterable[Decision]) -> Decision | None:
-        computing: Decision | None = None
+        computing: list[int] = []
         for decision in decisions:
             if decision.action is Action.BLOCKED:
                 reason = because("waits for ", (decision.stage, decision.partition), f", which {_why(decision)}")
                 return replace(decision, reason=reason, key=None, record=None)
-            if decision.action.computes and computing is None:
-                computing = decision
-        if computing is None:
+            if decision.action.computes:
+                computing.append(decision.partition)
+        if not computing:
             return None
         hope = ", unless that gives equal data" if self._cutoff else ""
-        reason = because("reads ", (computing.stage, computing.partition), f", which runs again{hope}")
-        return Decision(computing.stage, computing.partition, Action.RUN, reason)
+        reason = because("reads ", Places(self._stage, tuple(computing)), f", which runs again{hope}")
+        return Decision(self._stage, computing[0], Action.RUN, reason)
 
     def _identity(self, decision: Decision) -> str:
         """Content, and how it was made unless that does not matter:

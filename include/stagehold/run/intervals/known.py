@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -19,6 +19,14 @@ class IntervalState(StrEnum):
     COMPLETE = "complete"  # every result is consumable
     INCOMPLETE = "incomplete"  # some of it is there
     EMPTY = "empty"  # nothing is: it was deleted, or released, or nothing was ever published
+
+
+@dataclass(frozen=True)
+class StageTally:
+    """Of so many ``recorded`` partitions of a stage."""
+
+    consumable: int
+    recorded: int
 
 
 @dataclass(frozen=True)
@@ -55,7 +63,8 @@ def known_intervals(pipeline: Pipeline, ledger: Ledger, limit: int | None) -> tu
 
 def _known(pipeline: Pipeline, interval: str, figures: Sequence[StateFigures], run: Run | None) -> KnownInterval:
     stages = tuple(_stages(pipeline, figures))
-    return KnownInterval(interval, _state(pipeline, stages), stages, max(one.recorded_at for one in figures), run)
+    state = interval_state(pipeline, {one.stage: StageTally(one.consumable, one.recorded) for one in stages})
+    return KnownInterval(interval, state, stages, max(one.recorded_at for one in figures), run)
 
 
 def _stages(pipeline: Pipeline, figures: Sequence[StateFigures]) -> Iterator[KnownStage]:
@@ -71,10 +80,11 @@ def _stages(pipeline: Pipeline, figures: Sequence[StateFigures]) -> Iterator[Kno
             )
 
 
-def _state(pipeline: Pipeline, stages: Sequence[KnownStage]) -> IntervalState:
-    if not any(one.consumable for one in stages):
+def interval_state(pipeline: Pipeline, stages: Mapping[str, StageTally]) -> IntervalState:
+    """:param stages: those that have records, by name."""
+    if not any(one.consumable for one in stages.values()):
         return IntervalState.EMPTY
-    whole = {one.stage for one in stages if one.consumable == one.recorded}
+    whole = {name for name, one in stages.items() if one.consumable == one.recorded}
     results: set[str] = {stage.name for stage in pipeline.stages if _is_result(pipeline, stage)}
     return IntervalState.COMPLETE if results <= whole else IntervalState.INCOMPLETE
 

@@ -22,6 +22,7 @@ from stagehold.model.records import Cell, PartitionCount, PartitionRecord, Resto
 from stagehold.model.restore_choices import CodeChoice
 from stagehold.plan.restart.fallback import CAUSES, in_stored_form, may_fall_back
 from stagehold.plan.restart.full import discarded
+from stagehold.plan.resume.confining import Confinement
 from stagehold.plan.resume.decisions import ResumePlan, Situation, StageFacts
 from stagehold.plan.resume.planner import descendants, resume_plan
 from stagehold.plan.split.partition_counts import (
@@ -72,11 +73,25 @@ def plan_run(request: RunRequest, ledger: Ledger, settings: Settings) -> ResumeP
 def situation_of_run(request: RunRequest, ledger: Ledger, settings: Settings) -> Situation:
     """What the plan for the whole run is made from: in the form of attempts that begin now."""
     request = in_its_form(request, ledger)
-    forced, as_recorded = forced_stages(request), request.restore is not None and request.restore.as_recorded
-    every = frozenset(stage.name for stage in request.pipeline.stages)
-    accepted = every - forced if forced or as_recorded else frozenset[str]()
-    sources = sources_of(request, ledger, settings)
+    sources, every = sources_of(request, ledger, settings), frozenset(stage.name for stage in request.pipeline.stages)
+    accepted, forced = every - judged_stages(request), forced_stages(request)
     return situation(request, ledger, settings, sources, accepted=accepted, forced=forced)
+
+
+def as_asked(known: Situation, request: RunRequest) -> Situation:
+    """What is known of an interval, for a request that tells its run what to do and has computed nothing yet."""
+    every = frozenset(stage.name for stage in request.pipeline.stages)
+    accepted, forced = every - judged_stages(request), forced_stages(request)
+    return replace(known, accepted=accepted, forced=forced, confined=_confined(request))
+
+
+def judged_stages(request: RunRequest) -> frozenset[str]:
+    """The stages whose records are compared with what they would be made from now; all others' count as they are."""
+    forced, restore = forced_stages(request), request.restore
+    every = frozenset(stage.name for stage in request.pipeline.stages)
+    if restore is not None and restore.work_order is not None:
+        return forced if restore.work_order.as_recorded else every & frozenset(restore.work_order.stages)
+    return forced if forced or (restore is not None and restore.as_recorded) else every
 
 
 def in_its_form(request: RunRequest, ledger: Ledger) -> RunRequest:
@@ -100,11 +115,18 @@ def plan_region(
     ``wanted`` are partitions that another region asked this one for, in place of those that the request wants; taking
     others as they are hides who needs them.
     """
-    as_recorded = request.restore is not None and request.restore.as_recorded
-    own = frozenset[str]() if as_recorded else frozenset(stages)
-    accepted = frozenset(stage.name for stage in request.pipeline.stages) - own
+    accepted = frozenset(stage.name for stage in request.pipeline.stages) - _judged_by_region(request, stages)
     known = situation(request, ledger, settings, sources, accepted=accepted, forced=forced_stages(request))
     return resume_plan(known if wanted is None else replace(known, wanted=wanted))
+
+
+def _judged_by_region(request: RunRequest, stages: Sequence[str]) -> frozenset[str]:
+    """Those of the region. A run that leaves stages alone also has to know what of them its later regions need."""
+    restore = request.restore
+    if restore is not None and restore.work_order is not None:
+        following = (descendants(request.pipeline, stage) for stage in stages)
+        return judged_stages(request).intersection(frozenset[str]().union(*following))
+    return frozenset[str]() if restore is not None and restore.as_recorded else frozenset(stages)
 
 
 def sources_of(request: RunRequest, ledger: Ledger, settings: Settings) -> Sources:
@@ -225,7 +247,13 @@ def situation(
         rescaled=begins_with.rescaled(pipeline, tied) if begins_with else {},
         waivers=waivers_for(pipeline, request.interval, ledger, settings),
         verdicts=verdicts_of(pipeline, request.interval, ledger),
+        confined=_confined(request),
     )
+
+
+def _confined(request: RunRequest) -> Confinement | None:
+    order = request.restore.work_order if request.restore else None
+    return Confinement(frozenset(order.stages), order.only_recorded) if order else None
 
 
 def _tied_to_another(begins_with: BeginsWith, pipeline: Pipeline, settings: Settings) -> frozenset[str]:
@@ -256,7 +284,7 @@ def _discarded(
 
 
 def _renewed(request: RunRequest, ledger: Ledger) -> Mapping[str, frozenset[int]]:
-    by_id = ledger.restores.computed(request.restore) if request.restore and request.restore.stage else {}
+    by_id = ledger.restores.computed(request.restore) if request.restore and forced_stages(request) else {}
     return {stage.name: by_id[stage.id] for stage in request.pipeline.stages if stage.id in by_id}
 
 
@@ -281,8 +309,10 @@ def _facts(stage: Stage, pipeline: Pipeline, settings: Settings, sources: Source
 
 
 def forced_stages(request: RunRequest) -> frozenset[str]:
-    """The stages that a restore computes anew; none without one."""
-    stage = request.restore.stage if request.restore else None
+    """The stages that a restore computes anew; none without one. What an order names that is gone is left out."""
+    stage, order = (request.restore.stage, request.restore.work_order) if request.restore else (None, None)
+    if order is not None:
+        return frozenset(order.anew).intersection(one.name for one in request.pipeline.stages)
     if stage is None:
         return frozenset()
     known = [candidate.name for candidate in request.pipeline.stages]

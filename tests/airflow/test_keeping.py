@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from stagehold.airflow.run_page.keeping import MOST_PAGES, KeptPages, Seen
+from stagehold.airflow.keeping import MOST_PAGES, KeptPages
 
 RUN = "pipe/manual"
 
@@ -28,8 +28,7 @@ class World:
         return SimpleNamespace(number=self.made)
 
     def ask(self, revision: int = 1, *, large: bool = False, run: str = RUN):
-        seen = Seen("request", (revision,))
-        page = self.pages.page(run, seen, self.make, lambda: large)
+        page = self.pages.page(run, revision, self.make, lambda: large)
         return page and page.number
 
     def settle(self) -> None:

@@ -1,0 +1,170 @@
+"""The web API of backfills: what one would run, and its start through Airflow's own route."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
+
+import httpx
+from airflow.api_fastapi.common.db.common import SessionDep
+from airflow.api_fastapi.core_api.security import GetUserDep
+from fastapi import APIRouter, HTTPException, Query, Request
+from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy.orm import Session
+from starlette.concurrency import run_in_threadpool
+
+from stagehold.airflow.access import MAY_BACKFILL, MAY_SEE_RUN, SAME_ORIGIN_JSON
+from stagehold.airflow.backfill.dates import AirflowDates
+from stagehold.airflow.dag_runs import dag_settings, pipeline_of
+from stagehold.airflow.restores.params import BACKFILL
+from stagehold.airflow.server import answering, server_ledger
+from stagehold.model.backfill import Backfill, BackfillChoice, Only
+from stagehold.plan.backfill.backfill_plan import BackfillPlan
+from stagehold.plan.backfill.shown import ShownBackfill
+from stagehold.run.backfill.planning import has_times, plan_backfill
+from stagehold.run.backfill.running import keeps_state
+from stagehold.run.backfill.starting import begin_backfill
+from stagehold.settings import Settings
+from stagehold.spec.pipeline import Pipeline
+
+IDENTITY = ("authorization", "cookie")  # headers by which Airflow knows the caller
+TRIES = 5  # of a call that Airflow gives up because its database is locked
+LOCKED = (httpx.codes.INTERNAL_SERVER_ERROR, httpx.codes.SERVICE_UNAVAILABLE)
+NO_SCHEDULE = (
+    "{} has no schedule, so Airflow cannot run a range of its intervals. `stagehold backfill {} --local` runs those "
+    "that are on record."
+)
+Text = Annotated[str, Field(max_length=250)]
+router = APIRouter(prefix="/api/dags/{dag_id}/backfill")
+
+
+class NewBackfill(BaseModel):
+    """``token`` is that of the plan that was shown: something else is not run in its place."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    first: Text
+    last: Text
+    token: Annotated[str, Field(min_length=1)]
+    stages: tuple[Text, ...] = ()
+    restore_from_stage: Text | None = None
+    only: Only | None = None
+    max_active: Annotated[int, Field(ge=1, le=100)] = 4
+
+    @property
+    def choice(self) -> BackfillChoice:
+        return BackfillChoice(self.first, self.last, self.stages, self.only, self.restore_from_stage or None)
+
+
+@dataclass(frozen=True)
+class BegunBackfill:
+    """``backfill_id`` is Airflow's; ``intervals`` are those of which anything runs."""
+
+    backfill_id: int
+    token: str
+    intervals: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A DAG of ours, and what Airflow is asked about it."""
+
+    dag_id: str
+    pipeline: Pipeline
+    settings: Settings
+    session: Session
+
+    @staticmethod
+    def of(dag_id: str, session: Session) -> _Place:
+        settings = dag_settings(dag_id, session)
+        return _Place(dag_id, pipeline_of(dag_id, session, settings), settings, session)
+
+    def planned(self, choice: BackfillChoice) -> BackfillPlan:
+        plan = plan_backfill(choice, self.pipeline, server_ledger(self.settings), self.settings)
+        name = self.pipeline.name
+        return plan if has_times(self.pipeline) else replace(plan, refusal=NO_SCHEDULE.format(name, name))
+
+    def dates(self, plan: BackfillPlan) -> AirflowDates:
+        intervals = [one.interval for one in plan.intervals]
+        return AirflowDates.read(self.pipeline, self.dag_id, intervals, self.session)
+
+    def begun(self, wanted: NewBackfill, asked_by: str) -> tuple[Backfill, Mapping[str, Any]]:
+        """What is kept of it, and what Airflow is asked for.
+
+        :raises StageholdError: nothing is to be begun.
+        """
+        plan = self.planned(wanted.choice)
+        dates, chosen = self.dates(plan), [one.interval for one in plan.running]
+        dates.refuse_under_way(plan.pipeline, chosen)
+        begun = begin_backfill(plan, wanted.token, asked_by, server_ledger(self.settings))
+        goes_on = keeps_state(self.pipeline)
+        return begun, {
+            "dag_id": self.dag_id,
+            "from_date": dates.moments[chosen[0]].isoformat(),
+            "to_date": dates.moments[chosen[-1]].isoformat(),
+            "run_backwards": False,
+            "dag_run_conf": {BACKFILL: begun.backfill_id},
+            "reprocess_behavior": dates.reprocess_behavior(chosen, goes_on=goes_on),
+            "max_active_runs": 1 if goes_on else wanted.max_active,
+        }
+
+
+@router.get("", dependencies=[MAY_SEE_RUN])
+def plan_of_backfill(
+    dag_id: str,
+    session: SessionDep,
+    first: Text,
+    last: Text,
+    stages: Annotated[list[Text] | None, Query()] = None,
+    restore_from_stage: Text | None = None,
+    only: Only | None = None,
+) -> ShownBackfill:
+    """The cells of intervals and stages that would run, and why. Nothing is changed by asking."""
+    choice = BackfillChoice(first, last, tuple(stages or ()), only, restore_from_stage or None)
+    with answering():
+        place = _Place.of(dag_id, session)
+        plan = place.planned(choice)
+        return ShownBackfill.of(plan, place.pipeline, place.dates(plan).run_ids)
+
+
+@router.post("", dependencies=[MAY_BACKFILL, SAME_ORIGIN_JSON])
+async def start_backfill(
+    dag_id: str, wanted: NewBackfill, session: SessionDep, user: GetUserDep, request: Request
+) -> BegunBackfill:
+    """One backfill of Airflow's, with the caller's own rights; its runs do what was planned, however often they are
+    tried.
+    """
+    begun, body = await run_in_threadpool(_begin, dag_id, wanted, session, user.get_name())
+    created = await _create(body, request)
+    return BegunBackfill(int(created["id"]), wanted.token, tuple(one.interval for one in begun.intervals))
+
+
+def _begin(dag_id: str, wanted: NewBackfill, session: Session, asked_by: str) -> tuple[Backfill, Mapping[str, Any]]:
+    with answering():
+        return _Place.of(dag_id, session).begun(wanted, asked_by)
+
+
+async def _create(body: Mapping[str, Any], request: Request) -> Mapping[str, Any]:
+    """Call Airflow's public REST route inside this process: it checks the rights again and writes the audit log."""
+    from airflow.api_fastapi.main import app
+
+    headers = {name: request.headers[name] for name in IDENTITY if name in request.headers}
+    base = str(request.base_url.replace(path="/"))
+    transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url=base) as client:
+        for _ in range(TRIES):
+            answer = await client.post("/api/v2/backfills", json=body, headers=headers)
+            if answer.status_code not in LOCKED:
+                break
+    if answer.is_error:
+        raise HTTPException(answer.status_code, f"Airflow did not start the backfill: {_detail(answer)}")
+    created: Mapping[str, Any] = answer.json()
+    return created
+
+
+def _detail(answer: httpx.Response) -> str:
+    try:
+        return str(answer.json().get("detail", answer.text))
+    except ValueError:
+        return answer.text

@@ -1,0 +1,86 @@
+"""Keeps pages that take long to make, so that whoever looks at one does not wait for it."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from threading import Lock, Thread
+from typing import Generic, TypeVar
+
+Page = TypeVar("Page")
+
+MOST_PAGES = 8
+QUICK_SECONDS = 0.25  # what is made sooner is made for each request
+# In times of what it took to make: files of the lake come and go unseen by the ledger, and a run writes all the time.
+AGE, PAUSE = 20, 2
+
+
+@dataclass(frozen=True)
+class _Kept(Generic[Page]):
+    seen: object
+    page: Page
+    seconds: float
+    made_at: float
+
+
+class KeptPages(Generic[Page]):
+    """Of this process. A page that took long is shown as it was while a thread makes it anew: when what it was made
+    from has changed, as far as ``seen`` tells that at once, or after a while.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock, self._lock = clock, Lock()
+        self._kept: OrderedDict[Hashable, _Kept[Page]] = OrderedDict()
+        self._problems: dict[Hashable, Exception] = {}
+        self._under_way: set[Hashable] = set()
+
+    def page(self, name: Hashable, seen: object, make: Callable[[], Page], large: Callable[[], bool]) -> Page | None:
+        """The page of this name; None while that of a ``large`` one is made for the first time.
+
+        :raises Exception: what went wrong in the thread, once.
+        """
+        with self._lock:
+            kept, problem = self._kept.get(name), self._problems.pop(name, None)
+        if problem is not None:
+            raise problem
+        if kept is None and not large():
+            return self._made(name, seen, make, awaited=True).page
+        if kept is None or self._is_outdated(kept, seen):
+            self._make_aside(name, seen, make)
+        return kept.page if kept else None
+
+    def _is_outdated(self, kept: _Kept[Page], seen: object) -> bool:
+        age = self._clock() - kept.made_at
+        return age > AGE * kept.seconds or (kept.seen != seen and age > PAUSE * kept.seconds)
+
+    def _made(self, name: Hashable, seen: object, make: Callable[[], Page], *, awaited: bool) -> _Kept[Page]:
+        """What nobody waited for is kept however quick it was: whoever asks next is to have it."""
+        began = self._clock()
+        page = make()
+        made = _Kept(seen, page, self._clock() - began, self._clock())
+        with self._lock:
+            self._kept.pop(name, None)
+            if made.seconds > QUICK_SECONDS or not awaited:
+                self._kept[name] = made
+            while len(self._kept) > MOST_PAGES:
+                self._kept.popitem(last=False)
+        return made
+
+    def _make_aside(self, name: Hashable, seen: object, make: Callable[[], Page]) -> None:
+        with self._lock:
+            if name in self._under_way:
+                return
+            self._under_way.add(name)
+        Thread(target=self._work_aside, args=(name, seen, make), name=f"page of {name}", daemon=True).start()
+
+    def _work_aside(self, name: Hashable, seen: object, make: Callable[[], Page]) -> None:
+        try:
+            self._made(name, seen, make, awaited=False)
+        except Exception as error:  # noqa: BLE001 - told to whoever asks next
+            with self._lock:
+                self._problems[name] = error
+        finally:
+            with self._lock:
+                self._under_way.discard(name)

@@ -1,0 +1,1 @@
+"""What does the page in Airflow's menu show of all pipelines together?"""

@@ -1,0 +1,73 @@
+"""How much is kept: summed over all that a ledger has on record, so it is asked for apart from the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from stagehold.airflow.overview.visible import VisiblePipeline
+from stagehold.ledger.across.sizes import LakeSize
+from stagehold.ledger.ledger import Ledger
+
+
+@dataclass(frozen=True)
+class LedgerSize:
+    """One ledger. ``bytes`` say something of all its pipelines: who may not see the runs of each is not told them."""
+
+    back_end: str
+    schema_version: str | None
+    bytes: int | None
+
+
+@dataclass(frozen=True)
+class PipelineSize:
+    """Data in the lake, by what the ledger has on record of it: that of the newest records which is there to be read or
+    judged, and kept state. What they replaced is not counted, nor are checkpoints.
+    """
+
+    name: str
+    partitions: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class LedgerSums:
+    """All of a ledger, whoever asks; it is cut down for each reader."""
+
+    ledger: LedgerSize
+    pipelines: frozenset[str]
+    lake: tuple[PipelineSize, ...]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """``counted`` is False while the sums are being made for the first time."""
+
+    counted: bool
+    ledgers: tuple[LedgerSize, ...]
+    pipelines: tuple[PipelineSize, ...]
+
+
+def ledger_sums(ledger: Ledger) -> LedgerSums:
+    known = ledger.pipelines.known()
+    size = LedgerSize(ledger.back_end, ledger.schema_version, ledger.sizes.ledger_bytes())
+    return LedgerSums(size, known, tuple(_line(name, one) for name, one in sorted(ledger.sizes.lake(known).items())))
+
+
+def _line(name: str, size: LakeSize) -> PipelineSize:
+    return PipelineSize(name, size.partitions, size.bytes)
+
+
+def sizes_seen(sums: Sequence[LedgerSums | None], visible: Sequence[VisiblePipeline]) -> Sizes:
+    """What somebody may know of that who may see these."""
+    named = {one.name for one in visible if one.runs}
+    made = [one for one in sums if one is not None]
+    return Sizes(
+        counted=len(made) == len(sums),
+        ledgers=tuple(one.ledger if one.pipelines <= named else _without_bytes(one.ledger) for one in made),
+        pipelines=tuple(line for one in made for line in one.lake if line.name in named),
+    )
+
+
+def _without_bytes(ledger: LedgerSize) -> LedgerSize:
+    return LedgerSize(ledger.back_end, ledger.schema_version, None)

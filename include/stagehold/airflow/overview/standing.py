@@ -1,0 +1,183 @@
+"""How a pipeline stands, from what ledger and Airflow say of its runs. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from stagehold.airflow.overview.airflow_now import DagNow
+from stagehold.ledger.across.pipelines import Place, StageCounts
+from stagehold.model.interval_key import moment_of
+from stagehold.model.records import PartitionState, Run, RunState
+from stagehold.run.intervals.known import IntervalState, StageTally, interval_state
+from stagehold.spec.pipeline import Pipeline
+
+MOST_MARKS = 14  # intervals that are shown
+LATE = timedelta(minutes=5)  # a scheduler that starts a run later than this is behind
+BY_AIRFLOW = "airflow"  # the launcher of a run that Airflow knows
+
+
+class RunWord(StrEnum):
+    """What became of a run; Airflow's word counts for those that it started."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    SUCCESS = "success"
+    FAILED = "failed"
+    CANCELED = "canceled"
+    SUSPENDED = "suspended"
+    SILENT = "silent"  # it has not ended, and nobody works on it
+
+
+class Standing(StrEnum):
+    """The first that is true, in this order."""
+
+    HIDDEN = "hidden"  # the reader may not see runs of the DAG
+    RUNNING = "running"  # a run waits or goes on
+    FAILING = "failing"  # the newest interval's newest run did not come to its end
+    OVERDUE = "overdue"  # Airflow should have started a run a while ago
+    INCOMPLETE = "incomplete"  # of the newest interval not every result is consumable
+    NEVER_RUN = "never_run"
+    CURRENT = "current"
+
+
+ACTIVE = (RunWord.QUEUED, RunWord.RUNNING)
+ENDED_BADLY = (RunWord.FAILED, RunWord.CANCELED, RunWord.SUSPENDED, RunWord.SILENT)
+_OF_THE_LEDGER = {
+    RunState.FINISHED: RunWord.SUCCESS,
+    RunState.FAILED: RunWord.FAILED,
+    RunState.CANCELED: RunWord.CANCELED,
+    RunState.SUSPENDED: RunWord.SUSPENDED,
+}
+_OF_AIRFLOW = {"queued": RunWord.QUEUED, "running": RunWord.RUNNING, "success": RunWord.SUCCESS}
+NOTHING = StageTally(0, 0)
+
+
+@dataclass(frozen=True)
+class IntervalMark:
+    """An interval, and the newest run for it."""
+
+    interval: str
+    word: RunWord
+    run_id: str
+    started_at: datetime
+    ended_at: datetime | None
+
+
+@dataclass(frozen=True)
+class NewestInterval:
+    """The interval that is the newest by its date, as far as the ledger alone can tell. ``state`` is None while nothing
+    is recorded. Unless it is complete, ``partitions`` counts those that are declared and not recorded yet.
+    """
+
+    mark: IntervalMark
+    state: IntervalState | None
+    consumable: int
+    partitions: int
+
+
+@dataclass(frozen=True)
+class PipelineRow:
+    """One pipeline. ``due`` is told when it is overdue; ``marks`` are of its newest intervals, the oldest first."""
+
+    name: str
+    schedule: str | None
+    paused: bool
+    standing: Standing
+    active: int
+    due: datetime | None
+    newest: NewestInterval | None
+    marks: tuple[IntervalMark, ...]
+
+
+@dataclass(frozen=True)
+class PipelineFacts:
+    """``runs`` are the newest ones, the newest first; ``states`` Airflow's words for those that it knows. ``at_work``
+    are the places, pipeline and interval, that somebody has a lease of.
+    """
+
+    pipeline: Pipeline
+    dag: DagNow
+    runs: Sequence[Run]
+    states: Mapping[str, str]
+    at_work: Collection[Place]
+
+
+def hidden_row(pipeline: Pipeline) -> PipelineRow:
+    """For who may see the DAG alone."""
+    return PipelineRow(pipeline.name, pipeline.schedule, False, Standing.HIDDEN, 0, None, None, ())
+
+
+def pipeline_row(
+    facts: PipelineFacts, marks: tuple[IntervalMark, ...], counts: StageCounts, now: datetime
+) -> PipelineRow:
+    """:param counts: what is recorded of the newest interval, which is that of the last mark."""
+    newest = _newest(facts.pipeline, marks[-1], counts) if marks else None
+    by_command = sum(one.word in ACTIVE for one in _by_command(facts))
+    active = facts.dag.active + by_command
+    late = _is_late(facts.dag, now)
+    standing = Standing.RUNNING if active else _resting(newest, late=late)
+    due = facts.dag.due if late else None
+    name, schedule = facts.pipeline.name, facts.pipeline.schedule
+    return PipelineRow(name, schedule, facts.dag.paused, standing, active, due, newest, marks)
+
+
+def interval_marks(facts: PipelineFacts) -> tuple[IntervalMark, ...]:
+    """Of the newest intervals, the oldest first; what is no date has its place by when its run began."""
+    newest = {run.interval: run for run in reversed(facts.runs)}
+    schedule = facts.pipeline.schedule
+    placed = sorted((moment_of(key, schedule) or run.started_at, key) for key, run in newest.items())
+    return tuple(_mark(newest[key], facts) for _, key in placed[-MOST_MARKS:])
+
+
+def _mark(run: Run, facts: PipelineFacts) -> IntervalMark:
+    return IntervalMark(run.interval, run_word(run, facts), run.run_id, run.started_at, run.ended_at)
+
+
+def run_word(run: Run, facts: PipelineFacts) -> RunWord:
+    if run.launcher == BY_AIRFLOW and run.run_id in facts.states:
+        return _OF_AIRFLOW.get(facts.states[run.run_id], RunWord.FAILED)
+    if run.state in _OF_THE_LEDGER:
+        return _OF_THE_LEDGER[run.state]
+    return RunWord.RUNNING if (run.pipeline, run.interval) in facts.at_work else RunWord.SILENT
+
+
+def _by_command(facts: PipelineFacts) -> Sequence[IntervalMark]:
+    """Those of Airflow are counted by Airflow, queued ones that the ledger has not heard of among them."""
+    return [_mark(run, facts) for run in facts.runs if run.run_id not in facts.states]
+
+
+def _newest(pipeline: Pipeline, mark: IntervalMark, counts: StageCounts) -> NewestInterval:
+    tallies = {stage.name: _tally(counts[stage.id]) for stage in pipeline.stages if stage.id in counts}
+    state = interval_state(pipeline, tallies) if tallies else None
+    consumable = sum(one.consumable for one in tallies.values())
+    recorded = sum(one.recorded for one in tallies.values())
+    partitions = recorded if state is IntervalState.COMPLETE else recorded + _not_recorded(pipeline, tallies)
+    return NewestInterval(mark, state, consumable, partitions)
+
+
+def _not_recorded(pipeline: Pipeline, tallies: Mapping[str, StageTally]) -> int:
+    """Partitions that stages declare, as far as their number is not decided for each interval."""
+    counted = [stage for stage in pipeline.stages if stage.output.stored and not stage.auto_partitions]
+    return sum(max(0, one.partitions - tallies.get(one.name, NOTHING).recorded) for one in counted)
+
+
+def _tally(counts: Mapping[PartitionState, int]) -> StageTally:
+    return StageTally(counts.get(PartitionState.CONSUMABLE, 0), sum(counts.values()))
+
+
+def _is_late(dag: DagNow, now: datetime) -> bool:
+    return not dag.paused and dag.due is not None and dag.due + LATE < now
+
+
+def _resting(newest: NewestInterval | None, *, late: bool) -> Standing:
+    """Of a pipeline of which no run goes on."""
+    if newest is not None and newest.mark.word in ENDED_BADLY:
+        return Standing.FAILING
+    if late:
+        return Standing.OVERDUE
+    if newest is None:
+        return Standing.NEVER_RUN
+    return Standing.CURRENT if newest.state is IntervalState.COMPLETE else Standing.INCOMPLETE

@@ -1,0 +1,48 @@
+"""Which pipelines somebody may see, and of which of them the runs as well: Airflow's rights on their DAGs decide."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from airflow.api_fastapi.app import get_auth_manager
+
+from stagehold.airflow.access import may_see_runs
+from stagehold.airflow.dag_runs import known_settings
+from stagehold.settings import Settings
+from stagehold.spec.loader import load_each_pipeline
+from stagehold.spec.pipeline import Pipeline
+
+if TYPE_CHECKING:
+    from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
+    from sqlalchemy.orm import Session
+
+
+@dataclass(frozen=True)
+class VisiblePipeline:
+    """A pipeline whose DAG the reader may see. Without the right to see its runs nothing is told that follows from
+    them: no state, no lease, no size.
+    """
+
+    pipeline: Pipeline
+    settings: Settings
+    runs: bool
+
+    @property
+    def name(self) -> str:
+        return self.pipeline.name
+
+
+def visible_pipelines(user: BaseUser, session: Session) -> tuple[VisiblePipeline, ...]:
+    """By name; a file with problems is Airflow's to report, as an import error."""
+    allowed = get_auth_manager().get_authorized_dag_ids(user=user, method="GET")
+    named = {
+        one.name: (one, settings)
+        for settings in known_settings(allowed, session)
+        for one in load_each_pipeline(settings)
+        if isinstance(one, Pipeline) and one.name in allowed
+    }
+    return tuple(
+        VisiblePipeline(pipeline, settings, may_see_runs(name, user))
+        for name, (pipeline, settings) in sorted(named.items())
+    )

@@ -1,0 +1,1 @@
+"""What does the tab of a pipeline show of its many intervals?"""

@@ -1,0 +1,114 @@
+"""How often each expectation was met over the last intervals."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from stagehold.gates.outcomes import NOT_MET, Outcome, waived_in
+from stagehold.ledger.across.gate_tallies import GateTally
+from stagehold.ledger.ledger import Ledger
+from stagehold.model.records import Cell, Severity
+from stagehold.plan.resume.waiving import held, refused_data
+from stagehold.run.planning.vouched import newest_verdict
+from stagehold.spec.pipeline import Pipeline
+
+WaivedCounts = Mapping[tuple[str, str, str], int]  # by interval, stage id and expectation
+
+
+@dataclass(frozen=True)
+class IntervalRate:
+    """How many partitions of one interval an expectation came to what for; all of a stage together count as one."""
+
+    interval: str
+    counts: Mapping[Outcome, int]
+
+
+@dataclass(frozen=True)
+class ExpectationRates:
+    """``rates`` are of the intervals that it judged, the oldest first."""
+
+    suite: str
+    expectation: str
+    severity: Severity
+    rates: tuple[IntervalRate, ...]
+
+
+@dataclass(frozen=True)
+class StageRates:
+    stage: str
+    gate: str | None
+    expectations: tuple[ExpectationRates, ...]
+
+
+@dataclass(frozen=True)
+class GateRates:
+    """Each partition counts with what was said of it last. ``intervals`` are those looked at, the oldest first."""
+
+    intervals: tuple[str, ...]
+    stages: tuple[StageRates, ...]
+
+
+def read_gate_rates(pipeline: Pipeline, intervals: Sequence[str], ledger: Ledger) -> GateRates:
+    """:param intervals: the oldest first."""
+    tallies = ledger.gate_tallies.of(pipeline.name, intervals)
+    waived = _waived(pipeline, ledger.waivers.waived_intervals(pipeline.name, intervals), ledger)
+    return gate_rates(pipeline, intervals, tallies, waived)
+
+
+def gate_rates(
+    pipeline: Pipeline, intervals: Sequence[str], tallies: Iterable[GateTally], waived: WaivedCounts
+) -> GateRates:
+    """Pure. Of stages that were judged, whether or not they still have a gate."""
+    by_stage: dict[str, list[GateTally]] = {}
+    for one in tallies:
+        by_stage.setdefault(one.stage, []).append(one)
+    stages = (
+        StageRates(stage.name, stage.gate, tuple(_expectations(by_stage[stage.id], intervals, waived)))
+        for stage in pipeline.stages
+        if stage.id in by_stage
+    )
+    return GateRates(tuple(intervals), tuple(stages))
+
+
+def _expectations(
+    tallies: Iterable[GateTally], intervals: Sequence[str], waived: WaivedCounts
+) -> Iterator[ExpectationRates]:
+    by_expectation: dict[str, list[GateTally]] = {}
+    for one in tallies:
+        by_expectation.setdefault(one.expectation, []).append(one)
+    for expectation, some in by_expectation.items():
+        newest = max(some, key=lambda one: one.judged_at)
+        rates = (_rate(interval, some, waived) for interval in intervals)
+        told = tuple(one for one in rates if one.counts)
+        yield ExpectationRates(newest.suite, expectation, newest.severity, told)
+
+
+def _rate(interval: str, tallies: Iterable[GateTally], waived: WaivedCounts) -> IntervalRate:
+    counts: Counter[Outcome] = Counter()
+    for one in tallies:
+        if one.interval == interval:
+            let = waived.get((interval, one.stage, one.expectation), 0) if _blocks(one) else 0
+            let = min(let, one.partitions)
+            counts[Outcome.WAIVED] += let
+            counts[Outcome.PASSED if one.passed else NOT_MET[one.severity]] += one.partitions - let
+    return IntervalRate(interval, {outcome: count for outcome, count in counts.items() if count})
+
+
+def _blocks(tally: GateTally) -> bool:
+    return not tally.passed and tally.severity is Severity.CRITICAL
+
+
+def _waived(pipeline: Pipeline, intervals: Iterable[str], ledger: Ledger) -> WaivedCounts:
+    """Which data a word holds for is looked up in those intervals alone in which there is one."""
+    counts: Counter[tuple[str, str, str]] = Counter()
+    for interval in intervals:
+        words = held(ledger.waivers.of(pipeline.name, interval), datetime.now(UTC))
+        for stage in {one.stage for one in words}:
+            records = ledger.partitions.newest(Cell(pipeline.name, stage, interval))
+            data = refused_data(records, newest_verdict(records, ledger) if records else None)
+            for _, expectation in waived_in(data, [one for one in words if one.stage == stage]):
+                counts[interval, stage, expectation] += 1
+    return counts

@@ -1,0 +1,226 @@
+"""Intervals by stages: what the ledger knows of each. Pure; `facts` reads it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from stagehold.airflow.pipeline_page.facts import IntervalFacts
+from stagehold.ledger.intervals.intervals import LastTries
+from stagehold.ledger.partitions import StateFigures
+from stagehold.model.records import AttemptState, PartitionState, RunState
+from stagehold.model.states import ATTEMPT
+from stagehold.plan.split.regions import stage_regions
+from stagehold.spec.pipeline import Pipeline, Stage
+
+MOST_RUNS = 3  # that are named where a stage's partitions were made by several
+
+
+class StageState(StrEnum):
+    """What there is of a stage for an interval. Whether it would run again, as its code changed, a plan alone can tell.
+
+    Of several that are true the first one is told.
+    """
+
+    RUNNING = "running"
+    BLOCKED = "blocked"
+    FAILED = "failed"
+    HELD = "held"
+    DAMAGED = "damaged"
+    MISSING = "missing"
+    PARTIAL = "partial"
+    RELEASED = "released"
+    CONSUMABLE = "consumable"
+
+
+@dataclass(frozen=True)
+class StageColumn:
+    """``stored`` is False for a stage that is computed along with its reader and has no records."""
+
+    name: str
+    region: str
+    gate: str | None
+    stored: bool
+
+
+@dataclass(frozen=True)
+class MadeBy:
+    """A run, as the ledger calls it, and how many partitions that count now are its."""
+
+    run_id: str
+    partitions: int
+
+
+@dataclass(frozen=True)
+class TryFailure:
+    """Why tries of a region failed in the newest run; ``tries`` of its shares ended so."""
+
+    tries: int
+    cause: str | None
+    failure: str | None
+
+
+@dataclass(frozen=True)
+class StageCell:
+    """One stage for one interval. ``wanted`` is how many partitions it has, None where that is decided for each
+    interval anew. ``computed`` are the newest run's own, ``reused`` those of earlier runs. A gate has ``judged`` so
+    many: ``refused`` ones do not meet what it holds for critical, ``warned`` ones something else.
+    """
+
+    stage: str
+    state: StageState
+    counts: Mapping[PartitionState, int]
+    wanted: int | None
+    computed: int
+    reused: int
+    rows: int
+    bytes: int
+    seconds: float
+    recorded_at: datetime | None
+    made_by: tuple[MadeBy, ...]
+    judged: int
+    refused: int
+    warned: int
+    failures: tuple[TryFailure, ...]
+
+
+@dataclass(frozen=True)
+class NewestRun:
+    """``active`` says whether it goes on."""
+
+    run_id: str
+    state: RunState
+    active: bool
+    started_at: datetime
+    ended_at: datetime | None
+
+
+@dataclass(frozen=True)
+class IntervalRow:
+    """There is no run in the ledger of what was taken over from elsewhere."""
+
+    interval: str
+    run: NewestRun | None
+    cells: tuple[StageCell, ...]
+
+
+@dataclass(frozen=True)
+class IntervalPage:
+    """Newest intervals first, of ``total``; those behind ``following`` are on the next page."""
+
+    dag_id: str
+    pipeline: str
+    schedule: str | None
+    total: int
+    stages: tuple[StageColumn, ...]
+    intervals: tuple[IntervalRow, ...]
+    following: str | None
+
+
+def interval_page(facts: IntervalFacts) -> IntervalPage:
+    pipeline = facts.known.pipeline
+    regions = _regions(pipeline)
+    figures = _by_place(facts)
+    return IntervalPage(
+        dag_id=facts.known.dag_id,
+        pipeline=pipeline.name,
+        schedule=pipeline.schedule,
+        total=facts.total,
+        stages=tuple(StageColumn(one.name, regions[one.name], one.gate, one.output.stored) for one in pipeline.stages),
+        intervals=tuple(_row(interval, facts, figures, regions) for interval in facts.intervals),
+        following=facts.following,
+    )
+
+
+def _row(
+    interval: str,
+    facts: IntervalFacts,
+    figures: Mapping[tuple[str, str], Sequence[StateFigures]],
+    regions: Mapping[str, str],
+) -> IntervalRow:
+    run = _newest_run(interval, facts)
+    tries = [one for one in facts.tries if run is not None and one.run_id == run.run_id]
+    cells = []
+    for stage in facts.known.pipeline.stages:
+        place = (interval, stage.id)
+        own = [one for one in tries if one.region == regions[stage.name]]
+        cells.append(_cell(stage, figures.get(place, ()), own, run, facts.warned.get(place, 0)))
+    return IntervalRow(interval, run, tuple(cells))
+
+
+def _cell(
+    stage: Stage, figures: Sequence[StateFigures], tries: Sequence[LastTries], run: NewestRun | None, warned: int
+) -> StageCell:
+    counts: Counter[PartitionState] = Counter()
+    made_by: Counter[str] = Counter()
+    for one in figures:
+        counts[one.state] += one.partitions
+        made_by[one.run_id] += one.partitions
+    computed = made_by[run.run_id] if run else 0
+    wanted = None if stage.auto_partitions or not stage.output.stored else stage.partitions
+    return StageCell(
+        stage=stage.name,
+        state=_state(counts, wanted, tries, active=run is not None and run.active),
+        counts=dict(counts),
+        wanted=wanted,
+        computed=computed,
+        reused=sum(made_by.values()) - computed,
+        rows=sum(one.rows for one in figures),
+        bytes=sum(one.bytes for one in figures),
+        seconds=round(sum(one.seconds for one in figures), 1),
+        recorded_at=max((one.recorded_at for one in figures), default=None),
+        made_by=tuple(MadeBy(*one) for one in made_by.most_common(MOST_RUNS) if one[1]),
+        judged=sum(one.judged for one in figures),
+        refused=sum(one.refused for one in figures),
+        warned=warned,
+        failures=tuple(_failures(tries, active=run is not None and run.active)),
+    )
+
+
+def _state(
+    counts: Mapping[PartitionState, int], wanted: int | None, tries: Sequence[LastTries], *, active: bool
+) -> StageState:
+    total = sum(counts.values())
+    true = {
+        StageState.RUNNING: active and any(not ATTEMPT.is_terminal(one.state) for one in tries),
+        StageState.BLOCKED: bool(counts.get(PartitionState.BLOCKED)),
+        StageState.FAILED: any(_failed(one, active=active) for one in tries),
+        StageState.HELD: bool(counts.get(PartitionState.HELD)),
+        StageState.DAMAGED: bool(counts.get(PartitionState.DAMAGED)),
+        StageState.MISSING: total == 0,
+        StageState.PARTIAL: wanted is not None and total < wanted,
+        StageState.RELEASED: not counts.get(PartitionState.CONSUMABLE),
+    }
+    return next((state for state, is_so in true.items() if is_so), StageState.CONSUMABLE)
+
+
+def _failed(tries: LastTries, *, active: bool) -> bool:
+    """A try whose process died without a word stays unended; what is still at work has not failed."""
+    if ATTEMPT.is_terminal(tries.state):
+        return tries.state is not AttemptState.FINISHED
+    return not active
+
+
+def _failures(tries: Sequence[LastTries], *, active: bool) -> Iterator[TryFailure]:
+    for one in tries:
+        if _failed(one, active=active):
+            yield TryFailure(one.tries, one.cause, one.failure)
+
+
+def _newest_run(interval: str, facts: IntervalFacts) -> NewestRun | None:
+    run = facts.runs.get(interval)
+    return run and NewestRun(run.run_id, run.state, facts.known.goes_on(run), run.started_at, run.ended_at)
+
+
+def _regions(pipeline: Pipeline) -> Mapping[str, str]:
+    return {stage: region.name for region in stage_regions(pipeline) for stage in region.stages}
+
+
+def _by_place(facts: IntervalFacts) -> Mapping[tuple[str, str], Sequence[StateFigures]]:
+    found: dict[tuple[str, str], list[StateFigures]] = {}
+    for one in facts.figures:
+        found.setdefault((one.interval, one.stage), []).append(one)
+    return found

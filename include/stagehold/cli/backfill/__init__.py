@@ -1,0 +1,1 @@
+"""How is a backfill planned, started and followed by a command?"""

@@ -1,0 +1,157 @@
+"""`stagehold backfill`: run a range of intervals, after a look at what of them would run."""
+
+from __future__ import annotations
+
+import getpass
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from stagehold.cli.backfill.grid import show_plan
+from stagehold.cli.output import print_document
+from stagehold.cli.request import AsJson, PipelineName, RestoreFrom
+from stagehold.errors import BackfillChanged, BackfillRefused, InvalidArgument
+from stagehold.model.backfill import BackfillChoice, Only
+from stagehold.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from stagehold.plan.backfill.backfill_plan import BackfillPlan
+    from stagehold.spec.pipeline import Pipeline
+
+First = Annotated[
+    str | None, typer.Option("--from", help="The first interval: a date, or a moment. A date is all of its intervals.")
+]
+Last = Annotated[str | None, typer.Option("--to", help="The last interval. Default: the first one.")]
+Stages = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--stages",
+        metavar="STAGE",
+        help="Work in these stages only, as a,b; others are left as they are unless these need what is not there. "
+        "Repeatable.",
+    ),
+]
+OnlyWhat = Annotated[
+    Only | None,
+    typer.Option(
+        "--only",
+        help="`missing`: what is not there; `failed`: dates that failed or are blocked; `stale`: what is there and "
+        "would be made from something else now; `all`: everything again. Default: what a run would do.",
+    ),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show which cells would run, and why.")]
+MostActive = Annotated[int, typer.Option("--max-active", min=1, help="Runs at once, in Airflow.")]
+Local = Annotated[bool, typer.Option("--local", help="Without Airflow: one run after the other, in this process.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask before it begins.")]
+Token = Annotated[
+    str | None, typer.Option("--token", help="Of the plan that you were shown: begin only if exactly that would run.")
+]
+GoOn = Annotated[
+    str | None, typer.Option("--resume", metavar="ID", help="Go on with a --local backfill that was interrupted.")
+]
+
+
+def backfill(
+    pipeline: PipelineName,
+    first: First = None,
+    last: Last = None,
+    stages: Stages = None,
+    restore_from_stage: RestoreFrom = None,
+    only: OnlyWhat = None,
+    dry_run: DryRun = False,
+    max_active: MostActive = 4,
+    local: Local = False,
+    yes: Yes = False,
+    token: Token = None,
+    resume: GoOn = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a range of intervals: only the cells of dates and stages that need it, which are shown first."""
+    from stagehold.run.sandboxes import require_production
+    from stagehold.spec.loader import find_pipeline
+
+    settings = load_settings()
+    require_production(settings)
+    declared = find_pipeline(pipeline, settings)
+    if resume is not None:
+        return _go_on(resume, declared, settings, as_json=as_json)
+    if first is None:
+        raise InvalidArgument("--from", "", "the first interval, a date such as 2026-11-20")
+    choice = BackfillChoice(first, last or first, _named(stages or ()), only, restore_from_stage)
+    plan = _planned(choice, declared, settings)
+    show_plan(plan, declared, as_json=as_json and dry_run)
+    if dry_run:
+        return None
+    here = local or bool(settings.sandbox)
+    _refuse(plan, token, declared, here=here)
+    asked = token or (plan.token if yes or _agreed(plan) else None)
+    if asked is None:
+        raise typer.Exit(1)
+    if here:
+        return _run_here(choice, asked, declared, settings, as_json=as_json)
+    from stagehold.cli.backfill.in_airflow import run_in_airflow
+
+    run_in_airflow(plan, asked, max_active, declared, settings, as_json=as_json)
+    return None
+
+
+def _refuse(plan: BackfillPlan, token: str | None, pipeline: Pipeline, *, here: bool) -> None:
+    """Before anybody is asked."""
+    from stagehold.plan.backfill.token import difference
+    from stagehold.run.backfill.planning import has_times
+
+    changed = difference(token, plan.planned) if token else None
+    if changed:
+        raise BackfillChanged(plan.pipeline, changed)
+    if plan.refusal:
+        raise BackfillRefused(plan.pipeline, plan.refusal)
+    if not here and not has_times(pipeline):
+        why = f"{plan.pipeline} has no schedule, so Airflow cannot run a range of its intervals. Add --local to run "
+        raise BackfillRefused(plan.pipeline, f"{why}those that are on record, one after the other, in this process.")
+
+
+def _named(stages: Sequence[str]) -> tuple[str, ...]:
+    return tuple(name.strip() for some in stages for name in some.split(",") if name.strip())
+
+
+def _planned(choice: BackfillChoice, pipeline: Pipeline, settings: Settings) -> BackfillPlan:
+    from stagehold.lake.chronicle import open_ledger
+    from stagehold.run.backfill.planning import plan_backfill
+
+    with open_ledger(settings) as ledger:
+        return plan_backfill(choice, pipeline, ledger, settings)
+
+
+def _agreed(plan: BackfillPlan) -> bool:
+    """What nobody can be asked about is not begun."""
+    from stagehold.plan.backfill.token import short
+
+    if not sys.stdin.isatty():
+        allowed = f"given, or --token {short(plan.token)}, where nobody can be asked"
+        raise InvalidArgument("--yes", "", allowed)
+    return typer.confirm(f"Run these {plan.runs} partitions?", err=True)
+
+
+def _run_here(choice: BackfillChoice, token: str, pipeline: Pipeline, settings: Settings, *, as_json: bool) -> None:
+    """What was shown is planned once more, as somebody may have looked at it for long."""
+    from stagehold.lake.chronicle import open_ledger
+    from stagehold.run.backfill.planning import plan_backfill
+    from stagehold.run.backfill.starting import begin_backfill
+
+    with open_ledger(settings) as ledger:
+        plan = plan_backfill(choice, pipeline, ledger, settings)
+        begun = begin_backfill(plan, token, getpass.getuser(), ledger)
+    _go_on(begun.backfill_id, pipeline, settings, as_json=as_json)
+
+
+def _go_on(backfill_id: str, pipeline: Pipeline, settings: Settings, *, as_json: bool) -> None:
+    from stagehold.cli.backfill.here import run_here
+
+    outcomes = run_here(backfill_id, pipeline, settings)
+    if as_json:
+        print_document({"backfill": backfill_id, "intervals": [asdict(one) for one in outcomes]})
+    if any(one.failure for one in outcomes):
+        raise typer.Exit(1)

@@ -1,0 +1,69 @@
+"""The grid of a planned backfill: a line for each interval, a column for each stage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import typer
+
+from stagehold.cli.output import print_document, print_table
+
+if TYPE_CHECKING:
+    from stagehold.plan.backfill.backfill_plan import BackfillPlan, IntervalPlan
+    from stagehold.plan.backfill.cells import BackfillCell
+    from stagehold.spec.pipeline import Pipeline
+
+WHY = ("interval", "stage", "partitions", "why")
+
+
+def show_plan(plan: BackfillPlan, pipeline: Pipeline, *, as_json: bool) -> None:
+    from stagehold.plan.backfill.shown import ShownBackfill
+    from stagehold.plan.backfill.token import short
+
+    if as_json:
+        print_document(asdict(ShownBackfill.of(plan, pipeline, {})))
+        return
+    stages = [stage.name for stage in pipeline.stages]
+    title = f"{plan.pipeline} from {plan.choice.first} to {plan.choice.last}"
+    print_table(title, ("interval", *stages), [_line(one, stages) for one in plan.intervals])
+    if plan.runs:
+        print_table("What runs, and why", WHY, _why(plan))
+    for one in plan.intervals:
+        if one.problem:
+            typer.echo(f"{one.interval} is left out: {one.problem}")
+    typer.echo(_total(plan))
+    typer.echo(plan.refusal if plan.refusal else f"token {short(plan.token)}")
+
+
+def _line(one: IntervalPlan, stages: list[str]) -> tuple[str, ...]:
+    cells = {cell.stage: _cell(cell) for cell in one.cells}
+    return (one.interval, *(cells.get(stage, "?") for stage in stages))
+
+
+def _cell(cell: BackfillCell) -> str:
+    return f"{cell.state}, runs {cell.runs} of {cell.partitions}" if cell.runs else str(cell.state)
+
+
+def _why(plan: BackfillPlan) -> Iterator[tuple[str, ...]]:
+    """A line for each reason; intervals that follow each other and have the same reasons share one."""
+    lines = [(one.interval, tuple(_reasons(one))) for one in plan.running]
+    for reasons, alike in groupby(lines, key=lambda line: line[1]):
+        keys = [interval for interval, _ in alike]
+        which = keys[0] if len(keys) == 1 else f"{keys[0]} to {keys[-1]} ({len(keys)})"
+        yield from ((which, *reason) for reason in reasons)
+
+
+def _reasons(one: IntervalPlan) -> Iterator[tuple[str, str, str]]:
+    for cell in one.cells:
+        if cell.runs:
+            yield from ((cell.stage, reason.partitions, reason.text) for reason in cell.reasons if reason.runs)
+
+
+def _total(plan: BackfillPlan) -> str:
+    dates = f"{len(plan.running)} of {len(plan.intervals)} intervals"
+    known = f"about {plan.seconds:.1f} s of work, and {plan.saved_seconds:.1f} s saved"
+    unknown = f", not counting {', '.join(plan.unknown)}" if plan.unknown else ""
+    return f"{plan.runs} partitions run in {dates}, {plan.reuses} are reused; {known}{unknown}"

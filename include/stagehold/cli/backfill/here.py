@@ -1,0 +1,65 @@
+"""Runs a backfill in this process and tells how each of its intervals ended."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import typer
+
+from stagehold.cli.output import print_table
+from stagehold.cli.run import CANCELLED
+
+if TYPE_CHECKING:
+    from stagehold.run.backfill.running import IntervalOutcome
+    from stagehold.settings import Settings
+    from stagehold.spec.pipeline import Pipeline
+
+COLUMNS = ("interval", "result", "computed", "reused", "seconds", "next")
+
+
+def run_here(backfill_id: str, pipeline: Pipeline, settings: Settings) -> Sequence[IntervalOutcome]:
+    """Progress goes to stderr. Ctrl-C and SIGTERM leave what is consumable, and the rest to `--resume`."""
+    from stagehold.lake.chronicle import open_ledger
+    from stagehold.run.backfill.running import run_intervals
+    from stagehold.run.local_run import run_locally
+    from stagehold.spark.server.server import spark_server
+
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    outcomes: list[IntervalOutcome] = []
+    try:
+        with open_ledger(settings) as ledger, spark_server(settings, f"backfill {backfill_id}"):
+            begun = ledger.backfills.get(pipeline.name, backfill_id)
+            for one in run_intervals(begun, pipeline, ledger, lambda request: run_locally(request, settings, _tell)):
+                outcomes.append(one)
+                _tell(f"{one.interval}: {_result(one)} ({len(outcomes)} of {len(begun.intervals)})")
+    except KeyboardInterrupt:
+        again = f"stagehold backfill {pipeline.name} --resume {backfill_id}"
+        text = f"Backfill {backfill_id} was interrupted. What is consumable is kept; `{again}` goes on from there."
+        typer.secho(text, fg="red", err=True)
+        raise typer.Exit(CANCELLED) from None
+    _show(backfill_id, outcomes)
+    return outcomes
+
+
+def _show(backfill_id: str, outcomes: Sequence[IntervalOutcome]) -> None:
+    print_table(f"backfill {backfill_id}", COLUMNS, [_cells(one) for one in outcomes])
+
+
+def _cells(one: IntervalOutcome) -> tuple[str, ...]:
+    outcome = one.outcome
+    figures = (str(outcome.computed), str(outcome.reused), f"{outcome.seconds:.1f}") if outcome else ("", "", "")
+    return one.interval, _result(one), *figures, f"stagehold resume {one.run_id}" if one.failure else ""
+
+
+def _result(one: IntervalOutcome) -> str:
+    if one.failure is not None:
+        return "failed"
+    if one.finished_before:
+        return "finished before"
+    return "finished" if one.outcome else "not begun"
+
+
+def _tell(line: str) -> None:
+    typer.echo(line, err=True)

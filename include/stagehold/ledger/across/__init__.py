@@ -1,0 +1,1 @@
+"""What do many runs, intervals and pipelines come to together?"""

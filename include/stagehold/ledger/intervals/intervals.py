@@ -1,0 +1,97 @@
+"""Intervals: which there are, how the tries of their runs ended, and where gates gave warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Row, func, not_, select
+
+from stagehold.ledger.database.engine import Database
+from stagehold.ledger.database.schema import attempts, gate_results, partitions, runs
+from stagehold.model.records import AttemptState, FailureClass, Severity
+
+LONGEST_FAILURE = 300  # letters of a failure's text; the page of its run has all of it
+
+
+@dataclass(frozen=True)
+class LastTries:
+    """The last tries of a region's shares in one run that are in one state, for one cause; ``failure`` is the text of
+    one of them, cut off when it is long.
+    """
+
+    run_id: str
+    region: str
+    state: AttemptState
+    tries: int
+    failure_class: FailureClass | None
+    failure_rule: str | None
+    failure: str | None
+
+    @property
+    def cause(self) -> str | None:
+        return f"{self.failure_class} failure, rule {self.failure_rule}" if self.failure_class else None
+
+
+class Intervals:
+    """Reads several tables; none is its own."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def known(self, pipeline: str) -> Mapping[str, datetime | None]:
+        """Every interval that a run was asked for, with when its newest run began, and those that have records without
+        any run in the ledger.
+        """
+        begun = select(runs.c.interval, func.max(runs.c.started_at)).where(runs.c.pipeline == pipeline)
+        with self._database.reading() as connection:
+            found = {row[0]: row[1] for row in connection.execute(begun.group_by(runs.c.interval))}
+            # One look into the index for each, however many partitions they have.
+            name = select(func.min(partitions.c.interval).label("name")).where(partitions.c.pipeline == pipeline)
+            names = name.cte("names", recursive=True)
+            following = name.where(partitions.c.interval > names.c.name).scalar_subquery()
+            names = names.union_all(select(following).where(names.c.name.is_not(None)))
+            recorded = connection.scalars(select(names.c.name).where(names.c.name.is_not(None)))
+            return {**dict.fromkeys(recorded), **found}
+
+    def last_tries(self, run_ids: Collection[str]) -> tuple[LastTries, ...]:
+        """Of each share of each region the try that was made last."""
+        columns = attempts.c
+        newest_first = func.row_number().over(
+            partition_by=(columns.run_id, columns.region, columns.share),
+            order_by=(columns.started_at.desc(), columns.attempt_id.desc()),
+        )
+        ranked = select(attempts, newest_first.label("rank")).where(columns.run_id.in_(run_ids)).subquery()
+        last = ranked.c
+        group = (last.run_id, last.region, last.state, last.failure_class, last.failure_rule)
+        text = func.min(func.substr(last.failure, 1, LONGEST_FAILURE))
+        query = select(*group, func.count(), text).where(last.rank == 1).group_by(*group)
+        with self._database.reading() as connection:
+            return tuple(_last_tries(row) for row in connection.execute(query))
+
+    def warned(self, pipeline: str, intervals: Collection[str]) -> Mapping[tuple[str, str], int]:
+        """How many partitions, by interval and stage id, do not meet expectations that block nothing, as they were
+        judged last. All of a stage together counts as one.
+        """
+        columns, later = gate_results.c, gate_results.alias()
+        place = ("pipeline", "interval", "stage", "partition")
+        overruled = select(later.c.id).where(
+            *(later.c[name] == columns[name] for name in place),
+            later.c.id > columns.id,
+            later.c.recorded_at > columns.recorded_at,
+        )
+        query = (
+            select(columns.interval, columns.stage, func.count(columns.partition.distinct()))
+            .where(columns.pipeline == pipeline, columns.interval.in_(intervals))
+            .where(columns.passed.is_(False), columns.severity != Severity.CRITICAL, not_(overruled.exists()))
+            .group_by(columns.interval, columns.stage)
+        )
+        with self._database.reading() as connection:
+            return {(interval, stage): count for interval, stage, count in connection.execute(query)}
+
+
+def _last_tries(row: Row[Any]) -> LastTries:
+    run_id, region, state, failure_class, rule, tries, failure = row
+    return LastTries(run_id, region, state, tries, failure_class, rule, failure)

@@ -1,0 +1,84 @@
+"""What a backfill would run: a grid of intervals and stages, with a token that is another one as soon as other cells
+run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from stagehold.model.backfill import BackfillChoice, OrderedInterval, PlannedCell
+from stagehold.model.work_order import WorkOrder
+from stagehold.plan.backfill.cells import BackfillCell
+from stagehold.plan.backfill.token import token_of
+
+
+@dataclass(frozen=True)
+class IntervalPlan:
+    """``problem`` is why nothing of the interval can be planned, so that it is left out."""
+
+    interval: str
+    order: WorkOrder
+    cells: tuple[BackfillCell, ...] = ()
+    saved_seconds: float = 0.0
+    problem: str | None = None
+
+    @property
+    def runs(self) -> int:
+        return sum(cell.runs for cell in self.cells)
+
+    @property
+    def reuses(self) -> int:
+        return sum(cell.reuses for cell in self.cells)
+
+
+@dataclass(frozen=True)
+class BackfillPlan:
+    """``unknown`` are stages whose seconds nobody knows; they are missing in all sums. ``refusal`` is why none of it
+    can be started as it is.
+    """
+
+    pipeline: str
+    choice: BackfillChoice
+    intervals: tuple[IntervalPlan, ...]
+    unknown: tuple[str, ...] = ()
+    refusal: str | None = None
+
+    @property
+    def runs(self) -> int:
+        return sum(one.runs for one in self.intervals)
+
+    @property
+    def reuses(self) -> int:
+        return sum(one.reuses for one in self.intervals)
+
+    @property
+    def seconds(self) -> float:
+        return sum(cell.seconds for one in self.intervals for cell in one.cells)
+
+    @property
+    def saved_seconds(self) -> float:
+        return sum(one.saved_seconds for one in self.intervals)
+
+    @property
+    def running(self) -> tuple[IntervalPlan, ...]:
+        """The intervals of which anything runs."""
+        return tuple(one for one in self.intervals if one.runs)
+
+    @property
+    def planned(self) -> tuple[PlannedCell, ...]:
+        """The cells that run."""
+        return tuple(self._planned())
+
+    def _planned(self) -> Iterator[PlannedCell]:
+        for one in self.intervals:
+            yield from (PlannedCell(one.interval, cell.stage, cell.ranges) for cell in one.cells if cell.runs)
+
+    @property
+    def token(self) -> str:
+        return token_of(self.planned)
+
+    @property
+    def ordered(self) -> tuple[OrderedInterval, ...]:
+        """What the run of each interval is told that does anything."""
+        return tuple(OrderedInterval(one.interval, one.order) for one in self.running)

@@ -1,0 +1,139 @@
+"""One stage of one interval: how it stands, and what a backfill does about it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from statistics import fmean
+
+from stagehold.model.ranges import Ranges, as_ranges
+from stagehold.plan.resume.cost import Seconds
+from stagehold.plan.resume.decisions import Action, Decision, ResumePlan
+from stagehold.plan.resume.explanation import explain
+from stagehold.plan.resume.reasons import partition_ranges
+from stagehold.plan.split.regions import Region
+
+
+class CellState(StrEnum):
+    """How a stage of an interval stands: by what a run would do about it now, whatever a backfill does."""
+
+    GOOD = "good"
+    MISSING = "missing"  # something is not there
+    FAILED = "failed"  # the last attempt of the interval's newest run failed in it
+    STALE = "stale"  # it is there, and would be made from something else now
+    BLOCKED = "blocked"  # its gate, or what keeps an input of it back, says no
+
+
+@dataclass(frozen=True)
+class CellReason:
+    """Why some partitions run, or do not."""
+
+    text: str
+    count: int
+    partitions: str
+    runs: bool = False
+
+
+@dataclass(frozen=True)
+class BackfillCell:
+    """``running`` are the partitions that the backfill computes, ``reuses`` how many are read as they are."""
+
+    stage: str
+    state: CellState
+    partitions: int
+    running: tuple[int, ...]
+    reuses: int
+    seconds: float
+    reasons: tuple[CellReason, ...]
+
+    @property
+    def runs(self) -> int:
+        return len(self.running)
+
+    @property
+    def ranges(self) -> Ranges:
+        """Of what runs."""
+        return as_ranges(self.running)
+
+
+def cells_of(
+    by_itself: ResumePlan,
+    ordered: ResumePlan,
+    regions: Sequence[Region],
+    failed: Collection[str],
+    seconds: Seconds,
+) -> tuple[BackfillCell, ...]:
+    """One for each stage.
+
+    :param by_itself: what a run would do that nobody told anything.
+    :param ordered: what the run of the backfill does.
+    :param regions: all of the pipeline, in topological order.
+    :param failed: stages in which the last attempt failed.
+    """
+    averages = {stage: fmean(timed.values()) for stage, timed in seconds.items() if timed}
+    held_up = _held_up(ordered, regions)
+    return tuple(
+        _never_reached(cell, held_up[cell.stage]) if cell.runs and cell.stage in held_up else cell
+        for cell in (
+            _cell(stage, state_of(by_itself.of(stage), failed=stage in failed), ordered, seconds, averages)
+            for stage in by_itself.by_stage
+        )
+    )
+
+
+def _held_up(ordered: ResumePlan, regions: Sequence[Region]) -> Mapping[str, str]:
+    """Stages of regions that never begin, as one before them ends with something blocked: with that stage."""
+    by_region: dict[str, str] = {}
+    found: dict[str, str] = {}
+    for region in regions:
+        before = next((by_region[name] for name in region.upstream if name in by_region), None)
+        own = next((name for name in region.stages if _is_blocked(ordered, name)), None)
+        if before is not None:
+            found.update(dict.fromkeys(region.stages, before))
+        if blocking := before or own:
+            by_region[region.name] = blocking
+    return found
+
+
+def _is_blocked(ordered: ResumePlan, stage: str) -> bool:
+    return any(one.action is Action.BLOCKED for one in ordered.of(stage))
+
+
+def _never_reached(cell: BackfillCell, behind: str) -> BackfillCell:
+    reason = CellReason(f"waits for {behind}, of which something is blocked", cell.runs, partition_ranges(cell.running))
+    return replace(cell, state=CellState.BLOCKED, running=(), seconds=0.0, reasons=(reason,))
+
+
+def state_of(decisions: Sequence[Decision], *, failed: bool) -> CellState:
+    if any(one.action is Action.BLOCKED for one in decisions):
+        return CellState.BLOCKED
+    to_do = [one for one in decisions if one.action.computes]
+    if failed and to_do:
+        return CellState.FAILED
+    if any(one.action is Action.HEAL or one.record is None or not one.record.state.passed for one in to_do):
+        return CellState.MISSING
+    stale = to_do or any(one.action is Action.JUDGE for one in decisions)
+    return CellState.STALE if stale else CellState.GOOD
+
+
+def _cell(
+    stage: str, state: CellState, ordered: ResumePlan, seconds: Seconds, averages: Mapping[str, float]
+) -> BackfillCell:
+    decisions = ordered.of(stage)
+    running = tuple(one.partition for one in decisions if one.action.computes)
+    timed, average = seconds.get(stage, {}), averages.get(stage, 0.0)
+    return BackfillCell(
+        stage=stage,
+        state=state,
+        partitions=len(decisions),
+        running=running,
+        reuses=sum(one.reused is not None for one in decisions),
+        seconds=sum(timed.get(partition, average) for partition in running),
+        reasons=tuple(_reasons(stage, ordered)),
+    )
+
+
+def _reasons(stage: str, ordered: ResumePlan) -> Iterator[CellReason]:
+    for line in explain(ordered, [stage]):
+        yield CellReason(line.reason, len(line.partitions), partition_ranges(line.partitions), line.action.computes)

@@ -1,0 +1,85 @@
+"""A planned backfill as the web API and `--json` tell it. Others read these names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from stagehold.plan.backfill.backfill_plan import BackfillPlan, IntervalPlan
+from stagehold.plan.backfill.cells import BackfillCell, CellReason
+from stagehold.spec.pipeline import Pipeline
+
+
+@dataclass(frozen=True)
+class ShownCell:
+    """``state`` is one of good, missing, failed, stale, blocked."""
+
+    stage: str
+    state: str
+    partitions: int
+    runs: int
+    reuses: int
+    seconds: float
+    reasons: tuple[CellReason, ...]
+
+    @staticmethod
+    def of(cell: BackfillCell) -> ShownCell:
+        seconds = round(cell.seconds, 3)
+        return ShownCell(cell.stage, cell.state, cell.partitions, cell.runs, cell.reuses, seconds, cell.reasons)
+
+
+@dataclass(frozen=True)
+class ShownInterval:
+    """``run_id`` is its run in Airflow, if it has one; ``problem`` why it cannot be planned and is left out."""
+
+    interval: str
+    run_id: str | None
+    problem: str | None
+    cells: tuple[ShownCell, ...]
+
+    @staticmethod
+    def of(one: IntervalPlan, run_id: str | None) -> ShownInterval:
+        return ShownInterval(one.interval, run_id, one.problem, tuple(map(ShownCell.of, one.cells)))
+
+
+@dataclass(frozen=True)
+class ShownBackfill:
+    """``unknown`` are stages of which nobody knows how long they take; ``refusal`` is why nothing can be started."""
+
+    pipeline: str
+    first: str
+    last: str
+    only: str | None
+    stages: tuple[str, ...]
+    restore_from_stage: str | None
+    token: str
+    intervals: tuple[ShownInterval, ...]
+    runs: int
+    reuses: int
+    seconds: float
+    saved_seconds: float
+    unknown: tuple[str, ...] = field(default=())
+    refusal: str | None = None
+
+    @staticmethod
+    def of(plan: BackfillPlan, pipeline: Pipeline, run_ids: Mapping[str, str]) -> ShownBackfill:
+        """
+        :param run_ids: of runs in Airflow, by interval.
+        """
+        choice = plan.choice
+        return ShownBackfill(
+            pipeline=plan.pipeline,
+            first=choice.first,
+            last=choice.last,
+            only=choice.only,
+            stages=choice.stages or tuple(stage.name for stage in pipeline.stages),
+            restore_from_stage=choice.restore_from_stage,
+            token=plan.token,
+            intervals=tuple(ShownInterval.of(one, run_ids.get(one.interval)) for one in plan.intervals),
+            runs=plan.runs,
+            reuses=plan.reuses,
+            seconds=round(plan.seconds, 3),
+            saved_seconds=round(plan.saved_seconds, 3),
+            unknown=plan.unknown,
+            refusal=plan.refusal,
+        )

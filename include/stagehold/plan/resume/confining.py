@@ -1,0 +1,48 @@
+"""Leaves alone what a run was not told to do, unless something that it does needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from stagehold.plan.resume.decisions import Action, Decision
+from stagehold.plan.resume.reasons import because
+
+LEFT = "left as it is: not asked for, and nothing that runs needs it"
+
+
+@dataclass(frozen=True)
+class Confinement:
+    """The ``stages`` in which a run works. With ``only_recorded`` it leaves alone there, too, what is not on record."""
+
+    stages: frozenset[str]
+    only_recorded: bool = False
+
+    def leaves(self, decision: Decision) -> bool:
+        """Whether nothing is to be done about the partition for itself."""
+        if decision.action is Action.REUSE:
+            return False
+        return decision.stage not in self.stages or (self.only_recorded and not _is_recorded(decision))
+
+    def wants(self, stage: str) -> bool:
+        """Whether what is gone of the stage is to be there again for itself."""
+        return stage in self.stages and not self.only_recorded
+
+
+def leave_alone(confinement: Confinement, drafts: dict[str, list[Decision]]) -> Mapping[str, list[Decision]]:
+    """Take out of the drafts what is left alone. Gives those of the stages that this concerns as they were."""
+    before: dict[str, list[Decision]] = {}
+    for stage, decisions in drafts.items():
+        if any(confinement.leaves(one) for one in decisions):
+            before[stage] = decisions
+            drafts[stage] = [_left(one) if confinement.leaves(one) else one for one in decisions]
+    return before
+
+
+def _left(decision: Decision) -> Decision:
+    """Without its record: whoever reads it has to have it computed, judged or let through first."""
+    return Decision(decision.stage, decision.partition, Action.REUSE, because(LEFT))
+
+
+def _is_recorded(decision: Decision) -> bool:
+    return decision.record is not None and decision.record.state.passed

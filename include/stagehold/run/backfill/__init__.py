@@ -1,0 +1,1 @@
+"""How is a backfill planned, and how do its runs follow each other without Airflow?"""

@@ -1,0 +1,213 @@
+"""Plans every interval of a backfill before any of it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from itertools import islice
+
+from stagehold.errors import CodeUnusable, InvalidArgument, StageholdError
+from stagehold.ledger.ledger import Ledger
+from stagehold.model.backfill import BackfillChoice
+from stagehold.model.interval_key import ONCE, interval_key, keys_between, moment_of, span_of
+from stagehold.model.records import AttemptState, Restore, Run, RunState
+from stagehold.model.work_order import WorkOrder
+from stagehold.plan.backfill.backfill_plan import BackfillPlan, IntervalPlan
+from stagehold.plan.backfill.cells import BackfillCell, CellReason, cells_of
+from stagehold.plan.backfill.orders import check_choice, order_of
+from stagehold.plan.resume.cost import Seconds, estimate, recorded_seconds
+from stagehold.plan.resume.decisions import Action, ResumePlan, Situation
+from stagehold.plan.resume.planner import resume_plan
+from stagehold.plan.split.regions import stage_regions
+from stagehold.run.lost_ledger import refuse_lost_ledger
+from stagehold.run.planning.planning import RunRequest, as_asked, situation_of_run
+from stagehold.run.planning.refusal import refuse_broken_code, refuse_spoiled_sources
+from stagehold.settings import Settings
+from stagehold.spec.pipeline import Pipeline
+
+MOST = 1000  # intervals at once
+RUNS_TIMED = 5  # whose seconds stand for those of intervals that never ran
+PLANNED = "planned"  # stands where the id of a run does that nobody has started
+
+
+def has_times(pipeline: Pipeline) -> bool:
+    """Whether a schedule says which intervals there are, so that Airflow can run a range of them."""
+    return pipeline.schedule not in (None, ONCE)
+
+
+def intervals_of(choice: BackfillChoice, pipeline: Pipeline, ledger: Ledger, now: datetime) -> tuple[str, ...]:
+    """The intervals that are meant, in order: those of the schedule that have begun; without one, those on record.
+
+    :raises InvalidArgument: there are none, or too many.
+    :raises InvalidInterval: the first or the last is neither a day nor a moment.
+    """
+    found = tuple(islice(_intervals(choice, pipeline, ledger, now), MOST + 1))
+    given = f"{choice.first} to {choice.last}"
+    if not found:
+        known = f"of the schedule {pipeline.schedule} that has begun" if has_times(pipeline) else "that is on record"
+        raise InvalidArgument("--from and --to", given, f"a range in which {pipeline.name} has an interval {known}")
+    if len(found) > MOST:
+        raise InvalidArgument("--from and --to", given, f"a range of at most {MOST:,} intervals")
+    return found
+
+
+def _intervals(choice: BackfillChoice, pipeline: Pipeline, ledger: Ledger, now: datetime) -> Iterator[str]:
+    schedule = pipeline.schedule
+    if schedule is not None and has_times(pipeline):
+        for key in keys_between(choice.first, choice.last, schedule):
+            moment = moment_of(key, schedule)
+            if moment is None or moment >= now:
+                return
+            yield key
+        return
+    start, end = span_of(choice.first, choice.last)
+    known = ((moment_of(key, schedule), key) for key in ledger.partitions.intervals(pipeline.name))
+    yield from (key for _, key in sorted((moment, key) for moment, key in known if moment and start <= moment < end))
+
+
+def plan_backfill(choice: BackfillChoice, pipeline: Pipeline, ledger: Ledger, settings: Settings) -> BackfillPlan:
+    """What it would run, with nothing changed by asking.
+
+    :raises StageholdError: it cannot be meant as it is written.
+    """
+    check_choice(choice, pipeline)
+    choice = replace(
+        choice,
+        first=_as_key(choice.first, pipeline),
+        last=_as_key(choice.last, pipeline),
+    )
+    keys = intervals_of(choice, pipeline, ledger, datetime.now(UTC))
+    planning = _Planning(choice, pipeline, ledger, settings)
+    intervals = tuple(planning.interval(key) for key in keys)
+    refusal = planning.refusal or _nothing_to_do(intervals)
+    return BackfillPlan(pipeline.name, choice, intervals, planning.unknown, refusal)
+
+
+def _as_key(text: str, pipeline: Pipeline) -> str:
+    """As it is, where it names several intervals of a day."""
+    try:
+        return interval_key(text, pipeline.schedule)
+    except StageholdError:
+        return text.strip()
+
+
+def _nothing_to_do(intervals: tuple[IntervalPlan, ...]) -> str | None:
+    if any(one.runs for one in intervals):
+        return None
+    problems = sum(one.problem is not None for one in intervals)
+    told = f" {problems} of {len(intervals)} intervals cannot be planned." if problems else ""
+    return f"There is nothing to run.{told}"
+
+
+@dataclass
+class _Planning:
+    """Of one interval after the other, as each may go on with what the one before it keeps."""
+
+    choice: BackfillChoice
+    pipeline: Pipeline
+    ledger: Ledger
+    settings: Settings
+    refusal: str | None = None
+    _changing: dict[str, frozenset[str]] = field(default_factory=dict)  # stages that run, by interval
+
+    def interval(self, key: str) -> IntervalPlan:
+        try:
+            return self._planned(key)
+        except StageholdError as error:
+            return IntervalPlan(key, WorkOrder(()), problem=str(error))
+
+    def _planned(self, key: str) -> IntervalPlan:
+        request = RunRequest(self.pipeline, PLANNED, key, dict(self.pipeline.params))
+        refuse_lost_ledger(request, self.ledger, self.settings)
+        known = situation_of_run(request, self.ledger, self.settings)
+        going_on = self._going_on(known)
+        known = _without_gaps(known, going_on)
+        by_itself, failed = resume_plan(known), self._failed_stages(key)
+        has_failed = self._has_failed(key) or by_itself.count(Action.BLOCKED) > 0
+        order = order_of(self.choice, self.pipeline, has_failed=has_failed)
+        asked = replace(request, restore=restore_ordered(request.run_id, order))
+        situation = as_asked(known, asked)
+        forced = situation.forced | frozenset(going_on).intersection(() if order.as_recorded else order.stages)
+        ordered = resume_plan(replace(situation, forced=forced))
+        self._refuse(asked, ordered)
+        self._changing[key] = frozenset(ordered.stages_that_compute())
+        seconds = {**self._seconds, **self._own_seconds(known)}
+        cells = tuple(
+            _going_on_from(one, going_on)
+            for one in cells_of(by_itself, ordered, stage_regions(self.pipeline), failed, seconds)
+        )
+        return IntervalPlan(key, order, cells, estimate(ordered, seconds).saved_seconds)
+
+    def _going_on(self, known: Situation) -> Mapping[str, str]:
+        """Stages that go on with what an interval of this backfill keeps, in which they run before: with it."""
+        before = {
+            stage: earlier.gap.interval if earlier.gap else earlier.interval for stage, earlier in known.earlier.items()
+        }
+        return {stage: key for stage, key in before.items() if key and stage in self._changing.get(key, ())}
+
+    def _refuse(self, request: RunRequest, plan: ResumePlan) -> None:
+        """What is wrong with code is wrong for all intervals, what is wrong with files for one."""
+        refuse_spoiled_sources(request, plan, self.ledger, self.settings)
+        try:
+            refuse_broken_code(request.pipeline, plan, self.settings)
+        except CodeUnusable as error:
+            self.refusal = str(error)
+
+    @cached_property
+    def _newest_runs(self) -> Mapping[str, Run]:
+        return {run.interval: run for run in self.ledger.runs.newest_of_intervals(self.pipeline.name)}
+
+    def _has_failed(self, key: str) -> bool:
+        run = self._newest_runs.get(key)
+        return run is not None and run.state in (RunState.FAILED, RunState.FAILING)
+
+    def _failed_stages(self, key: str) -> frozenset[str]:
+        """Those of regions whose last attempt in the newest run failed."""
+        run = self._newest_runs.get(key)
+        if run is None:
+            return frozenset()
+        last = {(one.region, one.share): one.state for one in self.ledger.attempts.of_run(run.run_id)}
+        failed = {region for (region, _), state in last.items() if state is AttemptState.FAILED}
+        return frozenset(
+            stage for region in stage_regions(self.pipeline) for stage in region.stages if region.name in failed
+        )
+
+    @cached_property
+    def _seconds(self) -> Seconds:
+        """How long partitions took in the newest runs, of any interval."""
+        runs = reversed(self.ledger.runs.recent(RUNS_TIMED, self.pipeline.name))
+        by_id = recorded_seconds([record for run in runs for record in self.ledger.partitions.of_run(run.run_id)])
+        return {stage.name: by_id[stage.id] for stage in self.pipeline.stages if stage.id in by_id}
+
+    def _own_seconds(self, known: Situation) -> Seconds:
+        own = {name: recorded_seconds(records) for name, records in known.recorded.items()}
+        return {
+            name: {**self._seconds.get(name, {}), **timed} for name, by_id in own.items() for timed in by_id.values()
+        }
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        return tuple(stage.name for stage in self.pipeline.stages if not self._seconds.get(stage.name))
+
+
+def restore_ordered(run_id: str, order: WorkOrder, identity: str = PLANNED) -> Restore:
+    """The request that a run does what it is told."""
+    return Restore(run_id, identity, None, datetime.now(UTC), work_order=order)
+
+
+def _without_gaps(known: Situation, going_on: Mapping[str, str]) -> Situation:
+    """What has to run first does, in the same backfill."""
+    earlier = {stage: replace(one, gap=None) if stage in going_on else one for stage, one in known.earlier.items()}
+    return replace(known, earlier=earlier)
+
+
+def _going_on_from(cell: BackfillCell, going_on: Mapping[str, str]) -> BackfillCell:
+    """With the reason why a stage runs that keeps state."""
+    before = going_on.get(cell.stage)
+    if before is None or not cell.runs:
+        return cell
+    text = f"goes on with what it keeps of {before}, which runs before it"
+    every = f"0-{cell.partitions - 1}" if cell.partitions > 1 else "0"
+    return replace(cell, reasons=(CellReason(text, cell.runs, every, runs=True),))

@@ -1,0 +1,126 @@
+"""The routes of backfills inside Airflow's own app: what they show, start and refuse, and who may call them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from tests.airflow.made_runs import SOURCES, SPLITS, fill_ledger, make_sources
+
+from stagehold.ledger.ledger import Ledger
+from stagehold.model.work_order import WorkOrder
+from stagehold.settings import load_settings
+
+pytestmark = pytest.mark.airflow
+
+DAG = "shipping_priority"
+URL = f"/stagehold/api/dags/{DAG}/backfill"
+DONE, HALF, NEVER = "2024-03-01", "2024-03-02", "2024-03-03"
+RANGE = {"first": DONE, "last": NEVER}
+ALL = dict.fromkeys((*SOURCES, "orders_by_customer", "shipping_priority"), SPLITS) | {"top_orders": 1}
+RUNS = {HALF: 11 + 16 + 1, NEVER: 5 * 16 + 1}
+
+
+@pytest.fixture(scope="module")
+def dates(synced_airflow) -> None:
+    """Of three one is done, and one stopped half-way."""
+    make_sources(Path(load_settings().lake_uri))
+    fill_ledger(DAG, DONE, ALL)
+    fill_ledger(DAG, HALF, {**dict.fromkeys(SOURCES, SPLITS), "orders_by_customer": 5})
+
+
+@pytest.fixture
+def shown(api, bearer, dates, monkeypatch):
+    """The plan that the route shows."""
+    monkeypatch.setattr("stagehold.run.planning.on_record.missing_data", lambda records: frozenset())
+    monkeypatch.setattr("stagehold.lake.published.absences", lambda records: None)
+
+    def ask(role: str | None = "admin", **asked):
+        return api.get(URL, headers=bearer(role), params={**RANGE, **asked})
+
+    return ask
+
+
+@pytest.fixture
+def start(api, bearer):
+    from airflow.models.backfill import Backfill
+    from airflow.utils.session import create_session
+    from sqlalchemy import update
+
+    def post(role: str | None = "admin", **wanted):
+        return api.post(URL, headers=bearer(role), json={**RANGE, **wanted})
+
+    yield post
+    with create_session() as session:
+        session.execute(update(Backfill).values(completed_at=datetime.now(UTC)))
+
+
+def test_the_grid_has_every_cell_with_why_it_runs_and_what_that_costs(shown):
+    answer = shown()
+    assert answer.status_code == 200, answer.text
+    found = answer.json()
+    assert set(found) == {
+        *("pipeline", "first", "last", "only", "stages", "restore_from_stage", "token", "intervals", "runs", "reuses"),
+        *("seconds", "saved_seconds", "unknown", "refusal"),
+    }
+    assert (found["pipeline"], found["only"], found["restore_from_stage"], found["refusal"]) == (DAG, None, None, None)
+    cells = {one["interval"]: {cell["stage"]: cell for cell in one["cells"]} for one in found["intervals"]}
+    assert {key: sum(cell["runs"] for cell in some.values()) for key, some in cells.items()} == {DONE: 0, **RUNS}
+    assert found["runs"] == sum(RUNS.values())
+    half = cells[HALF]["orders_by_customer"]
+    assert (half["state"], half["partitions"], half["runs"], half["reuses"]) == ("failed", 16, 11, 5)
+    assert [reason["partitions"] for reason in half["reasons"]] == ["0-4", "5-15"]
+    assert cells[NEVER]["customer"]["reasons"][0]["text"] == "never computed for this interval"
+
+
+def test_a_choice_of_stages_and_dates_is_shown_as_it_was_asked_for(shown):
+    found = shown(stages=["customer", "orders"], only="missing").json()
+    assert (found["stages"], found["only"]) == (["customer", "orders"], "missing")
+    assert [one["interval"] for one in found["intervals"] if any(c["runs"] for c in one["cells"])] == [NEVER]
+    assert shown(stages=["nothing"]).status_code == 404
+    assert shown(only="some").status_code == 422
+    assert "range in which" in shown(first="2030-01-01", last="2030-02-01").json()["detail"]
+
+
+@pytest.mark.parametrize(("role", "sees", "starts"), [("op", 200, 409), ("viewer", 200, 403), (None, 403, 403)])
+def test_looking_and_starting_need_the_rights_that_airflow_asks_for(shown, start, role, sees, starts):
+    assert shown(role).status_code == sees
+    assert start(role, token="other").status_code == starts
+
+
+def test_what_is_started_is_one_backfill_of_airflows_with_the_order_of_each_date_on_record(shown, start):
+    from airflow.models.backfill import Backfill
+    from airflow.models.dagrun import DagRun
+    from airflow.utils.session import create_session
+    from sqlalchemy import select
+
+    token = shown(stages=["customer"]).json()["token"]
+    refused = start(stages=["orders"], token=token)
+    assert refused.status_code == 409
+    assert refused.headers["content-type"] == "application/problem+json"
+    assert f"1 more cell runs than you were shown: {NEVER} orders[0-15]" in refused.json()["detail"]
+    answer = start(stages=["customer"], token=token, max_active=2)
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["intervals"] == [NEVER]
+    with create_session() as session:
+        (made,) = session.scalars(select(Backfill).where(Backfill.dag_id == DAG))
+        runs = session.scalars(select(DagRun).where(DagRun.backfill_id == made.id)).all()
+        assert (made.id, made.max_active_runs) == (answer.json()["backfill_id"], 2)
+        assert [f"{run.logical_date:%Y-%m-%d}" for run in runs] == [NEVER]
+        conf = made.dag_run_conf
+    with Ledger.open(load_settings().ledger_url) as ledger:
+        kept = ledger.backfills.get(DAG, conf["stagehold_backfill"])
+    assert kept.asked_by == "admin user"
+    assert kept.order(NEVER) == WorkOrder(("customer",), backfill=kept.backfill_id)
+    assert kept.order(DONE).is_empty
+    again = shown(stages=["customer"])
+    assert again.json()["intervals"][2]["run_id"] == runs[0].run_id
+    under_way = start(stages=["customer"], token=again.json()["token"])
+    assert (under_way.status_code, "is queued: wait for its end" in under_way.json()["detail"]) == (409, True)
+
+
+def test_nothing_is_started_by_another_site_or_without_a_word_of_json(api, bearer, dates):
+    body = '{"first": "2024-03-01", "last": "2024-03-03", "token": "x"}'
+    assert api.post(URL, headers=bearer("admin"), content=body).status_code == 415
+    assert api.post(URL, json={**RANGE, "token": "x"}).status_code == 401

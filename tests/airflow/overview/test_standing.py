@@ -1,0 +1,138 @@
+"""How a pipeline stands: one table, each row asked for its standing and for its newest interval."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from stagehold.airflow.overview.airflow_now import DagNow
+from stagehold.airflow.overview.standing import (
+    LATE,
+    MOST_MARKS,
+    PipelineFacts,
+    RunWord,
+    Standing,
+    hidden_row,
+    interval_marks,
+    pipeline_row,
+)
+from stagehold.model.records import PartitionState, Run, RunState
+from stagehold.spec.loader import build_pipeline
+
+NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
+SOURCE = {"kind": "parquet", "path": "${lake}/raw/*.parquet", "splits": 2}
+PIPELINE = build_pipeline(
+    {"pipeline": "sales", "schedule": "0 2 * * *", "stages": {"orders": {"job": "jobs.tpch:orders", "source": SOURCE}}},
+    project=Path(),
+    suites=Path(),
+)
+ALL = {"orders": {PartitionState.CONSUMABLE: 2}}
+SOME = {"orders": {PartitionState.CONSUMABLE: 1, PartitionState.BLOCKED: 1}}
+GONE = {"orders": {PartitionState.RELEASED: 2}}
+RESTING, LATE_DAG = DagNow(False, NOW + timedelta(hours=1), 0), DagNow(False, NOW - LATE - timedelta(seconds=1), 0)
+
+
+def run(day: int, state: RunState = RunState.FINISHED, *, launcher: str = "airflow", begun: int | None = None) -> Run:
+    interval = f"2026-11-{day:02}"
+    started = datetime(2026, 11, begun or day, 3, tzinfo=UTC)
+    return Run(f"sales/{interval}-{begun or day}", "sales", interval, launcher, state, started)
+
+
+@dataclass(frozen=True)
+class Case:
+    id: str
+    runs: tuple[Run, ...]  # the newest first
+    expected: Standing
+    newest: tuple[str, RunWord] | None
+    counts: dict = field(default_factory=lambda: ALL)
+    airflow: dict[str, str] = field(default_factory=dict)
+    dag: DagNow = RESTING
+    at_work: frozenset = frozenset()
+
+
+SUCCEEDED = ("2026-11-24", RunWord.SUCCESS)
+BY_COMMAND = run(24, RunState.RUNNING, launcher="cli")
+CASES = [
+    Case("nothing ever ran", (), Standing.NEVER_RUN, None, {}),
+    Case("nothing ever ran, though it should have", (), Standing.OVERDUE, None, {}, dag=LATE_DAG),
+    Case("all is there", (run(24),), Standing.CURRENT, SUCCEEDED),
+    Case("a partition is blocked", (run(24),), Standing.INCOMPLETE, SUCCEEDED, SOME),
+    Case("the result was released", (run(24),), Standing.INCOMPLETE, SUCCEEDED, GONE),
+    Case("nothing was recorded", (run(24),), Standing.INCOMPLETE, SUCCEEDED, {}),
+    Case("its time is over", (run(24),), Standing.OVERDUE, SUCCEEDED, dag=LATE_DAG),
+    Case(
+        "its time is over, but it is paused", (run(24),), Standing.CURRENT, SUCCEEDED, dag=DagNow(True, LATE_DAG.due, 0)
+    ),
+    Case("its time came just now", (run(24),), Standing.CURRENT, SUCCEEDED, dag=DagNow(False, NOW - LATE, 0)),
+    Case("without a schedule", (run(24),), Standing.CURRENT, SUCCEEDED, dag=DagNow(False, None, 0)),
+    Case(
+        "Airflow's word counts for its own runs",
+        (run(24, RunState.RUNNING),),
+        Standing.FAILING,
+        ("2026-11-24", RunWord.FAILED),
+        airflow={"sales/2026-11-24-24": "failed"},
+    ),
+    Case("Airflow has a run that the ledger does not know", (), Standing.RUNNING, None, {}, dag=DagNow(False, None, 1)),
+    Case("a run that Airflow has forgotten", (run(24),), Standing.CURRENT, SUCCEEDED),
+    Case(
+        "a command that is at work",
+        (BY_COMMAND,),
+        Standing.RUNNING,
+        ("2026-11-24", RunWord.RUNNING),
+        at_work=frozenset({("sales", "2026-11-24")}),
+    ),
+    Case("a command that died", (BY_COMMAND,), Standing.FAILING, ("2026-11-24", RunWord.SILENT)),
+    Case("a cancelled run", (run(24, RunState.CANCELED),), Standing.FAILING, ("2026-11-24", RunWord.CANCELED)),
+    Case(
+        "the newest run of an interval counts",
+        (run(24), run(24, RunState.FAILED, begun=23)),
+        Standing.CURRENT,
+        SUCCEEDED,
+    ),
+    Case(
+        "an old interval that was run again", (run(20, RunState.FAILED, begun=25), run(24)), Standing.CURRENT, SUCCEEDED
+    ),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_how_it_stands(case):
+    facts = PipelineFacts(PIPELINE, case.dag, case.runs, case.airflow, case.at_work)
+    row = pipeline_row(facts, interval_marks(facts), case.counts, NOW)
+    assert row.standing is case.expected
+    assert (row.newest and (row.newest.mark.interval, row.newest.mark.word)) == case.newest
+    assert (row.due is not None) == (case.dag is LATE_DAG)
+
+
+ONE = {PartitionState.CONSUMABLE: 1}
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        (ALL, (2, 2)),
+        (SOME, (1, 2)),
+        ({}, (0, 2)),
+        ({"orders": ONE}, (1, 1)),  # complete: its source had less to split than the file says
+        ({"orders": {PartitionState.BLOCKED: 1}}, (0, 2)),
+    ],
+)
+def test_how_much_of_the_newest_interval_is_there(counts, expected):
+    facts = PipelineFacts(PIPELINE, RESTING, (run(24),), {}, frozenset())
+    newest = pipeline_row(facts, interval_marks(facts), counts, NOW).newest
+    assert newest is not None
+    assert (newest.consumable, newest.partitions) == expected
+
+
+def test_the_newest_intervals_are_in_the_order_of_their_dates():
+    runs = tuple(run(day, begun=24) for day in range(20, 0, -1))
+    marks = interval_marks(PipelineFacts(PIPELINE, RESTING, runs, {}, frozenset()))
+    assert [mark.interval for mark in marks] == [f"2026-11-{day:02}" for day in range(20 - MOST_MARKS + 1, 21)]
+
+
+def test_of_a_pipeline_whose_runs_are_hidden_nothing_is_told():
+    row = hidden_row(PIPELINE)
+    assert (row.standing, row.newest, row.marks, row.active, row.paused) == (Standing.HIDDEN, None, (), 0, False)

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import insert
+from tests.ledger.samples import START, attempt, checkpoint, run
+
+from stagehold.ledger.across.checkpoint_history import AcknowledgedParts
+from stagehold.ledger.database.engine import Database
+from stagehold.ledger.database.rows import checkpoint_row
+from stagehold.ledger.database.schema import checkpoints
+from stagehold.model.checkpoint_records import Answer, CheckpointState
+from stagehold.model.records import Restore
+
+DONE, FAILED, OPEN = CheckpointState.COMPLETED, CheckpointState.FAILED, CheckpointState.IN_PROGRESS
+# run, number, state, name of the savepoint; each triggered a minute after the one before
+TAKEN = (
+    ("a", 1, DONE, None),
+    ("b", 1, FAILED, None),
+    ("a", 2, DONE, "kept"),
+    ("b", 2, DONE, None),
+    ("b", 3, OPEN, None),
+)
+
+
+@pytest.fixture
+def taken(ledger, ledger_url):
+    made = [
+        replace(
+            checkpoint(number, run_id=run_id),
+            state=state,
+            savepoint=name,
+            triggered_at=START + timedelta(minutes=place),
+        )
+        for place, (run_id, number, state, name) in enumerate(TAKEN)
+    ]
+    with Database(ledger_url).writing() as connection:
+        foreign = replace(made[0], run_id="c", pipeline="costs")
+        connection.execute(insert(checkpoints), [checkpoint_row(one) for one in (*made, foreign)])
+    return made
+
+
+def test_those_that_were_triggered_last_come_first_a_page_at_a_time(ledger, taken):
+    newest = taken[::-1]
+    assert ledger.checkpoint_history.page("sales", 2, 0) == tuple(newest[:2])
+    assert ledger.checkpoint_history.page("sales", 10, 2) == tuple(newest[2:])
+    assert ledger.checkpoint_history.page("never", 10, 0) == ()
+
+
+def test_they_are_counted_by_what_became_of_them(ledger, taken):
+    assert ledger.checkpoint_history.counts("sales") == {DONE: 3, FAILED: 1, OPEN: 1}
+
+
+def test_the_latest_of_each_kind(ledger, taken):
+    history = ledger.checkpoint_history
+    assert history.latest("sales", DONE, savepoint=False) == taken[3]
+    assert history.latest("sales", DONE, savepoint=True) == taken[2]
+    assert history.latest("sales", FAILED) == taken[1]
+    assert history.latest("costs", FAILED) is None
+
+
+def test_restores_are_counted_when_it_is_known_with_what_the_run_begins(ledger):
+    for number, snapshot in enumerate((None, "manifest/1", "manifest/2")):
+        ledger.runs.start(run(f"run-{number}", interval=str(number)))
+        asked_at = START + timedelta(minutes=number)
+        ledger.restores.ask(Restore(f"run-{number}", "one", None, asked_at, snapshot=snapshot))
+    count, newest = ledger.checkpoint_history.restored("sales")
+    assert (count, newest and newest.snapshot) == (2, "manifest/2")
+    assert ledger.checkpoint_history.restored("costs") == (0, None)
+
+
+def test_how_many_attempts_did_their_part(ledger):
+    lease = ledger.leases.take("coordinator", None, "me", 60, lambda _: False)
+    first, second = (ledger.checkpoints.begin(checkpoint(number), lease) for number in (1, 2))
+    asked = [attempt(1), attempt(2, region="priced"), attempt(3, region="summed")]
+    ledger.acknowledgements.ask(first, asked, lease)
+    ledger.acknowledgements.ask(second, [], lease)
+    ledger.acknowledgements.answer(first, asked[0].attempt_id, Answer.ACKNOWLEDGED)
+    ledger.acknowledgements.answer(first, asked[1].attempt_id, Answer.DECLINED)
+    assert ledger.checkpoint_history.parts([("run-1", 1), ("run-1", 2)]) == {("run-1", 1): AcknowledgedParts(1, 3)}
+    assert ledger.checkpoint_history.parts([]) == {}

@@ -1,0 +1,47 @@
+"""The pages have no build step, so nothing but a browser would notice a name that a module does not have."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+WEB = Path(__file__).resolve().parents[2] / "include" / "stagehold" / "web"
+MODULES = sorted(WEB.rglob("*.js"))
+IMPORT = re.compile(r'^import \{([^}]*)\} from "([^"]+)";', re.MULTILINE)
+EXPORT = re.compile(r"^export (?:async )?(?:function|const|class) (\w+)", re.MULTILINE)
+
+
+def imported(module: Path) -> list[tuple[str, Path]]:
+    """Each name that a module imports, and the module that it is from."""
+    return [
+        (name.split(" as ")[0].strip(), (module.parent / source).resolve())
+        for names, source in IMPORT.findall(module.read_text())
+        for name in names.split(",")
+        if name.strip()
+    ]
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(WEB)))
+def test_what_a_module_imports_is_there_and_imported_once(module: Path) -> None:
+    names = imported(module)
+    assert [name for name, count in Counter(name for name, _ in names).items() if count > 1] == []
+    missing = [
+        (name, source.name)
+        for name, source in names
+        if not source.exists() or name not in EXPORT.findall(source.read_text())
+    ]
+    assert missing == []
+
+
+def test_every_module_belongs_to_a_page() -> None:
+    entries = {WEB / "run_page.js", *WEB.glob("*_page/*_page.js")}
+    reached, left = set[Path](), list(entries)
+    while left:
+        module = left.pop()
+        if module not in reached:
+            reached.add(module)
+            left += [source for _, source in imported(module)]
+    assert {str(path.relative_to(WEB)) for path in MODULES if path not in reached} == set()
