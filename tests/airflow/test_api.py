@@ -232,6 +232,25 @@ def test_a_resume_clears_exactly_what_it_says_in_the_same_run(api, bearer, half_
     assert note.startswith("Resumed by Stagehold: reuses 53 partitions, runs 28.")
 
 
+def test_a_stage_is_computed_once_more_with_the_run_that_is_resumed(api, bearer, half_done):
+    url, wanted = half_done.url + "/again", {"stages": ["customer"]}
+    assert api.post(url, json=wanted).status_code == 401
+    assert api.post(url, headers=bearer("viewer"), json=wanted).status_code == 403
+    assert api.post(url, headers=bearer("admin"), json={"stages": ["nothing"]}).status_code == 404
+    assert api.post(url, headers=bearer("admin"), json={"stages": []}).status_code == 422
+    looked = api.post(url, headers=bearer("admin"), json={**wanted, "dry_run": True}).json()
+    assert [task["task_id"] for task in looked["cleared"]][:2] == ["customer", "orders_by_customer"]
+    with Ledger.open(load_settings().ledger_url) as ledger:
+        assert ledger.restores.of_run(f"{half_done.dag_id}/{half_done.run_id}") == ()
+        answer = api.post(url, headers=bearer("user"), json=wanted).json()
+        (asked,) = ledger.restores.of_run(f"{half_done.dag_id}/{half_done.run_id}")
+    assert answer == {**looked, "dry_run": False}
+    assert asked.work_order.anew == ("customer",)
+    assert states(half_done)["customer"] is None
+    cells = api.get(half_done.url + "/grid", headers=bearer("user")).json()["resume"]
+    assert cells["run"] == looked["run"]  # tasks and page see the same request
+
+
 def test_airflows_audit_log_names_who_resumed(api, bearer, half_done):
     from airflow.models.log import Log
     from airflow.utils.session import create_session

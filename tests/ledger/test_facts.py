@@ -7,10 +7,22 @@ from dataclasses import replace
 from tests.ledger.samples import CELL, START, attempt, gate_result, record, run, stage_verdict, waiver
 
 from stagehold.ledger import Ledger
+from stagehold.model.backfill import Backfill, BackfillChoice, Only, OrderedInterval, PlannedCell
 from stagehold.model.records import Acceptance, Fact, PartitionCount, Restore, TakenPosition
 from stagehold.model.source_position import VersionsRead
 from stagehold.model.states import UNTIL_RUNNING, AttemptEvent
+from stagehold.model.work_order import WorkOrder
 
+ORDER = WorkOrder(("joined", "total"), anew=("total",), backfill="b1")
+BACKFILL = Backfill(
+    backfill_id="b1",
+    pipeline="sales",
+    asked_by="me",
+    requested_at=START,
+    choice=BackfillChoice("2024-01-01", "2024-01-02", ("joined",), Only.ALL),
+    intervals=(OrderedInterval("2024-01-01", ORDER),),
+    cells=(PlannedCell("2024-01-01", "joined", ((0, 3), (7, 7))),),
+)
 WORD = Acceptance("sales", None, "joined", "old", "new", "me", "a comment", START)
 
 
@@ -29,12 +41,14 @@ def fill(ledger: Ledger) -> None:
     ledger.waivers.record([waiver()])
     ledger.stage_verdicts.record(stage_verdict(refused=("unique",), reason="unique: got 2"))
     ledger.restores.ask(Restore("run-1", "asked", "joined", START))
+    ledger.restores.ask(Restore("run-1", "told", None, START, work_order=ORDER))
+    ledger.backfills.record(BACKFILL)
 
 
 def test_what_is_read_as_a_whole_can_be_written_into_an_empty_ledger(ledger, tmp_path):
     fill(ledger)
     known = ledger.facts.all()
-    assert len(known) == 12
+    assert len(known) == 14
     with Ledger.open(f"sqlite:///{tmp_path}/other.db") as other:
         assert other.facts.mend(lambda facts: known) == known
         assert other.facts.all() == known

@@ -16,6 +16,7 @@ from stagehold.model.interval_key import (
     following_key,
     interval_key,
     key_of,
+    keys_between,
     moment_of,
     present_key,
     previous_key,
@@ -178,3 +179,31 @@ def test_the_interval_before(key, schedule, before):
 def test_what_is_no_interval_of_the_schedule_has_no_neighbours(key, schedule):
     with pytest.raises(InvalidInterval, match="is no interval of the schedule"):
         previous_key(key, schedule)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "first", "last", "expected"),
+    [
+        ("0 2 * * *", "2026-11-01", "2026-11-03", ["2026-11-01", "2026-11-02", "2026-11-03"]),
+        ("0 2 * * *", "2026-11-01T03:00:00Z", "2026-11-02T02:00:00Z", ["2026-11-02"]),
+        ("0 2 * * *", "2026-11-02T04:00:00+02:00", "2026-11-02", ["2026-11-02"]),
+        ("0 */12 * * *", "2026-11-01", "2026-11-01", ["2026-11-01T00:00:00Z", "2026-11-01T12:00:00Z"]),
+        (
+            "0 */12 * * *",
+            "2026-11-01T12:00:00Z",
+            "2026-11-02T00:00:00Z",
+            ["2026-11-01T12:00:00Z", "2026-11-02T00:00:00Z"],
+        ),
+        ("@weekly", "2026-11-01", "2026-11-14", ["2026-11-01", "2026-11-08"]),
+        ("0 0 31 2 *", "2026-11-01", "2026-11-14", []),
+        ("@daily", "2026-11-03", "2026-11-01", []),
+    ],
+)
+def test_a_range_has_the_intervals_of_the_schedule_and_a_day_is_all_of_its_own(schedule, first, last, expected):
+    assert list(keys_between(first, last, schedule)) == expected
+
+
+@pytest.mark.parametrize("text", ["whole", "2026-02-30", ""])
+def test_a_range_is_from_a_day_or_a_moment(text):
+    with pytest.raises(InvalidInterval):
+        list(keys_between(text, "2026-11-01", "@daily"))

@@ -28,6 +28,7 @@ from stagehold.errors import ForeignDag, UnknownName
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.share import Share
 from stagehold.run.planning.planning import RunRequest
+from stagehold.run.planning.restoring import asked_again
 from stagehold.settings import Settings, load_settings
 from stagehold.spec.loader import find_pipeline
 from stagehold.spec.pipeline import Pipeline
@@ -73,6 +74,7 @@ def read_dag_run(dag_id: str, run_id: str, session: Session, settings: Settings,
     pipeline = find_pipeline(next(iter(regions.values())).pipeline, settings)
     interval = run_interval(dag_run, given.get(INTERVAL), pipeline.schedule)
     order = order_asked(asked, pipeline.name, interval, ledger) if asked else None
+    began = known_restore(dag_run, asked, ledger, order) if asked else None
     return StageholdDagRun(
         dag_id=dag_id,
         run_id=run_id,
@@ -83,7 +85,7 @@ def read_dag_run(dag_id: str, run_id: str, session: Session, settings: Settings,
             run_id=ledger_run_id(dag_run.dag_id, dag_run.run_id),
             interval=interval,
             params=pipeline_params(pipeline, given),
-            restore=known_restore(dag_run, asked, ledger, order) if asked else None,
+            restore=asked_again(ledger_run_id(dag_run.dag_id, dag_run.run_id), began, ledger),
         ),
         reference=asked.reference if asked else None,
     )

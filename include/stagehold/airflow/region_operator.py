@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from stagehold.ledger.ledger import Ledger
+    from stagehold.model.records import Restore
     from stagehold.run.attempt.task import RegionOutcome, RegionTask
     from stagehold.run.planning.planning import RunRequest
 
@@ -107,25 +108,28 @@ class RegionOperator(BaseOperator):
         from stagehold.run.inputs import await_inputs
 
         settings = load_settings(project=self.project)
-        task = task if asked is None else self._restored(task, asked, life)
+        task = self._restored(task, asked, life)
         eager = self._pipeline.schedule_mode is ScheduleMode.EAGER
         waiting = await_inputs(task, settings, self.log.info) if eager else None
         return run_region(task, settings, self.log.info, waiting)
 
-    def _restored(self, task: RegionTask, asked: AskedRestore, life: datetime) -> RegionTask:
-        """The task with the request that all tasks of this start of the run work for."""
+    def _restored(self, task: RegionTask, asked: AskedRestore | None, life: datetime) -> RegionTask:
+        """The task with the request that all tasks of this start of the run work for, if there is one."""
         from stagehold.airflow.restores.requests import order_asked, started_restore
         from stagehold.lake.chronicle import open_ledger
         from stagehold.run.attempt.unbegun import recorded
         from stagehold.run.planning.named_snapshots import settled
-        from stagehold.run.planning.restoring import restore_of_life
+        from stagehold.run.planning.restoring import asked_again, restore_of_life
 
         settings, request = load_settings(project=self.project), task.request
         with open_ledger(settings, task.redact) as ledger:
-            order = order_asked(asked, request.pipeline.name, request.interval, ledger)
-            restore = restore_of_life(started_restore(request.run_id, asked, life, order), ledger)
+            began: Restore | None = None
+            if asked is not None:
+                order = order_asked(asked, request.pipeline.name, request.interval, ledger)
+                began = restore_of_life(started_restore(request.run_id, asked, life, order), ledger)
+            restore = asked_again(request.run_id, began, ledger)
             task = replace(task, request=replace(request, restore=restore))
-            if asked.reference is None:
+            if asked is None or asked.reference is None or restore is None or restore is not began:
                 return task
             with recorded(task, ledger, settings, self.log.info):
                 restore = settled(restore, lambda: self._manifest(str(asked.reference), request, ledger), ledger)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -19,16 +20,20 @@ RunId = Annotated[
     typer.Argument(help="The run, as `stagehold status` lists it. Default: the newest that failed or was stopped."),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would run.")]
+Again = Annotated[
+    list[str] | None,
+    typer.Option("--again", metavar="STAGE", help="Compute this stage once more, even if nothing changed. Repeatable."),
+]
 
 
-def resume(run_id: RunId = None, dry_run: DryRun = False, as_json: AsJson = False) -> None:
+def resume(run_id: RunId = None, again: Again = None, dry_run: DryRun = False, as_json: AsJson = False) -> None:
     """Resume a run: reuse what is consumable, run the rest."""
     settings = load_settings()
     run = _run(run_id, settings)
     if run.launcher == "airflow":
-        _through_airflow(run, settings, dry_run=dry_run, as_json=as_json)
+        _through_airflow(run, again or (), settings, dry_run=dry_run, as_json=as_json)
     else:
-        _here(run, settings, dry_run=dry_run, as_json=as_json)
+        _here(run, again or (), settings, dry_run=dry_run, as_json=as_json)
 
 
 def _run(run_id: str | None, settings: Settings) -> Run:
@@ -66,30 +71,36 @@ def _has_stopped(run: Run, ledger: Ledger) -> bool:
     return not any(ledger.leases.alive(lease_of(attempt)) for attempt in began)
 
 
-def _here(run: Run, settings: Settings, *, dry_run: bool, as_json: bool) -> None:
+def _here(run: Run, again: Sequence[str], settings: Settings, *, dry_run: bool, as_json: bool) -> None:
     from stagehold.cli.plan import show_plan
     from stagehold.cli.run import run_here
     from stagehold.lake.chronicle import open_ledger
     from stagehold.run.planning.planning import RunRequest
+    from stagehold.run.planning.restoring import new_restore_again
     from stagehold.spec.loader import find_pipeline
 
     with open_ledger(settings) as ledger:
         restore = next(iter(ledger.restores.of_run(run.run_id)), None)
-    request = RunRequest(find_pipeline(run.pipeline, settings), run.run_id, run.interval, run.params, restore)
+    pipeline = find_pipeline(run.pipeline, settings)
+    restore = new_restore_again(run.run_id, again, pipeline) if again else restore
+    request = RunRequest(pipeline, run.run_id, run.interval, run.params, restore)
     if dry_run:
         show_plan(request, settings, as_json=as_json)
     else:
         run_here(request, settings, as_json=as_json)
 
 
-def _through_airflow(run: Run, settings: Settings, *, dry_run: bool, as_json: bool) -> None:
+def _through_airflow(run: Run, again: Sequence[str], settings: Settings, *, dry_run: bool, as_json: bool) -> None:
     """Ask the plugin of the local Airflow, which clears the least that is needed, as the button on the page does."""
     from stagehold.local.airflow_client import AirflowClient
     from stagehold.plan.resume.decisions import also_computed
 
     dag_id, _, airflow_run_id = run.run_id.partition("/")
     with AirflowClient.local(settings) as airflow:
-        answer = airflow.resume(dag_id, airflow_run_id, dry_run=dry_run)
+        if again:
+            answer = airflow.again(dag_id, airflow_run_id, again, dry_run=dry_run)
+        else:
+            answer = airflow.resume(dag_id, airflow_run_id, dry_run=dry_run)
     if as_json:
         print_document({"run_id": run.run_id, **answer})
         return

@@ -115,11 +115,20 @@ def _run_cells(run: Run) -> tuple[str, ...]:
     return run.pipeline, run.interval, run.state, run.launcher, moment(run.started_at), moment(run.ended_at), run.run_id
 
 
+def _ordered(restore: Restore) -> str:
+    """What a run was told to do."""
+    order = restore.work_order
+    if order is None:
+        return ""
+    told = f"{', '.join(order.anew)} once more" if order.anew else ", ".join(order.stages) or "nothing"
+    return f"{told}, for backfill {order.backfill}" if order.backfill else told
+
+
 def _restore_cells(restore: Restore) -> tuple[str, ...]:
     return (
-        restore.stage or restore.snapshot or "not looked for yet",
+        restore.stage or restore.snapshot or _ordered(restore) or "not looked for yet",
         moment(restore.requested_at),
-        moment(restore.fulfilled_at) or "not yet",
+        moment(restore.fulfilled_at) or ("" if restore.work_order else "not yet"),
     )
 
 

@@ -22,6 +22,7 @@ Every error that Stagehold raises on purpose, by what is to be mended.
     |   +-- NothingToRestore         a restore was asked for, and nothing of its interval is on record
     |   +-- BackfillRefused          a backfill that would run nothing, or cannot be run as it is asked for
     |   +-- BackfillChanged          other cells of a backfill would run than were shown
+    |   +-- RestoreUnderWay          stages were to be computed once more before the run has what it begins with
     |   +-- NothingToResume          a resume was asked for, and there is nothing it could run
     |   +-- ResumeUnderWay ~         somebody else resumes the run at this moment
     |   +-- RunStillActive ~         a resume was asked for while the run goes on
@@ -183,6 +184,7 @@ from stagehold.errors.requests import (
     ProductionMissing,
     QueryRefused,
     RequestError,
+    RestoreUnderWay,
     ResumeUnderWay,
     RunIdTaken,
     RunNotUnderWay,
@@ -315,6 +317,7 @@ __all__ = [
     "RequestError",
     "RestartRefused",
     "RestoreRefused",
+    "RestoreUnderWay",
     "ResumeUnderWay",
     "RetakeRefused",
     "RollbackIncomplete",

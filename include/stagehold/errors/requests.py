@@ -187,6 +187,17 @@ class BackfillChanged(RequestError, Terminal):
         )
 
 
+class RestoreUnderWay(RequestError, Terminal):
+    """Stages were to be computed once more while the run still takes over what it begins with."""
+
+    def __init__(self, run: str, snapshot: str) -> None:
+        self.run, self.snapshot = run, snapshot
+        super().__init__(
+            f"{run} has not taken over all of {snapshot} yet, with which it begins, so nothing can be computed once "
+            "more. Nothing was cleared. Resume it first."
+        )
+
+
 class NothingToResume(RequestError, Terminal):
     """A resume was asked for, but no task of the run could do anything."""
 

@@ -142,6 +142,11 @@ class AirflowClient:
             if not runs or len(found) >= answer["total_entries"]:
                 return found
 
+    def again(self, dag_id: str, run_id: str, stages: Sequence[str], *, dry_run: bool = False) -> dict[str, Any]:
+        """Resume the run, and have it compute these stages once more."""
+        body = {"dry_run": dry_run, "stages": list(stages)}
+        return dict(self._send("POST", f"{_stagehold_run(dag_id, run_id)}/again", body))
+
     def _send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         answer = self._http.request(method, path, json=body)
         if answer.is_error:

@@ -76,6 +76,8 @@ const post = (url, body) =>
 
 export const resume = (dagId, runId) => post(runUrl(dagId, runId, "resume"), { dry_run: false });
 
+export const again = (dagId, runId, stage) => post(runUrl(dagId, runId, "again"), { stages: [stage] });
+
 export const waive = (dagId, runId, wish) => post(runUrl(dagId, runId, "waive"), wish);
 
 export const startBackfill = (dagId, wish) => post(dagUrl(dagId, "backfill"), wish);

@@ -1,5 +1,6 @@
 // The facts of the partition that was clicked, and what it does not meet of its gate, which may be waived here.
 
+import { Again } from "./again.js";
 import { RunName } from "./card.js";
 import { Waive } from "./waive.js";
 import { bytes, clock, has, LOOKS, STANDINGS, waiverText } from "./words.js";
@@ -62,7 +63,7 @@ function Unmet({ failure, mayChange, onChoose }) {
   );
 }
 
-export function Chosen({ grid, stage, cell, onWaived }) {
+export function Chosen({ grid, stage, cell, onWaived, onAgain, onProblem }) {
   const [chosen, setChosen] = useState(null);
   const unmet = grid.gate_failures.filter((one) => one.stage === stage.name && has(one.partitions, cell.partition));
   const done = (answer) => {
@@ -90,5 +91,6 @@ export function Chosen({ grid, stage, cell, onWaived }) {
         onDone: done,
         onCancel: () => setChosen(null),
       }),
+    grid.may_change && !grid.active && h(Again, { grid, stage, onDone: onAgain, onProblem }),
   );
 }

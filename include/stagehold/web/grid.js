@@ -132,7 +132,7 @@ function Legend({ grid }) {
   );
 }
 
-export function Grid({ grid, onWaived }) {
+export function Grid({ grid, onWaived, onAgain, onProblem }) {
   const [chosen, setChosen] = useState(null);
   const toggle = (stage) => (cell) =>
     setChosen((now) => (now?.stage === stage && now.cell.partition === cell.partition ? null : { stage, cell }));
@@ -152,6 +152,6 @@ export function Grid({ grid, onWaived }) {
         onChoose: toggle(one.name),
       }),
     ),
-    cell && h(Chosen, { key: `${stage.name} ${cell.partition}`, grid, stage, cell, onWaived }),
+    cell && h(Chosen, { key: `${stage.name} ${cell.partition}`, grid, stage, cell, onWaived, onAgain, onProblem }),
   );
 }

@@ -73,7 +73,7 @@ function RunPage({ dagId, runId }) {
     waived && h(Waived, { answer: waived }),
     !grid.planned && h(Notice, { "data-testid": "unplanned", palette: "running", role: "status" }, UNPLANNED),
     h(Failures, { grid, onWaived: said }),
-    grid.planned && h(Grid, { grid, onWaived: said }),
+    grid.planned && h(Grid, { grid, onWaived: said, onAgain: done, onProblem: setRefused }),
     h(Preview, { grid }),
     h(Gates, { grid }),
     h(Attempts, { grid }),

@@ -23,11 +23,23 @@ RUNS = {HALF: 11 + 16 + 1, NEVER: 5 * 16 + 1}
 
 
 @pytest.fixture(scope="module")
-def dates(synced_airflow) -> None:
-    """Of three one is done, and one stopped half-way."""
+def dates(synced_airflow):
+    """Of three one is done, and one stopped half-way. Meanwhile the DAG is switched on."""
     make_sources(Path(load_settings().lake_uri))
     fill_ledger(DAG, DONE, ALL)
     fill_ledger(DAG, HALF, {**dict.fromkeys(SOURCES, SPLITS), "orders_by_customer": 5})
+    switch(on=True)
+    yield
+    switch(on=False)
+
+
+def switch(*, on: bool) -> None:
+    from airflow.models.dag import DagModel
+    from airflow.utils.session import create_session
+    from sqlalchemy import update
+
+    with create_session() as session:
+        session.execute(update(DagModel).where(DagModel.dag_id == DAG).values(is_paused=not on))
 
 
 @pytest.fixture
@@ -118,6 +130,15 @@ def test_what_is_started_is_one_backfill_of_airflows_with_the_order_of_each_date
     assert again.json()["intervals"][2]["run_id"] == runs[0].run_id
     under_way = start(stages=["customer"], token=again.json()["token"])
     assert (under_way.status_code, "is queued: wait for its end" in under_way.json()["detail"]) == (409, True)
+
+
+def test_a_dag_that_is_switched_off_would_let_its_dates_wait(shown, start):
+    switch(on=False)
+    found = shown().json()
+    refused = start(token=found["token"])
+    switch(on=True)
+    assert "is switched off in Airflow" in found["refusal"]
+    assert (refused.status_code, found["refusal"] in refused.json()["detail"]) == (409, True)
 
 
 def test_nothing_is_started_by_another_site_or_without_a_word_of_json(api, bearer, dates):

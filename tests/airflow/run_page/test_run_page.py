@@ -106,6 +106,21 @@ def test_the_tab_is_reached_from_the_runs_own_page(page, half_done):
     expect(page.get_by_test_id("tally-customer")).to_have_text("16 / 16")
 
 
+def test_a_stage_that_is_good_is_run_again_from_the_facts_of_one_of_its_partitions(page, half_done):
+    open_run(page, half_done)
+    page.get_by_test_id("cell-customer-5").click()
+    form = page.get_by_test_id("again")
+    form.get_by_role("button", name="Run customer again, even if nothing changed").click()
+    expect(form).to_contain_text("16 partitions of customer will be computed once more.")
+    form.get_by_role("button", name="Run it again").click()
+    expect(page.get_by_test_id("cleared")).to_contain_text(
+        "customer runs 16 of 16 partitions: asked for: computed again"
+    )
+    with Ledger.open(load_settings().ledger_url) as ledger:
+        (asked,) = ledger.restores.of_run(f"{half_done.dag_id}/{half_done.run_id}")
+    assert asked.work_order.anew == ("customer",)
+
+
 def held_now(run) -> list[tuple[int, str, str]]:
     with Ledger.open(load_settings().ledger_url) as ledger:
         words = held(ledger.waivers.of(run.dag_id, run.run_id), datetime.now(UTC))
@@ -196,6 +211,7 @@ def test_what_a_gate_saw_and_observed_before_is_shown_on_a_click(page, refused_r
     lines = gate.get_by_test_id("verdicts")
     expect(lines).to_have_count(3)
     expect(lines.nth(0).locator("[data-outcome=failed]")).to_have_count(5)
+    expect(lines.nth(0)).to_contain_text("5 not met: blocks11 without a verdict")
     lines.nth(0).get_by_role("button").click()
     expect(lines.nth(0).get_by_test_id("samples")).to_contain_text("shipping_priority[3]: got 3 of 100 unexpected")
     expect(lines.nth(0).get_by_role("code").first).to_have_text("-1\n-2")

@@ -9,8 +9,10 @@ from typing import Annotated, Any
 import httpx
 from airflow.api_fastapi.common.db.common import SessionDep
 from airflow.api_fastapi.core_api.security import GetUserDep
+from airflow.models.dag import DagModel
 from fastapi import APIRouter, HTTPException, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
@@ -35,6 +37,7 @@ NO_SCHEDULE = (
     "{} has no schedule, so Airflow cannot run a range of its intervals. `stagehold backfill {} --local` runs those "
     "that are on record."
 )
+PAUSED = "Its DAG is switched off in Airflow, so that the runs of a backfill would wait. Switch it on first."
 Text = Annotated[str, Field(max_length=250)]
 router = APIRouter(prefix="/api/dags/{dag_id}/backfill")
 
@@ -82,8 +85,15 @@ class _Place:
 
     def planned(self, choice: BackfillChoice) -> BackfillPlan:
         plan = plan_backfill(choice, self.pipeline, server_ledger(self.settings), self.settings)
-        name = self.pipeline.name
-        return plan if has_times(self.pipeline) else replace(plan, refusal=NO_SCHEDULE.format(name, name))
+        return replace(plan, refusal=self._refusal or plan.refusal)
+
+    @property
+    def _refusal(self) -> str | None:
+        """Why Airflow would not run it."""
+        if not has_times(self.pipeline):
+            return NO_SCHEDULE.format(self.pipeline.name, self.pipeline.name)
+        paused = self.session.scalar(select(DagModel.is_paused).where(DagModel.dag_id == self.dag_id))
+        return PAUSED if paused else None
 
     def dates(self, plan: BackfillPlan) -> AirflowDates:
         intervals = [one.interval for one in plan.intervals]
@@ -96,7 +106,8 @@ class _Place:
         """
         plan = self.planned(wanted.choice)
         dates, chosen = self.dates(plan), [one.interval for one in plan.running]
-        dates.refuse_under_way(plan.pipeline, chosen)
+        if plan.refusal is None:  # which is told first
+            dates.refuse_under_way(plan.pipeline, chosen)
         begun = begin_backfill(plan, wanted.token, asked_by, server_ledger(self.settings))
         goes_on = keeps_state(self.pipeline)
         return begun, {

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from stagehold.airflow.dag_runs import StageholdDagRun, read_dag_run
 from stagehold.airflow.restores.told import ShownRestore
 from stagehold.airflow.run_page.facts import RESUMED, RunFacts
-from stagehold.errors import CodeUnusable, NothingToRestore, StageholdError, UnknownName
+from stagehold.errors import CodeUnusable, NothingToRestore, RestoreUnderWay, StageholdError, UnknownName
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, GateResult, RunState
 from stagehold.plan.resume.decisions import ResumePlan
@@ -19,7 +19,7 @@ from stagehold.run.archive.archive import archived_traces
 from stagehold.run.lost_ledger import refuse_lost_ledger
 from stagehold.run.planning.planning import RunRequest, plan_run
 from stagehold.run.planning.refusal import refuse_broken_code
-from stagehold.run.planning.restoring import check_restore
+from stagehold.run.planning.restoring import check_restore, new_restore_again
 from stagehold.run.planning.vouched import waivers_for
 from stagehold.settings import Settings
 
@@ -40,6 +40,17 @@ class KnownRun:
     @property
     def request(self) -> RunRequest:
         return self.dag_run.request
+
+    def again(self, stages: Sequence[str]) -> KnownRun:
+        """As it is when it is asked to compute stages once more, which nobody has noted yet.
+
+        :raises RestoreUnderWay: it has not taken over all of a checkpoint that it begins with.
+        """
+        request, restore = self.request, self.request.restore
+        if restore is not None and restore.snapshot is not None and restore.fulfilled_at is None:
+            raise RestoreUnderWay(request.run_id, restore.snapshot)
+        asked = new_restore_again(request.run_id, stages, request.pipeline)
+        return replace(self, dag_run=replace(self.dag_run, request=replace(request, restore=asked)))
 
 
 def read_facts(known: KnownRun, ledger: Ledger, settings: Settings) -> RunFacts:

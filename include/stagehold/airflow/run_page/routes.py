@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -10,7 +10,8 @@ import httpx
 from airflow.api_fastapi.common.db.common import SessionDep
 from airflow.api_fastapi.core_api.security import GetUserDep
 from fastapi import APIRouter, HTTPException, Query, Request, Response, status
-from pydantic import BaseModel, ConfigDict, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
 from stagehold.airflow.access import MAY_RESUME, MAY_SEE_RUN, SAME_ORIGIN_JSON, may_resume
@@ -51,6 +52,12 @@ class ResumeRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     dry_run: bool = False
+
+
+class AgainRequest(ResumeRequest):
+    """``stages`` are computed once more; what reads them runs if they come out different."""
+
+    stages: Annotated[tuple[str, ...], Field(min_length=1)]
 
 
 @dataclass(frozen=True)
@@ -132,14 +139,38 @@ async def resume(
     Of several callers at once one has the run's resume lease. Airflow's record of the run is read under it, so whoever
     has it next finds the run under way. What somebody clears meanwhile in another way is not seen.
     """
-    presser = Presser.now(user.get_name())
+    return await _resume((), wanted, dag_id, run_id, session, user.get_name(), request)
+
+
+@router.post("/again", dependencies=[MAY_RESUME, SAME_ORIGIN_JSON])
+async def again(
+    dag_id: str, run_id: str, wanted: AgainRequest, session: SessionDep, user: GetUserDep, request: Request
+) -> ResumeAnswer:
+    """Resume the run, and have it compute stages once more even if nothing changed: once, however often its tasks are
+    tried or cleared after that.
+    """
+    return await _resume(wanted.stages, wanted, dag_id, run_id, session, user.get_name(), request)
+
+
+async def _resume(
+    stages: Sequence[str],
+    wanted: ResumeRequest,
+    dag_id: str,
+    run_id: str,
+    session: Session,
+    user: str,
+    request: Request,
+) -> ResumeAnswer:
+    presser = Presser.now(user)
     with answering():
         ledger = server_ledger(await run_in_threadpool(dag_settings, dag_id, session))
     lease = await run_in_threadpool(resume_lease, ledger, dag_id, run_id, presser)
     try:
-        facts = await run_in_threadpool(_facts, dag_id, run_id, session)
+        facts = await run_in_threadpool(_facts, dag_id, run_id, session, stages)
         chosen, preview = _chosen(facts), resume_preview(facts)
         if not wanted.dry_run:
+            if stages and facts.dag_run.request.restore:
+                await run_in_threadpool(ledger.restores.ask, facts.dag_run.request.restore)
             await run_in_threadpool(ledger.runs.lift_suspension, ledger_run_id(dag_id, run_id))
             await _clear(facts, chosen, _note(chosen, preview), request)
             await run_in_threadpool(presser.put_on_record, facts.dag_run.request.run_id, _note(chosen, preview), ledger)
@@ -148,19 +179,23 @@ async def resume(
         await run_in_threadpool(ledger.leases.release, lease)
 
 
-def _facts(dag_id: str, run_id: str, session: SessionDep) -> RunFacts:
-    """Read anew: who changes something decides by what is."""
+def _facts(dag_id: str, run_id: str, session: Session, again: Sequence[str] = ()) -> RunFacts:
+    """Read anew: who changes something decides by what is.
+
+    :param again: stages that are to be computed once more.
+    """
     with answering():
         settings = dag_settings(dag_id, session)
         ledger = server_ledger(settings)
-        return read_facts(KnownRun.read(dag_id, run_id, session, ledger, settings), ledger, settings)
+        known = KnownRun.read(dag_id, run_id, session, ledger, settings)
+        return read_facts(known.again(again) if again else known, ledger, settings)
 
 
 def _page(known: KnownRun, ledger: Ledger, settings: Settings) -> LaidOut | None:
     request = known.request
     return _PAGES.page(
         request.run_id,
-        (request, ledger.revision),
+        (request, ledger.revision, known.dag_run.state),
         lambda: laid_out(read_facts(known, ledger, settings)),
         lambda: _size(known, ledger) > LARGE,
     )

@@ -103,14 +103,14 @@ def _refuse(plan: BackfillPlan, token: str | None, pipeline: Pipeline, *, here: 
     from stagehold.plan.backfill.token import difference
     from stagehold.run.backfill.planning import has_times
 
+    if not here and not has_times(pipeline):
+        why = f"{plan.pipeline} has no schedule, so Airflow cannot run a range of its intervals. Add --local to run "
+        raise BackfillRefused(plan.pipeline, f"{why}those that are on record, one after the other, in this process.")
     changed = difference(token, plan.planned) if token else None
     if changed:
         raise BackfillChanged(plan.pipeline, changed)
     if plan.refusal:
         raise BackfillRefused(plan.pipeline, plan.refusal)
-    if not here and not has_times(pipeline):
-        why = f"{plan.pipeline} has no schedule, so Airflow cannot run a range of its intervals. Add --local to run "
-        raise BackfillRefused(plan.pipeline, f"{why}those that are on record, one after the other, in this process.")
 
 
 def _named(stages: Sequence[str]) -> tuple[str, ...]:

@@ -64,6 +64,11 @@ def _reasons(one: IntervalPlan) -> Iterator[tuple[str, str, str]]:
 
 def _total(plan: BackfillPlan) -> str:
     dates = f"{len(plan.running)} of {len(plan.intervals)} intervals"
+    return f"{plan.runs} partitions run in {dates}, {plan.reuses} are reused; {_seconds(plan)}"
+
+
+def _seconds(plan: BackfillPlan) -> str:
+    if not (plan.seconds or plan.saved_seconds):
+        return "how long that takes is not known before they have run once"
     known = f"about {plan.seconds:.1f} s of work, and {plan.saved_seconds:.1f} s saved"
-    unknown = f", not counting {', '.join(plan.unknown)}" if plan.unknown else ""
-    return f"{plan.runs} partitions run in {dates}, {plan.reuses} are reused; {known}{unknown}"
+    return f"{known}, not counting {', '.join(plan.unknown)}" if plan.unknown else known

@@ -15,7 +15,7 @@ from stagehold.plan.resume.reasons import partition_ranges
 from stagehold.plan.split.regions import Region
 
 
-class CellState(StrEnum):
+class CellStanding(StrEnum):
     """How a stage of an interval stands: by what a run would do about it now, whatever a backfill does."""
 
     GOOD = "good"
@@ -40,7 +40,7 @@ class BackfillCell:
     """``running`` are the partitions that the backfill computes, ``reuses`` how many are read as they are."""
 
     stage: str
-    state: CellState
+    state: CellStanding
     partitions: int
     running: tuple[int, ...]
     reuses: int
@@ -102,23 +102,23 @@ def _is_blocked(ordered: ResumePlan, stage: str) -> bool:
 
 def _never_reached(cell: BackfillCell, behind: str) -> BackfillCell:
     reason = CellReason(f"waits for {behind}, of which something is blocked", cell.runs, partition_ranges(cell.running))
-    return replace(cell, state=CellState.BLOCKED, running=(), seconds=0.0, reasons=(reason,))
+    return replace(cell, state=CellStanding.BLOCKED, running=(), seconds=0.0, reasons=(reason,))
 
 
-def state_of(decisions: Sequence[Decision], *, failed: bool) -> CellState:
+def state_of(decisions: Sequence[Decision], *, failed: bool) -> CellStanding:
     if any(one.action is Action.BLOCKED for one in decisions):
-        return CellState.BLOCKED
+        return CellStanding.BLOCKED
     to_do = [one for one in decisions if one.action.computes]
     if failed and to_do:
-        return CellState.FAILED
+        return CellStanding.FAILED
     if any(one.action is Action.HEAL or one.record is None or not one.record.state.passed for one in to_do):
-        return CellState.MISSING
+        return CellStanding.MISSING
     stale = to_do or any(one.action is Action.JUDGE for one in decisions)
-    return CellState.STALE if stale else CellState.GOOD
+    return CellStanding.STALE if stale else CellStanding.GOOD
 
 
 def _cell(
-    stage: str, state: CellState, ordered: ResumePlan, seconds: Seconds, averages: Mapping[str, float]
+    stage: str, state: CellStanding, ordered: ResumePlan, seconds: Seconds, averages: Mapping[str, float]
 ) -> BackfillCell:
     decisions = ordered.of(stage)
     running = tuple(one.partition for one in decisions if one.action.computes)

@@ -157,4 +157,6 @@ class RegionAttempt:
 def _told(restore: Restore) -> str:
     if restore.snapshot is not None:
         return f"all of {restore.snapshot} is taken over or computed anew, so the run does not need it any more"
+    if restore.work_order is not None:
+        return f"{', '.join(restore.work_order.anew)} computed once more, as was asked for"
     return f"{restore.stage} and all that reads it is computed anew, as was asked for"

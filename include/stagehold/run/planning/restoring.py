@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from stagehold.errors import NothingToRestore
+from stagehold.errors import NothingToRestore, UnknownName
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Restore
 from stagehold.model.restore_choices import ClaimMode
+from stagehold.model.work_order import WorkOrder
 from stagehold.run.planning.planning import RunRequest, begins_with_of, counted, forced_stages
+from stagehold.spec.pipeline import Pipeline
 
 SHOWN = 5  # intervals that a refusal names
 
@@ -40,6 +43,34 @@ def new_restore_of_snapshot(
         as_recorded=as_recorded,
         claim_mode=claim_mode,
     )
+
+
+def new_restore_again(run_id: str, stages: Sequence[str], pipeline: Pipeline) -> Restore:
+    """A request that the run does what it would by itself, and computes these stages once more, even if nothing
+    changed.
+
+    :raises UnknownName: the pipeline has no stage of that name.
+    """
+    known = tuple(stage.name for stage in pipeline.stages)
+    for name in stages:
+        if name not in known:
+            raise UnknownName(f"stage of {pipeline.name}", name, known)
+    now = datetime.now(UTC)
+    return Restore(run_id, f"again {now.isoformat()}", None, now, work_order=WorkOrder(known, anew=tuple(stages)))
+
+
+def asked_again(run_id: str, restore: Restore | None, ledger: Ledger) -> Restore | None:
+    """The request that a run works for: that somebody has it compute stages once more, if that was asked last; else the
+    one that it began with, if any.
+    """
+    newest = next((one for one in ledger.restores.of_run(run_id) if _is_for_this_run_alone(one)), None)
+    if newest is None or (restore is not None and restore.requested_at >= newest.requested_at):
+        return restore
+    return newest
+
+
+def _is_for_this_run_alone(restore: Restore) -> bool:
+    return restore.work_order is not None and restore.work_order.backfill is None
 
 
 def is_same_request(known: Restore, asked: Restore) -> bool:
@@ -104,6 +135,8 @@ def is_fulfilled(request: RunRequest, ledger: Ledger) -> bool:
 
 
 def _is_done(request: RunRequest, restore: Restore, ledger: Ledger) -> bool:
+    if restore.work_order is not None and not restore.work_order.anew:
+        return False  # it is told what to leave alone, and nothing that could be ticked off
     known, computed = counted(request, ledger), ledger.restores.computed(restore)
     asked = forced_stages(request) or {stage.name for stage in known.pipeline.stages}
     wanted = [stage for stage in known.pipeline.stages if stage.name in asked and stage.output.type.stored]
