@@ -28,6 +28,7 @@ from stagehold.airflow.run_page.reading import KnownRun, read_facts
 from stagehold.airflow.run_page.resuming import Presser, resume_lease
 from stagehold.airflow.server import answer_unless_known, answering, server_ledger
 from stagehold.errors import RunStillActive, StageholdError, UnknownName
+from stagehold.ledger.across.pipelines import StageCounts
 from stagehold.ledger.ledger import Ledger
 from stagehold.plan.resume.decisions import also_computed
 from stagehold.run.archive.archive import report_of
@@ -197,13 +198,22 @@ def _page(known: KnownRun, ledger: Ledger, settings: Settings) -> LaidOut | None
         request.run_id,
         (request, ledger.revision, known.dag_run.state),
         lambda: laid_out(read_facts(known, ledger, settings)),
-        lambda: _size(known, ledger) > LARGE,
+        lambda: _is_large(known, ledger),
     )
 
 
-def _size(known: KnownRun, ledger: Ledger) -> int:
-    counts = ledger.partitions.counts(known.request.pipeline.name, known.request.interval)
-    return max(sum(sum(states.values()) for states in counts.values()), _declared(known.request.pipeline))
+def _is_large(known: KnownRun, ledger: Ledger) -> bool:
+    """What is declared costs nothing to know, and is mostly what there is."""
+    pipeline = known.request.pipeline
+    return _declared(pipeline) > LARGE or _size(pipeline, _counts(known, ledger)) > LARGE
+
+
+def _counts(known: KnownRun, ledger: Ledger) -> StageCounts:
+    return ledger.partitions.counts(known.request.pipeline.name, known.request.interval)
+
+
+def _size(pipeline: Pipeline, counts: StageCounts) -> int:
+    return max(sum(sum(states.values()) for states in counts.values()), _declared(pipeline))
 
 
 def _declared(pipeline: Pipeline) -> int:
@@ -212,8 +222,8 @@ def _declared(pipeline: Pipeline) -> int:
 
 
 def _without_plan(known: KnownRun, ledger: Ledger) -> RunGrid:
-    counts = ledger.partitions.counts(known.request.pipeline.name, known.request.interval)
-    return unplanned(known.dag_run, counts, _size(known, ledger))
+    counts = _counts(known, ledger)
+    return unplanned(known.dag_run, counts, _size(known.request.pipeline, counts))
 
 
 def _chosen(facts: RunFacts) -> tuple[TaskToClear, ...]:
