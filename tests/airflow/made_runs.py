@@ -211,8 +211,11 @@ def fill_ledger(dag_id: str, run_id: str, done: dict[str, int]) -> None:
     run = Run(request.run_id, pipeline.name, request.interval, "airflow", RunState.RUNNING, datetime.now(UTC))
     with Ledger.open(settings.ledger_url) as ledger:
         ledger.runs.start(run)
+        plan = plan_run(request, ledger, settings)
         for stage, count in done.items():
-            keys = [str(decision.key) for decision in plan_run(request, ledger, settings).of(stage)]
+            if pipeline.stage(stage).inputs:  # whose records its keys follow from
+                plan = plan_run(request, ledger, settings)
+            keys = [str(decision.key) for decision in plan.of(stage)]
             _attempt(ledger, request, stage, keys[:count], settings, finished=count == len(keys))
 
 

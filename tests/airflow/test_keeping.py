@@ -56,6 +56,13 @@ def test_nobody_waits_for_the_first_page_of_a_large_run():
     assert (world.ask(large=True), world.made) == (1, 1)
 
 
+def test_a_large_page_that_turned_out_to_be_quick_is_shown_to_whoever_asks_next():
+    world = World()
+    assert world.ask(large=True) is None
+    world.settle()
+    assert world.ask(large=True) == 1
+
+
 def test_after_a_change_the_old_page_is_shown_while_a_new_one_is_made():
     world = World(seconds=1)
     world.ask(revision=1)

@@ -42,7 +42,7 @@ def test_airflow_finds_the_plugin_and_nothing_else_in_the_folder(synced_airflow)
     from airflow.plugins_manager import get_plugin_info
 
     (plugin,) = [info for info in get_plugin_info() if info["name"] == "stagehold"]
-    assert [app["destination"] for app in plugin["react_apps"]] == ["dag_run", "dag"]
+    assert [app["destination"] for app in plugin["react_apps"]] == ["dag_run", "dag", "nav"]
     assert [app["url_prefix"] for app in plugin["fastapi_apps"]] == ["/stagehold"]
     assert len(plugin["operator_extra_links"]) == 3
 
@@ -66,7 +66,7 @@ def test_every_route_of_the_api_asks_who_is_there(airflow_home):
     from stagehold.airflow.api import create_api
 
     routes = [route for route in create_api().routes if isinstance(route, APIRoute)]
-    assert len(routes) == 21
+    assert len(routes) == 28
     assert all(route.dependencies for route in routes)
 
 

@@ -4,9 +4,9 @@
 
 A stage that passes TPC-H's lineitem on, in many small partitions, runs with the twelve expectations of gates.py on a
 warm server. Then one limit of its suite changes and it runs again, which judges what is there and computes nothing.
-Measured are the whole runs, the seconds that the gate takes in them, and how many queries it asks: each reads the files
-of all partitions, or what Spark keeps of them. Writes results/judge_again.json. The defaults are 1,000 partitions and 3
-runs; each has an interval of its own.
+Measured are the whole runs, the seconds that the gate takes in them, how many queries it asks, and how many KB the
+server reads for it, as the system counts them, beside those that the files have. Writes results/judge_again.json. The
+defaults are 1,000 partitions and 3 runs; each has an interval of its own.
 """
 
 from __future__ import annotations
@@ -31,12 +31,14 @@ import pyarrow.parquet as pq
 from pyspark.sql.connect.dataframe import DataFrame
 from tests.bench.gates import EXPECTATIONS, JOB
 
+from stagehold.lake.commit.staging import StagedWave
 from stagehold.local.sample import make_sample
+from stagehold.model.records import PartitionRecord
 from stagehold.run.local_run import run_locally
 from stagehold.run.planning.planning import RunRequest
 from stagehold.run.stage.session import SparkStageSession
 from stagehold.settings import Settings, load_settings
-from stagehold.spark.server.server import spark_server
+from stagehold.spark.server.server import running_server, spark_server
 from stagehold.spec.loader import build_pipeline
 
 RESULTS = Path(__file__).parent / "results" / "judge_again.json"
@@ -94,24 +96,26 @@ def _run(settings: Settings, interval: str, partitions: int) -> dict[str, float]
     pipeline = build_pipeline(declared, project=Path(settings.project), suites=Path(settings.suites))
     counted: dict[str, float] = defaultdict(float)
     started = time.perf_counter()
-    with _counting(counted):
+    with _counting(counted, settings):
         run_locally(RunRequest(pipeline, f"{interval} {time.monotonic_ns()}", interval, {}), settings, lambda _: None)
     return {"seconds": time.perf_counter() - started, **counted}
 
 
 @contextmanager
-def _counting(counted: dict[str, float]) -> Iterator[None]:
-    """Waves, the seconds in which they are measured and judged, and the queries that this takes."""
+def _counting(counted: dict[str, float], settings: Settings) -> Iterator[None]:
+    """Waves, the seconds in which they are measured and judged, the queries that it takes, and what is read for it."""
 
     def timed(real: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any, **options: Any) -> Any:
-            before, asked = time.perf_counter(), counted["queries of all"]
+            before, asked, read = time.perf_counter(), counted["queries of all"], _bytes_read(settings)
             try:
                 return real(*arguments, **options)
             finally:
                 counted["waves"] += 1
                 counted["seconds of the gate"] += time.perf_counter() - before
                 counted["queries of the gate"] += counted["queries of all"] - asked
+                counted["KB that the gate reads"] += (_bytes_read(settings) - read) // 1024
+                counted["KB of the files"] += _bytes_of(arguments[1]) // 1024
 
         return call
 
@@ -130,11 +134,25 @@ def _counting(counted: dict[str, float]) -> Iterator[None]:
         yield
 
 
+def _bytes_read(settings: Settings) -> int:
+    """By the server since it began, from files or what the system keeps of them."""
+    server = running_server(settings)
+    assert server is not None
+    return int(Path(f"/proc/{server.pid}/io").read_text().split()[1])
+
+
+def _bytes_of(judged: StagedWave | Sequence[PartitionRecord]) -> int:
+    if isinstance(judged, StagedWave):
+        return sum(file.bytes for files in judged.files.values() for file in files)
+    return sum(record.bytes for record in judged)
+
+
 def _write(partitions: int, found: Sequence[Mapping[str, Mapping[str, float]]]) -> None:
     facts = {
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": platform.platform(),
         "cores": os.cpu_count(),
+        "load": os.getloadavg(),  # of the last 1, 5 and 15 minutes; more than the cores means that others work as well
         "partitions": partitions,
         "runs": found,
     }

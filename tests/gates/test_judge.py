@@ -117,6 +117,10 @@ def test_facts_of_the_partition_itself_are_judged_under_names_that_no_column_has
             "Caused by: java.util.regex.PatternSyntaxException: Unclosed group",
         ),
         (
+            Expectation("expect_column_values_to_match_regex", {"column": "name", "regex": "[a-z"}),
+            "regex=.a-z.: .*Unclosed character class",
+        ),
+        (
             Expectation(COUNT, {"row_condition": "amount >", "condition_parser": "spark", "min_value": 1}),
             "PARSE_SYNTAX",
         ),
@@ -133,6 +137,17 @@ def test_facts_of_the_partition_itself_are_judged_under_names_that_no_column_has
 def test_what_cannot_be_judged_is_an_error_that_says_where_it_stands(hand, expectation, problem):
     with pytest.raises(GateErrored, match=f"(?s)Suite toy cannot judge 1 of its expectations.*{problem}"):
         judged(hand, between("amount", min_value=-9), expectation)
+
+
+def test_all_that_cannot_be_judged_is_told_at_once(hand):
+    regex = Expectation("expect_column_values_to_match_regex", {"column": "name", "regex": "(("}, line=3)
+    with pytest.raises(GateErrored) as raised:
+        judged(hand, regex, between("amont", line=4, min_value=0), between("amount", line=5, min_valeu=1))
+    assert [problem.partition(": ")[0] for problem in raised.value.problems] == [
+        "toy.yaml:3",
+        "toy.yaml:4",
+        "toy.yaml:5",
+    ]
 
 
 def test_a_parameter_of_the_suite_is_one_of_the_run(hand):

@@ -85,7 +85,8 @@ def _show(found: Collected, *, dry_run: bool) -> None:
         typer.echo(f"{rows} rows {verb} the ledger, and {files} files its chronicle: history that decides nothing.")
     if found.archived:
         verb = "would be" if dry_run else "are"
-        typer.echo(f"{len(found.archived)} runs {verb} archived in the lake, for `stagehold status RUN`.")
+        where = "archived in the lake, for `stagehold status RUN` and the run's page"
+        typer.echo(f"{len(found.archived)} runs {verb} {where}.")
     for text in found.passed_over:
         typer.echo(f"passed over: {text}")
     typer.echo(f"{decimal(found.bytes)} {'would be deleted' if dry_run else 'deleted'}.")

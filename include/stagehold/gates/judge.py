@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import logging
 import os
+import re
 import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 TO_EXIST = "expect_column_to_exist"
 LONGEST = 300  # letters of a problem
+CAUSE = re.compile(r"Caused by: |\[[A-Z_.]+\] ")  # how a line begins that says it
 
 
 @dataclass(frozen=True)
@@ -115,23 +117,40 @@ def _judged(
 
     if not expectations:
         return {}
-    problems = [_located(one, suite, problem) for one in expectations.values() for problem in _unknown(one, frame)]
-    if problems:
-        raise GateErrored(suite.name, problems)
     with warnings.catch_warnings(category=DeprecationWarning, action="ignore"):  # of forms that suites have
-        alike = {at: as_theirs(one, suite) for at, one in expectations.items() if not one.earlier_figures}
-        variants = {at: _variants(one, suite, frame) for at, one in expectations.items() if one.earlier_figures}
+        alike, variants, problems = _in_their_words(frame, expectations, suite)
         along = _asked_along(variants, expectations)
         judged, unjudged = judge_frame(frame, {**alike, **along}, samples=suite.samples)
         wanted = {at: some for at, some in variants.items() if at not in unjudged}
         compared, others = judge_variants(frame, wanted, ANSWERED if along else ASKED)
-    problems = [_located(expectations[at], suite, _said(why)) for at, why in {**unjudged, **others}.items()]
+    problems |= {at: [_located(expectations[at], suite, _said(why))] for at, why in {**unjudged, **others}.items()}
     if problems:
-        raise GateErrored(suite.name, problems)
+        raise GateErrored(suite.name, [one for at in sorted(problems) for one in problems[at]])
     verdicts = {at: list(verdicts_of(expectations[at], asked, judged[at], suite)) for at, asked in alike.items()}
     return verdicts | {
         at: list(comparisons_of(expectations[at], variants[at], some, suite, frame)) for at, some in compared.items()
     }
+
+
+def _in_their_words(
+    frame: GroupedFrame, expectations: Mapping[int, Expectation], suite: Suite
+) -> tuple[dict[int, TheirExpectation], dict[int, Sequence[Variant]], dict[int, Sequence[str]]]:
+    """Those that are the same for all partitions, those that compare with earlier intervals, and what is wrong with
+    others.
+    """
+    alike: dict[int, TheirExpectation] = {}
+    variants: dict[int, Sequence[Variant]] = {}
+    problems: dict[int, Sequence[str]] = {}
+    for at, one in expectations.items():
+        try:
+            _require_columns(one, suite, frame)
+            if one.earlier_figures:
+                variants[at] = _variants(one, suite, frame)
+            else:
+                alike[at] = as_theirs(one, suite)
+        except GateErrored as error:
+            problems[at] = error.problems
+    return alike, variants, problems
 
 
 def _asked_along(
@@ -166,6 +185,12 @@ def _figures(spark: SparkSession, known: Sequence[tuple[int, int, int]], seconds
     frame = spark.createDataFrame(rows, f"`{PARTITION}` int, {named}")
     numbers = tuple(partition for partition, *_ in known)
     return GroupedFrame(AskedPartitions(PARTITION, numbers, numbers[0]), frame)
+
+
+def _require_columns(expectation: Expectation, suite: Suite, frame: GroupedFrame) -> None:
+    unknown = [*_unknown(expectation, frame)]
+    if unknown:
+        raise GateErrored(suite.name, [_located(expectation, suite, problem) for problem in unknown])
 
 
 def _unknown(expectation: Expectation, frame: GroupedFrame) -> Iterator[str]:
@@ -207,7 +232,7 @@ def _located(expectation: Expectation, suite: Suite, problem: str) -> str:
 def _said(error: Exception) -> str:
     """What is new in it, short enough for an error that may have many."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    causes = [line for line in lines if line.startswith(("Caused by: ", "["))]
+    causes = [line for line in lines if CAUSE.match(line)]
     return (causes or lines or [type(error).__name__])[0][:LONGEST]
 
 

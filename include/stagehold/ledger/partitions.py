@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, case, func, insert, select
+from sqlalchemy import ColumnElement, case, func, insert, select
 
 from stagehold.ledger.database.columns import bytes_of, storable
 from stagehold.ledger.database.engine import Database
@@ -192,7 +192,7 @@ _SUMS = (
 )
 
 
-def _figures(row: Row[Any]) -> StateFigures:
+def _figures(row: Sequence[Any]) -> StateFigures:
     interval, stage, state, run_id, count, rows, size, seconds, at, judged, refused = row
     return StateFigures(
         interval, stage, state, run_id, count, int(rows), int(size), float(seconds), at, int(judged), int(refused)

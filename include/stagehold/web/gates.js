@@ -21,12 +21,14 @@ function Squares({ stage, one }) {
     { gap: "2px" },
     numbers.map((partition) => {
       const outcome = outcomeOf(one, partition);
-      const { mark, palette, text } = OUTCOMES[outcome] ?? { mark: "", palette: "gray", text: "not judged" };
+      const { mark, palette, text } = OUTCOMES[outcome] ?? { mark: "", palette: "gray", text: "without a verdict" };
       return h(
         Box,
         {
           bg: outcome ? `${palette}.${outcome === "passed" ? "subtle" : "solid"}` : "transparent",
           borderRadius: "2px",
+          borderStyle: "dashed",
+          borderWidth: outcome ? 0 : "1px",
           boxSize: "14px",
           color: outcome === "passed" ? `${palette}.fg` : `${palette}.contrast`,
           "data-outcome": outcome,
@@ -72,7 +74,12 @@ function Strip({ stage, one }) {
 
 const countText = ({ outcome, count }) => `${count.toLocaleString()} ${OUTCOMES[outcome].text}`;
 
-function Counts({ one }) {
+// Not judged yet, or published by an attempt that was killed before it could record what was said.
+const unknownIn = (stage, one) =>
+  one.outcomes.some((group) => has(group.partitions, WHOLE)) ? 0 : stage.partitions - one.judged;
+
+function Counts({ stage, one }) {
+  const unknown = unknownIn(stage, one);
   return h(
     Flex,
     { gap: 1.5, wrap: "wrap" },
@@ -83,6 +90,7 @@ function Counts({ one }) {
         `${OUTCOMES[outcome].mark} ${countText({ outcome, count })}`,
       ),
     ),
+    unknown > 0 && h(Badge, { variant: "outline" }, `${unknown.toLocaleString()} without a verdict`),
   );
 }
 
@@ -166,7 +174,7 @@ function Line({ grid, stage, one, chosen, onChoose }) {
         one.severity !== "critical" && h(Badge, { colorPalette: "gray", ml: 2, variant: "outline" }, one.severity),
       ),
       h(Box, { flex: "1 1 260px" }, h(stage.partitions > MOST_SQUARES ? Strip : Squares, { one, stage })),
-      h(Box, { flex: "1 1 180px" }, h(Counts, { one })),
+      h(Box, { flex: "1 1 180px" }, h(Counts, { one, stage })),
     ),
     chosen && h(Seen, { grid, one, stage }),
   );

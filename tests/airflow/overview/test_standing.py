@@ -14,10 +14,12 @@ from stagehold.airflow.overview.standing import (
     MOST_MARKS,
     PipelineFacts,
     RunWord,
-    Standing,
     hidden_row,
     interval_marks,
     pipeline_row,
+)
+from stagehold.airflow.overview.standing import (
+    PipelineStanding as Standing,
 )
 from stagehold.model.records import PartitionState, Run, RunState
 from stagehold.spec.loader import build_pipeline
@@ -64,7 +66,11 @@ CASES = [
     Case("nothing was recorded", (run(24),), Standing.INCOMPLETE, SUCCEEDED, {}),
     Case("its time is over", (run(24),), Standing.OVERDUE, SUCCEEDED, dag=LATE_DAG),
     Case(
-        "its time is over, but it is paused", (run(24),), Standing.CURRENT, SUCCEEDED, dag=DagNow(True, LATE_DAG.due, 0)
+        "its time is over, but it is paused",
+        (run(24),),
+        Standing.CURRENT,
+        SUCCEEDED,
+        dag=DagNow(True, LATE_DAG.due, 0),
     ),
     Case("its time came just now", (run(24),), Standing.CURRENT, SUCCEEDED, dag=DagNow(False, NOW - LATE, 0)),
     Case("without a schedule", (run(24),), Standing.CURRENT, SUCCEEDED, dag=DagNow(False, None, 0)),
@@ -75,7 +81,14 @@ CASES = [
         ("2026-11-24", RunWord.FAILED),
         airflow={"sales/2026-11-24-24": "failed"},
     ),
-    Case("Airflow has a run that the ledger does not know", (), Standing.RUNNING, None, {}, dag=DagNow(False, None, 1)),
+    Case(
+        "Airflow has a run that the ledger does not know",
+        (),
+        Standing.RUNNING,
+        None,
+        {},
+        dag=DagNow(False, None, 1),
+    ),
     Case("a run that Airflow has forgotten", (run(24),), Standing.CURRENT, SUCCEEDED),
     Case(
         "a command that is at work",
@@ -93,7 +106,10 @@ CASES = [
         SUCCEEDED,
     ),
     Case(
-        "an old interval that was run again", (run(20, RunState.FAILED, begun=25), run(24)), Standing.CURRENT, SUCCEEDED
+        "an old interval that was run again",
+        (run(20, RunState.FAILED, begun=25), run(24)),
+        Standing.CURRENT,
+        SUCCEEDED,
     ),
 ]
 
@@ -135,4 +151,10 @@ def test_the_newest_intervals_are_in_the_order_of_their_dates():
 
 def test_of_a_pipeline_whose_runs_are_hidden_nothing_is_told():
     row = hidden_row(PIPELINE)
-    assert (row.standing, row.newest, row.marks, row.active, row.paused) == (Standing.HIDDEN, None, (), 0, False)
+    assert (row.standing, row.newest, row.marks, row.active, row.paused) == (
+        Standing.HIDDEN,
+        None,
+        (),
+        0,
+        False,
+    )

@@ -1,4 +1,4 @@
-"""The cards of checkpoints, savepoints and gate rates in a real browser, on Airflow's own api-server."""
+"""The tab's cards of checkpoints, savepoints and gate rates in a real browser, on Airflow's own api-server."""
 
 from __future__ import annotations
 
@@ -15,25 +15,9 @@ from stagehold.settings import load_settings
 pytestmark = [pytest.mark.airflow, pytest.mark.browser]
 
 COLOUR = "(card) => getComputedStyle(card).backgroundColor"
-# A tab of the cards alone, so that what is tested is theirs.
-ENTRY = """
-import { Checkpoints } from "./checkpoints.js";
-import { GateRates } from "./gate_rates.js";
-import { Savepoints } from "./savepoints.js";
-const { createElement: h } = globalThis.React;
-const { Stack } = globalThis.ChakraUI;
-const CARDS = [Checkpoints, Savepoints, GateRates];
-globalThis.AirflowPlugin = ({ dagId }) =>
-  h(Stack, { "data-testid": "cards", css: { "& > *": { flexShrink: 0 } }, gap: 4, h: "full", overflowY: "auto", p: 4 },
-    CARDS.map((Card) => h(Card, { dagId, key: Card.name })));
-"""
 
 
 def open_cards(page) -> None:
-    page.route(
-        "**/static/pipeline_page/pipeline_page.js",
-        lambda route: route.fulfill(body=ENTRY, content_type="text/javascript"),
-    )
     page.goto("/dags/shipping_priority/plugin/stagehold-intervals")
 
 
@@ -157,7 +141,7 @@ def test_the_cards_follow_airflows_dark_mode(page, half_done):
 def test_nothing_is_cut_off_at_700_pixels(page, refused_run):
     make_checkpoints(refused_run)
     open_cards(page)
-    panel = page.get_by_test_id("cards")
+    panel = page.get_by_test_id("stagehold-intervals")
     expect(page.get_by_test_id("gate-rates")).to_be_visible()
     panel.evaluate("(panel) => { panel.style.width = '700px'; }")
     page.get_by_test_id("checkpoint").first.get_by_role("button").click()

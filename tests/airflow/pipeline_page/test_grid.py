@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from stagehold.airflow.pipeline_page.facts import IntervalFacts, in_order
-from stagehold.airflow.pipeline_page.grid import MadeBy, StageState, TryFailure, interval_page
+from stagehold.airflow.pipeline_page.grid import MadeBy, StageStanding, TryFailure, interval_page
 from stagehold.airflow.pipeline_page.history import pipeline_history
 from stagehold.airflow.pipeline_page.recoveries import LOST, recoveries
 from stagehold.ledger.intervals.intervals import LastTries
@@ -52,24 +52,28 @@ def cell_of(found, tried, *, active=False, warned=0, pipeline=PIPELINE):
 @pytest.mark.parametrize(
     ("found", "tried", "active", "expected"),
     [
-        pytest.param([figures()], [tries(FINISHED)], False, StageState.CONSUMABLE, id="all of it is there"),
-        pytest.param([figures(run=EARLIER)], [], False, StageState.CONSUMABLE, id="an earlier run made it"),
-        pytest.param([], [], False, StageState.MISSING, id="nothing is on record"),
-        pytest.param([figures(count=2)], [], False, StageState.PARTIAL, id="some of it"),
-        pytest.param([figures(count=2)], [tries(FAILED)], False, StageState.FAILED, id="failed half-way"),
-        pytest.param([], [tries(FAILED)], False, StageState.FAILED, id="failed before anything was there"),
-        pytest.param([figures(count=2)], [tries(RUNNING)], True, StageState.RUNNING, id="at work"),
-        pytest.param([figures(count=2)], [tries(RUNNING)], False, StageState.FAILED, id="died without a word"),
+        pytest.param([figures()], [tries(FINISHED)], False, StageStanding.CONSUMABLE, id="all of it is there"),
+        pytest.param([figures(run=EARLIER)], [], False, StageStanding.CONSUMABLE, id="an earlier run made it"),
+        pytest.param([], [], False, StageStanding.MISSING, id="nothing is on record"),
+        pytest.param([figures(count=2)], [], False, StageStanding.PARTIAL, id="some of it"),
+        pytest.param([figures(count=2)], [tries(FAILED)], False, StageStanding.FAILED, id="failed half-way"),
+        pytest.param([], [tries(FAILED)], False, StageStanding.FAILED, id="failed before anything was there"),
+        pytest.param([figures(count=2)], [tries(RUNNING)], True, StageStanding.RUNNING, id="at work"),
+        pytest.param([figures(count=2)], [tries(RUNNING)], False, StageStanding.FAILED, id="died without a word"),
         pytest.param(
-            [figures(count=3), figures(BLOCKED, 1)], [tries(FAILED)], False, StageState.BLOCKED, id="its gate said no"
+            [figures(count=3), figures(BLOCKED, 1)],
+            [tries(FAILED)],
+            False,
+            StageStanding.BLOCKED,
+            id="its gate refuses",
         ),
-        pytest.param([figures(PartitionState.HELD)], [tries(FINISHED)], False, StageState.HELD, id="held"),
+        pytest.param([figures(PartitionState.HELD)], [tries(FINISHED)], False, StageStanding.HELD, id="held"),
         pytest.param(
-            [figures(count=3), figures(PartitionState.DAMAGED, 1)], [], False, StageState.DAMAGED, id="damaged"
+            [figures(count=3), figures(PartitionState.DAMAGED, 1)], [], False, StageStanding.DAMAGED, id="damaged"
         ),
-        pytest.param([figures(RELEASED)], [tries(FINISHED)], False, StageState.RELEASED, id="nobody needs it"),
+        pytest.param([figures(RELEASED)], [tries(FINISHED)], False, StageStanding.RELEASED, id="nobody needs it"),
         pytest.param(
-            [figures(RELEASED, 1), figures(count=3)], [], False, StageState.CONSUMABLE, id="some of it is released"
+            [figures(RELEASED, 1), figures(count=3)], [], False, StageStanding.CONSUMABLE, id="some of it is released"
         ),
     ],
 )
@@ -80,7 +84,7 @@ def test_the_state_of_a_stage_follows_from_its_records_and_last_tries(found, tri
 def test_how_many_partitions_a_stage_has_is_not_guessed_where_each_interval_decides_it():
     auto = PIPELINE.model_copy(update={"stages": (ORDERS.model_copy(update={"auto_partitions": True}),)})
     cell = cell_of([figures(count=2)], [], pipeline=auto)
-    assert (cell.wanted, cell.state) == (None, StageState.CONSUMABLE)
+    assert (cell.wanted, cell.state) == (None, StageStanding.CONSUMABLE)
 
 
 def test_a_cell_adds_up_and_tells_who_made_it():

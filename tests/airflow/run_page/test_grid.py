@@ -304,6 +304,24 @@ def test_a_viewer_sees_the_plan_but_is_told_who_may_resume():
     assert [task.task_id for task in preview.tasks] == ["joined"]
 
 
+def test_a_page_made_while_its_run_went_on_is_shown_as_it_was_until_it_is_made_anew():
+    """Not as a success of which something still runs."""
+    working = attempt(1, AttemptState.RUNNING)
+    kept = run_grid(facts([REUSE, RUN_IT], [record(0)], "running", attempts=(working,)))
+    ended = facts([REUSE, REUSE], [record(0), record(1)], "success").dag_run
+    shown = seen_by(kept, ended, may_resume=True)
+    assert shown.active
+    assert (shown.state, shown.headline) == ("running", "Running: 1 of 2 partitions are consumable")
+
+
+def test_a_page_made_before_its_run_was_resumed_says_that_it_runs_and_offers_no_second_resume():
+    kept = run_grid(facts([REUSE, RUN_IT], [record(0)], "failed"))
+    shown = seen_by(kept, facts([REUSE, RUN_IT], [record(0)], "queued").dag_run, may_resume=True)
+    assert shown.active
+    assert shown.headline == "Running: 1 of 2 partitions are consumable"
+    assert "still queued" in (shown.resume.refusal or "")
+
+
 def test_a_refused_resume_says_why_in_the_preview():
     assert "still running" in (run_grid(facts([RUN_IT], [], "running")).resume.refusal or "")
 

@@ -211,6 +211,7 @@ def test_what_a_gate_saw_and_observed_before_is_shown_on_a_click(page, refused_r
     lines = gate.get_by_test_id("verdicts")
     expect(lines).to_have_count(3)
     expect(lines.nth(0).locator("[data-outcome=failed]")).to_have_count(5)
+    expect(lines.nth(0)).to_contain_text("5 not met: blocks11 without a verdict")
     lines.nth(0).get_by_role("button").click()
     expect(lines.nth(0).get_by_test_id("samples")).to_contain_text("shipping_priority[3]: got 3 of 100 unexpected")
     expect(lines.nth(0).get_by_role("code").first).to_have_text("-1\n-2")

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 from stagehold.airflow.access import MAY_SEE_PIPELINES
 from stagehold.airflow.keeping import KeptPages
 from stagehold.airflow.overview.overview import Overview, by_project, overview
-from stagehold.airflow.overview.sizes import LedgerSums, Sizes, ledger_sums, sizes_seen
+from stagehold.airflow.overview.sizes import LedgerSums, SizesSeen, ledger_sums, sizes_seen
 from stagehold.airflow.overview.visible import VisiblePipeline, visible_pipelines
 from stagehold.airflow.server import answer_unless_known, answering, server_ledger
 from stagehold.ledger.ledger import Ledger
@@ -41,7 +41,7 @@ def show_overview(visible: VisibleDep, session: SessionDep, request: Request) ->
 
 
 @router.get("/sizes", dependencies=[MAY_SEE_PIPELINES])
-def show_sizes(visible: VisibleDep) -> Sizes:
+def show_sizes(visible: VisibleDep) -> SizesSeen:
     """How large ledgers are, and what lies in the lake by what they have on record."""
     with answering():
         return sizes_seen([_sums(settings) for settings in by_project(one for one in visible if one.runs)], visible)

@@ -40,7 +40,7 @@ class LedgerSums:
 
 
 @dataclass(frozen=True)
-class Sizes:
+class SizesSeen:
     """``counted`` is False while the sums are being made for the first time."""
 
     counted: bool
@@ -58,11 +58,11 @@ def _line(name: str, size: LakeSize) -> PipelineSize:
     return PipelineSize(name, size.partitions, size.bytes)
 
 
-def sizes_seen(sums: Sequence[LedgerSums | None], visible: Sequence[VisiblePipeline]) -> Sizes:
+def sizes_seen(sums: Sequence[LedgerSums | None], visible: Sequence[VisiblePipeline]) -> SizesSeen:
     """What somebody may know of that who may see these."""
     named = {one.name for one in visible if one.runs}
     made = [one for one in sums if one is not None]
-    return Sizes(
+    return SizesSeen(
         counted=len(made) == len(sums),
         ledgers=tuple(one.ledger if one.pipelines <= named else _without_bytes(one.ledger) for one in made),
         pipelines=tuple(line for one in made for line in one.lake if line.name in named),

@@ -31,7 +31,7 @@ class RunWord(StrEnum):
     SILENT = "silent"  # it has not ended, and nobody works on it
 
 
-class Standing(StrEnum):
+class PipelineStanding(StrEnum):
     """The first that is true, in this order."""
 
     HIDDEN = "hidden"  # the reader may not see runs of the DAG
@@ -85,7 +85,7 @@ class PipelineRow:
     name: str
     schedule: str | None
     paused: bool
-    standing: Standing
+    standing: PipelineStanding
     active: int
     due: datetime | None
     newest: NewestInterval | None
@@ -107,7 +107,7 @@ class PipelineFacts:
 
 def hidden_row(pipeline: Pipeline) -> PipelineRow:
     """For who may see the DAG alone."""
-    return PipelineRow(pipeline.name, pipeline.schedule, False, Standing.HIDDEN, 0, None, None, ())
+    return PipelineRow(pipeline.name, pipeline.schedule, False, PipelineStanding.HIDDEN, 0, None, None, ())
 
 
 def pipeline_row(
@@ -118,7 +118,7 @@ def pipeline_row(
     by_command = sum(one.word in ACTIVE for one in _by_command(facts))
     active = facts.dag.active + by_command
     late = _is_late(facts.dag, now)
-    standing = Standing.RUNNING if active else _resting(newest, late=late)
+    standing = PipelineStanding.RUNNING if active else _resting(newest, late=late)
     due = facts.dag.due if late else None
     name, schedule = facts.pipeline.name, facts.pipeline.schedule
     return PipelineRow(name, schedule, facts.dag.paused, standing, active, due, newest, marks)
@@ -172,12 +172,12 @@ def _is_late(dag: DagNow, now: datetime) -> bool:
     return not dag.paused and dag.due is not None and dag.due + LATE < now
 
 
-def _resting(newest: NewestInterval | None, *, late: bool) -> Standing:
+def _resting(newest: NewestInterval | None, *, late: bool) -> PipelineStanding:
     """Of a pipeline of which no run goes on."""
     if newest is not None and newest.mark.word in ENDED_BADLY:
-        return Standing.FAILING
+        return PipelineStanding.FAILING
     if late:
-        return Standing.OVERDUE
+        return PipelineStanding.OVERDUE
     if newest is None:
-        return Standing.NEVER_RUN
-    return Standing.CURRENT if newest.state is IntervalState.COMPLETE else Standing.INCOMPLETE
+        return PipelineStanding.NEVER_RUN
+    return PipelineStanding.CURRENT if newest.state is IntervalState.COMPLETE else PipelineStanding.INCOMPLETE

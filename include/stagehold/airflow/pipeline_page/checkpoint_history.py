@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from stagehold.ledger.across.checkpoint_history import AcknowledgedParts
+from stagehold.ledger.across.checkpoint_history import AcknowledgedParts, CheckpointKey
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.checkpoint_records import (
     Acknowledgement,
@@ -140,16 +140,14 @@ def checkpoint_page(pipeline: str, ledger: Ledger, limit: int, offset: int) -> C
     )
     parts = history.parts({(one.run_id, one.number) for one in (*shown, *latest) if one is not None})
     restored, newest_restore = history.restored(pipeline)
-    completed, savepoint, failed = (
-        one and CheckpointLine.of(one, parts.get((one.run_id, one.number), NOBODY)) for one in latest
-    )
+    completed, savepoint, failed = (_line(one, parts) if one else None for one in latest)
     return CheckpointPage(
         counts=_counts(pipeline, ledger, restored),
         completed=completed,
         savepoint=savepoint,
         failed=failed,
         restore=RestoreLine.of(newest_restore) if newest_restore else None,
-        checkpoints=tuple(CheckpointLine.of(one, parts.get((one.run_id, one.number), NOBODY)) for one in shown),
+        checkpoints=tuple(_line(one, parts) for one in shown),
     )
 
 
@@ -159,6 +157,10 @@ def region_parts(acknowledgements: Iterable[Acknowledgement], most: int) -> tupl
     for one in acknowledgements:
         by_region.setdefault(one.region, []).append(one)
     return tuple(_region(region, some, most) for region, some in by_region.items())
+
+
+def _line(record: CheckpointRecord, parts: Mapping[CheckpointKey, AcknowledgedParts]) -> CheckpointLine:
+    return CheckpointLine.of(record, parts.get((record.run_id, record.number), NOBODY))
 
 
 def _counts(pipeline: str, ledger: Ledger, restored: int) -> CheckpointCounts:

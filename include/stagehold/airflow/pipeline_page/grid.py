@@ -19,7 +19,7 @@ from stagehold.spec.pipeline import Pipeline, Stage
 MOST_RUNS = 3  # that are named where a stage's partitions were made by several
 
 
-class StageState(StrEnum):
+class StageStanding(StrEnum):
     """What there is of a stage for an interval. Whether it would run again, as its code changed, a plan alone can tell.
 
     Of several that are true the first one is told.
@@ -71,7 +71,7 @@ class StageCell:
     """
 
     stage: str
-    state: StageState
+    state: StageStanding
     counts: Mapping[PartitionState, int]
     wanted: int | None
     computed: int
@@ -182,19 +182,19 @@ def _cell(
 
 def _state(
     counts: Mapping[PartitionState, int], wanted: int | None, tries: Sequence[LastTries], *, active: bool
-) -> StageState:
+) -> StageStanding:
     total = sum(counts.values())
     true = {
-        StageState.RUNNING: active and any(not ATTEMPT.is_terminal(one.state) for one in tries),
-        StageState.BLOCKED: bool(counts.get(PartitionState.BLOCKED)),
-        StageState.FAILED: any(_failed(one, active=active) for one in tries),
-        StageState.HELD: bool(counts.get(PartitionState.HELD)),
-        StageState.DAMAGED: bool(counts.get(PartitionState.DAMAGED)),
-        StageState.MISSING: total == 0,
-        StageState.PARTIAL: wanted is not None and total < wanted,
-        StageState.RELEASED: not counts.get(PartitionState.CONSUMABLE),
+        StageStanding.RUNNING: active and any(not ATTEMPT.is_terminal(one.state) for one in tries),
+        StageStanding.BLOCKED: bool(counts.get(PartitionState.BLOCKED)),
+        StageStanding.FAILED: any(_failed(one, active=active) for one in tries),
+        StageStanding.HELD: bool(counts.get(PartitionState.HELD)),
+        StageStanding.DAMAGED: bool(counts.get(PartitionState.DAMAGED)),
+        StageStanding.MISSING: total == 0,
+        StageStanding.PARTIAL: wanted is not None and total < wanted,
+        StageStanding.RELEASED: not counts.get(PartitionState.CONSUMABLE),
     }
-    return next((state for state, is_so in true.items() if is_so), StageState.CONSUMABLE)
+    return next((state for state, is_so in true.items() if is_so), StageStanding.CONSUMABLE)
 
 
 def _failed(tries: LastTries, *, active: bool) -> bool:
@@ -212,7 +212,9 @@ def _failures(tries: Sequence[LastTries], *, active: bool) -> Iterator[TryFailur
 
 def _newest_run(interval: str, facts: IntervalFacts) -> NewestRun | None:
     run = facts.runs.get(interval)
-    return run and NewestRun(run.run_id, run.state, facts.known.goes_on(run), run.started_at, run.ended_at)
+    if run is None:
+        return None
+    return NewestRun(run.run_id, run.state, facts.known.goes_on(run), run.started_at, run.ended_at)
 
 
 def _regions(pipeline: Pipeline) -> Mapping[str, str]:

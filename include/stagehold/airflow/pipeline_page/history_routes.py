@@ -33,7 +33,7 @@ router = APIRouter(prefix="/api/dags/{dag_id}")
 
 
 @dataclass(frozen=True)
-class CheckpointParts:
+class CheckpointAnswers:
     """Who had a part in a checkpoint, by region."""
 
     run_id: str
@@ -65,14 +65,14 @@ def list_checkpoints(
 
 
 @router.get("/checkpoints/{number}", dependencies=[MAY_SEE_RUN])
-def show_checkpoint(number: Annotated[int, Path(ge=0, le=HIGHEST)], run: str, known: KnownDep) -> CheckpointParts:
+def show_checkpoint(number: Annotated[int, Path(ge=0, le=HIGHEST)], run: str, known: KnownDep) -> CheckpointAnswers:
     """What the attempts answered that had a part in a checkpoint; ``run`` is its run, as the ledger calls it."""
     with answering():
         name = f"{run}#{number}"
         found = next((one for one in known.ledger.checkpoints.of_run(run) if one.number == number), None)
         if found is None or found.pipeline != known.pipeline.name:
             raise UnknownName(f"checkpoint of {known.pipeline.name}", name, ())
-        return CheckpointParts(run, number, region_parts(known.ledger.acknowledgements.of(found), MOST_ATTEMPTS))
+        return CheckpointAnswers(run, number, region_parts(known.ledger.acknowledgements.of(found), MOST_ATTEMPTS))
 
 
 @router.get("/gate-rates", dependencies=[MAY_SEE_RUN], response_model=GateRates)

@@ -16,6 +16,7 @@ from stagehold.airflow.run_page.facts import RunFacts
 from stagehold.airflow.run_page.origins import Origins, origins
 from stagehold.airflow.run_page.preview import ResumePreview, resume_preview
 from stagehold.airflow.run_page.stages import ShownStage, StageRow, failing_first, shown_stages
+from stagehold.errors import RunStillActive
 from stagehold.model.records import Event, PartitionState, RunState
 from stagehold.plan.resume.decisions import ResumePlan
 from stagehold.spec.pipeline import Stage
@@ -93,13 +94,25 @@ def run_grid(facts: RunFacts) -> RunGrid:
 
 
 def seen_by(grid: RunGrid, dag_run: StageholdDagRun, *, may_resume: bool) -> RunGrid:
-    """The same for this reader, with Airflow's newest word about the run."""
-    state = dag_run.state
-    told = replace(grid, state=state, active=state in ACTIVE_RUN_STATES, headline=_headline(dag_run, grid))
+    """The same for this reader. If the run was resumed since the page was made, that is said; if it has ended since,
+    the page stays as it was until it is made anew, as nothing else in it is about a run that has ended.
+    """
+    told = grid
+    if not grid.active or dag_run.state in ACTIVE_RUN_STATES:
+        told = _with_state(grid, dag_run)
     if may_resume:
         return told
     refusal = told.resume.refusal or NOT_ALLOWED
     return replace(told, may_change=False, resume=replace(told.resume, refusal=refusal))
+
+
+def _with_state(grid: RunGrid, dag_run: StageholdDagRun) -> RunGrid:
+    state, active = dag_run.state, dag_run.state in ACTIVE_RUN_STATES
+    refusal = grid.resume.refusal
+    if active and refusal is None:
+        refusal = str(RunStillActive(f"{dag_run.dag_id} {dag_run.run_id}", state))
+    resume = replace(grid.resume, refusal=refusal)
+    return replace(grid, state=state, active=active, headline=_headline(dag_run, grid), resume=resume)
 
 
 def unplanned(dag_run: StageholdDagRun, counts: Mapping[str, Mapping[PartitionState, int]], partitions: int) -> RunGrid:

@@ -195,7 +195,7 @@ def _page(known: KnownRun, ledger: Ledger, settings: Settings) -> LaidOut | None
     request = known.request
     return _PAGES.page(
         request.run_id,
-        (request, ledger.revision),
+        (request, ledger.revision, known.dag_run.state),
         lambda: laid_out(read_facts(known, ledger, settings)),
         lambda: _size(known, ledger) > LARGE,
     )

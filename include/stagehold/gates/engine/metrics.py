@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 from great_expectations.core.metric_function_types import MetricPartialFunctionTypeSuffixes
@@ -129,7 +130,7 @@ class Metrics:
         given = self._given(metric, self.frame.partitions.numbers[0])
         aggregate, domain, _ = given["metric_partial_fn"]
         values = self.engine.get_domain_records(dict(domain)).agg(aggregate).each()
-        self.own[metric.id] = {one: convert_to_json_serializable(data=row[0]) for one, (row,) in values.items()}
+        self.own[metric.id] = {one: _serializable(row[0]) for one, (row,) in values.items()}
 
 
 class _Given(dict[str, MetricConfiguration]):
@@ -146,6 +147,11 @@ class _Given(dict[str, MetricConfiguration]):
 
     def get(self, name: str, default: Any = None) -> Any:
         return self[name] if name in self else default  # noqa: SIM401 - which does not find a metric
+
+
+def _serializable(value: Any) -> Any:
+    """What Great Expectations makes of it, which reads the sources of all callers for every decimal to see who asks."""
+    return float(value) if isinstance(value, Decimal) else convert_to_json_serializable(data=value)
 
 
 def _choice(frame: GroupedFrame, expressions: Mapping[int, Any]) -> Any:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, func, not_, select
+from sqlalchemy import func, not_, select
 
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.schema import attempts, gate_results, partitions, runs
@@ -92,6 +92,6 @@ class Intervals:
             return {(interval, stage): count for interval, stage, count in connection.execute(query)}
 
 
-def _last_tries(row: Row[Any]) -> LastTries:
+def _last_tries(row: Sequence[Any]) -> LastTries:
     run_id, region, state, failure_class, rule, tries, failure = row
     return LastTries(run_id, region, state, tries, failure_class, rule, failure)

@@ -29,7 +29,7 @@ function State({ row }) {
   const { mark, palette, name, solid } = STANDINGS[row.standing];
   return h(
     Box,
-    { maxW: "220px", minW: "130px" },
+    { maxW: "260px", minW: "130px" },
     h(Badge, { colorPalette: palette, variant: solid ? "solid" : "subtle" }, `${mark} ${name}`),
     muted(standingText(row), { mt: 1, overflowWrap: "anywhere" }),
   );
@@ -121,6 +121,7 @@ export function Pipelines({ rows, sizes }) {
         css: {
           "& th:first-of-type, & td:first-of-type": { paddingInlineStart: 4 },
           "& tr:last-of-type td": { borderBottomWidth: 0 },
+          "& td": { overflowWrap: "break-word", whiteSpace: "normal" },
         },
         size: "sm",
       },

@@ -3,7 +3,7 @@
 import { STANDINGS } from "./words.js";
 
 const { createElement: h } = globalThis.React;
-const { Box, Flex, Text } = globalThis.ChakraUI;
+const { Box, Grid, Text } = globalThis.ChakraUI;
 
 function Tile({ name, mark, palette, count, chosen, onChoose }) {
   const quiet = count === 0;
@@ -19,10 +19,9 @@ function Tile({ name, mark, palette, count, chosen, onChoose }) {
       cursor: quiet ? "default" : "pointer",
       "data-testid": `tile-${name}`,
       disabled: quiet,
-      flex: "1 1 92px",
       onClick: onChoose,
       opacity: quiet ? 0.55 : 1,
-      px: 3,
+      px: 2.5,
       py: 3,
       textAlign: "start",
       type: "button",
@@ -36,8 +35,8 @@ function Tile({ name, mark, palette, count, chosen, onChoose }) {
 export function Tiles({ rows, chosen, onChoose }) {
   const counts = Object.keys(STANDINGS).map((one) => [one, rows.filter((row) => row.standing === one).length]);
   return h(
-    Flex,
-    { gap: 3, wrap: "wrap" },
+    Grid,
+    { gap: 2, templateColumns: "repeat(auto-fit, minmax(104px, 1fr))" },
     counts
       .filter(([one, count]) => count > 0 || one !== "hidden")
       .map(([one, count]) =>

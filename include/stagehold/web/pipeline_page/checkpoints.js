@@ -33,7 +33,7 @@ function tookText({ triggered_at, ended_at }) {
   return ended_at ? duration(triggered_at, ended_at) : "";
 }
 
-const acknowledgedText = ({ acknowledged, asked }) => (asked ? `${acknowledged}/${asked}` : "nobody was asked");
+const acknowledgedText = ({ acknowledged, asked }) => (asked ? `${acknowledged}/${asked}` : "–");
 
 function Run({ runId, children }) {
   const page = runPage(runId);
@@ -167,7 +167,7 @@ function Row({ dagId, one, open, onToggle }) {
       muted(triggerText(one), { maxW: "160px", overflowWrap: "anywhere" }),
     ),
     h(Badge, { colorPalette: palette, title: one.failure ?? undefined, variant: "subtle" }, `${mark} ${text}`),
-    h(Text, { whiteSpace: "nowrap" }, clock(one.triggered_at)),
+    clock(one.triggered_at),
     h(Text, { whiteSpace: "nowrap" }, tookText(one)),
     acknowledgedText(one),
     h(
@@ -197,7 +197,13 @@ function Rows({ dagId, checkpoints }) {
     null,
     h(
       Table.Root,
-      { css: { "& th:first-of-type, & td:first-of-type": { paddingInlineStart: 4 } }, size: "sm" },
+      {
+        css: {
+          "& th:first-of-type, & td:first-of-type": { paddingInlineStart: 4 },
+          "& td": { overflowWrap: "break-word", whiteSpace: "normal" },
+        },
+        size: "sm",
+      },
       h(
         Table.Header,
         null,

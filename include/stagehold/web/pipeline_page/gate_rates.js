@@ -58,7 +58,7 @@ function Shares({ rate }) {
   const passed = rate.counts.passed ?? 0;
   return h(
     Box,
-    { flex: "0 1 210px", minW: "150px" },
+    { flex: "0 1 190px", minW: "130px" },
     h(Text, { fontWeight: "semibold" }, `${percent(passed, whole)} met`),
     h(
       Flex,
@@ -91,13 +91,13 @@ function Line({ one, intervals }) {
     },
     h(
       Box,
-      { flex: "1 1 260px", fontSize: "sm", overflowWrap: "anywhere" },
+      { flex: "1 1 210px", fontSize: "sm", overflowWrap: "anywhere" },
       one.expectation,
       one.severity !== "critical" && h(Badge, { colorPalette: "gray", ml: 2, variant: "outline" }, one.severity),
     ),
     h(
       Flex,
-      { flex: "1 1 180px", gap: "2px", maxW: "260px" },
+      { flex: "1 1 150px", gap: "2px", maxW: "260px" },
       intervals.map((interval) => h(Bar, { key: interval, rate: byInterval[interval] })),
     ),
     h(Shares, { rate: newest }),

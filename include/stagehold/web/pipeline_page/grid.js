@@ -163,7 +163,7 @@ function Heads({ columns }) {
       columns.map((one) =>
         head(
           one.name,
-          { minW: "76px", overflowWrap: "anywhere" },
+          { minW: "76px", overflowWrap: "break-word" },
           breakable(one.name),
           one.gate && h(Text, { fontWeight: "normal" }, "gate ", breakable(one.gate)),
         ),

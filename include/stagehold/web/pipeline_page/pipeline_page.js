@@ -7,15 +7,18 @@ import { usePolled } from "../asking.js";
 import { Nothing, Notice } from "../card.js";
 import { Backfill } from "./backfill.js";
 import { Charts } from "./charts.js";
+import { Checkpoints } from "./checkpoints.js";
+import { GateRates } from "./gate_rates.js";
 import { IntervalGrid } from "./grid.js";
 import { Recoveries } from "./recoveries.js";
+import { Savepoints } from "./savepoints.js";
 import { Summary } from "./summary.js";
 
 const { createElement: h, useRef, useState } = globalThis.React;
 const { Stack } = globalThis.ChakraUI;
 
 // Cards of their own files, each of which is given `dagId` and asks for what it shows.
-const CARDS = [];
+const CARDS = [Checkpoints, Savepoints, GateRates];
 
 const hurries = (page) => page.intervals.some((row) => row.run?.active);
 

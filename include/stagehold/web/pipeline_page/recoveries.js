@@ -12,13 +12,14 @@ const NAMES = ["Interval", "Failed", "Why", "Recovered after", "Reused"];
 
 function Interval({ one }) {
   const page = runPage(one.run_id);
-  return page ? h(Link, { href: page, textDecoration: "underline" }, one.interval) : one.interval;
+  const name = page ? h(Link, { href: page, textDecoration: "underline" }, one.interval) : one.interval;
+  return h(Box, { whiteSpace: "nowrap" }, name);
 }
 
 const Why = ({ one }) =>
   h(
     Box,
-    { minW: "220px" },
+    { minW: "150px" },
     h(Text, { lineClamp: 2, title: one.failure }, one.failure),
     one.cause && h(Text, { color: "fg.muted", fontSize: "xs" }, one.cause),
   );
@@ -28,7 +29,7 @@ const What = ({ one }) =>
     Box,
     null,
     h(Text, { fontWeight: "semibold" }, one.subject),
-    h(Text, { color: "fg.muted", fontSize: "xs", whiteSpace: "nowrap" }, clock(one.failed_at)),
+    h(Text, { color: "fg.muted", fontSize: "xs" }, clock(one.failed_at)),
   );
 
 const Went = ({ one }) =>
@@ -44,7 +45,7 @@ const Went = ({ one }) =>
 const Reused = ({ one }) =>
   h(
     Box,
-    { whiteSpace: "nowrap" },
+    null,
     h(Text, null, plural(one.reused, "partition")),
     one.saved_seconds >= 1 &&
       h(Text, { color: "success.fg", fontSize: "xs" }, `${timeToGo(one.saved_seconds)} of work saved`),
