@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from stagehold.airflow.backfill.dates import AirflowDates
 from stagehold.errors import BackfillRefused
 from stagehold.model.interval_key import key_of, keys_between, moment_of
 
@@ -42,20 +41,25 @@ def test_the_intervals_are_those_of_airflows_own_backfill(airflow_home, schedule
 
 DAY = datetime(2026, 11, 1, 2, tzinfo=UTC)
 RUNS = {"a": "success", "b": "failed", "c": "running"}
-KNOWN = AirflowDates(
-    {key: DAY + timedelta(days=number) for number, key in enumerate("abcd")}, {key: f"r{key}" for key in RUNS}, RUNS
-)
+
+
+@pytest.fixture
+def known(airflow_home):
+    from stagehold.airflow.backfill.dates import AirflowDates
+
+    moments = {key: DAY + timedelta(days=number) for number, key in enumerate("abcd")}
+    return AirflowDates(moments, {key: f"r{key}" for key in RUNS}, RUNS)
 
 
 @pytest.mark.parametrize(
     ("chosen", "goes_on", "expected"),
     [("ad", False, "completed"), ("bd", False, "failed"), ("d", False, "none"), ("d", True, "failed")],
 )
-def test_airflow_is_asked_for_the_mildest_that_runs_every_chosen_date(chosen, goes_on, expected):
-    assert KNOWN.reprocess_behavior([*chosen], goes_on=goes_on) == expected
+def test_airflow_is_asked_for_the_mildest_that_runs_every_chosen_date(known, chosen, goes_on, expected):
+    assert known.reprocess_behavior([*chosen], goes_on=goes_on) == expected
 
 
-def test_a_chosen_date_whose_run_goes_on_is_refused():
-    KNOWN.refuse_under_way("sales", ["a", "b", "d"])
+def test_a_chosen_date_whose_run_goes_on_is_refused(known):
+    known.refuse_under_way("sales", ["a", "b", "d"])
     with pytest.raises(BackfillRefused, match="The run rc of c is running: wait for its end"):
-        KNOWN.refuse_under_way("sales", ["a", "c"])
+        known.refuse_under_way("sales", ["a", "c"])
