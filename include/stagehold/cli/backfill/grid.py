@@ -31,9 +31,8 @@ def show_plan(plan: BackfillPlan, pipeline: Pipeline, *, as_json: bool) -> None:
     print_table(title, ("interval", *stages), [_line(one, stages) for one in plan.intervals])
     if plan.runs:
         print_table("What runs, and why", WHY, _why(plan))
-    for one in plan.intervals:
-        if one.problem:
-            typer.echo(f"{one.interval} is left out: {one.problem}")
+    for which, problem in _left_out(plan):
+        typer.echo(f"{which} left out: {problem}")
     typer.echo(_total(plan))
     typer.echo(plan.refusal if plan.refusal else f"token {short(plan.token)}")
 
@@ -51,9 +50,20 @@ def _why(plan: BackfillPlan) -> Iterator[tuple[str, ...]]:
     """A line for each reason; intervals that follow each other and have the same reasons share one."""
     lines = [(one.interval, tuple(_reasons(one))) for one in plan.running]
     for reasons, alike in groupby(lines, key=lambda line: line[1]):
-        keys = [interval for interval, _ in alike]
-        which = keys[0] if len(keys) == 1 else f"{keys[0]} to {keys[-1]} ({len(keys)})"
+        which = _range([interval for interval, _ in alike])
         yield from ((which, *reason) for reason in reasons)
+
+
+def _left_out(plan: BackfillPlan) -> Iterator[tuple[str, str]]:
+    """Intervals that cannot be planned, with why; those that follow each other and have the same reason together."""
+    for problem, alike in groupby(plan.intervals, key=lambda one: one.problem):
+        keys = [one.interval for one in alike]
+        if problem:
+            yield f"{_range(keys)} {'is' if len(keys) == 1 else 'are'}", problem
+
+
+def _range(keys: list[str]) -> str:
+    return keys[0] if len(keys) == 1 else f"{keys[0]} to {keys[-1]} ({len(keys)})"
 
 
 def _reasons(one: IntervalPlan) -> Iterator[tuple[str, str, str]]:
