@@ -18,7 +18,7 @@ from deltalake import DeltaTable
 from playwright.sync_api import Page, expect
 from tests.e2e.browser import log_in
 from tests.e2e.forms import OVERRIDE, ask_for_backfill, end_earlier, fill_moments, press_until_accepted
-from tests.e2e.stack import RUN_SECONDS, Stack
+from tests.e2e.stack import RUN_SECONDS, Stack, until
 
 from stagehold.errors import AirflowRefused
 from stagehold.ledger.ledger import Ledger
@@ -281,15 +281,28 @@ def test_a_backfill_shows_the_cells_of_five_dates_and_computes_exactly_these(sta
     assert dated.document("--dry-run")["refusal"] == "There is nothing to run."
 
 
-def test_what_a_backfill_computes_again_it_computes_once_however_often_its_run_is_cleared(stack: Stack, dated) -> None:
+def test_what_the_tab_computes_again_it_computes_once_however_often_its_run_is_cleared(
+    stack: Stack, dated, page: Page
+) -> None:
     began = datetime.now(UTC)
     end_earlier(stack, DATED)
-    words = ("--stages", "customer", "--only", "all", "--yes")
-    ended = dated.command(*words, first=MISSING, last=MISSING)
-    assert ended.returncode == 0, ended.stderr
-    assert dated.computed(began) == {(MISSING, "customer"): BOTH}
-    again = datetime.now(UTC)
+    log_in(page, stack)
+    page.goto(f"/dags/{DATED}/plugin/stagehold-intervals")
+    card = page.get_by_test_id("backfill")
+    for field in ("From", "To"):
+        card.get_by_label(field, exact=True).fill(MISSING)
+    card.get_by_role("combobox", name="Compute").select_option("all")
+    card.get_by_role("button", name="customer", exact=True).click()
+    card.get_by_role("button", name="Show the plan").click()
+    expect(card.get_by_test_id("backfill-totals")).to_contain_text("Runs 2 partitions")
+    card.get_by_test_id("backfill-start").click()
+    expect(card.get_by_test_id("backfill-started")).to_contain_text(f"Started: 1 interval, {MISSING}")
     run = DagRun(DATED, dag_run(MISSING), "")
+    until(lambda: dated.computed(began), "the backfill that the tab started computes")
+    stack.finish(run)
+    assert dated.computed(began) == {(MISSING, "customer"): BOTH}
+    expect(page.get_by_test_id(f"cell-{MISSING}-customer")).to_have_attribute("data-state", "consumable")
+    again = datetime.now(UTC)
     stack.airflow.clear(run)
     stack.finish(run)
     assert dated.computed(again) == {}
