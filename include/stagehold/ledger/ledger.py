@@ -8,7 +8,9 @@ from types import TracebackType
 from stagehold.ledger.acknowledgements import Acknowledgements
 from stagehold.ledger.across.checkpoint_history import CheckpointHistory
 from stagehold.ledger.across.gate_tallies import GateTallies
+from stagehold.ledger.across.intervals import Intervals
 from stagehold.ledger.across.pipelines import PipelinesAtOnce
+from stagehold.ledger.across.recoveries import Recoveries
 from stagehold.ledger.across.sizes import Sizes
 from stagehold.ledger.attempts import Attempts
 from stagehold.ledger.checkpoints import Checkpoints
@@ -18,8 +20,6 @@ from stagehold.ledger.events import Events
 from stagehold.ledger.facts import Facts
 from stagehold.ledger.gate_results import GateResults
 from stagehold.ledger.history import History
-from stagehold.ledger.intervals.intervals import Intervals
-from stagehold.ledger.intervals.recoveries import Recoveries
 from stagehold.ledger.leases import Leases
 from stagehold.ledger.partition_counts import PartitionCounts
 from stagehold.ledger.partitions import Partitions

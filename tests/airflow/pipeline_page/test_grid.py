@@ -11,8 +11,8 @@ from stagehold.airflow.pipeline_page.facts import IntervalFacts, in_order
 from stagehold.airflow.pipeline_page.grid import MadeBy, StageStanding, TryFailure, interval_page
 from stagehold.airflow.pipeline_page.history import pipeline_history
 from stagehold.airflow.pipeline_page.recoveries import LOST, recoveries
-from stagehold.ledger.intervals.intervals import LastTries
-from stagehold.ledger.intervals.recoveries import LeftBehind
+from stagehold.ledger.across.intervals import LastTries
+from stagehold.ledger.across.recoveries import LeftBehind
 from stagehold.ledger.partitions import StateFigures
 from stagehold.model.records import Attempt, AttemptState, FailureClass, PartitionState, Run, RunState
 from stagehold.spec.pipeline import Pipeline, Stage

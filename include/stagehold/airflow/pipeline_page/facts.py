@@ -15,7 +15,7 @@ from stagehold.airflow.intervals import ledger_run_id
 from stagehold.airflow.run_page.clearing import ACTIVE_RUN_STATES
 from stagehold.airflow.server import server_ledger
 from stagehold.errors import UnknownName
-from stagehold.ledger.intervals.intervals import LastTries
+from stagehold.ledger.across.intervals import LastTries
 from stagehold.ledger.ledger import Ledger
 from stagehold.ledger.partitions import StateFigures
 from stagehold.model.interval_key import moment_of

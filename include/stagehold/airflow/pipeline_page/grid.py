@@ -9,7 +9,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from stagehold.airflow.pipeline_page.facts import IntervalFacts
-from stagehold.ledger.intervals.intervals import LastTries
+from stagehold.ledger.across.intervals import LastTries
 from stagehold.ledger.partitions import StateFigures
 from stagehold.model.records import AttemptState, PartitionState, RunState
 from stagehold.model.states import ATTEMPT

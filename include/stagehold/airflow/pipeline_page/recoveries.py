@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from stagehold.ledger.intervals.intervals import LONGEST_FAILURE
-from stagehold.ledger.intervals.recoveries import LeftBehind
+from stagehold.ledger.across.intervals import LONGEST_FAILURE
+from stagehold.ledger.across.recoveries import LeftBehind
 from stagehold.model.records import Attempt, AttemptState
 
 LOST = "The attempt ended without a word: its process was killed or its machine was lost."
