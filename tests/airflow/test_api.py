@@ -79,7 +79,7 @@ def test_no_page_about_the_api_is_public(api, path):
 
 
 def test_the_scripts_are_public_and_asked_for_again_each_time(api):
-    answer = api.get("/stagehold/static/run_page.js")
+    answer = api.get("/stagehold/static/run_page/run_page.js")
     assert (answer.status_code, answer.headers["cache-control"]) == (200, "no-cache")
 
 

@@ -28,7 +28,7 @@ def loaded(dags: Path) -> dict[str, Any]:
     sync_bag_to_db(bag, "dags-folder", None)
     with TestClient(create_app()) as client:
         token = get_auth_manager().generate_jwt(SimpleAuthManagerUser(username="admin", role="admin"))
-        page = client.get("/stagehold/static/run_page.js")
+        page = client.get("/stagehold/static/run_page/run_page.js")
         pipelines = client.get("/stagehold/api/pipelines", headers={"Authorization": f"Bearer {token}"})
     return {
         "library": stagehold.__file__,

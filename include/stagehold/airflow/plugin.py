@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 RUN_PAGE = {
     "name": "Stagehold",
     # Relative, so that it follows Airflow when it is served under a path.
-    "bundle_url": "stagehold/static/run_page.js",
+    "bundle_url": "stagehold/static/run_page/run_page.js",
     "destination": "dag_run",
     "url_route": "stagehold",
 }

@@ -1,7 +1,7 @@
 // Computing a stage of the run once more, even if nothing changed: asked twice, as it may take long.
 
-import { again } from "./api.js";
-import { plural } from "./words.js";
+import { again } from "../api.js";
+import { plural } from "../words.js";
 
 const { createElement: h, useState } = globalThis.React;
 const { Button, Flex, Text } = globalThis.ChakraUI;

@@ -1,10 +1,10 @@
 // What the gates said: for each stage expectations by partitions, and on a click what was seen.
 
-import { docsUrl, fetchGates, fetchHistory } from "./api.js";
-import { useAnswer } from "./asking.js";
-import { Card, Notice } from "./card.js";
-import { Chart } from "./chart.js";
-import { clock, has, OUTCOMES, plural, ranges, WHOLE } from "./words.js";
+import { docsUrl, fetchGates, fetchHistory } from "../api.js";
+import { useAnswer } from "../asking.js";
+import { Card, Notice } from "../card.js";
+import { Chart } from "../chart.js";
+import { clock, has, OUTCOMES, plural, ranges, WHOLE } from "../words.js";
 
 const { createElement: h, useState } = globalThis.React;
 const { Badge, Box, Code, Flex, Spinner, Text } = globalThis.ChakraUI;

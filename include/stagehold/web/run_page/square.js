@@ -1,6 +1,6 @@
 // A coloured square with a mark, and the paint of it.
 
-import { LOOKS } from "./words.js";
+import { LOOKS } from "../words.js";
 
 const { createElement: h } = globalThis.React;
 const { Box } = globalThis.ChakraUI;

@@ -1,8 +1,8 @@
 // What went wrong: attempts that failed, and what gates refused, which may be waived here.
 
-import { Card, Columns } from "./card.js";
+import { Card, Columns } from "../card.js";
 import { Waive } from "./waive.js";
-import { ranges, STANDINGS, waiverText } from "./words.js";
+import { ranges, STANDINGS, waiverText } from "../words.js";
 
 const { createElement: h, useState } = globalThis.React;
 const { Badge, Box, Button, Code, Text } = globalThis.ChakraUI;

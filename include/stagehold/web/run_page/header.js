@@ -1,8 +1,8 @@
 // What happened, how much is done, and the button that goes on.
 
-import { resume } from "./api.js";
-import { Notice, RunName } from "./card.js";
-import { clock, countOf, plural, restoreText, resumeCounts, timeToGo } from "./words.js";
+import { resume } from "../api.js";
+import { Notice, RunName } from "../card.js";
+import { clock, countOf, plural, restoreText, resumeCounts, timeToGo } from "../words.js";
 
 const { createElement: h, useEffect, useRef, useState } = globalThis.React;
 const { Box, Button, Flex, Heading, Spinner, Stack, Text } = globalThis.ChakraUI;

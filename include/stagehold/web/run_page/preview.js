@@ -1,7 +1,7 @@
 // What a resume would do, and why.
 
-import { Card, Columns } from "./card.js";
-import { computes, plural, resumeCounts } from "./words.js";
+import { Card, Columns } from "../card.js";
+import { computes, plural, resumeCounts } from "../words.js";
 
 const { createElement: h } = globalThis.React;
 const { Badge, Text } = globalThis.ChakraUI;

@@ -1,7 +1,7 @@
 // The attempts so far, on a line of time with their waves: where did the time go?
 
-import { Columns } from "./card.js";
-import { clock, duration, plural } from "./words.js";
+import { Columns } from "../card.js";
+import { clock, duration, plural } from "../words.js";
 
 const { createElement: h } = globalThis.React;
 const { Box, Text } = globalThis.ChakraUI;

@@ -1,9 +1,9 @@
 // The facts of the partition that was clicked, and what it does not meet of its gate, which may be waived here.
 
 import { Again } from "./again.js";
-import { RunName } from "./card.js";
+import { RunName } from "../card.js";
 import { Waive } from "./waive.js";
-import { bytes, clock, has, LOOKS, STANDINGS, waiverText } from "./words.js";
+import { bytes, clock, has, LOOKS, STANDINGS, waiverText } from "../words.js";
 
 const { createElement: h, useState } = globalThis.React;
 const { Badge, Box, Button, Flex, Text } = globalThis.ChakraUI;

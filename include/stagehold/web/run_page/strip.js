@@ -1,8 +1,8 @@
 // A stage with very many partitions: a strip of at most a hundred parts. A click, or Enter, opens one as squares.
 
-import { fetchCells } from "./api.js";
+import { fetchCells } from "../api.js";
 import { paint } from "./square.js";
-import { LOOKS, partText } from "./words.js";
+import { LOOKS, partText } from "../words.js";
 
 const { createElement: h, useEffect, useState } = globalThis.React;
 const { Box, Flex, Text } = globalThis.ChakraUI;

@@ -1,9 +1,9 @@
 // What happened to the run, from the ledger or, when that has forgotten it, from the archive in the lake.
 
-import { useAnswer } from "./asking.js";
-import { fetchRunHistory } from "./api.js";
-import { Columns, Notice } from "./card.js";
-import { clock, plural } from "./words.js";
+import { useAnswer } from "../asking.js";
+import { fetchRunHistory } from "../api.js";
+import { Columns, Notice } from "../card.js";
+import { clock, plural } from "../words.js";
 
 const { createElement: h, useState } = globalThis.React;
 const { Box, Spinner, Text } = globalThis.ChakraUI;

@@ -4,7 +4,7 @@
 import { Chosen } from "./chosen.js";
 import { Square } from "./square.js";
 import { Strip } from "./strip.js";
-import { cellText, countOf, LOOKS, paceText, plural } from "./words.js";
+import { cellText, countOf, LOOKS, paceText, plural } from "../words.js";
 
 const { createElement: h, useState } = globalThis.React;
 const { Badge, Box, Flex, Text } = globalThis.ChakraUI;

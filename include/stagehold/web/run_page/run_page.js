@@ -1,18 +1,18 @@
 // The Stagehold tab of a run, loaded by Airflow's UI as a React app. Plain modules, no build step: React and Chakra are
 // the ones Airflow puts on globalThis, so that the page follows its theme.
 
-import { refreshAirflow } from "./airflow_cache.js";
-import { fetchGrid } from "./api.js";
-import { usePolled } from "./asking.js";
+import { refreshAirflow } from "../airflow_cache.js";
+import { fetchGrid } from "../api.js";
+import { usePolled } from "../asking.js";
 import { Attempts } from "./attempts.js";
-import { Notice, Nothing } from "./card.js";
+import { Notice, Nothing } from "../card.js";
 import { Failures } from "./failures.js";
 import { Gates } from "./gates.js";
 import { Grid } from "./grid.js";
 import { Header } from "./header.js";
 import { RunHistory } from "./history.js";
 import { Preview } from "./preview.js";
-import { plural, ranges } from "./words.js";
+import { plural, ranges } from "../words.js";
 
 const { createElement: h, useState } = globalThis.React;
 const { Code, Stack, Text } = globalThis.ChakraUI;

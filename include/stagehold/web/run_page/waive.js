@@ -1,7 +1,7 @@
 // The form in which somebody says that data may be read though its gate refuses it, or takes that back.
 
-import { waive } from "./api.js";
-import { ranges } from "./words.js";
+import { waive } from "../api.js";
+import { ranges } from "../words.js";
 
 const { createElement: h, useState } = globalThis.React;
 const { Box, Button, Code, Flex, Input, Text } = globalThis.ChakraUI;
