@@ -65,13 +65,12 @@ def test_who_dies_at_any_step_leaves_all_or_nothing_and_the_next_goes_on(world, 
     world.bring_to_an_end()
 
 
-@pytest.mark.parametrize("asleep_after", range(10, 80, 7))
+@pytest.mark.parametrize("asleep_after", range(10, 56, 5))
 def test_a_zombie_publishes_nothing_beside_its_successor(world, asleep_after):
     zombie = world.begin("drafts")
     for _ in range(asleep_after):
         zombie.step()
-    if zombie.ended:
-        pytest.skip("it was done by then")
+    assert not zombie.ended
     world.end_leases()
     assert ended(world) is None
     zombie.go_to("its end", most=1000)
