@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ PIPELINE = "shipping_priority"
 
 @pytest.fixture(scope="session", autouse=True)
 def airflow_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    assert "airflow.settings" not in sys.modules, "a test module imports Airflow, which then reads another home"
     home = tmp_path_factory.mktemp("airflow")
     with pytest.MonkeyPatch.context() as patch:
         for name, value in _environment(home).items():

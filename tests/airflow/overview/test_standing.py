@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from stagehold.airflow.overview.airflow_now import DagNow
 from stagehold.airflow.overview.standing import (
     LATE,
     MOST_MARKS,
+    DagNow,
     PipelineFacts,
     RunWord,
     hidden_row,

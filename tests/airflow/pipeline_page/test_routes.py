@@ -22,7 +22,6 @@ from tests.airflow.pipeline_page.made_intervals import (
 
 from stagehold.airflow import keeping
 from stagehold.airflow.keeping import KeptPages
-from stagehold.airflow.pipeline_page import routes
 from stagehold.model.records import PartitionState
 
 pytestmark = pytest.mark.airflow
@@ -36,8 +35,8 @@ MOST_BYTES = 100_000
 def ledger(synced_airflow, monkeypatch):
     """Of which every answer is made anew, however long it takes here."""
     monkeypatch.setattr(keeping, "QUICK_SECONDS", math.inf)
-    monkeypatch.setattr(routes, "_PAGES", KeptPages())
-    monkeypatch.setattr(routes, "_HISTORIES", KeptPages())
+    monkeypatch.setattr("stagehold.airflow.pipeline_page.routes._PAGES", KeptPages())
+    monkeypatch.setattr("stagehold.airflow.pipeline_page.routes._HISTORIES", KeptPages())
     with emptied_ledger() as ledger:
         yield ledger
 

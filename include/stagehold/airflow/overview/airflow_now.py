@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 from airflow.models.dag import DagModel
@@ -12,21 +10,11 @@ from airflow.models.dagrun import DagRun
 from sqlalchemy import func, select, tuple_
 
 from stagehold.airflow.intervals import ledger_run_id
+from stagehold.airflow.overview.standing import DagNow
 from stagehold.airflow.run_page.clearing import ACTIVE_RUN_STATES
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
-
-
-@dataclass(frozen=True)
-class DagNow:
-    """``due`` is when Airflow is to start its next scheduled run, None without a schedule; ``active`` runs wait or go
-    on.
-    """
-
-    paused: bool
-    due: datetime | None
-    active: int
 
 
 def dags_now(dag_ids: Collection[str], session: Session) -> Mapping[str, DagNow]:

@@ -8,9 +8,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from stagehold.airflow.overview.airflow_now import DagNow, dags_now, run_states
+from stagehold.airflow.overview.airflow_now import dags_now, run_states
 from stagehold.airflow.overview.leases import LeaseLine, lease_line, leases_seen, places_at_work
-from stagehold.airflow.overview.standing import PipelineFacts, PipelineRow, hidden_row, interval_marks, pipeline_row
+from stagehold.airflow.overview.standing import (
+    DagNow,
+    PipelineFacts,
+    PipelineRow,
+    hidden_row,
+    interval_marks,
+    pipeline_row,
+)
 from stagehold.airflow.overview.versions import InstalledVersion, installed_versions
 from stagehold.airflow.overview.visible import VisiblePipeline
 from stagehold.airflow.server import server_ledger

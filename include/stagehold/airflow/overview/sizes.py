@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from stagehold.airflow.overview.visible import VisiblePipeline
 from stagehold.ledger.across.sizes import LakeSize
 from stagehold.ledger.ledger import Ledger
+
+if TYPE_CHECKING:
+    from stagehold.airflow.overview.visible import VisiblePipeline
 
 
 @dataclass(frozen=True)

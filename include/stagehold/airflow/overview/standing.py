@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from stagehold.airflow.overview.airflow_now import DagNow
 from stagehold.ledger.across.pipelines import Place, StageCounts
 from stagehold.model.interval_key import moment_of
 from stagehold.model.records import PartitionState, Run, RunState
@@ -17,6 +16,17 @@ from stagehold.spec.pipeline import Pipeline
 MOST_MARKS = 14  # intervals that are shown
 LATE = timedelta(minutes=5)  # a scheduler that starts a run later than this is behind
 BY_AIRFLOW = "airflow"  # the launcher of a run that Airflow knows
+
+
+@dataclass(frozen=True)
+class DagNow:
+    """What Airflow says of a DAG. ``due`` is when it is to start the next scheduled run, None without a schedule;
+    ``active`` runs wait or go on.
+    """
+
+    paused: bool
+    due: datetime | None
+    active: int
 
 
 class RunWord(StrEnum):

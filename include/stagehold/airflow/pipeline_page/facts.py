@@ -2,56 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
-from airflow.models.dagrun import DagRun
-from sqlalchemy import select
-from sqlalchemy.orm import Session
-
-from stagehold.airflow.dag_runs import dag_settings, pipeline_of
-from stagehold.airflow.intervals import ledger_run_id
-from stagehold.airflow.run_page.clearing import ACTIVE_RUN_STATES
-from stagehold.airflow.server import server_ledger
 from stagehold.errors import UnknownName
 from stagehold.ledger.across.intervals import LastTries
-from stagehold.ledger.ledger import Ledger
 from stagehold.ledger.partitions import StateFigures
 from stagehold.model.interval_key import moment_of
 from stagehold.model.records import Run
-from stagehold.model.states import RUN
-from stagehold.spec.pipeline import Pipeline
+
+if TYPE_CHECKING:
+    from stagehold.airflow.pipeline_page.known_pipeline import KnownPipeline
 
 BEFORE_ALL = datetime.min.replace(tzinfo=UTC)
-
-
-@dataclass(frozen=True)
-class KnownPipeline:
-    """A DAG of ours as its tab knows it. ``at_work`` are its runs, by the ledger's ids, that Airflow has not ended."""
-
-    dag_id: str
-    pipeline: Pipeline
-    ledger: Ledger
-    at_work: frozenset[str]
-
-    @staticmethod
-    def read(dag_id: str, session: Session) -> KnownPipeline:
-        """:raises ForeignDag: it is none of ours."""
-        settings = dag_settings(dag_id, session)
-        pipeline = pipeline_of(dag_id, session, settings)
-        return KnownPipeline(dag_id, pipeline, server_ledger(settings), _at_work(dag_id, session))
-
-    @property
-    def seen(self) -> object:
-        """Another one after something changed that the tab says."""
-        return self.pipeline, self.at_work, self.ledger.revision
-
-    def goes_on(self, run: Run) -> bool:
-        """Of a run that was killed the ledger alone does not know that it has ended."""
-        if run.launcher == "airflow":
-            return run.run_id in self.at_work
-        return not RUN.is_terminal(run.state)
 
 
 @dataclass(frozen=True)
@@ -104,9 +69,3 @@ def _place_of(interval: str, every: Sequence[str]) -> int:
         return every.index(interval)
     except ValueError:
         raise UnknownName("interval", interval, every[:10]) from None
-
-
-def _at_work(dag_id: str, session: Session) -> frozenset[str]:
-    states: Collection[str] = ACTIVE_RUN_STATES
-    query = select(DagRun.run_id).where(DagRun.dag_id == dag_id, DagRun.state.in_(states))
-    return frozenset(ledger_run_id(dag_id, run_id) for run_id in session.scalars(query))

@@ -17,8 +17,9 @@ from stagehold.airflow.pipeline_page.checkpoint_history import (
     checkpoint_page,
     region_parts,
 )
-from stagehold.airflow.pipeline_page.facts import KnownPipeline, in_order
+from stagehold.airflow.pipeline_page.facts import in_order
 from stagehold.airflow.pipeline_page.gate_rates import GateRates, read_gate_rates
+from stagehold.airflow.pipeline_page.known_pipeline import KnownPipeline
 from stagehold.airflow.server import answer_unless_known, answering
 from stagehold.errors import UnknownName
 

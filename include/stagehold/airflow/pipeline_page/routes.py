@@ -10,9 +10,10 @@ from pydantic import TypeAdapter
 
 from stagehold.airflow.access import MAY_SEE_RUN
 from stagehold.airflow.keeping import KeptPages
-from stagehold.airflow.pipeline_page.facts import KnownPipeline, in_order, read_facts
+from stagehold.airflow.pipeline_page.facts import in_order, read_facts
 from stagehold.airflow.pipeline_page.grid import IntervalPage, interval_page
 from stagehold.airflow.pipeline_page.history import PipelineHistory, pipeline_history
+from stagehold.airflow.pipeline_page.known_pipeline import KnownPipeline
 from stagehold.airflow.pipeline_page.recoveries import PipelineRecoveries, recoveries
 from stagehold.airflow.server import answer_unless_known, answering
 
