@@ -278,3 +278,13 @@ def _record(
         compute_key=key,
         recorded_at=datetime.now(UTC),
     )
+
+
+def switch(dag_id: str, *, on: bool) -> None:
+    """Pause a DAG, or have Airflow run it. Those of the tests are paused when they are made."""
+    from airflow.models.dag import DagModel
+    from airflow.utils.session import create_session
+    from sqlalchemy import update
+
+    with create_session() as session:
+        session.execute(update(DagModel).where(DagModel.dag_id == dag_id).values(is_paused=not on))

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from tests.airflow.made_runs import SOURCES, SPLITS, fill_ledger, make_sources
+from tests.airflow.made_runs import SOURCES, SPLITS, fill_ledger, make_sources, switch
 
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.work_order import WorkOrder
@@ -28,18 +28,9 @@ def dates(synced_airflow):
     make_sources(Path(load_settings().lake_uri))
     fill_ledger(DAG, DONE, ALL)
     fill_ledger(DAG, HALF, {**dict.fromkeys(SOURCES, SPLITS), "orders_by_customer": 5})
-    switch(on=True)
+    switch(DAG, on=True)
     yield
-    switch(on=False)
-
-
-def switch(*, on: bool) -> None:
-    from airflow.models.dag import DagModel
-    from airflow.utils.session import create_session
-    from sqlalchemy import update
-
-    with create_session() as session:
-        session.execute(update(DagModel).where(DagModel.dag_id == DAG).values(is_paused=not on))
+    switch(DAG, on=False)
 
 
 @pytest.fixture
@@ -133,10 +124,10 @@ def test_what_is_started_is_one_backfill_of_airflows_with_the_order_of_each_date
 
 
 def test_a_dag_that_is_switched_off_would_let_its_dates_wait(shown, start):
-    switch(on=False)
+    switch(DAG, on=False)
     found = shown().json()
     refused = start(token=found["token"])
-    switch(on=True)
+    switch(DAG, on=True)
     assert "is switched off in Airflow" in found["refusal"]
     assert (refused.status_code, found["refusal"] in refused.json()["detail"]) == (409, True)
 

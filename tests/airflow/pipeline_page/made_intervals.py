@@ -51,13 +51,17 @@ def at(interval: str) -> datetime:
 
 @contextmanager
 def emptied_ledger() -> Iterator[Ledger]:
-    """Without what other tests have left of the pipeline."""
-    url = load_settings().ledger_url
-    with Ledger.open(url) as ledger:
-        with Database(url).writing() as connection:
-            for table in (runs, attempts, partitions, gate_results):
-                connection.execute(delete(table).where(table.c.pipeline == PIPELINE))
+    """Without what other tests have left of the pipeline; nothing is left to them either."""
+    with Ledger.open(load_settings().ledger_url) as ledger:
+        _empty()
         yield ledger
+        _empty()
+
+
+def _empty() -> None:
+    with Database(load_settings().ledger_url).writing() as connection:
+        for table in (runs, attempts, partitions, gate_results):
+            connection.execute(delete(table).where(table.c.pipeline == PIPELINE))
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 from sqlalchemy import update
-from tests.airflow.made_runs import make_sources
+from tests.airflow.made_runs import make_sources, switch
 from tests.airflow.pipeline_page.made_intervals import (
     FAILURE,
     GATED,
@@ -317,7 +317,9 @@ def nights(made):
     from airflow.utils.session import create_session
 
     make_sources(Path(load_settings().lake_uri))
+    switch(PIPELINE, on=True)
     yield day(60), day(61)
+    switch(PIPELINE, on=False)
     with create_session() as session:
         session.execute(update(Backfill).values(completed_at=datetime.now(UTC)))
 
