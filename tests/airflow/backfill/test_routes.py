@@ -107,9 +107,9 @@ def test_what_is_started_is_one_backfill_of_airflows_with_the_order_of_each_date
     assert answer.status_code == 200, answer.text
     assert answer.json()["intervals"] == [NEVER]
     with create_session() as session:
-        (made,) = session.scalars(select(Backfill).where(Backfill.dag_id == DAG))
+        made = session.get(Backfill, answer.json()["backfill_id"])
         runs = session.scalars(select(DagRun).where(DagRun.backfill_id == made.id)).all()
-        assert (made.id, made.max_active_runs) == (answer.json()["backfill_id"], 2)
+        assert (made.dag_id, made.max_active_runs) == (DAG, 2)
         assert [f"{run.logical_date:%Y-%m-%d}" for run in runs] == [NEVER]
         conf = made.dag_run_conf
     with Ledger.open(load_settings().ledger_url) as ledger:

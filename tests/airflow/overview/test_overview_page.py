@@ -18,7 +18,7 @@ def test_each_pipeline_says_how_it_stands_and_leads_to_its_pages(page, stopped):
     page.goto(URL)
     row = page.get_by_test_id("pipeline-shipping_priority")
     expect(row).to_contain_text(f"the newest run for {stopped} has ended without a word")
-    expect(row.locator("[data-word=silent]")).to_have_attribute(
+    expect(row.locator("[data-word=silent]").last).to_have_attribute(
         "title", f"{stopped}: the newest run has ended without a word"
     )
     failed = row.locator("a[data-word=failed]").first
