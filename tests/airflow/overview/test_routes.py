@@ -103,6 +103,7 @@ def few_rights(api, monkeypatch):
 
 
 def test_who_may_see_one_pipeline_learns_of_no_other(api, bearer, half_done, leases, few_rights):
+    counted(api, bearer("viewer"))
     overview, sizes = (api.get(path, headers=bearer("viewer")) for path in (OVERVIEW, SIZES))
     assert [one["name"] for one in overview.json()["pipelines"]] == ["customer_totals"]
     assert {one["name"] for one in overview.json()["leases"]} == {leases[1], MAINTENANCE}
