@@ -180,7 +180,6 @@ def _write(measured: Sequence[dict[str, Any]], before: tuple[float, ...], repeti
         "cores": os.cpu_count(),
         "load_before": before,
         "load_after": os.getloadavg(),
-        "shared": "other work ran on the machine, as its load tells",
         "airflow": version("apache-airflow"),
         "repetitions": repetitions,
         "sizes": measured,

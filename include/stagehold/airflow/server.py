@@ -1,18 +1,24 @@
-"""What the routes of the api-server share: its ledger, how an error becomes an answer, and who has one already."""
+"""What the routes of the api-server share: its ledger, how an error becomes an answer, who has one already, and how
+Airflow's own routes are called.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from hashlib import sha256
+from typing import Any
 
+import httpx
 from fastapi import HTTPException, Request, Response, status
 
 from stagehold.errors import ForeignDag, LedgerUnavailable, StageholdError, UnknownName
 from stagehold.lake.chronicle import open_ledger
 from stagehold.ledger.ledger import Ledger
 from stagehold.settings import Settings
+
+IDENTITY = ("authorization", "cookie")  # headers by which Airflow knows the caller
 
 
 @cache
@@ -40,3 +46,23 @@ def answer_unless_known(body: bytes, request: Request) -> Response:
     if request.headers.get("if-none-match") == headers["ETag"]:
         return Response(status_code=status.HTTP_304_NOT_MODIFIED, headers=headers)
     return Response(body, media_type="application/json", headers=headers)
+
+
+async def post_to_airflow(path: str, body: Mapping[str, Any], request: Request) -> httpx.Response:
+    """Call a public REST route of Airflow's inside this process, as whoever made the ``request``: it checks the rights
+    again and writes the audit log.
+    """
+    from airflow.api_fastapi.main import app
+
+    headers = {name: request.headers[name] for name in IDENTITY if name in request.headers}
+    transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url=str(request.base_url.replace(path="/"))) as client:
+        return await client.post(path, json=body, headers=headers)
+
+
+def detail_of(answer: httpx.Response) -> str:
+    """Why Airflow refused."""
+    try:
+        return str(answer.json().get("detail", answer.text))
+    except ValueError:
+        return answer.text

@@ -20,7 +20,7 @@ from stagehold.airflow.access import MAY_BACKFILL, MAY_SEE_RUN, SAME_ORIGIN_JSON
 from stagehold.airflow.backfill.dates import AirflowDates
 from stagehold.airflow.dag_runs import dag_settings, pipeline_of
 from stagehold.airflow.restores.params import BACKFILL
-from stagehold.airflow.server import answering, server_ledger
+from stagehold.airflow.server import answering, detail_of, post_to_airflow, server_ledger
 from stagehold.model.backfill import Backfill, BackfillChoice, Only
 from stagehold.plan.backfill.backfill_plan import BackfillPlan
 from stagehold.plan.backfill.shown import ShownBackfill
@@ -30,7 +30,6 @@ from stagehold.run.backfill.starting import begin_backfill
 from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline
 
-IDENTITY = ("authorization", "cookie")  # headers by which Airflow knows the caller
 TRIES = 5  # of a call that Airflow gives up because its database is locked
 LOCKED = (httpx.codes.INTERNAL_SERVER_ERROR, httpx.codes.SERVICE_UNAVAILABLE)
 NO_SCHEDULE = (
@@ -157,25 +156,11 @@ def _begin(dag_id: str, wanted: NewBackfill, session: Session, asked_by: str) ->
 
 
 async def _create(body: Mapping[str, Any], request: Request) -> Mapping[str, Any]:
-    """Call Airflow's public REST route inside this process: it checks the rights again and writes the audit log."""
-    from airflow.api_fastapi.main import app
-
-    headers = {name: request.headers[name] for name in IDENTITY if name in request.headers}
-    base = str(request.base_url.replace(path="/"))
-    transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
-    async with httpx.AsyncClient(transport=transport, base_url=base) as client:
-        for _ in range(TRIES):
-            answer = await client.post("/api/v2/backfills", json=body, headers=headers)
-            if answer.status_code not in LOCKED:
-                break
+    for _ in range(TRIES):
+        answer = await post_to_airflow("/api/v2/backfills", body, request)
+        if answer.status_code not in LOCKED:
+            break
     if answer.is_error:
-        raise HTTPException(answer.status_code, f"Airflow did not start the backfill: {_detail(answer)}")
+        raise HTTPException(answer.status_code, f"Airflow did not start the backfill: {detail_of(answer)}")
     created: Mapping[str, Any] = answer.json()
     return created
-
-
-def _detail(answer: httpx.Response) -> str:
-    try:
-        return str(answer.json().get("detail", answer.text))
-    except ValueError:
-        return answer.text

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-import httpx
 from airflow.api_fastapi.common.db.common import SessionDep
 from airflow.api_fastapi.core_api.security import GetUserDep
 from fastapi import APIRouter, HTTPException, Query, Request, Response, status
@@ -26,7 +25,7 @@ from stagehold.airflow.run_page.history import RunHistory, run_history
 from stagehold.airflow.run_page.preview import ResumePreview, clear_set, resume_preview
 from stagehold.airflow.run_page.reading import KnownRun, read_facts
 from stagehold.airflow.run_page.resuming import Presser, resume_lease
-from stagehold.airflow.server import answer_unless_known, answering, server_ledger
+from stagehold.airflow.server import answer_unless_known, answering, detail_of, post_to_airflow, server_ledger
 from stagehold.errors import RunStillActive, StageholdError, UnknownName
 from stagehold.ledger.across.pipelines import StageCounts
 from stagehold.ledger.ledger import Ledger
@@ -38,8 +37,6 @@ from stagehold.spec.pipeline import Pipeline
 LARGE = 5_000  # partitions; the first answer for a run with more does not wait for its plan
 MOST_CELLS = 2_000  # that are told at once
 NOTE_LENGTH = 1000  # what Airflow accepts as a task's note
-# Headers by which Airflow knows the caller.
-IDENTITY = ("authorization", "cookie")
 
 _PAGES = KeptPages[LaidOut]()
 _GRID = TypeAdapter(RunGrid)
@@ -242,9 +239,6 @@ def _pressed(facts: RunFacts) -> str:
 
 
 async def _clear(facts: RunFacts, chosen: tuple[TaskToClear, ...], note: str, request: Request) -> None:
-    """Call Airflow's public REST route inside this process: it checks the rights again and writes the audit log."""
-    from airflow.api_fastapi.main import app
-
     body: Mapping[str, Any] = {
         "dry_run": False,
         "only_failed": False,
@@ -253,17 +247,9 @@ async def _clear(facts: RunFacts, chosen: tuple[TaskToClear, ...], note: str, re
         "task_ids": list(dict.fromkeys(task.address for task in chosen)),
         "note": note,
     }
-    headers = {name: request.headers[name] for name in IDENTITY if name in request.headers}
-    async with httpx.AsyncClient(
-        transport=httpx.ASGITransport(app=app), base_url=str(request.base_url.replace(path="/"))
-    ) as client:
-        answer = await client.post(
-            f"/api/v2/dags/{facts.dag_run.dag_id}/clearTaskInstances", json=body, headers=headers
-        )
+    answer = await post_to_airflow(f"/api/v2/dags/{facts.dag_run.dag_id}/clearTaskInstances", body, request)
     if answer.is_error:
-        raise HTTPException(
-            answer.status_code, f"Airflow did not clear the tasks: {answer.json().get('detail', answer.text)}"
-        )
+        raise HTTPException(answer.status_code, f"Airflow did not clear the tasks: {detail_of(answer)}")
 
 
 def _note(chosen: tuple[TaskToClear, ...], preview: ResumePreview) -> str:
