@@ -9,16 +9,17 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 from sqlalchemy import create_engine, make_url, text
+from sqlalchemy.exc import OperationalError
 
 GIVEN_SERVER = os.environ.get("STAGEHOLD_TEST_POSTGRES_URL")
-INITDB = max(Path("/usr/lib/postgresql").glob("*/bin/initdb"), default=None)
-BACK_ENDS = ["sqlite", "postgresql"] if GIVEN_SERVER or INITDB else ["sqlite"]
+PROGRAMS = max(Path("/usr/lib/postgresql").glob("*/bin"), default=None)
+BACK_ENDS = ["sqlite", "postgresql"] if GIVEN_SERVER or PROGRAMS else ["sqlite"]
 
 
 @pytest.fixture(scope="session")
@@ -50,9 +51,8 @@ def _started_server() -> Iterator[str]:
     folder = Path(tempfile.mkdtemp(prefix="stagehold-postgres-"))
     if user:
         shutil.chown(folder, user)
-    binaries = INITDB.parent
     initdb = [
-        INITDB,
+        PROGRAMS / "initdb",
         "--no-sync",
         "--auth=trust",
         "--username=postgres",
@@ -61,30 +61,53 @@ def _started_server() -> Iterator[str]:
         f"--pgdata={folder}/data",
     ]
     subprocess.run(initdb, check=True, capture_output=True, user=user, cwd=folder)
-    options = ["-c", "listen_addresses=", "-c", f"unix_socket_directories={folder}", "-c", "fsync=off"]
-    with Path(folder / "log").open("w") as log:
-        server = subprocess.Popen(
-            [binaries / "postgres", "-D", f"{folder}/data", *options], stderr=log, user=user, cwd=folder
-        )
+    server = _serving(folder, user)
     try:
-        url = f"postgresql+psycopg2://postgres@/postgres?host={folder}"
-        _wait_for(url)
-        yield url
+        yield _url(folder)
     finally:
         server.send_signal(signal.SIGINT)  # ends what is connected too; SIGTERM would wait for it
         server.wait(30)
         shutil.rmtree(folder)
 
 
-def _wait_for(url: str) -> None:
+def _url(folder: Path) -> str:
+    return f"postgresql+psycopg2://postgres@/postgres?host={folder}"
+
+
+def _serving(folder: Path, user: str | None) -> subprocess.Popen[bytes]:
+    """Asks for little memory, and for none in /dev/shm: Spark is beside it, and containers have 64 MB there."""
+    given = {
+        "listen_addresses": "",
+        "unix_socket_directories": str(folder),
+        "fsync": "off",
+        "shared_buffers": "16MB",
+        "dynamic_shared_memory_type": "mmap",
+    }
+    command = [
+        PROGRAMS / "postgres",
+        "-D",
+        f"{folder}/data",
+        *(f"--{name}={value}" for name, value in given.items()),
+    ]
+    with Path(folder / "log").open("w") as log:
+        server = subprocess.Popen(command, stderr=log, user=user, cwd=folder)
+    try:
+        _wait_for(server, _url(folder))
+    except OperationalError as error:
+        server.kill()
+        pytest.fail(f"PostgreSQL does not answer: {error.orig}\n{(folder / 'log').read_text()}", pytrace=False)
+    return server
+
+
+def _wait_for(server: subprocess.Popen[bytes], url: str) -> None:
     engine = create_engine(url)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120  # other tests keep all processors busy
     while True:
         try:
-            with closing(engine.raw_connection()):
-                break
-        except Exception:
-            if time.monotonic() > deadline:
+            engine.connect().close()
+            break
+        except OperationalError:
+            if server.poll() is not None or time.monotonic() > deadline:
                 raise
             time.sleep(0.05)
     engine.dispose()
