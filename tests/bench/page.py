@@ -5,10 +5,11 @@
 Runs of 81, 12,016 and 100,024 partitions stopped half-way. Airflow's own app serves them from this process, over HTTP.
 Of the API: the first answer, which of a large run has no plan yet; the answer that has one, when it is first made, and
 when it is kept; its bytes; and a poll that names what it has. Of the page: from the press of its tab to its headline;
-the longest task of the browser's main thread from then on, until a stage's squares have been opened and closed; and the
-elements that it has. Prints a table, writes results/page.json, and ends with 1 if a limit is missed: the headline
-within 1 s, an answer of the API within 300 ms and 100 KB, no task above 50 ms, 304 for a run that has not changed. The
-default is 5 repetitions.
+the longest task of the browser's main thread from then on, until a stage's squares and the attempts have been opened
+and closed; and the elements that it has. Airflow's own start comes before that and is not counted. For comparison, the
+same is measured of a tab of Airflow's own, in a page of its own. Prints a table, writes results/page.json, and ends
+with 1 if a limit is missed: the headline within 1 s, an answer of the API within 300 ms and 100 KB, no task above
+50 ms, 304 for a run that has not changed. The default is 5 repetitions.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -49,6 +51,8 @@ window.longTasks = [];
 new PerformanceObserver((list) => list.getEntries().forEach((one) => window.longTasks.push(one.duration)))
   .observe({ type: "longtask" });
 """
+LONGEST = "() => Math.max(0, ...window.longTasks)"
+AIRFLOWS_OWN = "Details"  # a tab
 
 
 def main() -> int:
@@ -115,19 +119,29 @@ def _pages(runs: dict[str, HalfDone], url: str, repetitions: int) -> Iterator[tu
 
 
 def _page(browser: Browser, run: HalfDone, url: str) -> dict[str, float]:
+    with _at_rest(browser, run, url) as page:
+        measured = _opened(page)
+    with _at_rest(browser, run, url) as page:
+        page.get_by_role("link", name=AIRFLOWS_OWN, exact=True).evaluate("(tab) => tab.click()")
+        page.wait_for_timeout(SETTLE_MILLISECONDS)
+        measured["longest_task_of_airflows_own_milliseconds"] = page.evaluate(LONGEST)
+    return measured
+
+
+@contextmanager
+def _at_rest(browser: Browser, run: HalfDone, url: str) -> Iterator[Page]:
+    """Airflow's page of the run, with what its start took forgotten."""
     context = browser.new_context(viewport={"width": 1440, "height": 1000}, base_url=url)
     context.set_default_timeout(PATIENCE)
     context.add_cookies([{"name": "_token", "value": token(), "url": url}])
     context.add_init_script(WATCH)
     page = context.new_page()
     page.goto(f"/dags/{run.dag_id}/runs/{run.run_id}")
-    tab = page.get_by_role("link", name="Stagehold", exact=True)
-    tab.wait_for()
+    page.get_by_role("link", name="Stagehold", exact=True).wait_for()
     page.wait_for_timeout(SETTLE_MILLISECONDS)
     page.evaluate("() => { window.longTasks = []; }")
-    measured = _opened(page)
+    yield page
     context.close()
-    return measured
 
 
 def _opened(page: Page) -> dict[str, float]:
@@ -146,10 +160,12 @@ def _opened(page: Page) -> dict[str, float]:
         part.click()
         page.locator("[data-testid^=cell-]").first.wait_for()
         part.click()
-    page.wait_for_timeout(2_000)
+    for _ in range(2):
+        page.get_by_test_id("attempts").locator("summary").click()
+        page.wait_for_timeout(1_000)
     return {
         "headline_seconds": headline / 1000,
-        "longest_task_milliseconds": page.evaluate("() => Math.max(0, ...window.longTasks)"),
+        "longest_task_milliseconds": page.evaluate(LONGEST),
         "elements": page.evaluate("() => document.querySelectorAll('[data-testid=stagehold] *').length"),
     }
 
@@ -162,10 +178,12 @@ def _report(measured: Sequence[dict[str, Any]]) -> bool:
             statistics.median(one[field]) for field in ("headline_seconds", "kept_plan_seconds", "poll_seconds")
         )
         freeze = statistics.median(one["longest_task_milliseconds"])
+        own = statistics.median(one["longest_task_of_airflows_own_milliseconds"])
         print(
             f"{one['partitions']:>9,} partitions: first answer {one['first_answer_seconds']:.3f} s, plan after "
             f"{one['first_plan_seconds']:.2f} s, kept {answer:.3f} s, {one['bytes'] / 1000:.1f} KB, poll {poll:.3f} s; "
-            f"headline {headline:.2f} s, longest task {freeze:.0f} ms, {max(one['elements']):,} elements"
+            f"headline {headline:.2f} s, longest task {freeze:.0f} ms "
+            f"(Airflow's own tab {own:.0f} ms), {max(one['elements']):,} elements"
         )
         kept = kept and headline < HEADLINE_SECONDS and max(one["first_answer_seconds"], answer) < ANSWER_SECONDS
         kept = kept and one["bytes"] < ANSWER_BYTES and freeze <= FREEZE_MILLISECONDS

@@ -1,6 +1,6 @@
 // How the tabs ask the server: again and again what they show, and once what somebody wants to know.
 
-const { useCallback, useEffect, useRef, useState } = globalThis.React;
+const { startTransition, useCallback, useEffect, useRef, useState } = globalThis.React;
 
 const BUSY_SECONDS = 1.5;
 const IDLE_SECONDS = 10;
@@ -23,7 +23,7 @@ export function usePolled(key, fetch, hurries) {
         if (wanted.current !== key) return;
         if (fresh) {
           tag.current = { key, tag: fresh.tag };
-          setAnswer({ found: fresh.found, key });
+          startTransition(() => setAnswer({ found: fresh.found, key }));
         }
         setProblem(null);
       }, setProblem),

@@ -119,7 +119,10 @@ export function duration(from, to) {
   return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
 }
 
-export const clock = (moment) => new Date(moment).toLocaleString([], { dateStyle: "medium", timeStyle: "medium" });
+// Made once: a page tells hundreds of moments.
+const MOMENT = new Intl.DateTimeFormat([], { dateStyle: "medium", timeStyle: "medium" });
+
+export const clock = (moment) => MOMENT.format(new Date(moment));
 
 // One sentence per partition: the square's title, its name for screen readers, and the line under the grid.
 export function cellText(stage, cell, runId) {

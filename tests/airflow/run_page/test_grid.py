@@ -8,11 +8,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 
 from stagehold.airflow.run_page.cells import CellState
 from stagehold.airflow.run_page.clearing import DagTask
 from stagehold.airflow.run_page.facts import RunFacts
-from stagehold.airflow.run_page.grid import run_grid, seen_by
+from stagehold.airflow.run_page.grid import RunGrid, run_grid, seen_by
 from stagehold.airflow.run_page.preview import resume_preview
 from stagehold.errors import CodeUnusable
 from stagehold.model.compute_key import ComputeKey
@@ -389,6 +390,16 @@ def test_very_many_partitions_are_a_strip_of_which_each_part_shows_what_matters_
     ]
     assert row.counts == {CellState.CONSUMABLE: 250, CellState.WAITING: 5, CellState.BLOCKED: 1}
     assert (row.blocked, row.consumable, row.partitions) == (1, 250, 256)
+
+
+def test_a_page_stays_small_however_many_partitions_and_waves_a_run_has():
+    many = 25_000
+    records = [record(one, wave=one // 50, recorded_at=NOW + timedelta(seconds=one)) for one in range(many)]
+    worked = [replace(attempt(3, AttemptState.FINISHED), attempt_id="attempt")]
+    page = run_grid(facts([REUSE] * many, records, attempts=tuple(worked)))
+    (row,), (line,) = page.stages, page.attempts
+    assert (row.cells, len(row.strip), len(line.waves)) == ((), 100, 56)
+    assert len(TypeAdapter(RunGrid).dump_json(page)) < 20_000
 
 
 def test_a_partition_that_runs_again_though_it_is_consumable_is_counted_for_the_confirmation():

@@ -310,6 +310,20 @@ def test_a_part_of_a_strip_opens_as_squares_by_mouse_and_keyboard(page, in_strip
     expect(page.locator("[data-testid^=cell-orders_by_customer]")).to_have_count(0)
 
 
+def test_what_is_folded_has_no_elements_until_it_is_opened(page, in_strips, half_done):
+    """So that the first look at a large run is quickly on the screen."""
+    open_run(page, half_done)
+    expect(page.locator("[data-testid^=part-]")).to_have_count(40)
+    expect(page.locator("[data-testid^=part-] *")).to_have_count(0)
+    for name in ("attempts", "history", "gates"):
+        expect(page.get_by_test_id(name).locator("table, tr, [role=img]")).to_have_count(0)
+    attempts = page.get_by_test_id("attempts")
+    attempts.locator("summary").click()
+    expect(attempts.get_by_role("row")).not_to_have_count(0)
+    attempts.locator("summary").click()
+    expect(attempts.locator("tr")).to_have_count(0)
+
+
 def test_what_failed_comes_first_where_stages_are_long(page, in_strips, half_done):
     open_run(page, half_done)
     expect(page.locator("[data-testid^=stage-]").first).to_have_attribute("data-testid", "stage-orders_by_customer")

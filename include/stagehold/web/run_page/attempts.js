@@ -3,7 +3,7 @@
 import { Columns } from "../card.js";
 import { clock, duration, plural } from "../words.js";
 
-const { createElement: h } = globalThis.React;
+const { createElement: h, useState } = globalThis.React;
 const { Box, Text } = globalThis.ChakraUI;
 
 const TONES = { finished: "success", failed: "failed", canceled: "failed" };
@@ -57,10 +57,9 @@ function Lasted({ attempt, time }) {
   );
 }
 
-export function Attempts({ grid }) {
-  if (grid.attempts.length === 0) return null;
-  const time = span(grid.attempts);
-  const rows = grid.attempts.map((attempt) => [
+function Lines({ attempts }) {
+  const time = span(attempts);
+  const rows = attempts.map((attempt) => [
     attempt.region,
     attempt.epoch || "not begun",
     attempt.state,
@@ -68,15 +67,29 @@ export function Attempts({ grid }) {
     attempt.ended_at ? duration(attempt.started_at, attempt.ended_at) : "",
     h(Lasted, { attempt, time }),
   ]);
+  return h(Columns, { names: ["Region", "Epoch", "State", "Started", "Lasted", "Waves"], rows });
+}
+
+export function Attempts({ grid }) {
+  const [open, setOpen] = useState(false);
+  if (grid.attempts.length === 0) return null;
   return h(
     Box,
-    { as: "details", bg: "bg", borderRadius: "lg", borderWidth: "1px", "data-testid": "attempts", overflow: "hidden" },
+    {
+      as: "details",
+      bg: "bg",
+      borderRadius: "lg",
+      borderWidth: "1px",
+      "data-testid": "attempts",
+      onToggle: (event) => setOpen(event.currentTarget.open),
+      overflow: "hidden",
+    },
     h(
       Box,
       { as: "summary", cursor: "pointer", fontSize: "sm", fontWeight: "semibold", px: 4, py: 3 },
       plural(grid.attempts.length, "attempt"),
       h(Text, { as: "span", color: "fg.muted", fontWeight: "normal", ml: 2 }, "and where the time went"),
     ),
-    h(Columns, { names: ["Region", "Epoch", "State", "Started", "Lasted", "Waves"], rows }),
+    open && h(Lines, { attempts: grid.attempts }),
   );
 }
