@@ -119,3 +119,20 @@ def test_only_some_pages_are_kept():
         world.ask(run=f"pipe/{number}")
     assert world.ask(run="pipe/1") == 2
     assert world.ask(run="pipe/0") == MOST_PAGES + 2
+
+
+def test_who_may_make_one_page_at_a_time_has_the_others_wait():
+    world = World(seconds=1)
+    world.pages = KeptPages(lambda: world.now, at_once=1)
+    world.go_on.clear()
+    assert [world.ask(large=True, run=str(number)) for number in range(3)] == [None] * 3
+    assert world.pages._turns.acquire(blocking=False) is False
+    world.go_on.set()
+    world.settle()
+    assert sorted(world.ask(large=True, run=str(number)) for number in range(3)) == [1, 2, 3]
+
+
+def test_as_many_pages_are_kept_as_was_asked_for():
+    world = World(seconds=1)
+    world.pages = KeptPages(lambda: world.now, most=2)
+    assert [world.ask(run=run) for run in ("one", "two", "three", "two", "one")] == [1, 2, 3, 2, 4]

@@ -6,7 +6,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from threading import Lock, Thread
+from threading import BoundedSemaphore, Lock, Thread
 from typing import Generic, TypeVar
 
 Page = TypeVar("Page")
@@ -30,8 +30,15 @@ class KeptPages(Generic[Page]):
     from has changed, as far as ``seen`` tells that at once, or after a while.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock, self._lock = clock, Lock()
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, *, most: int = MOST_PAGES, at_once: int = MOST_PAGES
+    ) -> None:
+        """
+        :param most: pages that are kept.
+        :param at_once: threads that make pages; others wait for their turn.
+        """
+        self._clock, self._most = clock, most
+        self._lock, self._turns = Lock(), BoundedSemaphore(at_once)
         self._kept: OrderedDict[Hashable, _Kept[Page]] = OrderedDict()
         self._problems: dict[Hashable, Exception] = {}
         self._under_way: set[Hashable] = set()
@@ -64,7 +71,7 @@ class KeptPages(Generic[Page]):
             self._kept.pop(name, None)
             if made.seconds > QUICK_SECONDS or not awaited:
                 self._kept[name] = made
-            while len(self._kept) > MOST_PAGES:
+            while len(self._kept) > self._most:
                 self._kept.popitem(last=False)
         return made
 
@@ -77,7 +84,8 @@ class KeptPages(Generic[Page]):
 
     def _work_aside(self, name: Hashable, seen: object, make: Callable[[], Page]) -> None:
         try:
-            self._made(name, seen, make, awaited=False)
+            with self._turns:
+                self._made(name, seen, make, awaited=False)
         except Exception as error:  # noqa: BLE001 - told to whoever asks next
             with self._lock:
                 self._problems[name] = error

@@ -39,6 +39,13 @@ export function fetchIntervals(dagId, before, known) {
   return fetchUnlessKnown(url, known);
 }
 
+// Which of those would come out differently now.
+export function fetchStale(dagId, before, known) {
+  const url = dagUrl(dagId, "stale");
+  if (before !== null) url.search = new URLSearchParams({ before });
+  return fetchUnlessKnown(url, known);
+}
+
 export const fetchGrowth = (dagId) => call(dagUrl(dagId, "history"));
 
 export const fetchRecoveries = (dagId) => call(dagUrl(dagId, "recoveries"));
@@ -83,6 +90,8 @@ export const waive = (dagId, runId, wish) => post(runUrl(dagId, runId, "waive"),
 export const startBackfill = (dagId, wish) => post(dagUrl(dagId, "backfill"), wish);
 
 export const fetchOverview = (known) => fetchUnlessKnown(new URL("overview", API), known);
+
+export const fetchStaleOverview = () => call(new URL("overview/stale", API));
 
 export const fetchSizes = () => call(new URL("overview/sizes", API));
 

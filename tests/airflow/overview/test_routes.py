@@ -12,11 +12,11 @@ from stagehold.settings import load_settings
 
 pytestmark = pytest.mark.airflow
 
-OVERVIEW, SIZES = "/stagehold/api/overview", "/stagehold/api/overview/sizes"
+OVERVIEW, SIZES, STALE = (f"/stagehold/api/overview{path}" for path in ("", "/sizes", "/stale"))
 SUMMING_SECONDS = 30
 
 
-@pytest.mark.parametrize("path", [OVERVIEW, SIZES])
+@pytest.mark.parametrize("path", [OVERVIEW, SIZES, STALE])
 @pytest.mark.parametrize(
     ("role", "expected"), [("admin", 200), ("op", 200), ("user", 200), ("viewer", 200), (None, 403)]
 )
@@ -24,7 +24,7 @@ def test_looking_needs_the_right_to_see_dags(api, bearer, synced_airflow, path, 
     assert api.get(path, headers=bearer(role)).status_code == expected
 
 
-@pytest.mark.parametrize("path", [OVERVIEW, SIZES])
+@pytest.mark.parametrize("path", [OVERVIEW, SIZES, STALE])
 def test_nobody_looks_without_logging_in(api, path):
     assert api.get(path).status_code == 401
 
@@ -104,16 +104,17 @@ def few_rights(api, monkeypatch):
 
 def test_who_may_see_one_pipeline_learns_of_no_other(api, bearer, half_done, leases, few_rights):
     counted(api, bearer("viewer"))
-    overview, sizes = (api.get(path, headers=bearer("viewer")) for path in (OVERVIEW, SIZES))
+    overview, sizes, stale = (api.get(path, headers=bearer("viewer")) for path in (OVERVIEW, SIZES, STALE))
     assert [one["name"] for one in overview.json()["pipelines"]] == ["customer_totals"]
     assert {one["name"] for one in overview.json()["leases"]} == {leases[1], MAINTENANCE}
     assert [one["bytes"] for one in sizes.json()["ledgers"]] == [None]
-    for answer in (overview, sizes):
+    assert [one["name"] for one in stale.json()["pipelines"]] == ["customer_totals"]
+    for answer in (overview, sizes, stale):
         assert "shipping_priority" not in answer.text
 
 
 def test_who_may_see_dags_but_no_runs_learns_names_alone(api, bearer, half_done, leases, monkeypatch):
     monkeypatch.setattr("stagehold.airflow.overview.visible.may_see_runs", lambda dag_id, user: False)
-    overview, sizes = (api.get(path, headers=bearer("viewer")).json() for path in (OVERVIEW, SIZES))
+    overview, sizes, stale = (api.get(path, headers=bearer("viewer")).json() for path in (OVERVIEW, SIZES, STALE))
     assert {one["standing"] for one in overview["pipelines"]} == {"hidden"}
-    assert (overview["leases"], sizes["ledgers"], sizes["pipelines"]) == ([], [], [])
+    assert (overview["leases"], sizes["ledgers"], sizes["pipelines"], stale["pipelines"]) == ([], [], [], [])

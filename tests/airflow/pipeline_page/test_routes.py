@@ -27,7 +27,7 @@ from stagehold.model.records import PartitionState
 pytestmark = pytest.mark.airflow
 
 API = f"/stagehold/api/dags/{PIPELINE}"
-PATHS = ("intervals", "history", "recoveries")
+PATHS = ("intervals", "history", "recoveries", "stale")
 MOST_BYTES = 100_000
 
 

@@ -13,6 +13,7 @@ from stagehold.airflow.access import MAY_SEE_PIPELINES
 from stagehold.airflow.keeping import KeptPages
 from stagehold.airflow.overview.overview import Overview, by_project, overview
 from stagehold.airflow.overview.sizes import LedgerSums, SizesSeen, ledger_sums, sizes_seen
+from stagehold.airflow.overview.stale import StaleOverview, stale_overview
 from stagehold.airflow.overview.visible import VisiblePipeline, visible_pipelines
 from stagehold.airflow.server import answer_unless_known, answering, server_ledger
 from stagehold.ledger.ledger import Ledger
@@ -20,6 +21,7 @@ from stagehold.settings import Settings
 
 MOST_AT_ONCE = 20_000  # rows of partitions that are added up while somebody waits
 _OVERVIEW = TypeAdapter(Overview)
+_STALE = TypeAdapter(StaleOverview)
 _SUMS = KeptPages[LedgerSums]()
 router = APIRouter(prefix="/api/overview")
 
@@ -38,6 +40,15 @@ def show_overview(visible: VisibleDep, session: SessionDep, request: Request) ->
     """
     with answering():
         return answer_unless_known(_OVERVIEW.dump_json(overview(visible, session)), request)
+
+
+@router.get("/stale", dependencies=[MAY_SEE_PIPELINES], response_model=StaleOverview)
+def show_stale(visible: VisibleDep, request: Request) -> Response:
+    """How many of each pipeline's newest intervals would come out differently now. Whoever has the answer already, by
+    its ETag, is told so with 304.
+    """
+    with answering():
+        return answer_unless_known(_STALE.dump_json(stale_overview(visible)), request)
 
 
 @router.get("/sizes", dependencies=[MAY_SEE_PIPELINES])

@@ -42,7 +42,7 @@ def read_facts(known: KnownPipeline, limit: int, before: str | None) -> Interval
     """
     ledger, pipeline = known.ledger, known.pipeline.name
     every = in_order(ledger.intervals.known(pipeline))
-    rest = every[_place_of(before, every) + 1 :] if before is not None else every
+    rest = newest(every, before)
     shown = rest[:limit]
     runs = {run.interval: run for run in ledger.runs.newest_of_intervals(pipeline, shown)}
     return IntervalFacts(
@@ -62,6 +62,14 @@ def in_order(known: Mapping[str, datetime | None]) -> tuple[str, ...]:
     # Without the schedule a day is its midnight, which places it as well, and costs a thousandth of asking cron.
     places = {key: moment_of(key, None) or began or BEFORE_ALL for key, began in known.items()}
     return tuple(sorted(known, key=lambda key: (places[key], key), reverse=True))
+
+
+def newest(every: tuple[str, ...], before: str | None) -> tuple[str, ...]:
+    """Those in order behind one of them, or all.
+
+    :raises UnknownName: there is nothing on record of that one.
+    """
+    return every[_place_of(before, every) + 1 :] if before is not None else every
 
 
 def _place_of(interval: str, every: Sequence[str]) -> int:

@@ -16,6 +16,7 @@ from stagehold.airflow.server import server_ledger
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Run
 from stagehold.model.states import RUN
+from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline
 
 
@@ -25,6 +26,7 @@ class KnownPipeline:
 
     dag_id: str
     pipeline: Pipeline
+    settings: Settings
     ledger: Ledger
     at_work: frozenset[str]
 
@@ -33,7 +35,7 @@ class KnownPipeline:
         """:raises ForeignDag: it is none of ours."""
         settings = dag_settings(dag_id, session)
         pipeline = pipeline_of(dag_id, session, settings)
-        return KnownPipeline(dag_id, pipeline, server_ledger(settings), _at_work(dag_id, session))
+        return KnownPipeline(dag_id, pipeline, settings, server_ledger(settings), _at_work(dag_id, session))
 
     @property
     def seen(self) -> object:

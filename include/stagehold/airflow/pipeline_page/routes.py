@@ -15,6 +15,7 @@ from stagehold.airflow.pipeline_page.grid import IntervalPage, interval_page
 from stagehold.airflow.pipeline_page.history import PipelineHistory, pipeline_history
 from stagehold.airflow.pipeline_page.known_pipeline import KnownPipeline
 from stagehold.airflow.pipeline_page.recoveries import PipelineRecoveries, recoveries
+from stagehold.airflow.pipeline_page.stale import Staleness, staleness
 from stagehold.airflow.server import answer_unless_known, answering
 
 MOST_CELLS = 240  # of a page, so that its answer stays small however many stages there are
@@ -25,6 +26,7 @@ _PAGES = KeptPages[IntervalPage]()
 _HISTORIES = KeptPages[PipelineHistory]()
 _PAGE = TypeAdapter(IntervalPage)
 _HISTORY = TypeAdapter(PipelineHistory)
+_STALE = TypeAdapter(Staleness)
 router = APIRouter(prefix="/api/dags/{dag_id}")
 
 
@@ -41,12 +43,29 @@ def show_intervals(
     """
     with answering():
         known = KnownPipeline.read(dag_id, session)
-        most = min(limit, max(LEAST_ROWS, MOST_CELLS // len(known.pipeline.stages)))
+        most = _most(limit, known)
         page = _PAGES.page(
             (dag_id, most, before), known.seen, lambda: interval_page(read_facts(known, most, before)), lambda: False
         )
         assert page is not None, "only pages that are large are waited for"
         return answer_unless_known(_PAGE.dump_json(page), request)
+
+
+@router.get("/stale", dependencies=[MAY_SEE_RUN], response_model=Staleness)
+def show_stale(
+    dag_id: str,
+    session: SessionDep,
+    request: Request,
+    limit: Annotated[int, Query(ge=1, le=MOST_POINTS)] = 20,
+    before: str | None = None,
+) -> Response:
+    """Which intervals of such a page would come out differently now, as they were planned at a moment, which is None
+    as long as that is being worked out. Whoever has the answer already, by its ETag, is told so with 304.
+    """
+    with answering():
+        known = KnownPipeline.read(dag_id, session)
+        found = staleness(known.pipeline, known.ledger, known.settings, _most(limit, known), before)
+        return answer_unless_known(_STALE.dump_json(found), request)
 
 
 @router.get("/history", dependencies=[MAY_SEE_RUN], response_model=PipelineHistory)
@@ -73,6 +92,11 @@ def show_recoveries(
         tried = known.ledger.recoveries.newest(known.pipeline.name, limit)
         runs = {one.run_id for tries in tried for one in tries}
         return recoveries(tried, known.ledger.recoveries.left_behind(runs))
+
+
+def _most(limit: int, known: KnownPipeline) -> int:
+    """Rows of a page."""
+    return min(limit, max(LEAST_ROWS, MOST_CELLS // len(known.pipeline.stages)))
 
 
 def _history(known: KnownPipeline, limit: int) -> PipelineHistory:

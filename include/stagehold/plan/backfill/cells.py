@@ -27,12 +27,13 @@ class CellStanding(StrEnum):
 
 @dataclass(frozen=True)
 class CellReason:
-    """Why some partitions run, or do not."""
+    """Why some partitions run, are judged again, or neither."""
 
     text: str
     count: int
     partitions: str
     runs: bool = False
+    judges: bool = False
 
 
 @dataclass(frozen=True)
@@ -136,4 +137,10 @@ def _cell(
 
 def _reasons(stage: str, ordered: ResumePlan) -> Iterator[CellReason]:
     for line in explain(ordered, [stage]):
-        yield CellReason(line.reason, len(line.partitions), partition_ranges(line.partitions), line.action.computes)
+        yield CellReason(
+            text=line.reason,
+            count=len(line.partitions),
+            partitions=partition_ranges(line.partitions),
+            runs=line.action.computes,
+            judges=line.action is Action.JUDGE,
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -10,7 +10,7 @@ from itertools import islice
 
 from stagehold.errors import CodeUnusable, InvalidArgument, StageholdError
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.backfill import BackfillChoice
+from stagehold.model.backfill import BackfillChoice, Only
 from stagehold.model.interval_key import ONCE, interval_key, keys_between, moment_of, span_of
 from stagehold.model.records import AttemptState, Restore, Run, RunState
 from stagehold.model.work_order import WorkOrder
@@ -79,6 +79,19 @@ def plan_backfill(choice: BackfillChoice, pipeline: Pipeline, ledger: Ledger, se
         last=_as_key(choice.last, pipeline),
     )
     keys = intervals_of(choice, pipeline, ledger, datetime.now(UTC))
+    return _plan_of(keys, choice, pipeline, ledger, settings)
+
+
+def plan_stale(keys: Sequence[str], pipeline: Pipeline, ledger: Ledger, settings: Settings) -> BackfillPlan:
+    """What a backfill of these intervals would compute with `--only stale`. They come oldest first, and need not be in
+    the schedule.
+    """
+    return _plan_of(keys, BackfillChoice(keys[0], keys[-1], only=Only.STALE), pipeline, ledger, settings)
+
+
+def _plan_of(
+    keys: Sequence[str], choice: BackfillChoice, pipeline: Pipeline, ledger: Ledger, settings: Settings
+) -> BackfillPlan:
     planning = _Planning(choice, pipeline, ledger, settings)
     intervals = tuple(planning.interval(key) for key in keys)
     refusal = planning.refusal or _nothing_to_do(intervals)

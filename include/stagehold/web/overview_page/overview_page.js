@@ -1,7 +1,7 @@
 // The page of all pipelines in Airflow's menu, loaded by its UI as a React app. Plain modules, no build step, as
 // run_page.js.
 
-import { fetchOverview, fetchSizes } from "../api.js";
+import { fetchOverview, fetchSizes, fetchStaleOverview } from "../api.js";
 import { useAnswer, usePolled } from "../asking.js";
 import { Card, Nothing, Notice } from "../card.js";
 import { plural } from "../words.js";
@@ -14,22 +14,23 @@ import { STANDINGS } from "./words.js";
 const { createElement: h, useEffect, useState } = globalThis.React;
 const { Box, Flex, Heading, Stack, Text } = globalThis.ChakraUI;
 
-const SIZES_SECONDS = 60;
-const COUNTING_SECONDS = 3;
+const SELDOM_SECONDS = 60;
+const SOON_SECONDS = 3;
 const ORDER = Object.keys(STANDINGS);
 const HOW =
-  "Said from ledger and schedule alone. Whether code, sources or files in the lake have changed since, the page of a " +
-  "run works out.";
+  "State and marks are said from ledger and schedule alone. Stale is what would come out differently now, as code, " +
+  "sources or suites have changed since; that is worked out apart, and may be some minutes old.";
 const NONE =
   "There is no pipeline that you may see. A pipeline is a YAML file in the project's include/pipelines; " +
   "`stagehold init` makes a project.";
 
-// Asked for apart and seldom: it adds up all that ledgers have on record.
-function useSizes() {
+// Asked for apart and seldom, as it takes long to work out; soon again while that is `underWay`, and after the first
+// time, when the answer may be as old as the last look at this page.
+function useSeldom(ask, underWay) {
   const [turn, setTurn] = useState(0);
-  const { found } = useAnswer(turn, fetchSizes);
+  const { found } = useAnswer(turn, ask);
   useEffect(() => {
-    const seconds = found && !found.counted ? COUNTING_SECONDS : SIZES_SECONDS;
+    const seconds = turn === 0 || (found && underWay(found)) ? SOON_SECONDS : SELDOM_SECONDS;
     const timer = setTimeout(() => setTurn(turn + 1), seconds * 1000);
     return () => clearTimeout(timer);
   }, [turn, found]);
@@ -38,7 +39,7 @@ function useSizes() {
 
 const worstFirst = (rows) => rows.toSorted((one, other) => ORDER.indexOf(one.standing) - ORDER.indexOf(other.standing));
 
-function All({ rows, sizes }) {
+function All({ rows, sizes, stale }) {
   const [chosen, setChosen] = useState(null);
   const shown = worstFirst(chosen ? rows.filter((row) => row.standing === chosen) : rows);
   const note = chosen
@@ -51,7 +52,7 @@ function All({ rows, sizes }) {
     h(
       Card,
       { "data-testid": "pipelines", note, title: "Pipelines" },
-      h(Pipelines, { rows: shown, sizes }),
+      h(Pipelines, { rows: shown, sizes, stale }),
       h(Text, { borderTopWidth: "1px", color: "fg.muted", fontSize: "xs", px: 4, py: 2 }, HOW),
     ),
   );
@@ -60,7 +61,8 @@ function All({ rows, sizes }) {
 function OverviewPage() {
   const hurries = (all) => all.pipelines.some((row) => row.active > 0);
   const { found, problem } = usePolled("overview", fetchOverview, hurries);
-  const sizes = useSizes();
+  const sizes = useSeldom(fetchSizes, (one) => !one.counted);
+  const stale = useSeldom(fetchStaleOverview, (one) => !one.planned);
   if (found === null) return h(Nothing, { problem, title: "The pipelines cannot be shown" });
   return h(
     Stack,
@@ -74,7 +76,7 @@ function OverviewPage() {
     },
     problem && h(Notice, { palette: "warning", role: "alert" }, `Not up to date: ${problem.message}`),
     h(Heading, { as: "h2", size: "lg" }, "Stagehold pipelines"),
-    found.pipelines.length > 0 && h(All, { rows: found.pipelines, sizes }),
+    found.pipelines.length > 0 && h(All, { rows: found.pipelines, sizes, stale }),
     found.pipelines.length === 0 && h(Box, { "data-testid": "none", maxW: "720px" }, h(Text, null, NONE)),
     h(Leases, { leases: found.leases }),
     h(Flex, { align: "start", gap: 4, wrap: "wrap" }, h(Storage, { sizes }), h(Versions, { versions: found.versions })),

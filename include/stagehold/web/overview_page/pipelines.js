@@ -1,7 +1,7 @@
 // Each pipeline on a line: how it stands, its newest intervals, and how much of the newest one is there.
 
-import { bytes, runPage } from "../words.js";
-import { markText, pipelinePage, RUNS, STANDINGS, standingText, whenText } from "./words.js";
+import { bytes, clock, runPage } from "../words.js";
+import { markText, pipelinePage, RUNS, STANDINGS, standingText, staleText, whenText } from "./words.js";
 
 const { createElement: h } = globalThis.React;
 const { Badge, Box, Flex, Link, Table, Text } = globalThis.ChakraUI;
@@ -64,7 +64,24 @@ function Mark({ mark }) {
   );
 }
 
-function Marks({ row }) {
+function Stale({ stale }) {
+  const { first, planned_at } = stale;
+  const why = first ? `${first.interval}, ${first.stage}: ${first.reason}` : "";
+  return h(
+    Text,
+    {
+      color: first ? "warning.fg" : "fg.muted",
+      "data-testid": "stale",
+      fontSize: "xs",
+      lineClamp: 2,
+      overflowWrap: "anywhere",
+      title: `${why}${why && ". "}As of ${clock(planned_at)}`,
+    },
+    staleText(stale),
+  );
+}
+
+function Marks({ row, stale }) {
   if (row.newest === null) return muted("none yet");
   const { mark } = row.newest;
   const page = runPage(mark.run_id);
@@ -84,6 +101,7 @@ function Marks({ row }) {
         : mark.interval,
       h(Text, { as: "span", color: "fg.muted" }, `, ${whenText(mark)}${page ? "" : ", by a command"}`),
     ),
+    stale?.planned_at && h(Stale, { stale }),
   );
 }
 
@@ -104,12 +122,13 @@ function Done({ newest, size }) {
   );
 }
 
-export function Pipelines({ rows, sizes }) {
+export function Pipelines({ rows, sizes, stale }) {
   const sizeOf = Object.fromEntries((sizes?.pipelines ?? []).map((one) => [one.name, one]));
+  const staleOf = Object.fromEntries((stale?.pipelines ?? []).map((one) => [one.name, one]));
   const cells = (row) => [
     h(Name, { row }),
     h(State, { row }),
-    row.standing === "hidden" ? "" : h(Marks, { row }),
+    row.standing === "hidden" ? "" : h(Marks, { row, stale: staleOf[row.name] }),
     row.standing === "hidden" ? "" : h(Done, { newest: row.newest, size: sizeOf[row.name] }),
   ];
   return h(

@@ -58,6 +58,13 @@ export function whenText({ word, started_at, ended_at }) {
   return ended_at && !["queued", "running"].includes(word) ? `ended ${ago(ended_at)}` : `began ${ago(started_at)}`;
 }
 
+// How many intervals would come out differently now, and why the newest of them would.
+export function staleText({ first, looked_at, stale, unplanned }) {
+  const of = `${stale} of the last ${looked_at} stale`;
+  const unknown = unplanned ? `; of ${unplanned} it cannot be said` : "";
+  return first ? `↻ ${of}: ${first.interval}, ${first.stage}: ${first.reason}${unknown}` : `${of}${unknown}`;
+}
+
 const href = (path) => new URL(`../../../dags/${path}`, import.meta.url).href;
 
 // The tab of a pipeline's DAG, and the DAG itself for who may not see its runs.

@@ -1,7 +1,7 @@
 // All that is on record of one stage for one interval.
 
 import { bytes, clock, plural, runPage } from "../words.js";
-import { amountText, gateText, madeText, recorded, shortRun, STATES, workText } from "./words.js";
+import { amountText, gateText, madeText, recorded, shortRun, STATES, staleText, workText } from "./words.js";
 
 const { createElement: h } = globalThis.React;
 const { Box, Button, Code, Flex, Link, Text } = globalThis.ChakraUI;
@@ -55,7 +55,7 @@ function factsOf(column, cell) {
   ].filter(([, value]) => value);
 }
 
-export function Facts({ row, column, cell }) {
+export function Facts({ row, column, cell, stale }) {
   const page = row.run && runPage(row.run.run_id);
   return h(
     Box,
@@ -76,6 +76,7 @@ export function Facts({ row, column, cell }) {
         { w: "full" },
         h(Text, { as: "span", fontWeight: "semibold" }, `${column.name} for ${row.interval}`),
         `: ${STATES[cell.state].text}`,
+        stale && `, ${staleText(stale)}`,
       ),
       factsOf(column, cell).map(([name, value]) =>
         h(Text, { key: name }, h(Text, { as: "span", color: "fg.muted", mr: 1.5 }, name), `${value}`),

@@ -5,7 +5,7 @@
 import { clock, runPage } from "../words.js";
 import { Facts } from "./facts.js";
 import { Cell, FOCUSED, Mark } from "./square.js";
-import { isReused, recorded, STATES, VERDICTS, verdictOf } from "./words.js";
+import { isReused, recorded, STATES, staleOf, VERDICTS, verdictOf } from "./words.js";
 
 const { createElement: h, useRef, useState } = globalThis.React;
 const { Box, Button, Flex, Link, Spinner, Text } = globalThis.ChakraUI;
@@ -172,7 +172,7 @@ function Heads({ columns }) {
   );
 }
 
-function Row({ page, columns, row, index, roving, chosen, open, onOpen, onChoose }) {
+function Row({ page, columns, row, stale, index, roving, chosen, open, onOpen, onChoose }) {
   const cellOf = (column) => row.cells.find((cell) => cell.stage === column.name);
   return [
     h(
@@ -188,6 +188,7 @@ function Row({ page, columns, row, index, roving, chosen, open, onOpen, onChoose
           onOpen: () => onOpen(column.name),
           open: open === column.name,
           place: roving.at(index, at + 1),
+          stale: staleOf(stale, row.interval, column.name),
         }),
       ),
     ),
@@ -198,13 +199,18 @@ function Row({ page, columns, row, index, roving, chosen, open, onOpen, onChoose
         h(
           Box,
           { as: "td", colSpan: columns.length + 1, p: 0 },
-          h(Facts, { cell: cellOf({ name: open }), column: page.stages.find((one) => one.name === open), row }),
+          h(Facts, {
+            cell: cellOf({ name: open }),
+            column: page.stages.find((one) => one.name === open),
+            row,
+            stale: staleOf(stale, row.interval, open),
+          }),
         ),
       ),
   ];
 }
 
-function Legend({ page }) {
+function Legend({ page, stale }) {
   const cells = page.intervals.flatMap((row) => row.cells).filter((cell) => cell.wanted !== null || recorded(cell));
   const states = Object.keys(STATES).filter((state) => cells.some((cell) => cell.state === state));
   const verdicts = Object.keys(VERDICTS).filter((one) => cells.some((cell) => verdictOf(cell) === one));
@@ -216,6 +222,7 @@ function Legend({ page }) {
     cells.some((cell) => cell.state === "consumable" && isReused(cell)) &&
       item("reused", h(Mark, { reused: true, state: "consumable" }), "consumable, all of earlier runs"),
     verdicts.map((one) => item(`gate ${one}`, h(Mark, { verdict: one }), `gate ${VERDICTS[one].text}`)),
+    stale?.stale.length > 0 && item("stale", h(Mark, { stale: true }), "stale: would come out differently now"),
   );
 }
 
@@ -254,7 +261,7 @@ function Foot({ newer, older, turning, range, onPlan, onNone }) {
   );
 }
 
-export function IntervalGrid({ page, range, newer, older, turning, onRange, onPlan }) {
+export function IntervalGrid({ page, range, stale, newer, older, turning, onRange, onPlan }) {
   const [open, setOpen] = useState(null);
   const [anchor, setAnchor] = useState(null);
   const rows = page.intervals;
@@ -275,7 +282,7 @@ export function IntervalGrid({ page, range, newer, older, turning, onRange, onPl
   return h(
     Box,
     { bg: "bg", borderRadius: "lg", borderWidth: "1px", "data-testid": "intervals", overflow: "clip" },
-    h(Legend, { page }),
+    h(Legend, { page, stale }),
     h(
       Box,
       { css: { containerType: "inline-size" }, "data-testid": "scrolling", overflowX: "auto" },
@@ -304,6 +311,7 @@ export function IntervalGrid({ page, range, newer, older, turning, onRange, onPl
               page,
               roving,
               row,
+              stale,
             }),
           ),
         ),

@@ -2,7 +2,7 @@
 // how they grew. Plain modules, no build step, as run_page.js.
 
 import { refreshAirflow } from "../airflow_cache.js";
-import { fetchIntervals } from "../api.js";
+import { fetchIntervals, fetchStale } from "../api.js";
 import { usePolled } from "../asking.js";
 import { Nothing, Notice } from "../card.js";
 import { Backfill } from "./backfill.js";
@@ -37,11 +37,21 @@ function useIntervals(dagId) {
   const page = last.current?.dag_id === dagId ? last.current : null;
   const older = page?.following ? () => setSteps([...steps, page.following]) : null;
   const newer = steps.length > 0 ? () => setSteps(steps.slice(0, -1)) : null;
-  return { page, newer, older, turning: found === null, ...rest };
+  return { before, page, newer, older, turning: found === null, ...rest };
+}
+
+const beingPlanned = (stale) => stale.planned_at === null;
+
+// Asked for apart, as it takes a plan of each interval to know.
+function useStale(dagId, before) {
+  const ask = (known) => fetchStale(dagId, before, known);
+  const { found } = usePolled(`${dagId} ${before}`, ask, beingPlanned);
+  return found;
 }
 
 function PipelinePage({ dagId }) {
-  const { page, problem, load, hurry, newer, older, turning } = useIntervals(dagId);
+  const { before, page, problem, load, hurry, newer, older, turning } = useIntervals(dagId);
+  const stale = useStale(dagId, before);
   const [range, setRange] = useState(null);
   if (page === null) return h(Nothing, { problem, title: "The intervals of this pipeline cannot be shown" });
   const started = () => {
@@ -67,8 +77,8 @@ function PipelinePage({ dagId }) {
       p: 4,
     },
     problem && h(Notice, { palette: "warning", role: "alert" }, `Not up to date: ${problem.message}`),
-    h(Summary, { first: newer === null, page }),
-    h(IntervalGrid, { newer, older, onPlan: plan, onRange: setRange, page, range, turning }),
+    h(Summary, { first: newer === null, page, stale }),
+    h(IntervalGrid, { newer, older, onPlan: plan, onRange: setRange, page, range, stale, turning }),
     h(Backfill, { dagId, key: dagId, onStarted: started, page, range }),
     CARDS.map((Card) => h(Card, { dagId, key: Card.name })),
     h(Charts, { dagId, stamp }),

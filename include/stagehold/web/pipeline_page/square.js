@@ -37,14 +37,19 @@ function Verdict({ verdict, ...rest }) {
   return h(Box, { ...SMALL, ...looks, "aria-hidden": true, boxSize: "16px", fontSize: "10px", ...rest }, mark);
 }
 
-// What the legend explains: a state, or what a gate came to.
-export function Mark({ state, reused = false, verdict }) {
+function Stale(rest) {
+  return h(Box, { ...SMALL, "aria-hidden": true, borderWidth: 0, boxSize: "14px", color: "warning.fg", ...rest }, "↻");
+}
+
+// What the legend explains: a state, what a gate came to, or that something is stale.
+export function Mark({ state, reused = false, verdict, stale }) {
+  if (stale) return h(Stale);
   if (verdict) return h(Verdict, { verdict });
   return h(Box, { ...SMALL, "aria-hidden": true, boxSize: "18px", ...paint(state, reused) }, markOf(state, reused));
 }
 
-export function Cell({ interval, column, cell, open, place, onOpen }) {
-  const text = cellText(interval, column, cell);
+export function Cell({ interval, column, cell, stale, open, place, onOpen }) {
+  const text = cellText(interval, column, cell, stale);
   const verdict = verdictOf(cell);
   const reused = isReused(cell);
   return h(
@@ -62,6 +67,7 @@ export function Cell({ interval, column, cell, open, place, onOpen }) {
         borderWidth: "1px",
         cursor: "pointer",
         "data-reused": reused,
+        "data-stale": stale !== null,
         "data-state": cell.state,
         "data-testid": `cell-${interval}-${column.name}`,
         "data-verdict": verdict,
@@ -85,7 +91,8 @@ export function Cell({ interval, column, cell, open, place, onOpen }) {
       },
       h(Box, { "aria-hidden": true, as: "span", textAlign: "center", w: "12px" }, markOf(cell.state, reused)),
       recorded(cell) > 0 && h(Box, { as: "span", whiteSpace: "nowrap" }, amountText(cell)),
-      verdict && h(Verdict, { ml: "auto", verdict }),
+      stale && h(Stale, { ml: "auto" }),
+      verdict && h(Verdict, { ml: stale ? 0 : "auto", verdict }),
     ),
   );
 }

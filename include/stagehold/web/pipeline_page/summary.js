@@ -1,6 +1,6 @@
 // How the newest intervals stand, and which of them somebody has to look at.
 
-import { plural, runPage } from "../words.js";
+import { clock, plural, runPage } from "../words.js";
 import { isBad, STATES } from "./words.js";
 
 const { createElement: h } = globalThis.React;
@@ -33,7 +33,25 @@ function Wrong({ row }) {
   );
 }
 
-export function Summary({ page, first }) {
+// How many of those that were planned would come out differently, with why the newest of them would.
+function Stale({ stale }) {
+  const { looked_at, planned_at, stale: found, unplanned } = stale;
+  if (planned_at === null)
+    return h(Text, { color: "fg.muted", fontSize: "sm" }, "Which are stale is being worked out.");
+  const [one] = found;
+  const why = one ? `, the newest ${one.interval}, ${one.stages[0].stage}: ${one.stages[0].reason}` : "";
+  const rest = unplanned.length
+    ? `. Of ${unplanned.length} it cannot be said, the newest ${unplanned[0].interval}: ${unplanned[0].problem}`
+    : "";
+  return h(
+    Text,
+    { color: "fg.muted", fontSize: "sm", overflowWrap: "anywhere", title: `As of ${clock(planned_at)}` },
+    `Stale: ${found.length} of ${plural(looked_at.length, "interval")} looked at`,
+    `${why}${rest}`,
+  );
+}
+
+export function Summary({ page, first, stale }) {
   const rows = page.intervals;
   const wrong = rows.filter((row) => bad(row).length > 0);
   const active = rows.some((row) => row.run?.active);
@@ -56,6 +74,7 @@ export function Summary({ page, first }) {
       { color: "fg.muted", mt: 1 },
       `${page.pipeline}${schedule}: ${plural(page.total, "interval")} on record${shown}`,
     ),
+    stale && rows.length > 0 && h(Box, { "data-testid": "stale", mt: 1 }, h(Stale, { stale })),
     wrong.length > 0 &&
       h(
         Flex,

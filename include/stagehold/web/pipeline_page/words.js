@@ -56,13 +56,20 @@ export function madeText({ computed, reused }) {
   return `${computed.toLocaleString()} computed by the newest run, ${reused.toLocaleString()} by earlier ones`;
 }
 
+// A stage of an interval that would come out differently now; null if it would not, or if nobody knows yet.
+export const staleOf = (stale, interval, stage) =>
+  stale?.stale.find((one) => one.interval === interval)?.stages.find((one) => one.stage === stage) ?? null;
+
+export const staleText = ({ partitions, reason }) => `stale: ${plural(partitions, "partition")} again: ${reason}`;
+
 // One sentence for each cell: its title, and its name for screen readers.
-export function cellText(interval, column, cell) {
+export function cellText(interval, column, cell, stale) {
   const facts = [`${column.name} for ${interval}: ${STATES[cell.state].text}`];
   const noun = recorded(cell) === 1 ? "partition" : "partitions";
   if (recorded(cell)) facts.push(`${amountText(cell)} ${noun}`, madeText(cell), plural(cell.rows, "row"));
   const gate = gateText(cell, column.gate);
   if (gate && recorded(cell)) facts.push(gate);
+  if (stale) facts.push(staleText(stale));
   return facts.join(" · ");
 }
 
