@@ -36,7 +36,7 @@ def may_see_runs(dag_id: str, user: BaseUser) -> bool:
 
 
 def may_trigger(dag_id: str, user: BaseUser) -> bool:
-    """Whether Airflow's own route that starts a run would let the user."""
+    """Whether Airflow's own routes that start a run or a backfill would let the user: the answer of MAY_BACKFILL."""
     return _may("POST", DagAccessEntity.RUN, dag_id, user)
 
 

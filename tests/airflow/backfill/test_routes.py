@@ -88,7 +88,10 @@ def test_a_choice_of_stages_and_dates_is_shown_as_it_was_asked_for(shown):
 
 @pytest.mark.parametrize(("role", "sees", "starts"), [("op", 200, 409), ("viewer", 200, 403), (None, 403, 403)])
 def test_looking_and_starting_need_the_rights_that_airflow_asks_for(shown, start, role, sees, starts):
-    assert shown(role).status_code == sees
+    answer = shown(role)
+    assert answer.status_code == sees
+    if sees == 200:
+        assert (answer.json()["refusal"] is None) is (starts != 403)
     assert start(role, token="other").status_code == starts
 
 

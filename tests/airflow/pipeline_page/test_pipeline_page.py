@@ -354,8 +354,9 @@ def test_nights_that_never_ran_are_planned_and_started_by_the_api_itself(tab, ni
 @pytest.mark.parametrize("page", ["viewer"], indirect=True)
 def test_a_viewer_sees_the_plan_and_is_told_who_may_start_it(tab, nights):
     card = show_plan(tab, *nights)
-    card.get_by_test_id("backfill-start").click()
-    expect(card.get_by_test_id("backfill-problem")).to_contain_text("Ask somebody who may edit the DAG")
+    expect(card.get_by_test_id("backfill-start")).to_be_disabled()
+    expect(card).to_contain_text("You may see this pipeline but not start a backfill of it. Ask somebody who may edit")
+    expect(card.get_by_test_id("backfill-totals")).to_contain_text("Runs ")
 
 
 def test_a_hundred_thousand_partitions_are_as_many_squares_as_there_are_stages(page, made):

@@ -16,7 +16,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
-from stagehold.airflow.access import MAY_BACKFILL, MAY_SEE_RUN, SAME_ORIGIN_JSON
+from stagehold.airflow.access import MAY_BACKFILL, MAY_SEE_RUN, SAME_ORIGIN_JSON, may_trigger
 from stagehold.airflow.backfill.dates import AirflowDates
 from stagehold.airflow.dag_runs import dag_settings, pipeline_of
 from stagehold.airflow.restores.params import BACKFILL
@@ -36,6 +36,7 @@ NO_SCHEDULE = (
     "{} has no schedule, so Airflow cannot run a range of its intervals. `stagehold backfill {} --local` runs those "
     "that are on record."
 )
+NOT_ALLOWED = "You may see this pipeline but not start a backfill of it. Ask somebody who may edit the DAG."
 PAUSED = "Its DAG is switched off in Airflow, so that the runs of a backfill would wait. Switch it on first."
 Text = Annotated[str, Field(max_length=250)]
 router = APIRouter(prefix="/api/dags/{dag_id}/backfill")
@@ -124,17 +125,22 @@ class _Place:
 def plan_of_backfill(
     dag_id: str,
     session: SessionDep,
+    user: GetUserDep,
     first: Text,
     last: Text,
     stages: Annotated[list[Text] | None, Query()] = None,
     restore_from_stage: Text | None = None,
     only: Only | None = None,
 ) -> ShownBackfill:
-    """The cells of intervals and stages that would run, and why. Nothing is changed by asking."""
+    """The cells of intervals and stages that would run, and why; ``refusal`` is why the caller cannot start that.
+    Nothing is changed by asking.
+    """
     choice = BackfillChoice(first, last, tuple(stages or ()), only, restore_from_stage or None)
     with answering():
         place = _Place.of(dag_id, session)
         plan = place.planned(choice)
+        if not may_trigger(dag_id, user):
+            plan = replace(plan, refusal=plan.refusal or NOT_ALLOWED)
         return ShownBackfill.of(plan, place.pipeline, place.dates(plan).run_ids)
 
 

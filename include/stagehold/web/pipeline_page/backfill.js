@@ -18,7 +18,6 @@ const ONLY = {
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
 const ANY = "";
 const AT_A_TIME = "4";
-const NOT_ALLOWED = "You may see this pipeline but not start a backfill of it. Ask somebody who may edit the DAG.";
 
 function Field({ label, width, children }) {
   return h(
@@ -196,7 +195,7 @@ export function Backfill({ dagId, page, range, onStarted }) {
     } catch (refused) {
       // What would run is not any more what was shown: that is said, next to what it is now.
       if (refused.status === 409) await ask();
-      setProblem(refused.status === 403 ? { message: NOT_ALLOWED } : refused);
+      setProblem(refused);
     }
     setBusy(false);
   };
