@@ -18,7 +18,7 @@ const LOOKS = {
 const because = ({ text, count, partitions }) => `${text} (${count === 1 ? "partition" : "partitions"} ${partitions})`;
 
 // The server gives reasons for what stays as it is, too.
-const whyRuns = (cell) => cell.reasons.filter((why) => why.runs);
+const whyAgain = (cell) => cell.reasons.filter((why) => why.runs || why.judges);
 
 export function planText(interval, cell) {
   const time = cell.seconds >= 1 ? `, about ${timeToGo(cell.seconds)}` : "";
@@ -63,7 +63,7 @@ function Planned({ interval, cell }) {
 
 function Why({ one }) {
   if (one.problem) return h(Text, { color: "failed.fg", fontSize: "sm" }, one.problem);
-  const texts = one.cells.flatMap((cell) => whyRuns(cell).map((why) => `${cell.stage}: ${why.text}`));
+  const texts = one.cells.flatMap((cell) => whyAgain(cell).map((why) => `${cell.stage}: ${why.text}`));
   const different = [...new Set(texts)];
   return h(
     Text,
