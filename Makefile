@@ -19,7 +19,7 @@ E2E := e2e
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test test-fast test-spark test-airflow test-e2e test-lowest lint docs up down status clean bench chaos lock FORCE
+.PHONY: help setup demo test test-fast test-spark test-airflow test-e2e test-lowest test-generated lint docs up down status clean bench chaos lock FORCE
 unexport PYTHONDONTWRITEBYTECODE
 
 help: ## list these targets
@@ -47,6 +47,9 @@ test-e2e: setup # each process has a stack of its own, and the tests that take o
 
 test-lowest: setup ## the wheel in an Airflow of its own, with the lowest versions that it allows
 	@STAGEHOLD_TEST_RESOLUTION=lowest-direct $(BIN)/python -m pytest -n 0 tests/packaging
+
+test-generated: ## the Spark tests with Java and Spark's generated code as users have them; half as long again
+	@STAGEHOLD_TEST_JAVA= $(MAKE) --no-print-directory test-spark
 
 lint: setup ## ruff, its formatter, mypy, and the form of the pages' JavaScript
 	@$(BIN)/ruff check --quiet

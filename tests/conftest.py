@@ -27,8 +27,14 @@ if TYPE_CHECKING:
 hypothesis.settings.register_profile("no deadline", deadline=None)
 hypothesis.settings.load_profile("no deadline")
 
-# Tests run many short queries on a cold Java, where the second compiler costs more than it saves.
-QUICK_JAVA = "-XX:TieredStopAtLevel=1"
+# Tests run thousands of queries once, on a cold Java: its second compiler costs more than it saves, and so does Spark's
+# own, which makes a Java class of each query and takes a third of all processor time for it. The `spark` fixture has
+# it, as have the commands of README, the demo among them, and `make test-generated`.
+GENERATED = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
+QUICK_JAVA = os.environ.get(
+    "STAGEHOLD_TEST_JAVA",
+    "-XX:TieredStopAtLevel=1 -Dspark.sql.codegen.wholeStage=false -Dspark.sql.codegen.factoryMode=NO_CODEGEN",
+)
 
 
 def pytest_collection_finish() -> None:
@@ -80,10 +86,14 @@ def spark_remote(spark_settings: Settings) -> str:
 
 @pytest.fixture(scope="session")
 def spark(spark_settings: Settings) -> Iterator[SparkSession]:
+    """For tests of what Spark makes of data and conditions, so it computes as users have it do."""
     from stagehold.spark.session.sessions import open_session, release_session
 
     session_id = str(uuid4())
-    yield open_session(spark_settings, session_id)
+    session = open_session(spark_settings, session_id)
+    for name, value in GENERATED.items():
+        session.conf.set(name, value)
+    yield session
     release_session(spark_settings, session_id)
 
 
