@@ -13,6 +13,8 @@ from typer.testing import CliRunner, Result
 
 from stagehold.cli.main import app
 
+pytestmark = pytest.mark.slow
+
 
 def declare(run: PaperRun, **stages: dict[str, Any]) -> None:
     splits = [f"${{lake}}/raw/{partition}.parquet" for partition in range(PARTITIONS)]

@@ -24,6 +24,8 @@ from stagehold.gates.earlier_figures import (
 from stagehold.model.compute_key import ComputeKey
 from stagehold.model.records import DataFile, PartitionRecord, PartitionState
 
+pytestmark = pytest.mark.slow
+
 BLOCKED, RELEASED, DAMAGED = PartitionState.BLOCKED, PartitionState.RELEASED, PartitionState.DAMAGED
 NONE, OTHER_CUT, UNKNOWN = (
     "no earlier interval",

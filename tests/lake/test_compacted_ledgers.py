@@ -27,6 +27,8 @@ from stagehold.model.records import PartitionState, Restore
 from stagehold.model.states import AttemptEvent, RunEvent
 from stagehold.plan.reconcile.comparison import LakeKnowledge, missing_in_ledger
 
+pytestmark = pytest.mark.slow
+
 CONSUMABLE = PartitionState.CONSUMABLE
 
 

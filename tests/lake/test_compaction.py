@@ -20,6 +20,8 @@ from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Acceptance, Fact, GateResult, PartitionRecord, Run, RunState
 from stagehold.plan.reconcile.comparison import LakeKnowledge, missing_in_ledger
 
+pytestmark = pytest.mark.slow
+
 WORD = Acceptance("sales", None, "joined", "old", "new", "me", "why", START)
 
 

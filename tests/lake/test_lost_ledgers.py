@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.lake.ledger_histories import Step, facts_in, steps
@@ -13,6 +14,8 @@ from tests.lake.ledger_histories import Step, facts_in, steps
 from stagehold.lake.chronicle import LakeChronicle, read_chronicle
 from stagehold.ledger.ledger import Ledger
 from stagehold.plan.reconcile.comparison import LakeKnowledge, missing_in_chronicle, missing_in_ledger
+
+pytestmark = pytest.mark.slow
 
 
 @settings(max_examples=20, deadline=None)

@@ -17,6 +17,8 @@ from tests.metamorphic.generate import generate, generate_runnable
 from tests.metamorphic.shrink import legal
 from tests.metamorphic.source_data import TABLES
 
+pytestmark = pytest.mark.slow
+
 SEED = 3
 CASES = range(150)
 ONE = (Variant("a", 5, waves_of_one=False),)

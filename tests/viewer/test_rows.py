@@ -16,6 +16,8 @@ from stagehold.viewer.database import database_over
 from stagehold.viewer.rows import StateQuestion, plain, rows_of_state, rows_of_statement, shown
 from stagehold.viewer.views import views_of
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def lake(tmp_path):

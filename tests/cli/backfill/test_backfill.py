@@ -11,6 +11,8 @@ from typer.testing import CliRunner
 
 from stagehold.cli.main import app
 
+pytestmark = pytest.mark.slow
+
 DATES = ("2026-11-01", "2026-11-02")
 
 

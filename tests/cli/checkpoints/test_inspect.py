@@ -17,6 +17,8 @@ from typer.testing import CliRunner
 from stagehold.cli.main import app
 from stagehold.settings import PROJECT
 
+pytestmark = pytest.mark.slow
+
 ALONE = """
 import sys
 from stagehold.cli.main import app

@@ -13,6 +13,8 @@ from typer.testing import CliRunner, Result
 
 from stagehold.cli.main import app
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def paper(tmp_path):

@@ -12,6 +12,8 @@ from typer.testing import CliRunner, Result
 
 from stagehold.cli.main import app
 
+pytestmark = pytest.mark.slow
+
 DAY, NEXT = "2026-11-20", "2026-11-21"
 Command = Callable[..., Result]
 

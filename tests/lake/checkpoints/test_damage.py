@@ -21,6 +21,8 @@ from stagehold.lake.files import files_at
 from stagehold.model.source_position import VersionsRead
 from stagehold.model.stage_state import StateColumn, StateKind, StateShape
 
+pytestmark = pytest.mark.slow
+
 STATE = StageSnapshot(
     SHAPES[1],
     2,

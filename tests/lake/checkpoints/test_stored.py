@@ -38,6 +38,8 @@ from stagehold.model.source_position import FilesRead, FolderColumn, SourceFile,
 from stagehold.model.stage_state import StateColumn, StateKind, StateShape
 from stagehold.spec.pipeline import Pipeline
 
+pytestmark = pytest.mark.slow
+
 TOMORROW = datetime.now(UTC) + timedelta(days=1)
 
 # Round trip

@@ -21,6 +21,8 @@ from stagehold.run.planning.planning import RunRequest
 from stagehold.settings import Settings
 from stagehold.spec.loader import build_pipeline
 
+pytestmark = pytest.mark.slow
+
 JOBS = "def first(ctx, source): ...\ndef second(ctx, source): ...\n"
 WORKS = ["created", "scheduled", "deploying", "initializing", "running"]
 

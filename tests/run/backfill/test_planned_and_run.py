@@ -10,6 +10,8 @@ from tests.run.backfill.paper_backfill import STAGES, PaperBackfill, running, st
 from stagehold.errors import BackfillChanged, BackfillRefused, GateBlocked
 from stagehold.model.backfill import BackfillChoice, Only
 
+pytestmark = pytest.mark.slow
+
 DATES = tuple(f"2026-11-0{day}" for day in range(1, 6))
 GOOD, STALE, FAILED, MISSING, LAST = DATES
 ALL = frozenset({0, 1, 2})

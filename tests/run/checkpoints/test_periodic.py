@@ -17,6 +17,8 @@ from stagehold.run.attempt.verdict import verdict_of
 from stagehold.run.checkpoints import coordination
 from stagehold.run.faults import CheckpointPoint, FaultAction, inject
 
+pytestmark = pytest.mark.slow
+
 OFTEN = {"interval": "50ms", "retained": 100}
 
 

@@ -24,6 +24,8 @@ from stagehold.run.checkpoints.taking import RunCheckpoints
 from stagehold.run.planning.planning import RunRequest
 from stagehold.spec.pipeline import Pipeline
 
+pytestmark = pytest.mark.slow
+
 CELL = Cell(PIPELINE, LEFT, INTERVAL)
 
 

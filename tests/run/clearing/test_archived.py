@@ -18,6 +18,8 @@ from stagehold.model.records import TRACE
 from stagehold.run.archive.archive import FOLDER, RunArchive, archive_runs, report_of
 from stagehold.run.clearing.gc import Collector
 
+pytestmark = pytest.mark.slow
+
 LATER = timedelta(days=60)
 
 

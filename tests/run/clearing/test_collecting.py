@@ -15,6 +15,8 @@ from stagehold.model.records import PartitionState
 from stagehold.plan.garbage import Why
 from stagehold.spec.run_settings import ReleasePolicy
 
+pytestmark = pytest.mark.slow
+
 DAY = "2026-11-20"
 OTHERS = [f"2026-11-{day}" for day in range(21, 25)]
 

@@ -9,6 +9,8 @@ from stagehold.model.records import PartitionState
 from stagehold.run.faults import ClearingPoint
 from stagehold.spec.run_settings import ReleasePolicy
 
+pytestmark = pytest.mark.slow
+
 CONSUMABLE, RELEASED = {PartitionState.CONSUMABLE}, {PartitionState.RELEASED}
 ALL_THERE = dict.fromkeys(STAGES, CONSUMABLE)
 ONLY_RESULTS = {"drafts": RELEASED, "edits": RELEASED, "prints": CONSUMABLE}

@@ -17,6 +17,8 @@ from stagehold.run.faults import ClearingPoint
 from stagehold.run.intervals.deleting import DELETED, IntervalDeletion
 from stagehold.run.intervals.known import IntervalState, known_intervals
 
+pytestmark = pytest.mark.slow
+
 DAY, NEXT = "2026-11-20", "2026-11-21"
 GONE = {stage: {PartitionState.RELEASED} for stage in STAGES}
 THERE = {stage: {PartitionState.CONSUMABLE} for stage in STAGES}

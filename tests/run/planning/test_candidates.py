@@ -18,6 +18,8 @@ from stagehold.run.savepoints.creating import create_savepoint
 from stagehold.run.scrub.comparing import SnapshotComparison
 from stagehold.spec.run_settings import VerifyPolicy
 
+pytestmark = pytest.mark.slow
+
 DAY = "2026-11-20"
 
 

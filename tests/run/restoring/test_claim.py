@@ -17,6 +17,8 @@ from stagehold.run.planning import snapshots
 from stagehold.run.planning.planning import RunRequest
 from stagehold.run.savepoints.disposing import dispose_of
 
+pytestmark = pytest.mark.slow
+
 CLAIM = {"claim_mode": ClaimMode.CLAIM}
 
 

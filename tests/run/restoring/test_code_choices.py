@@ -16,6 +16,8 @@ from stagehold.cli.main import app
 from stagehold.model.compute_key import ComputeKey
 from stagehold.model.restore_choices import CodeChoice, CodeHandling
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def nights(tmp_path):

@@ -22,6 +22,8 @@ from stagehold.run.savepoints.creating import create_savepoint
 from stagehold.run.savepoints.disposing import dispose_of
 from stagehold.run.savepoints.moving import export_savepoint
 
+pytestmark = pytest.mark.slow
+
 DAY, OTHER = "2026-11-20", "2026-11-21"
 Listing = dict[str, tuple[int, int, bytes]]
 

@@ -22,6 +22,8 @@ from stagehold.model.records import Cell, PartitionState
 from stagehold.run.savepoints.creating import create_savepoint
 from stagehold.run.savepoints.moving import export_savepoint, import_savepoint
 
+pytestmark = pytest.mark.slow
+
 DAY, OTHER, NAME = "2026-11-20", "2026-11-21", "kept"
 
 

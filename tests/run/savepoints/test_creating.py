@@ -24,6 +24,8 @@ from stagehold.run.faults import CheckpointPoint, FaultAction, InjectedFault, in
 from stagehold.run.savepoints.creating import create_savepoint
 from stagehold.run.savepoints.disposing import dispose_of
 
+pytestmark = pytest.mark.slow
+
 NAME = "before-the-fix"
 
 

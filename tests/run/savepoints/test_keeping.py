@@ -19,6 +19,8 @@ from stagehold.model.records import PartitionState
 from stagehold.run.savepoints.creating import create_savepoint
 from stagehold.run.savepoints.disposing import dispose_of
 
+pytestmark = pytest.mark.slow
+
 DAY = "2026-11-20"
 OTHERS = [f"2026-11-{day}" for day in range(21, 25)]
 

@@ -19,6 +19,8 @@ from stagehold.run.savepoints.disposing import dispose_of
 from stagehold.run.savepoints.moving import export_savepoint, import_savepoint
 from stagehold.settings import Settings
 
+pytestmark = pytest.mark.slow
+
 DAY, NAME = "2026-11-20", "kept"
 
 

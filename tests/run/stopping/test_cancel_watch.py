@@ -14,6 +14,8 @@ from stagehold.model.states import UNTIL_RUNNING, RunEvent
 from stagehold.run.stopping.stopping import cancel_run_here
 from stagehold.settings import PROJECT, Settings
 
+pytestmark = pytest.mark.slow
+
 RUN = run("sales/r")
 DRIVER = """\
 import sys, threading, time

@@ -19,6 +19,8 @@ from stagehold.model.states import RunEvent
 from stagehold.run.savepoints.creating import create_savepoint
 from stagehold.run.stopping.stopping import await_stop, suspend_run
 
+pytestmark = pytest.mark.slow
+
 
 class Paused:
     """A pace that stands still in a wave until the test lets it go on."""
