@@ -44,6 +44,7 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_unconfigure() -> None:
+    gc.callbacks.clear()  # that of hypothesis would tell of the interrupt by which pytest-xdist ends a process
     gc.unfreeze()
 
 

@@ -20,6 +20,8 @@ from stagehold.model.records import Cell, PartitionRecord
 from stagehold.settings import Settings
 from stagehold.spec.loader import find_pipeline
 
+pytestmark = pytest.mark.slow
+
 EARLIER = "2026-11-19"
 
 

@@ -12,6 +12,8 @@ from stagehold.model.backfill import BackfillChoice, Only
 from stagehold.plan.backfill.staleness import StaleInterval, stale_intervals
 from stagehold.run.backfill.planning import plan_stale
 
+pytestmark = pytest.mark.slow
+
 FIRST, SECOND = "2026-11-01", "2026-11-02"
 
 

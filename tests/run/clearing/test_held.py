@@ -12,6 +12,8 @@ from tests.run.restoring.test_snapshots import DAY, OTHER, save
 from stagehold.errors import GateBlocked
 from stagehold.model.records import PartitionState
 
+pytestmark = pytest.mark.slow
+
 SUITE = """suite: sound
 expectations:
   - {type: expect_column_values_to_be_unique, column: amount, scope: stage}

@@ -11,6 +11,8 @@ from stagehold.errors import UnknownName
 from stagehold.run.intervals.comparing import StageContents, StageDifference, compare_intervals
 from stagehold.run.intervals.deleting import IntervalDeletion
 
+pytestmark = pytest.mark.slow
+
 DAY, NEXT = "2026-11-20", "2026-11-21"
 EMPTY = StageContents(0, 0, 0, 0, 0.0, {})
 

@@ -12,6 +12,8 @@ from tests.run.restoring.test_snapshots import DAY, OTHER, save
 
 from stagehold.errors import GateBlocked
 
+pytestmark = pytest.mark.slow
+
 BETWEEN = "type: expect_column_values_to_be_between, column: amount, min_value: 0"
 
 
