@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime
 
 import pytest
 
+from stagehold.airflow.pipeline_page.stale import Staleness
+from stagehold.errors import LedgerUnavailable
 from stagehold.ledger.ledger import Ledger
 from stagehold.run.clearing.gc import MAINTENANCE
 from stagehold.settings import load_settings
@@ -45,6 +48,20 @@ def test_a_pipeline_tells_its_newest_interval_and_why_it_needs_a_look(api, beare
 def test_airflows_word_about_a_run_counts(api, bearer, half_done):
     words = {one["run_id"]: one["word"] for one in row_of(api, bearer("viewer"), half_done.dag_id)["marks"]}
     assert words[f"{half_done.dag_id}/{half_done.run_id}"] == "failed"
+
+
+def test_a_pipeline_that_cannot_be_planned_hides_what_is_stale_of_no_other(api, bearer, synced_airflow, monkeypatch):
+    def planned(pipeline, *rest):
+        if pipeline.name == "shipping_priority":
+            raise LedgerUnavailable("the ledger", "no route to host")
+        return Staleness(pipeline.name, datetime.now(UTC), ("2026-11-20",), (), ())
+
+    monkeypatch.setattr("stagehold.airflow.overview.stale.staleness", planned)
+    told = api.get(STALE, headers=bearer("viewer")).json()
+    lines = {one["name"]: one for one in told["pipelines"]}
+    assert told["planned"] is True
+    assert "no route to host" in lines["shipping_priority"]["problem"]
+    assert (lines["customer_totals"]["problem"], lines["customer_totals"]["looked_at"]) == (None, 1)
 
 
 def test_packages_are_named_with_their_versions(api, bearer, synced_airflow):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from stagehold.airflow.overview.standing import MOST_MARKS
 from stagehold.airflow.pipeline_page.stale import Staleness, staleness
 from stagehold.airflow.server import server_ledger
+from stagehold.errors import StageholdError
 
 if TYPE_CHECKING:
     from stagehold.airflow.overview.visible import VisiblePipeline
@@ -26,14 +27,17 @@ class FirstStale:
 
 @dataclass(frozen=True)
 class PipelineStaleness:
-    """Of so many intervals that were ``looked_at``; ``unplanned`` are those of which nothing could be said."""
+    """Of so many intervals that were ``looked_at``; ``unplanned`` are those of which nothing could be said, and
+    ``problem`` is why that is so of the whole pipeline.
+    """
 
     name: str
     planned_at: datetime | None
-    looked_at: int
-    stale: int
-    unplanned: int
-    first: FirstStale | None
+    looked_at: int = 0
+    stale: int = 0
+    unplanned: int = 0
+    first: FirstStale | None = None
+    problem: str | None = None
 
 
 @dataclass(frozen=True)
@@ -47,11 +51,14 @@ class StaleOverview:
 def stale_overview(visible: Iterable[VisiblePipeline]) -> StaleOverview:
     """Nothing of pipelines whose runs the reader may not see."""
     lines = tuple(_line(one) for one in visible if one.runs)
-    return StaleOverview(all(line.planned_at for line in lines), lines)
+    return StaleOverview(all(line.planned_at or line.problem for line in lines), lines)
 
 
 def _line(one: VisiblePipeline) -> PipelineStaleness:
-    found = staleness(one.pipeline, server_ledger(one.settings), one.settings, MOST_MARKS)
+    try:
+        found = staleness(one.pipeline, server_ledger(one.settings), one.settings, MOST_MARKS)
+    except StageholdError as error:  # of this pipeline alone
+        return PipelineStaleness(one.name, None, problem=str(error))
     return PipelineStaleness(
         name=one.name,
         planned_at=found.planned_at,

@@ -102,6 +102,8 @@ function Marks({ row, stale }) {
       h(Text, { as: "span", color: "fg.muted" }, `, ${whenText(mark)}${page ? "" : ", by a command"}`),
     ),
     stale?.planned_at && h(Stale, { stale }),
+    stale?.problem &&
+      h(Text, { color: "fg.muted", fontSize: "xs", lineClamp: 2, title: stale.problem }, staleText(stale)),
   );
 }
 

@@ -59,7 +59,8 @@ export function whenText({ word, started_at, ended_at }) {
 }
 
 // How many intervals would come out differently now, and why the newest of them would.
-export function staleText({ first, looked_at, stale, unplanned }) {
+export function staleText({ first, looked_at, problem, stale, unplanned }) {
+  if (problem) return `What is stale cannot be said: ${problem}`;
   const of = `${stale} of the last ${looked_at} stale`;
   const unknown = unplanned ? `; of ${unplanned} it cannot be said` : "";
   return first ? `↻ ${of}: ${first.interval}, ${first.stage}: ${first.reason}${unknown}` : `${of}${unknown}`;
