@@ -44,16 +44,18 @@ class LakeKnowledge:
 
     :param told: the chronicle's facts, in the order in which they were told.
     :param published: of every cell whose tables could be looked at, the newest commit's record of each partition.
+    :param said: what gates said of those that no record knows, as far as it is beside their files.
     """
 
     told: tuple[Fact, ...]
     published: Mapping[Cell, tuple[PartitionRecord, ...]]
+    said: tuple[GateResult, ...] = ()
 
 
 def missing_in_ledger(known: Sequence[Fact], lake: LakeKnowledge) -> tuple[Fact, ...]:
     """What has to be written into a ledger that knows ``known``, in this order."""
     told = missing_rows(known, lake.told)
-    return (*told, *unrecorded((*known, *told), lake.published))
+    return (*told, *adopted_facts((*known, *told), lake))
 
 
 def missing_rows(known: Sequence[Fact], told: Sequence[Fact]) -> tuple[Fact, ...]:
@@ -107,6 +109,13 @@ def unrecorded(
         for one in some
         if _place(one) not in newest or _wave(one) > _wave(newest[_place(one)])
     )
+
+
+def adopted_facts(facts: Iterable[Fact], lake: LakeKnowledge) -> tuple[PartitionRecord | GateResult, ...]:
+    """`unrecorded`, and what gates said of that."""
+    found = unrecorded(facts, lake.published)
+    places = {_place(one) for one in found}
+    return (*found, *(one for one in lake.said if (one.cell, one.partition) in places))
 
 
 def uncommitted(
