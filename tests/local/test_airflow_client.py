@@ -102,7 +102,7 @@ def test_a_refusal_says_what_was_refused_and_why_and_where_to_look(status, kind,
         (lambda airflow: airflow.fail_run("nightly", "manual__1"), "Airflow did not mark nightly/manual__1 as failed"),
         (
             lambda airflow: airflow.run("nightly", "x"),
-            "did not answer GET /api/v2/dags/nightly/dagRuns/x (409 Conflict)",
+            "did not carry out GET /api/v2/dags/nightly/dagRuns/x (409 Conflict)",
         ),
     ],
 )

@@ -177,7 +177,7 @@ class AirflowClient:
     def _send(
         self, method: str, path: str, body: Mapping[str, Any] | None = None, purpose: Purpose | None = None
     ) -> Any:
-        told = purpose or Purpose(f"answer {method} {path}", "`stagehold status` shows services and runs.")
+        told = purpose or Purpose(f"carry out {method} {path}", "`stagehold status` shows services and runs.")
         try:
             answer = self._http.request(method, path, json=body)
         except httpx.HTTPError as error:
