@@ -168,6 +168,13 @@ def test_a_record_whose_commit_is_not_in_the_log_is_told():
     assert uncommitted([at(1, state=PartitionState.BLOCKED)], {CELL: ()}) == ()
 
 
+def test_a_record_that_was_only_judged_again_has_the_commit_of_the_same_files():
+    commit = at(1, epoch=1)
+    assert uncommitted([replace(commit, epoch=2, judged="new")], {CELL: (commit,)}) == ()
+    made_anew = at(2, epoch=2, files=())
+    assert uncommitted([made_anew], {CELL: (commit,)}) == (made_anew,)
+
+
 def test_a_chronicle_gets_what_only_the_ledger_knows():
     assert missing_in_chronicle([ENDED, FAILED, at(1), taken(1, 3)], []) == (ENDED, FAILED, at(1), taken(1, 3))
     assert missing_in_chronicle([ENDED, FAILED, at(1)], [CREATED, BEGUN, at(1), FAILED, ENDED, CREATED]) == ()

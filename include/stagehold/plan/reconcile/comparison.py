@@ -121,13 +121,20 @@ def adopted_facts(facts: Iterable[Fact], lake: LakeKnowledge) -> tuple[Partition
 def uncommitted(
     facts: Iterable[Fact], published: Mapping[Cell, tuple[PartitionRecord, ...]]
 ) -> tuple[PartitionRecord, ...]:
-    """Partitions that are recorded as consumable, though their table's log has no such commit."""
-    said = {_place(one): _wave(one) for some in published.values() for one in some}
+    """Partitions that are recorded as consumable, though their table's log has no such commit. What was judged again
+    has that of the same files.
+    """
+    said = {_place(one): one for some in published.values() for one in some}
     return tuple(
         one
         for place, one in newest_records(facts).items()
-        if one.state is PartitionState.CONSUMABLE and one.cell in published and said.get(place, (0, 0)) < _wave(one)
+        if one.state is PartitionState.CONSUMABLE and one.cell in published and not _is_committed(one, said.get(place))
     )
+
+
+def _is_committed(record: PartitionRecord, published: PartitionRecord | None) -> bool:
+    same = published is not None and (published.files, published.fingerprint) == (record.files, record.fingerprint)
+    return published is not None and (same or _wave(published) >= _wave(record))
 
 
 def newest_records(facts: Iterable[Fact]) -> Mapping[Place, PartitionRecord]:
