@@ -149,12 +149,34 @@ expectations:
 RUNNING = (Path(Settings().pipelines) / "customer_totals.yaml").read_text()
 for part, own in {"pipeline: customer_totals": "pipeline: running", "marts.customer_totals": "marts.running"}.items():
     RUNNING = RUNNING.replace(part, own)
+# It keeps state, too, and a day of its source may change.
+ACCRUED = """\
+pipeline: accrued
+schedule: "@daily"
+release: keep  # a test counts what is computed
+wave: 100ms
+restart: {strategy: none}
+stages:
+  daily_orders:
+    job: tests.e2e.accruing:daily_orders
+    source: {kind: parquet, path: "${lake}/accrued/*.parquet", splits: 3}
+    output: {type: blocking}
+  customer_totals:
+    job: jobs.customers:customer_totals
+    inputs: {daily_orders: {exchange: keyed, key: o_custkey}}
+    key: custkey
+    partitions: 2
+    state:
+      totals: {kind: keyed, key: custkey, columns: {custkey: bigint, spent: "decimal(18,2)", orders: bigint}}
+    output: {type: blocking_persistent, table: marts.accrued}
+"""
 PIPELINES = {
     "hurried": HURRIED,
     "nightly": NIGHTLY,
     "dated": DATED,
     "at_once": AT_ONCE,
     "running": RUNNING,
+    "accrued": ACCRUED,
     "told": TOLD,
     BRIEF: SAMPLE_IN_BRIEF,
 }

@@ -116,7 +116,7 @@ def assert_airflow_runs_dags(settings: Settings) -> None:
         with pytest.raises(NotInTime):
             airflow.await_dag("missing", seconds=0.5)
     with pytest.raises(AirflowRefused, match="401"):
-        AirflowClient(f"http://127.0.0.1:{settings.airflow_port}", "admin", "wrong")
+        AirflowClient.logged_in(f"http://127.0.0.1:{settings.airflow_port}", "admin", "wrong")
 
 
 def test_up_says_where_airflow_is_and_nothing_is_left_when_the_supervisor_itself_is_killed(settings: Settings) -> None:

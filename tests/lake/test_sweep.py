@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.lake.paper_table import PaperTable
+from tests.ledger.samples import gate_result
 
 from stagehold.lake.commit.staged_committer import StagedCommitter
 from stagehold.lake.commit.wave_commit import Claim
+from stagehold.lake.commit.wave_verdicts import WaveVerdicts
 from stagehold.lake.files import FileFacts, files_at
 from stagehold.lake.sweep import StrayFolder, committed_files, find_strays, recorded_files, removable_folders, remove
 from stagehold.model.records import DataFile, PartitionState
@@ -123,6 +125,15 @@ def test_what_was_committed_stays_though_no_record_knows_of_it(table):
     table.publish({0: [B]}, 2)
     assert strays(table) == []
     assert committed_files(table.location.uri) >= data_files(table)
+
+
+def test_what_a_gate_said_stays_until_its_wave_is_recorded(table):
+    records = table.publish({0: [A], 1: [B]})
+    WaveVerdicts.of(records[0]).keep([gate_result(0, passed=True)])
+    assert strays(table, records[:1]) == []  # the other one is of a share that has not adopted it yet
+    assert strays(table, records) == [f"_data/{table.attempt_id}/1/_verdicts"]
+    remove(find_strays(table.location.uri, [table.attempt_id], records, LATER))
+    assert {file.path for record in records for file in record.files} == data_files(table)
 
 
 def test_what_a_commit_removed_stays_after_its_own_commit_left_the_log(tmp_path):

@@ -11,7 +11,8 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
-PROBLEM_JSON = "application/problem+json"
+from stagehold.airflow.answers import PROBLEM_JSON
+
 SHOWN = 60  # characters of a field's name, which the caller chose
 UNEXPECTED = (
     "The server met an error that it did not expect; its log has it. Nothing was changed that this does not show."

@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 from fastapi import HTTPException, Request, Response, status
 
+from stagehold.airflow.answers import Refusal
 from stagehold.errors import ForeignDag, LedgerUnavailable, StageholdError, UnknownName
 from stagehold.lake.chronicle import open_ledger
 from stagehold.ledger.ledger import Ledger
@@ -60,9 +61,11 @@ async def post_to_airflow(path: str, body: Mapping[str, Any], request: Request) 
         return await client.post(path, json=body, headers=headers)
 
 
-def detail_of(answer: httpx.Response) -> str:
-    """Why Airflow refused."""
-    try:
-        return str(answer.json().get("detail", answer.text))
-    except ValueError:
-        return answer.text
+def refuse_as_airflow(answer: httpx.Response, what: str) -> None:
+    """Answer as Airflow did, if it refused.
+
+    :param what: was asked of it, such as "clear the tasks".
+    """
+    if answer.is_error:
+        said = Refusal.of(answer.status_code, answer.headers.get("content-type", ""), answer.text)
+        raise HTTPException(answer.status_code, said.sentence(what))

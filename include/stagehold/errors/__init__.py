@@ -109,7 +109,8 @@ Every error that Stagehold raises on purpose, by what is to be mended.
         +-- ToolMissing              a program that is needed is not installed
         +-- PortTaken                something else listens where a service wants to
         +-- AlreadyUp                another supervisor runs the services of this home
-        +-- AirflowRefused           Airflow's API answered a call with an error
+        +-- AirflowRefused           Airflow's API did not do what it was asked for
+        +-- AirflowSilent ~          nobody answers where Airflow should be
         +-- NotInTime                something that was waited for did not happen
         +-- ServicesFailed           a local service cannot be started, or ends again and again
         +-- DemoFailed               the demo's run did not end as it should
@@ -195,6 +196,7 @@ from stagehold.errors.requests import (
 from stagehold.errors.runs import EarlierMissing, InputsNeverCame, InputsNotReady, RestartRefused, RunError
 from stagehold.errors.services import (
     AirflowRefused,
+    AirflowSilent,
     AlreadyUp,
     DemoFailed,
     NotInTime,
@@ -247,6 +249,7 @@ from stagehold.errors.stages import (
 
 __all__ = [
     "AirflowRefused",
+    "AirflowSilent",
     "AlreadyUp",
     "BackfillChanged",
     "BackfillRefused",

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stagehold.errors.base import StageholdError, Terminal
+from stagehold.errors.base import StageholdError, Terminal, Transient
+
+UNFIT = (400, 409, 422)  # what was asked for does not fit what is there, as HTTP says it
+LOOK_AT_AIRFLOW = "`stagehold status` shows whether Airflow is well, and its newest runs."
 
 
 class ServiceError(StageholdError):
@@ -44,13 +47,25 @@ class AlreadyUp(ServiceError, Terminal):
 
 
 class AirflowRefused(ServiceError, Terminal):
-    """Airflow's REST API answered with an error."""
+    """Airflow's API, or ours in it, did not do what it was asked for.
 
-    def __init__(self, method: str, path: str, status: int, answer: str) -> None:
-        self.method, self.path, self.status, self.answer = method, path, status, answer
+    :param said: what was refused and why, in a sentence.
+    :param look: where to look if the request does not fit what is there, in a sentence.
+    """
+
+    def __init__(self, status: int, said: str, look: str) -> None:
+        self.status, self.said, self.look = status, said, look
+        super().__init__(f"{said} {look if status in UNFIT else LOOK_AT_AIRFLOW}")
+
+
+class AirflowSilent(ServiceError, Transient):
+    """Nobody answered where Airflow should be, or the answer did not come to its end."""
+
+    def __init__(self, url: str, what: str, why: str) -> None:
+        self.url, self.what, self.why = url, what, why
         super().__init__(
-            f"Airflow answered {method} {path} with {status}: {answer[:500]}. This call changed nothing. "
-            "`stagehold status` shows whether Airflow is well."
+            f"Airflow at {url} gave no answer when it was to {what}: {why}. `stagehold status` shows whether it is up "
+            "and what it runs; `stagehold up` starts it."
         )
 
 

@@ -147,7 +147,9 @@ def _in_their_words(
             if one.earlier_figures:
                 variants[at] = _variants(one, suite, frame)
             else:
-                alike[at] = as_theirs(one, suite)
+                asked = as_theirs(one, suite)
+                _require_a_query(one, asked, suite, frame)
+                alike[at] = asked
         except GateErrored as error:
             problems[at] = error.problems
     return alike, variants, problems
@@ -191,6 +193,15 @@ def _require_columns(expectation: Expectation, suite: Suite, frame: GroupedFrame
     unknown = [*_unknown(expectation, frame)]
     if unknown:
         raise GateErrored(suite.name, [_located(expectation, suite, problem) for problem in unknown])
+
+
+def _require_a_query(own: Expectation, asked: TheirExpectation, suite: Suite, frame: GroupedFrame) -> None:
+    """Great Expectations has Spark carry out whatever is written there."""
+    from stagehold.gates.engine.own_sql import sql_problem
+
+    problem = sql_problem(asked, frame.sparkSession)
+    if problem:
+        raise GateErrored(suite.name, [_located(own, suite, problem)])
 
 
 def _unknown(expectation: Expectation, frame: GroupedFrame) -> Iterator[str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from stagehold.lake.commit.delta_log import newest_commits, table_exists
-from stagehold.lake.commit.staging import DATA_FOLDER
+from stagehold.lake.commit.staging import DATA_FOLDER, VERDICTS_FOLDER
 from stagehold.lake.files import FileFacts, files_at
 from stagehold.lake.published import files_of_snapshot
 from stagehold.model.records import PartitionRecord
@@ -46,7 +46,15 @@ def find_strays(
     present = {path: facts for attempt in dead for path, facts in files.facts(f"{DATA_FOLDER}/{attempt}").items()}
     if not removable_folders(uri, present, dead, recorded, older_than):
         return ()
-    return removable_folders(uri, present, dead, recorded | committed_files(uri), older_than)
+    committed = committed_files(uri)
+    kept = recorded | committed | _verdicts_to_record(present, committed - recorded)
+    return removable_folders(uri, present, dead, kept, older_than)
+
+
+def _verdicts_to_record(present: Iterable[str], unrecorded: Iterable[str]) -> frozenset[str]:
+    """What gates said of waves that an attempt of another share may still adopt."""
+    waves = {_folder(path, 3) for path in unrecorded}
+    return frozenset(path for path in present if f"/{VERDICTS_FOLDER}/" in path and _folder(path, 3) in waves)
 
 
 def removable_folders(

@@ -28,12 +28,15 @@ class GateResults:
         if not results:
             return
         with self._database.writing() as connection:
-            stored = [self._as_stored(result) for result in results]
+            stored = self.as_stored(results)
             connection.execute(insert(gate_results), [gate_result_row(result) for result in stored])
             self._database.tell(*stored)
 
+    def as_stored(self, results: Sequence[GateResult]) -> list[GateResult]:
+        """As the lake is to be told them: without secrets, and with what every database can store."""
+        return [self._as_stored(result) for result in results]
+
     def _as_stored(self, result: GateResult) -> GateResult:
-        """As the chronicle is to be told it: without secrets, and with what every database can store."""
         return replace(
             result,
             expectation=storable(result.expectation),

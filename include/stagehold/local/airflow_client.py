@@ -1,17 +1,19 @@
-"""A small client of Airflow's public REST API, for the demo and the tests on a real Airflow."""
+"""A small client of Airflow's public REST API and ours, for commands, the demo and the tests on a real Airflow."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from shlex import quote as in_shell
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import quote
 
 import httpx
 
-from stagehold.errors import AirflowRefused, NotInTime
+from stagehold.airflow.answers import Refusal
+from stagehold.errors import AirflowRefused, AirflowSilent, NotInTime
 from stagehold.local.airflow_settings import USER, admin_password, airflow_url
 from stagehold.settings import Settings
 from stagehold.spark.processes import wait_until
@@ -19,6 +21,7 @@ from stagehold.spark.processes import wait_until
 ENDED = ("success", "failed")
 POLL_SECONDS = 0.25
 PAGE = 100
+NO_JSON = "what answered is not its API"
 
 
 @dataclass(frozen=True)
@@ -43,18 +46,37 @@ class TaskTry:
     ended_at: datetime | None
 
 
-class AirflowClient:
-    """Calls as one user; a token is asked for once."""
+@dataclass(frozen=True)
+class Purpose:
+    """What a call is to do, and where to look if it is refused: both for the text of an error."""
 
-    def __init__(self, url: str, user: str, password: str) -> None:
-        self._http = httpx.Client(base_url=url, timeout=30)
-        answer = self._send("POST", "/auth/token", {"username": user, "password": password})
-        self._http.headers["Authorization"] = f"Bearer {answer['access_token']}"
+    what: str
+    look: str
+
+
+class AirflowClient:
+    """Calls as the one user whom ``http`` names in its headers.
+
+    :raises AirflowRefused: by each call that was not carried out.
+    :raises AirflowSilent: by each call that nobody answered.
+    """
+
+    def __init__(self, http: httpx.Client) -> None:
+        self._http = http
+
+    @classmethod
+    def logged_in(cls, url: str, user: str, password: str) -> Self:
+        """A token is asked for once."""
+        client = cls(httpx.Client(base_url=url, timeout=30))
+        purpose = Purpose(f"let {user} in", "`stagehold status` shows which Airflow this is.")
+        answer = client._send("POST", "/auth/token", {"username": user, "password": password}, purpose)
+        client._http.headers["Authorization"] = f"Bearer {answer['access_token']}"
+        return client
 
     @classmethod
     def local(cls, settings: Settings) -> Self:
         """A client of the Airflow that `stagehold up` runs, as its admin."""
-        return cls(airflow_url(settings), USER, admin_password(settings))
+        return cls.logged_in(airflow_url(settings), USER, admin_password(settings))
 
     def __enter__(self) -> Self:
         return self
@@ -117,7 +139,8 @@ class AirflowClient:
 
     def fail_run(self, dag_id: str, run_id: str) -> None:
         """What "mark run as failed" does in the UI: its tasks that run are stopped, and none starts."""
-        self._send("PATCH", _dag_run(dag_id, run_id), {"state": "failed"})
+        purpose = _of_run("mark {} as failed", dag_id, run_id)
+        self._send("PATCH", _dag_run(dag_id, run_id), {"state": "failed"}, purpose)
 
     def grid(self, dag_id: str, run_id: str) -> dict[str, Any]:
         """What the run's Stagehold page shows."""
@@ -125,11 +148,14 @@ class AirflowClient:
 
     def resume(self, dag_id: str, run_id: str, *, dry_run: bool = False) -> dict[str, Any]:
         """What the page's Resume button does: clear the least that brings the run to its end, and say what that was."""
-        return dict(self._send("POST", f"{_stagehold_run(dag_id, run_id)}/resume", {"dry_run": dry_run}))
+        purpose = _of_run("resume {}", dag_id, run_id)
+        return dict(self._send("POST", f"{_stagehold_run(dag_id, run_id)}/resume", {"dry_run": dry_run}, purpose))
 
     def backfill(self, dag_id: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
         """Begin a backfill of which the plan was shown."""
-        return dict(self._send("POST", f"/stagehold/api/dags/{quote(dag_id, safe='')}/backfill", wanted))
+        again = f"stagehold backfill {dag_id} --from {wanted['first']} --to {wanted['last']} --dry-run"
+        purpose = Purpose(f"start the backfill of {dag_id}", f"`{again}` shows what would run now.")
+        return dict(self._send("POST", f"/stagehold/api/dags/{quote(dag_id, safe='')}/backfill", wanted, purpose))
 
     def dates(self, dag_id: str, first: datetime, last: datetime) -> Mapping[datetime, DagRun]:
         """The runs for these moments and all between them, by logical date."""
@@ -145,13 +171,34 @@ class AirflowClient:
     def again(self, dag_id: str, run_id: str, stages: Sequence[str], *, dry_run: bool = False) -> dict[str, Any]:
         """Resume the run, and have it compute these stages once more."""
         body = {"dry_run": dry_run, "stages": list(stages)}
-        return dict(self._send("POST", f"{_stagehold_run(dag_id, run_id)}/again", body))
+        purpose = _of_run("resume {}", dag_id, run_id)
+        return dict(self._send("POST", f"{_stagehold_run(dag_id, run_id)}/again", body, purpose))
 
-    def _send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
-        answer = self._http.request(method, path, json=body)
-        if answer.is_error:
-            raise AirflowRefused(method, path, answer.status_code, answer.text)
-        return answer.json()
+    def _send(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None, purpose: Purpose | None = None
+    ) -> Any:
+        told = purpose or Purpose(f"carry out {method} {path}", "`stagehold status` shows services and runs.")
+        try:
+            answer = self._http.request(method, path, json=body)
+        except httpx.HTTPError as error:
+            raise AirflowSilent(str(self._http.base_url), told.what, str(error) or type(error).__name__) from error
+        if not answer.is_success:
+            raise _refused(answer, told)
+        try:
+            return answer.json()
+        except ValueError:
+            raise AirflowSilent(str(self._http.base_url), told.what, NO_JSON) from None
+
+
+def _refused(answer: httpx.Response, told: Purpose) -> AirflowRefused:
+    said = Refusal.of(answer.status_code, answer.headers.get("content-type", ""), answer.text)
+    return AirflowRefused(answer.status_code, said.sentence(told.what), told.look)
+
+
+def _of_run(what: str, dag_id: str, run_id: str) -> Purpose:
+    """:param what: is to be done, with a place for the run."""
+    run = f"{dag_id}/{run_id}"
+    return Purpose(what.format(run), f"`stagehold status {in_shell(run)}` shows the run.")
 
 
 def _wait(what: str, seconds: float, condition: Callable[[], bool]) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from tests.run.backfill.paper_backfill import PIPELINE, STAGES, PaperBackfill
@@ -14,6 +17,33 @@ from stagehold.cli.main import app
 pytestmark = pytest.mark.slow
 
 DATES = ("2026-11-01", "2026-11-02")
+RUNNING = "There is already a running backfill for dag"
+
+
+class RefusingAirflow(BaseHTTPRequestHandler):
+    """Lets everybody in and starts nothing."""
+
+    def do_POST(self) -> None:  # as the library calls it
+        entering = self.path == "/auth/token"
+        body = json.dumps({"access_token": "x"} if entering else {"detail": f"{RUNNING} {PIPELINE}"}).encode()
+        self.rfile.read(int(self.headers["content-length"]))
+        self.send_response(201 if entering else 409)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def refusing() -> Iterator[int]:
+    """The port of such an Airflow."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), RefusingAirflow) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_port
+        server.shutdown()
 
 
 @pytest.fixture
@@ -76,3 +106,26 @@ def test_what_cannot_begin_says_why_and_begins_nothing(command, words, scheduled
     ended = command(*words, scheduled=scheduled)
     assert ended.exit_code == 1
     assert told in " ".join(ended.stderr.split())
+
+
+@pytest.mark.parametrize("command_words", [["--yes"], ["--yes", "--json"]])
+def test_a_refusal_by_airflow_is_one_sentence_with_the_next_command(command, refusing, monkeypatch, command_words):
+    monkeypatch.setenv("STAGEHOLD_AIRFLOW_PORT", str(refusing))
+    ended = command(*command_words)
+    assert ended.exit_code == 1
+    assert (ended.stdout == "") == (
+        "--json" in command_words
+    )  # what runs is for people, who see it beside the document
+    assert "9 partitions run in 1 of 2 intervals" in ended.output
+    assert " ".join(ended.stderr[ended.stderr.index("Airflow did") :].split()) == (
+        f"Airflow did not start the backfill of {PIPELINE} (409 Conflict): {RUNNING} {PIPELINE}. "
+        f"`stagehold backfill {PIPELINE} --from {DATES[0]} --to {DATES[1]} --dry-run` shows what would run now."
+    )
+
+
+def test_an_airflow_that_is_down_is_told_without_a_traceback(command, monkeypatch):
+    monkeypatch.setenv("STAGEHOLD_AIRFLOW_PORT", "9")
+    ended = command("--yes")
+    assert ended.exit_code == 1
+    assert "Airflow at http://127.0.0.1:9 gave no answer" in ended.stderr
+    assert "`stagehold up` starts it." in ended.stderr

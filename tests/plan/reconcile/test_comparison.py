@@ -153,11 +153,26 @@ def test_what_is_published_and_recorded_nowhere_is_adopted():
     assert unrecorded([at(1, epoch=4)], {CELL: (commit,)}) == ()
 
 
+def test_what_its_gate_said_is_adopted_with_it_and_nothing_else():
+    commit, said, other = at(9, epoch=3), gate_result(0, passed=False), gate_result(1, passed=True)
+    lake = LakeKnowledge((), {CELL: (commit,)}, (said, other))
+    assert missing_in_ledger([], lake) == (commit, said)
+    assert missing_in_ledger([commit], lake) == ()
+    assert missing_in_ledger([at(1, epoch=4)], lake) == ()
+
+
 def test_a_record_whose_commit_is_not_in_the_log_is_told():
     assert uncommitted([at(1)], {CELL: ()}) == (at(1),)
     assert uncommitted([at(1)], {CELL: (at(2),)}) == ()
     assert uncommitted([at(1)], {}) == ()  # nobody could look
     assert uncommitted([at(1, state=PartitionState.BLOCKED)], {CELL: ()}) == ()
+
+
+def test_a_record_that_was_only_judged_again_has_the_commit_of_the_same_files():
+    commit = at(1, epoch=1)
+    assert uncommitted([replace(commit, epoch=2, judged="new")], {CELL: (commit,)}) == ()
+    made_anew = at(2, epoch=2, files=())
+    assert uncommitted([made_anew], {CELL: (commit,)}) == (made_anew,)
 
 
 def test_a_chronicle_gets_what_only_the_ledger_knows():

@@ -62,7 +62,8 @@ class Attempt:
             self.ledger.partitions.record(records(self.table.location, landed), self.lease)
 
     def adopt(self) -> list[int]:
-        return [record.partition for record in adopt(CELL, self.table.location, self.share, self.ledger, self.lease)]
+        adopted = adopt(CELL, self.table.location, self.share, self.ledger, self.lease)
+        return [record.partition for record in adopted.records]
 
 
 @pytest.fixture

@@ -14,8 +14,10 @@ from tests.run.small_project import FILES, INTERVAL, NUMBERS, ROWS, SmallProject
 
 from stagehold.errors import GateBlocked
 from stagehold.model.records import PartitionRecord, PartitionState
+from stagehold.plan.reconcile.report import Difference
 from stagehold.run.faults import FaultAction, Point, inject
 from stagehold.run.planning.planning import RunRequest, plan_run
+from stagehold.run.reconcile.reconcile import reconcile
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
@@ -106,6 +108,8 @@ def test_a_changed_suite_judges_what_is_there_and_computes_nothing(gated, capsys
     assert [one.seconds for one in gated.records()["numbers"]] == seconds
     assert {action for action, _ in gated.plan()} == {"reuse"}
     assert gated.published("numbers") == [*range(ROWS * FILES)]
+    found = reconcile([gated.pipeline()], gated.project.settings, dry_run=True)
+    assert [one for one in found if one.difference is Difference.ROW_UNCOMMITTED] == []
 
 
 def test_what_was_refused_is_published_when_the_suite_lets_it(gated):

@@ -10,7 +10,7 @@ import httpx
 from airflow.api_fastapi.common.db.common import SessionDep
 from airflow.api_fastapi.core_api.security import GetUserDep
 from airflow.models.dag import DagModel
-from fastapi import APIRouter, HTTPException, Query, Request
+from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -20,7 +20,7 @@ from stagehold.airflow.access import MAY_BACKFILL, MAY_SEE_RUN, SAME_ORIGIN_JSON
 from stagehold.airflow.backfill.dates import AirflowDates
 from stagehold.airflow.dag_runs import dag_settings, pipeline_of
 from stagehold.airflow.restores.params import BACKFILL
-from stagehold.airflow.server import answering, detail_of, post_to_airflow, server_ledger
+from stagehold.airflow.server import answering, post_to_airflow, refuse_as_airflow, server_ledger
 from stagehold.model.backfill import Backfill, BackfillChoice, Only
 from stagehold.plan.backfill.backfill_plan import BackfillPlan
 from stagehold.plan.backfill.shown import ShownBackfill
@@ -166,7 +166,6 @@ async def _create(body: Mapping[str, Any], request: Request) -> Mapping[str, Any
         answer = await post_to_airflow("/api/v2/backfills", body, request)
         if answer.status_code not in LOCKED:
             break
-    if answer.is_error:
-        raise HTTPException(answer.status_code, f"Airflow did not start the backfill: {detail_of(answer)}")
+    refuse_as_airflow(answer, "start the backfill")
     created: Mapping[str, Any] = answer.json()
     return created

@@ -25,7 +25,7 @@ from stagehold.airflow.run_page.history import RunHistory, run_history
 from stagehold.airflow.run_page.preview import ResumePreview, clear_set, resume_preview
 from stagehold.airflow.run_page.reading import KnownRun, read_facts
 from stagehold.airflow.run_page.resuming import Presser, resume_lease
-from stagehold.airflow.server import answer_unless_known, answering, detail_of, post_to_airflow, server_ledger
+from stagehold.airflow.server import answer_unless_known, answering, post_to_airflow, refuse_as_airflow, server_ledger
 from stagehold.errors import RunStillActive, StageholdError, UnknownName
 from stagehold.ledger.across.pipelines import StageCounts
 from stagehold.ledger.ledger import Ledger
@@ -248,8 +248,7 @@ async def _clear(facts: RunFacts, chosen: tuple[TaskToClear, ...], note: str, re
         "note": note,
     }
     answer = await post_to_airflow(f"/api/v2/dags/{facts.dag_run.dag_id}/clearTaskInstances", body, request)
-    if answer.is_error:
-        raise HTTPException(answer.status_code, f"Airflow did not clear the tasks: {detail_of(answer)}")
+    refuse_as_airflow(answer, "clear the tasks")
 
 
 def _note(chosen: tuple[TaskToClear, ...], preview: ResumePreview) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext, redirect_stdout
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
@@ -82,7 +83,8 @@ def backfill(
         raise InvalidArgument("--from", "", "the first interval, a date such as 2026-11-20")
     choice = BackfillChoice(first, last or first, _named(stages or ()), only, restore_from_stage)
     plan = _planned(choice, declared, settings)
-    show_plan(plan, declared, as_json=as_json and dry_run)
+    with redirect_stdout(sys.stderr) if as_json and not dry_run else nullcontext():
+        show_plan(plan, declared, as_json=as_json and dry_run)
     if dry_run:
         return None
     here = local or bool(settings.sandbox)
@@ -148,10 +150,12 @@ def _run_here(choice: BackfillChoice, token: str, pipeline: Pipeline, settings: 
 
 
 def _go_on(backfill_id: str, pipeline: Pipeline, settings: Settings, *, as_json: bool) -> None:
-    from stagehold.cli.backfill.here import run_here
+    from stagehold.cli.backfill.here import run_here, show_outcomes
 
     outcomes = run_here(backfill_id, pipeline, settings)
     if as_json:
         print_document({"backfill": backfill_id, "intervals": [asdict(one) for one in outcomes]})
+    else:
+        show_outcomes(backfill_id, outcomes)
     if any(one.failure for one in outcomes):
         raise typer.Exit(1)

@@ -39,11 +39,10 @@ def run_here(backfill_id: str, pipeline: Pipeline, settings: Settings) -> Sequen
         text = f"Backfill {backfill_id} was interrupted. What is consumable is kept; `{again}` goes on from there."
         typer.secho(text, fg="red", err=True)
         raise typer.Exit(CANCELLED) from None
-    _show(backfill_id, outcomes)
     return outcomes
 
 
-def _show(backfill_id: str, outcomes: Sequence[IntervalOutcome]) -> None:
+def show_outcomes(backfill_id: str, outcomes: Sequence[IntervalOutcome]) -> None:
     print_table(f"backfill {backfill_id}", COLUMNS, [_cells(one) for one in outcomes])
 
 

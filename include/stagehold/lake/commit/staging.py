@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 DATA_FOLDER = "_data"
 STATE_FOLDER = "_state"  # of a wave
 SPLIT_FOLDER = "_split"  # of a wave of which rows are set aside
+VERDICTS_FOLDER = "_verdicts"  # of a wave that a gate judged
 # A reader of a stretch of a sorted file reads whole pages and, whatever the stretch, the dictionary of every column: so
 # pages are small, and a column with so many values that its dictionary would be large has none. These sizes make eight
 # readers of SF1's tables read 1.46 times what one reads; pages of 5000 rows and 64 KB make it 1.9

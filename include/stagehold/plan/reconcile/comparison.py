@@ -44,16 +44,18 @@ class LakeKnowledge:
 
     :param told: the chronicle's facts, in the order in which they were told.
     :param published: of every cell whose tables could be looked at, the newest commit's record of each partition.
+    :param said: what gates said of those that no record knows, as far as it is beside their files.
     """
 
     told: tuple[Fact, ...]
     published: Mapping[Cell, tuple[PartitionRecord, ...]]
+    said: tuple[GateResult, ...] = ()
 
 
 def missing_in_ledger(known: Sequence[Fact], lake: LakeKnowledge) -> tuple[Fact, ...]:
     """What has to be written into a ledger that knows ``known``, in this order."""
     told = missing_rows(known, lake.told)
-    return (*told, *unrecorded((*known, *told), lake.published))
+    return (*told, *adopted_facts((*known, *told), lake))
 
 
 def missing_rows(known: Sequence[Fact], told: Sequence[Fact]) -> tuple[Fact, ...]:
@@ -109,16 +111,30 @@ def unrecorded(
     )
 
 
+def adopted_facts(facts: Iterable[Fact], lake: LakeKnowledge) -> tuple[PartitionRecord | GateResult, ...]:
+    """`unrecorded`, and what gates said of that."""
+    found = unrecorded(facts, lake.published)
+    places = {_place(one) for one in found}
+    return (*found, *(one for one in lake.said if (one.cell, one.partition) in places))
+
+
 def uncommitted(
     facts: Iterable[Fact], published: Mapping[Cell, tuple[PartitionRecord, ...]]
 ) -> tuple[PartitionRecord, ...]:
-    """Partitions that are recorded as consumable, though their table's log has no such commit."""
-    said = {_place(one): _wave(one) for some in published.values() for one in some}
+    """Partitions that are recorded as consumable, though their table's log has no such commit. What was judged again
+    has that of the same files.
+    """
+    said = {_place(one): one for some in published.values() for one in some}
     return tuple(
         one
         for place, one in newest_records(facts).items()
-        if one.state is PartitionState.CONSUMABLE and one.cell in published and said.get(place, (0, 0)) < _wave(one)
+        if one.state is PartitionState.CONSUMABLE and one.cell in published and not _is_committed(one, said.get(place))
     )
+
+
+def _is_committed(record: PartitionRecord, published: PartitionRecord | None) -> bool:
+    same = published is not None and (published.files, published.fingerprint) == (record.files, record.fingerprint)
+    return published is not None and (same or _wave(published) >= _wave(record))
 
 
 def newest_records(facts: Iterable[Fact]) -> Mapping[Place, PartitionRecord]:

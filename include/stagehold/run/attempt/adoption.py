@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from stagehold.lake.commit.committed import RECENT, Landed, committed
 from stagehold.lake.commit.wave_commit import CommittedPartition, WaveCommit
+from stagehold.lake.commit.wave_verdicts import WaveVerdicts
 from stagehold.lake.location import TableLocation
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import Cell, Lease, PartitionRecord, PartitionState
+from stagehold.model.records import Cell, GateResult, Lease, PartitionRecord, PartitionState
 from stagehold.model.share import Share
 from stagehold.plan.determinism.reproduction import remark
 
 ADOPTED = "adopted: committed by an attempt that died before it could record it"
 
 
+@dataclass(frozen=True)
+class Adopted:
+    """Partitions that were recorded in place of attempts that died, and what their gate had said of them."""
+
+    records: tuple[PartitionRecord, ...]
+    said: tuple[GateResult, ...]
+
+
 def adopt(
     cell: Cell, location: TableLocation, share: Share | None, ledger: Ledger, lease: Lease, limit: int | None = RECENT
-) -> tuple[PartitionRecord, ...]:
-    """Record what the table's log says is live but the ledger does not know. The commit proves that its gate passed.
+) -> Adopted:
+    """Record what the table's log says is live but the ledger does not know. The commit proves that its gate passed;
+    what the gate said is beside the files.
 
     Only commits newer than the ledger's record of a partition count: an older one was replaced on purpose. Commits
     count whatever share they were made for, their partitions only where they are in ``share``: others may be at work on
@@ -34,9 +45,21 @@ def adopt(
         for partition in landed.commit.partitions
         if (share is None or partition.partition in share) and _is_newer(landed.commit, known.get(partition.partition))
     ]
+    said = tuple(verdicts_beside(found))
     if found:
-        ledger.partitions.record(found, lease)
-    return tuple(found)
+        with ledger.together():
+            ledger.partitions.record(found, lease)
+            ledger.gates.record(said)
+    return Adopted(tuple(found), said)
+
+
+def verdicts_beside(records: Iterable[PartitionRecord]) -> Iterator[GateResult]:
+    """What the waves that published these partitions left of their gate's verdicts."""
+    by_wave: dict[WaveVerdicts, set[tuple[Cell, int]]] = {}
+    for one in records:
+        by_wave.setdefault(WaveVerdicts.of(one), set()).add((one.cell, one.partition))
+    for wave, places in by_wave.items():
+        yield from (said for said in wave.read() if (said.cell, said.partition) in places)
 
 
 def _is_newer(wave: WaveCommit, known: PartitionRecord | None) -> bool:

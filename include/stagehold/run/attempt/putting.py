@@ -8,7 +8,9 @@ from datetime import UTC, datetime
 
 from stagehold.lake.commit.staging import DATA_FOLDER
 from stagehold.lake.commit.wave_commit import Claim, CommittedPartition, WaveCommit
+from stagehold.lake.commit.wave_verdicts import WaveVerdicts
 from stagehold.lake.copying import copied_for
+from stagehold.lake.location import TableLocation
 from stagehold.lake.published import files_of_snapshot, live_files
 from stagehold.lake.read import table_schema
 from stagehold.lake.tables import ensure_table
@@ -46,16 +48,16 @@ class Putting:
             return 0
         location, place = self.tables.location(stage.name), self.tables.workplace
         lacking = self._lacking(stage, [one for one in taken if one.state is PartitionState.CONSUMABLE])
-        again = self._published(stage, lacking, positions) if lacking else {}
-        again |= {one.partition: self._apart(stage, one) for one in taken if one.state.kept_back}
         now = datetime.now(UTC)
+        results = self._results(stage, taken, now)
+        again = self._published(stage, lacking, results, positions) if lacking else {}
+        again |= {one.partition: self._apart(stage, one) for one in taken if one.state.kept_back}
         records = [self._as_ours(again.get(one.partition, one), now) for one in taken]
-        put = {record.partition: record for record in records}
-        said = (one for one in self.begins_with.verdicts(stage) if one.partition in put)
-        results = [self._verdict(one, put[one.partition]) for one in said]
         with place.ledger.together():
             place.ledger.partitions.record(records, self.heartbeat.lease)
             place.ledger.gates.record(results)
+        if lacking and results:
+            self._verdicts(location).forget()
         place.progress(f"{stage.name}: {len(records)} partitions from {self.begins_with.name} ({location.uri})")
         return len(records)
 
@@ -89,7 +91,11 @@ class Putting:
         return self.tables.workplace.settings.reads_only(record.table) and _is_staged(record)
 
     def _published(
-        self, stage: Stage, records: Sequence[PartitionRecord], positions: tuple[SourcePosition, ...]
+        self,
+        stage: Stage,
+        records: Sequence[PartitionRecord],
+        results: Sequence[GateResult],
+        positions: tuple[SourcePosition, ...],
     ) -> dict[int, PartitionRecord]:
         location, committer = self.tables.location(stage.name), self.tables.workplace.committer
         claim = Claim(self.attempt.epoch, self.attempt.attempt_id)
@@ -105,6 +111,9 @@ class Putting:
         ]
         ensure_table(location, table_schema(max(records, key=lambda one: one.version or 0)), claim)
         committer.fence(location, claim, self.tables.rivals(stage.name))
+        published = {one.partition for one in records}
+        kept = [one for one in results if one.partition in published]
+        self._verdicts(location).keep(self.tables.workplace.ledger.gates.as_stored(kept))
         self.heartbeat.check()
         landed = committer.publish(location, replace(self._commit(stage, copies), positions=positions))
         return {one.partition: replace(one, table=location.uri, version=landed.version) for one in copies}
@@ -132,8 +141,17 @@ class Putting:
             reason=f"from {self.begins_with.name}",
         )
 
-    def _verdict(self, said: GateResult, of: PartitionRecord) -> GateResult:
-        return replace(said, cell=of.cell, attempt_id=of.attempt_id, recorded_at=of.recorded_at)
+    def _results(self, stage: Stage, taken: Sequence[PartitionRecord], now: datetime) -> list[GateResult]:
+        """What gates said of it, as of this attempt."""
+        cells = {one.partition: one.cell for one in taken}
+        return [
+            replace(one, cell=cells[one.partition], attempt_id=self.attempt.attempt_id, recorded_at=now)
+            for one in self.begins_with.verdicts(stage)
+            if one.partition in cells
+        ]
+
+    def _verdicts(self, location: TableLocation) -> WaveVerdicts:
+        return WaveVerdicts(location.uri, self.attempt.attempt_id, WAVE)
 
 
 def _is_staged(record: PartitionRecord) -> bool:

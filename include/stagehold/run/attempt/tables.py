@@ -13,6 +13,7 @@ from stagehold.model.share import Share
 from stagehold.run.attempt.adoption import adopt
 from stagehold.run.attempt.sweeping import sweep_behind
 from stagehold.run.attempt.task import RegionTask
+from stagehold.run.delivery.ruling import warn_unmet
 from stagehold.run.workplace import Workplace
 
 
@@ -65,9 +66,10 @@ class RegionTables:
         for stage in self.stages:
             share, ledger = self.task.share, self.workplace.ledger
             adopted = adopt(self.cell(stage), self.location(stage), share, ledger, lease, limit)
-            if adopted:
-                which = f"{len(adopted)} partitions that an earlier attempt committed but could not record"
+            if adopted.records:
+                which = f"{len(adopted.records)} partitions that an earlier attempt committed but could not record"
                 self.workplace.progress(f"{stage}: adopted {which}")
+                warn_unmet(self.task.request.run_id, stage, adopted.said, self.workplace)
 
     def sweep(self, stage: str, attempt: Attempt) -> None:
         """Delete what dead attempts left of ``stage``, which ``attempt`` has fenced."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -10,7 +10,8 @@ from stagehold.errors import CameOutDifferent
 from stagehold.lake.commit.committed import Landed
 from stagehold.lake.commit.committer import Committer
 from stagehold.lake.commit.wave_commit import CommittedPartition, WaveCommit
-from stagehold.model.records import PartitionRecord
+from stagehold.lake.commit.wave_verdicts import WaveVerdicts
+from stagehold.model.records import GateResult, PartitionRecord
 from stagehold.run.delivery.publisher import PublishRight
 from stagehold.run.delivery.ruling import Rulings, results, unmet, warn
 from stagehold.run.faults import Point
@@ -40,9 +41,10 @@ class Delivery:
         self._refuse_other_data(wave)
         fingerprints = {one.partition: one.fingerprint for one in wave.metrics}
         rulings = Rulings.of(unmet(wave.verdicts), fingerprints, self.task)
-        landed = self._publish(wave, right, rulings)
+        said = results(self.task, wave.verdicts, datetime.now(UTC))
+        landed = self._publish(wave, right, rulings, said)
         self._reach(Point.AFTER_PUBLISH, wave)
-        self._record(wave, right, landed, rulings)
+        self._record(wave, right, landed, rulings, said)
         self._reach(Point.AFTER_RECORD, wave)
         self._tell(wave, right, landed, rulings)
         warn(self.task, wave.verdicts, rulings, self.workplace)
@@ -55,10 +57,14 @@ class Delivery:
         if not self.may_differ and wave.other_data:
             raise CameOutDifferent(self.task.stage.name, dict(wave.other_data))
 
-    def _publish(self, wave: Wave, right: PublishRight, rulings: Rulings) -> Landed | None:
+    def _publish(self, wave: Wave, right: PublishRight, rulings: Rulings, said: Sequence[GateResult]) -> Landed | None:
+        """What its gate said is beside it before, for whoever has to record it in this attempt's place."""
         passing = [one for one in wave.metrics if one.partition not in rulings.blocked]
         if not passing or self.task.whole:
             return None
+        published = {one.partition for one in passing}
+        kept = [one for one in said if one.partition in published]
+        self._verdicts_of(wave).keep(self.workplace.ledger.gates.as_stored(kept))
         self._reach(Point.BEFORE_PUBLISH, wave)
         right.heartbeat.check()
         committed = tuple(
@@ -86,13 +92,20 @@ class Delivery:
         )
         return self.committer.publish(self.task.location, commit)
 
-    def _record(self, wave: Wave, right: PublishRight, landed: Landed | None, rulings: Rulings) -> None:
+    def _verdicts_of(self, wave: Wave) -> WaveVerdicts:
+        return WaveVerdicts(self.task.location.uri, self.task.attempt.attempt_id, wave.number)
+
+    def _record(
+        self, wave: Wave, right: PublishRight, landed: Landed | None, rulings: Rulings, said: Sequence[GateResult]
+    ) -> None:
         """Partitions and what their gate said of them, in one transaction."""
         now, ledger = datetime.now(UTC), self.workplace.ledger
         records = self._records(wave, right, landed, rulings, now)
         with ledger.together():
             ledger.partitions.record(records, right.heartbeat.lease)
-            ledger.gates.record(results(self.task, wave.verdicts, now))
+            ledger.gates.record(said)
+        if landed and said:
+            self._verdicts_of(wave).forget()
         for partition, text in wave.remarks.items():
             text = f"{self.task.stage.name}[{partition}] {text}"
             self.workplace.warn(self.task.attempt.run_id, "not deterministic", self.task.stage.name, text)

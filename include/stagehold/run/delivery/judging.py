@@ -11,9 +11,10 @@ from stagehold.gates.judge import Measured
 from stagehold.gates.verdicts import GateVerdict
 from stagehold.lake.commit.committer import Committer
 from stagehold.lake.commit.wave_commit import CommittedPartition, WaveCommit
+from stagehold.lake.commit.wave_verdicts import WaveVerdicts
 from stagehold.lake.copying import copied_for
 from stagehold.lake.measure import PartitionMetrics
-from stagehold.model.records import PartitionRecord
+from stagehold.model.records import GateResult, PartitionRecord
 from stagehold.plan.determinism.verification import as_damaged, same_content
 from stagehold.plan.resume.decisions import Decision
 from stagehold.run.delivery.comparison import mismatches
@@ -57,8 +58,11 @@ class JudgingAgain:
         rulings = self._rulings(records, verdicts, judged)
         ruled = [replace(one, refused=rulings.of_partition(one.partition).refused) for one in records]
         lacking = [one for one in ruled if one.partition not in rulings.blocked and self._lacks(one)]
-        published = self._publish(lacking, right, wave) if lacking else {}
-        self._record([published.get(one.partition, one) for one in ruled], verdicts, rulings, right, wave)
+        said = results(self.task, verdicts, datetime.now(UTC))
+        published = self._publish(lacking, said, right, wave) if lacking else {}
+        self._record([published.get(one.partition, one) for one in ruled], said, rulings, right, wave)
+        if published:
+            self._verdicts_of(wave).forget()
         self._tell(records, rulings)
         warn(self.task, verdicts, rulings, self.workplace)
         return rulings.blocked
@@ -110,7 +114,7 @@ class JudgingAgain:
     def _record(
         self,
         records: Sequence[PartitionRecord],
-        verdicts: Sequence[GateVerdict],
+        said: Sequence[GateResult],
         rulings: Rulings,
         right: PublishRight,
         wave: int,
@@ -132,13 +136,19 @@ class JudgingAgain:
         ]
         with ledger.together():
             ledger.partitions.record(judged, right.heartbeat.lease)
-            ledger.gates.record(results(self.task, verdicts, now))
+            ledger.gates.record(said)
+
+    def _verdicts_of(self, wave: int) -> WaveVerdicts:
+        return WaveVerdicts(self.task.location.uri, self.task.attempt.attempt_id, wave)
 
     def _publish(
-        self, records: Sequence[PartitionRecord], right: PublishRight, wave: int
+        self, records: Sequence[PartitionRecord], said: Sequence[GateResult], right: PublishRight, wave: int
     ) -> Mapping[int, PartitionRecord]:
         """Files of another table, of which a run begins with refused data, are copied into the stage's own."""
         location, attempt_id = self.task.location, self.task.attempt.attempt_id
+        lacking = {one.partition for one in records}
+        kept = [one for one in said if one.partition in lacking]
+        self._verdicts_of(wave).keep(self.workplace.ledger.gates.as_stored(kept))
         self.workplace.faults.reach(Point.BEFORE_PUBLISH, self.task.stage.name, wave)
         right.heartbeat.check()
         here = [one if one.table == location.uri else copied_for(one, location.uri, attempt_id) for one in records]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeVar
 
 from stagehold.gates.verdicts import GateVerdict
 from stagehold.model.records import GateResult, PartitionRecord, PartitionState, Severity, Waiver
@@ -12,6 +13,8 @@ from stagehold.plan.resume.reasons import partition_ranges
 from stagehold.plan.resume.waiving import who_waived
 from stagehold.run.stage.wave import StageTask
 from stagehold.run.workplace import Workplace
+
+Said = TypeVar("Said", GateVerdict, GateResult)
 
 
 @dataclass(frozen=True)
@@ -129,17 +132,22 @@ def results(task: StageTask, verdicts: Sequence[GateVerdict], now: datetime) -> 
 def warn(task: StageTask, verdicts: Sequence[GateVerdict], rulings: Rulings, workplace: Workplace) -> None:
     """Of what was not met and blocks nothing."""
     stage, run_id = task.stage.name, task.attempt.run_id
-    for expectation, failed in warnings(verdicts).items():
-        partitions = partition_ranges([one.partition for one in failed])
-        text = f"{stage}[{partitions}] does not meet {expectation}: got {failed[0].observed}"
-        workplace.warn(run_id, "gate", stage, text)
+    warn_unmet(run_id, stage, verdicts, workplace)
     for word, let in waived_by_word(rulings).items():
         workplace.warn(run_id, "waived", stage, f"{stage}[{partition_ranges(let)}] may be read: {word}")
 
 
-def warnings(verdicts: Sequence[GateVerdict]) -> dict[str, list[GateVerdict]]:
+def warn_unmet(run_id: str, stage: str, verdicts: Sequence[Said], workplace: Workplace) -> None:
+    """Of expectations that are not met and only warn."""
+    for expectation, failed in warnings(verdicts).items():
+        partitions = partition_ranges([one.partition for one in failed])
+        text = f"{stage}[{partitions}] does not meet {expectation}: got {failed[0].observed}"
+        workplace.warn(run_id, "gate", stage, text)
+
+
+def warnings(verdicts: Sequence[Said]) -> dict[str, list[Said]]:
     """Verdicts that are to be told and block nothing, by expectation."""
-    found: dict[str, list[GateVerdict]] = {}
+    found: dict[str, list[Said]] = {}
     for verdict in verdicts:
         if not verdict.passed and verdict.severity is Severity.WARNING:
             found.setdefault(verdict.expectation, []).append(verdict)

@@ -14,9 +14,9 @@ from stagehold.lake.commit.wave_commit import epoch_of
 from stagehold.lake.files import files_at
 from stagehold.lake.location import cell_prefix, table_location, tables_of
 from stagehold.model.records import Attempt, Cell, Fact, PartitionRecord, PartitionState
-from stagehold.plan.reconcile.comparison import LakeKnowledge, newest_records
+from stagehold.plan.reconcile.comparison import LakeKnowledge, newest_records, unrecorded
 from stagehold.plan.split.regions import stage_regions
-from stagehold.run.attempt.adoption import as_record
+from stagehold.run.attempt.adoption import as_record, verdicts_beside
 from stagehold.run.attempt.task import lease_of, region_lease
 from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline
@@ -65,7 +65,8 @@ def gather(known: Iterable[Fact], pipelines: Iterable[Pipeline], settings: Setti
     epochs: dict[str, int] = {}
     for lease, epoch in (*_epochs_of_attempts(facts), *_epochs_of_logs(pipelines, tables)):
         epochs[lease] = max(epoch, epochs.get(lease, 0))
-    return Evidence(LakeKnowledge(told.facts, published), told.torn, tuple(_gone(newest)), epochs, foreign)
+    said = tuple(verdicts_beside(unrecorded(facts, published)))
+    return Evidence(LakeKnowledge(told.facts, published, said), told.torn, tuple(_gone(newest)), epochs, foreign)
 
 
 def _declared(pipelines: Iterable[Pipeline], lake_uri: str) -> Iterator[StageTable]:

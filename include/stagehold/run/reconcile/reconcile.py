@@ -9,11 +9,11 @@ from functools import cached_property
 from stagehold.lake.chronicle import LakeChronicle, open_ledger
 from stagehold.model.records import Fact, PartitionRecord, Run
 from stagehold.plan.reconcile.comparison import (
+    adopted_facts,
     missing_in_chronicle,
     missing_in_ledger,
     missing_rows,
     uncommitted,
-    unrecorded,
 )
 from stagehold.plan.reconcile.report import Difference, Disagreement, disagreements
 from stagehold.run.reconcile.evidence import Evidence, gather
@@ -34,7 +34,7 @@ class Comparison:
     @cached_property
     def adopted(self) -> tuple[Fact, ...]:
         lake = self.evidence.knowledge
-        return unrecorded((*self.known, *lake.told), lake.published)
+        return adopted_facts((*self.known, *lake.told), lake)
 
     @cached_property
     def unchronicled(self) -> tuple[Fact, ...]:

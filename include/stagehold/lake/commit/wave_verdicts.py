@@ -1,0 +1,62 @@
+"""Keeps what a gate said of a wave beside the wave's files, from before its commit until the ledger has it.
+
+A commit says that a gate let its partitions, and nothing else that it said. So whoever adopts the commit of an attempt
+that died before it could record it finds the verdicts here. Of an attempt that lived they are gone; what others left is
+deleted with all else that dead attempts leave.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from stagehold.lake.chronicle import from_lines, to_lines
+from stagehold.lake.commit.staging import DATA_FOLDER, VERDICTS_FOLDER
+from stagehold.lake.files import files_at
+from stagehold.model.records import GateResult, PartitionRecord
+
+log = logging.getLogger(__name__)
+
+FILE = "said.jsonl"  # a line for each, as in a file of the chronicle
+
+
+@dataclass(frozen=True)
+class WaveVerdicts:
+    """Those of one wave of an attempt, in the table at ``uri``."""
+
+    uri: str
+    attempt_id: str
+    wave: int
+
+    @classmethod
+    def of(cls, record: PartitionRecord) -> WaveVerdicts:
+        """Those of the wave that published the partition."""
+        return cls(record.table, record.attempt_id, record.wave)
+
+    def keep(self, results: Sequence[GateResult]) -> None:
+        """Before the wave is published."""
+        if results:
+            files_at(self.uri).create(self._path, to_lines(results))
+
+    def read(self) -> tuple[GateResult, ...]:
+        """None if nobody judged the wave, or a version published it that did not keep them."""
+        try:
+            facts = from_lines(files_at(self.uri).read(self._path))
+        except FileNotFoundError:
+            return ()
+        except ValueError as error:
+            log.warning("%s/%s is not what was written: %s", self.uri, self._path, error)
+            return ()
+        return tuple(one for one in facts if isinstance(one, GateResult))
+
+    def forget(self) -> None:
+        """The ledger has them. What cannot be deleted is in nobody's way."""
+        try:
+            files_at(self.uri).remove([self._path])
+        except Exception as error:  # noqa: BLE001 - whatever the store says, the wave is recorded
+            log.warning("%s/%s is left: %s", self.uri, self._path, error)
+
+    @property
+    def _path(self) -> str:
+        return f"{DATA_FOLDER}/{self.attempt_id}/{self.wave}/{VERDICTS_FOLDER}/{FILE}"
