@@ -67,11 +67,11 @@ class AirflowClient:
     @classmethod
     def logged_in(cls, url: str, user: str, password: str) -> Self:
         """A token is asked for once."""
-        client = cls(httpx.Client(base_url=url, timeout=30))
+        http = httpx.Client(base_url=url, timeout=30)
         purpose = Purpose(f"let {user} in", "`stagehold status` shows which Airflow this is.")
-        answer = client._send("POST", "/auth/token", {"username": user, "password": password}, purpose)
-        client._http.headers["Authorization"] = f"Bearer {answer['access_token']}"
-        return client
+        answer = cls(http)._send("POST", "/auth/token", {"username": user, "password": password}, purpose)
+        http.headers["Authorization"] = f"Bearer {answer['access_token']}"
+        return cls(http)
 
     @classmethod
     def local(cls, settings: Settings) -> Self:
