@@ -27,6 +27,8 @@ from stagehold.model.states import UNTIL_RUNNING, AttemptEvent
 from stagehold.settings import Settings
 from stagehold.spec.loader import find_pipeline
 
+pytestmark = pytest.mark.slow
+
 REGION = "by_colour"
 A, B = ("a", 1), ("b", 2)
 
@@ -66,7 +68,7 @@ class Scene:
         return json.loads(result.stdout)
 
 
-@pytest.fixture(params=["folder", pytest.param("s3", marks=pytest.mark.slow)])
+@pytest.fixture(params=["folder", "s3"])
 def scene(request: pytest.FixtureRequest, tmp_path: Path):
     settings = replace(Workbench.make(tmp_path, NOWHERE).settings, sweep_after_seconds=0)
     if request.param == "s3":

@@ -27,6 +27,8 @@ from stagehold.model.records import (
     Waiver,
 )
 
+pytestmark = pytest.mark.slow
+
 NOW = datetime(2026, 3, 2, 3, 4, 5, 678, tzinfo=UTC)
 RUN = Run("r1", "nightly", "2026-03-01", "cli", RunState.CREATED, NOW, params={"limit": 3})
 WORD = Acceptance("nightly", None, "orders", "old", "new", "me", "a comment, \u2028 and more", NOW)

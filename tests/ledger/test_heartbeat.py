@@ -13,6 +13,8 @@ from stagehold.ledger import Ledger
 from stagehold.ledger.database import engine
 from stagehold.ledger.heartbeat import Heartbeat
 
+pytestmark = pytest.mark.slow
+
 NAME = "sales/2024-01-01/joined"
 
 

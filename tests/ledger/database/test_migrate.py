@@ -20,6 +20,8 @@ from stagehold.ledger.database.schema import SCHEMA_VERSION, VERSION_TABLE, meta
 from stagehold.model.checkpoint_records import CheckpointFailure
 from stagehold.model.states import UNTIL_RUNNING, AttemptEvent, RunEvent
 
+pytestmark = pytest.mark.slow
+
 VERSIONS = Path(migrate.__file__).parent / "migrations" / "versions"
 
 
@@ -103,7 +105,6 @@ def test_processes_that_open_a_new_ledger_at_once_all_get_it(empty_ledger_url):
     assert len(Ledger.open(empty_ledger_url).runs.recent(10)) == 8
 
 
-@pytest.mark.slow
 def test_programs_that_open_a_new_ledger_at_once_all_get_it(empty_ledger_url):
     code = "import sys; from stagehold.ledger import Ledger; Ledger.open(sys.argv[1]); print('alembic' in sys.modules)"
     programs = [

@@ -12,6 +12,8 @@ from stagehold.model.records import Restore
 from stagehold.run.planning.candidates import Candidates
 from stagehold.run.planning.named_snapshots import manifest_named, settled
 
+pytestmark = pytest.mark.slow
+
 DAY = "2026-11-20"
 ASKED = Restore("airflow/new", "asked", None, datetime(2026, 11, 21, tzinfo=UTC))
 
