@@ -66,7 +66,7 @@ def test_every_route_of_the_api_asks_who_is_there(airflow_home):
     from stagehold.airflow.api import create_api
 
     routes = [route for route in create_api().routes if isinstance(route, APIRoute)]
-    assert len(routes) == 29
+    assert len(routes) == 31
     assert all(route.dependencies for route in routes)
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import sys
 from importlib.metadata import version
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from grpc import UnaryUnaryClientInterceptor
+from pyspark.errors import utils as errors
 from pyspark.sql import functions as F
 from pyspark.sql.connect import plan
 from pyspark.sql.connect.client import SparkConnectClient, retries
@@ -54,7 +57,7 @@ PARTS = {
     connect.executions_shown_to: [("client", "_session_hooks")],
     connect.intercept_calls: [("client", "_channel"), ("client", "_stub"), ("client._artifact_manager", "_stub")],
     connect.end_calls: [("client._channel", "close")],
-    connect.note_lines: [("errors", "_enable_debugging_cache")],
+    connect.note_lines: [("errors", "_enable_debugging_cache"), ("errors", "_capture_call_site")],
     connect.limit_retries: [("client", "set_retry_policies"), ("retries", "DefaultPolicy")],
     worker.prepare: [("types", "_parse_datatype_string")],
 }
@@ -66,7 +69,6 @@ PARTS = {
     ids=lambda one: getattr(one, "__name__", one),
 )
 def test_the_part_is_there(unconnected, client, function, where, part):
-    from pyspark.errors import utils as errors
     from pyspark.sql import types
 
     frame = unconnected.range(3)
@@ -85,6 +87,31 @@ def test_the_part_is_there(unconnected, client, function, where, part):
     assert hasattr(place, part), (
         f"pyspark {version('pyspark')} has no {part} in {where}: change {function.__module__}.{function.__name__}"
     )
+
+
+@pytest.fixture
+def lines_noted(monkeypatch):
+    for part in ("_enable_debugging_cache", "_capture_call_site"):
+        monkeypatch.setattr(errors, part, getattr(errors, part))
+    own = errors._capture_call_site
+    connect.note_lines()
+    return own
+
+
+def test_a_column_knows_the_line_that_made_it_as_pyspark_would_tell_it(lines_noted):
+    for depth in (1, 2, 3):
+        theirs, ours = lines_noted(depth), errors._capture_call_site(depth)
+        assert ours == theirs
+    assert F.col("a")._expr.origin.python_origin.call_site.startswith(__file__)
+
+
+def test_nobody_looks_for_a_module_at_each_column(unconnected, lines_noted, monkeypatch):
+    F.upper(F.col("a"))
+    asked = []
+    finder = SimpleNamespace(find_spec=lambda name, *_: asked.append(name))
+    monkeypatch.setattr(sys, "meta_path", [finder, *sys.meta_path])
+    F.upper(F.col("a"))
+    assert asked == []
 
 
 def test_plan_message_has_the_ids_of_the_frames_that_it_is_made_of(unconnected):

@@ -6,12 +6,17 @@ tests/spark/test_connect.py checks each part against the installed pyspark, and 
 from __future__ import annotations
 
 import logging
+import sys
 import warnings
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from google.protobuf.message import Message  # type: ignore[import-untyped]
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.connect.client import SparkConnectClient
@@ -129,11 +134,26 @@ def end_calls(client: SparkConnectClient) -> None:
 def note_lines() -> None:
     """Have each column and frame know the line of code that made it, which Spark names when it fails.
 
-    pyspark (4.2) looks once in a process whether it is to, at the first column, and takes no session yet for a no.
+    pyspark (4.2) looks once in a process whether it is to, at the first column, and takes no session yet for a no. At
+    each column it looks on the disk for a notebook's packages, which takes longer than to make the column.
     """
+    import pyspark
     from pyspark.errors import utils
 
     cast("Any", utils)._enable_debugging_cache = True
+    if "IPython" not in sys.modules:
+        utils._capture_call_site = partial(_calling_lines, str(Path(pyspark.__file__).parent))
+
+
+def _calling_lines(library: str, depth: int) -> str:
+    """So many innermost lines outside of the library, as pyspark's own function writes them."""
+    lines: list[str] = []
+    frame: FrameType | None = sys._getframe(1)
+    while frame and len(lines) < depth:
+        if library not in frame.f_code.co_filename:
+            lines.append(f"{frame.f_code.co_filename}:{frame.f_lineno}")
+        frame = frame.f_back
+    return "\n".join(lines)
 
 
 def limit_retries(client: SparkConnectClient) -> None:
