@@ -2,7 +2,7 @@
 
 import { runPage } from "./words.js";
 
-const { createElement: h } = globalThis.React;
+const { createElement: h, useState } = globalThis.React;
 const { Box, Flex, Heading, Link, Spinner, Table, Text } = globalThis.ChakraUI;
 
 export function Card({ title, note, action, children, ...rest }) {
@@ -17,6 +17,30 @@ export function Card({ title, note, action, children, ...rest }) {
       action && h(Box, { ml: "auto" }, action),
     ),
     children,
+  );
+}
+
+// It has no elements, and asks for nothing, before it is opened.
+export function FoldedCard({ title, note, children, ...rest }) {
+  const [open, setOpen] = useState(false);
+  return h(
+    Box,
+    {
+      as: "details",
+      bg: "bg",
+      borderRadius: "lg",
+      borderWidth: "1px",
+      onToggle: (event) => setOpen(event.currentTarget.open),
+      overflow: "hidden",
+      ...rest,
+    },
+    h(
+      Box,
+      { as: "summary", cursor: "pointer", fontSize: "sm", fontWeight: "semibold", px: 4, py: 3 },
+      title,
+      h(Text, { as: "span", color: "fg.muted", fontWeight: "normal", ml: 2 }, note),
+    ),
+    open && children,
   );
 }
 

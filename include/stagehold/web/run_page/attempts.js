@@ -1,10 +1,10 @@
 // The attempts so far, on a line of time with their waves: where did the time go?
 
-import { Columns } from "../card.js";
+import { Columns, FoldedCard } from "../card.js";
 import { clock, duration, plural } from "../words.js";
 
-const { createElement: h, useState } = globalThis.React;
-const { Box, Text } = globalThis.ChakraUI;
+const { createElement: h } = globalThis.React;
+const { Box } = globalThis.ChakraUI;
 
 const TONES = { finished: "success", failed: "failed", canceled: "failed" };
 
@@ -71,25 +71,11 @@ function Lines({ attempts }) {
 }
 
 export function Attempts({ grid }) {
-  const [open, setOpen] = useState(false);
   if (grid.attempts.length === 0) return null;
+  const title = plural(grid.attempts.length, "attempt");
   return h(
-    Box,
-    {
-      as: "details",
-      bg: "bg",
-      borderRadius: "lg",
-      borderWidth: "1px",
-      "data-testid": "attempts",
-      onToggle: (event) => setOpen(event.currentTarget.open),
-      overflow: "hidden",
-    },
-    h(
-      Box,
-      { as: "summary", cursor: "pointer", fontSize: "sm", fontWeight: "semibold", px: 4, py: 3 },
-      plural(grid.attempts.length, "attempt"),
-      h(Text, { as: "span", color: "fg.muted", fontWeight: "normal", ml: 2 }, "and where the time went"),
-    ),
-    open && h(Lines, { attempts: grid.attempts }),
+    FoldedCard,
+    { "data-testid": "attempts", note: "and where the time went", title },
+    h(Lines, { attempts: grid.attempts }),
   );
 }

@@ -2,10 +2,10 @@
 
 import { useAnswer } from "../asking.js";
 import { fetchRunHistory } from "../api.js";
-import { Columns, Notice } from "../card.js";
+import { Columns, FoldedCard, Notice } from "../card.js";
 import { clock, plural } from "../words.js";
 
-const { createElement: h, useState } = globalThis.React;
+const { createElement: h } = globalThis.React;
 const { Box, Spinner, Text } = globalThis.ChakraUI;
 
 // It may have more to tell when the run or one of its attempts has changed.
@@ -31,24 +31,9 @@ function Lines({ grid }) {
 }
 
 export function RunHistory({ grid }) {
-  const [open, setOpen] = useState(false);
   return h(
-    Box,
-    {
-      as: "details",
-      bg: "bg",
-      borderRadius: "lg",
-      borderWidth: "1px",
-      "data-testid": "history",
-      onToggle: (event) => setOpen(event.currentTarget.open),
-      overflow: "hidden",
-    },
-    h(
-      Box,
-      { as: "summary", cursor: "pointer", fontSize: "sm", fontWeight: "semibold", px: 4, py: 3 },
-      "History",
-      h(Text, { as: "span", color: "fg.muted", fontWeight: "normal", ml: 2 }, "what happened, step by step"),
-    ),
-    open && h(Lines, { grid }),
+    FoldedCard,
+    { "data-testid": "history", note: "what happened, step by step", title: "History" },
+    h(Lines, { grid }),
   );
 }
