@@ -17,7 +17,7 @@ from stagehold.spec.pipeline import Input, InputForm, OutputForm, Pipeline, Stag
 from stagehold.spec.reference import SECTIONS, fields_of, reference
 from stagehold.spec.restart import FailureDeclaration, RestartSettings
 from stagehold.spec.run_settings import CancellationSettings, CheckpointSettings, Speculation
-from stagehold.spec.source import Source, SourceForm
+from stagehold.spec.source import ReadsForm, Source, SourceForm
 
 JOBS = """
 from stagehold import stage
@@ -36,6 +36,7 @@ PLACES = {
     SourceForm: ("stages", "orders", "source"),
     OutputForm: ("stages", "totals", "output"),
     StateForm: ("stages", "totals", "state", "sums"),
+    ReadsForm: ("stages", "totals", "reads"),
     CancellationSettings: ("cancellation",),
     CheckpointSettings: ("checkpoint",),
     TaskSettings: ("stages", "totals", "airflow"),

@@ -15,7 +15,7 @@ from stagehold.spec.fields import CountOrAuto, SpecPart, field_names, written_na
 from stagehold.spec.pipeline import InputForm, OutputForm, StageSettings, StateForm
 from stagehold.spec.restart import RestartSettings
 from stagehold.spec.run_settings import CancellationSettings, CheckpointSettings, RunSettings, Speculation
-from stagehold.spec.source import SourceForm
+from stagehold.spec.source import ReadsForm, SourceForm
 from stagehold.spec.yaml import MAPPING, Document, FieldPath, Problem
 
 
@@ -152,7 +152,12 @@ OF_THE_PIPELINE: Mapping[str, type[SpecPart]] = {
     "restart": RestartSettings,
     "speculation": Speculation,
 }
-OF_A_STAGE: Mapping[str, type[SpecPart]] = {"airflow": TaskSettings, "output": OutputForm, "source": SourceForm}
+OF_A_STAGE: Mapping[str, type[SpecPart]] = {
+    "airflow": TaskSettings,
+    "output": OutputForm,
+    "reads": ReadsForm,
+    "source": SourceForm,
+}
 
 
 def _fields_at(path: FieldPath) -> tuple[str, ...]:

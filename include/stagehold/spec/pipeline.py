@@ -17,7 +17,7 @@ from stagehold.spec.fields import Columns, ColumnType, Count, Params, SpecPart, 
 from stagehold.spec.notifiers import NotifierDeclaration
 from stagehold.spec.restart import FailureDeclaration
 from stagehold.spec.run_settings import Determinism, DeterminismPolicy, RunSettings
-from stagehold.spec.source import Source
+from stagehold.spec.source import Reads, ReadsForm, Source, StageReads
 
 
 class Exchange(StrEnum):
@@ -202,6 +202,11 @@ class StageSettings(SpecPart):
     """What to do about code that may give other data next time, for this stage. Without it: the pipeline's.
     Example: `determinism: error`"""
 
+    reads: StageReads = ReadsForm()
+    """What the function reads beside its inputs, so that a change of it is seen; see the fields of `reads`. A bare word
+    says what becomes of reads that are not declared.
+    Example: `reads: {env: [TAX_RATE], files: [config/rates.csv], tables: [marts.customers], undeclared: strict}`"""
+
     max_parallel_tasks: Count = 1
     """Over how many Airflow tasks the partitions of its region are dealt. Example: `max_parallel_tasks: 4`"""
 
@@ -279,6 +284,9 @@ class Pipeline(RunSettings):
 
     def determinism_of(self, stage: Stage) -> DeterminismPolicy | None:
         return stage.determinism or self.determinism
+
+    def reads_of(self, stage: Stage) -> Reads:
+        return Reads.of(stage.reads, self.reads)
 
     def is_result(self, stage: Stage) -> bool:
         """Whether it is there for more than stages of its own interval: for its users, or for the next interval, which

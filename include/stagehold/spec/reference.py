@@ -31,7 +31,7 @@ from stagehold.spec.notifiers import NotifierDeclaration
 from stagehold.spec.pipeline import InputForm, OutputForm, StateForm
 from stagehold.spec.restart import FailureDeclaration, RestartSettings
 from stagehold.spec.run_settings import CancellationSettings, CheckpointSettings, Speculation
-from stagehold.spec.source import SourceForm, SplitSize
+from stagehold.spec.source import ReadsForm, SourceForm, SplitSize
 
 EXAMPLE = re.compile(r"\s*Example: `(?P<example>[^`]+)`$")
 BEGIN = """# Fields of a pipeline file
@@ -56,6 +56,7 @@ SECTIONS = (
     Section("A source: `stages.NAME.source`", SourceForm),
     Section("An output: `stages.NAME.output`", OutputForm),
     Section("A state: `stages.NAME.state.STATE`", StateForm),
+    Section("`reads` of a stage: `stages.NAME.reads`", ReadsForm),
     Section("`airflow` of a stage: `stages.NAME.airflow`", TaskSettings),
     Section("`airflow` of the pipeline", DagSettings),
     Section("`cancellation`", CancellationSettings),

@@ -13,6 +13,7 @@ from stagehold.model.units import Duration, DurationOrAuto, PositiveDuration
 from stagehold.spec.airflow_settings import DagSettings
 from stagehold.spec.fields import Count, Params, SpecPart, Switch
 from stagehold.spec.restart import RestartSettings
+from stagehold.spec.source import Undeclared
 
 
 class ScheduleMode(StrEnum):
@@ -222,6 +223,11 @@ class RunSettings(SpecPart):
     """What to do about code that may give other data next time: `error` refuses it, `off` does not look, else it is
     said. Data that did come out different is an error, except with `warn`: then it is published and its readers run
     again. Example: `determinism: error`"""
+
+    reads: Undeclared = Undeclared.WARN
+    """What becomes of what a function reads beside its inputs and its stage does not declare in `reads`: `warn` tells
+    it, once per stage and attempt, `strict` refuses the stage. Nothing sees a change of it.
+    Example: `reads: strict`"""
 
     verify: VerifyPolicy = VerifyPolicy.SAMPLE
     """Which reused partitions are compared with their fingerprints before anything is made from them: two of each

@@ -1,8 +1,11 @@
-"""Sources as their authors declare them: what is read, and how it is cut into splits."""
+"""What stages read, as their authors declare it: sources, how they are cut into splits, and what functions read beside
+their inputs.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
 from typing import Annotated, Any
@@ -11,7 +14,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 from pydantic_core import PydanticCustomError
 
 from stagehold.model.units import read_size, write_size
-from stagehold.spec.fields import Options, SpecPart, Switch, written_name
+from stagehold.spec.fields import Names, Options, SpecPart, Switch, written_name
 
 INFER = "infer"  # in place of a schema: take the one that the first file seems to have
 
@@ -252,3 +255,67 @@ class Source(SourceSettings):
     @property
     def skips_changes(self) -> bool:
         return self.on_change is OnChange.IGNORE
+
+
+class Undeclared(StrEnum):
+    """What becomes of a read that no `reads` declares: it is in no key, so a change of it is not seen."""
+
+    WARN = "warn"  # it is told, once per stage and attempt
+    STRICT = "strict"  # the stage is refused
+
+
+READS_ALLOWED = f"{', '.join(Undeclared)}, or a mapping with env, files, tables, undeclared"
+
+
+class ReadsForm(SpecPart):
+    """What a stage says of its reads; a bare word stands for a mapping with `undeclared` alone."""
+
+    env: Names = ()
+    """Environment variables that the function reads, one name or a list. Their values count in its key, as hashes, and
+    UDFs are given them. One that is not set is another value than an empty one.
+    Example: `env: [TAX_RATE, COUNTRY]`"""
+
+    files: Names = ()
+    """Files that the function reads, one path or glob or a list; a folder stands for all files in it. A relative path
+    begins at the project's folder, `${lake}` is the lake. Their content counts in its key.
+    Example: `files: [config/rates.csv, "${lake}/side/*.json"]`"""
+
+    tables: Names = ()
+    """Delta tables that the function reads, one or a list: `schema.table` of a table that is published in the lake, or
+    a path as for `files`. Their identity and version count in its key. What a stage of this pipeline publishes is read
+    as an input.
+    Example: `tables: [marts.customers, "s3://shop/reference/countries"]`"""
+
+    undeclared: Undeclared | None = None
+    """What becomes of reads that are not declared: `warn` tells them, `strict` refuses the stage. Without it: the
+    pipeline's `reads`.
+    Example: `undeclared: strict`"""
+
+
+@dataclass(frozen=True)
+class Reads:
+    """What a stage reads beside its inputs, as it is declared, each name once."""
+
+    env: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    tables: tuple[str, ...] = ()
+    undeclared: Undeclared = Undeclared.WARN
+
+    @staticmethod
+    def of(form: ReadsForm, otherwise: Undeclared) -> Reads:
+        """What the form says, with ``otherwise`` where it does not say what becomes of the rest."""
+        named = (tuple(dict.fromkeys(names)) for names in (form.env, form.files, form.tables))
+        return Reads(*named, form.undeclared or otherwise)
+
+
+def _with_word(given: Any) -> Any:
+    if given is None:
+        return {}
+    if isinstance(given, str):
+        return {"undeclared": given}
+    if isinstance(given, Mapping | ReadsForm):
+        return given
+    raise PydanticCustomError("reads", READS_ALLOWED)
+
+
+StageReads = Annotated[ReadsForm, BeforeValidator(_with_word)]

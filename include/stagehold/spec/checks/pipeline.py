@@ -17,6 +17,7 @@ from stagehold.spec.checks.edges import check_edges
 from stagehold.spec.checks.failures import check_failures
 from stagehold.spec.checks.job import job_problem
 from stagehold.spec.checks.notifiers import check_notifiers
+from stagehold.spec.checks.reads import check_reads
 from stagehold.spec.checks.sources import check_source
 from stagehold.spec.checks.state import check_state
 from stagehold.spec.draft import Draft
@@ -53,6 +54,7 @@ def check(draft: Draft) -> Iterator[Problem]:
     for name in draft.stages:
         yield from _check_work(draft, name)
         yield from check_source(draft, name)
+        yield from check_reads(draft, name)
         yield from _check_job(draft, name)
         yield from _check_gate(draft, name)
         yield from _check_keeping(draft, name)
