@@ -13,10 +13,10 @@ from stagehold.model.key_groups import HASH_NAME, HIGHEST
 from stagehold.model.stage_state import StateColumn, StateKind, StateShape
 from stagehold.model.units import KILOBYTE, MEGABYTE, Size
 from stagehold.spec.airflow_settings import TaskSettings
-from stagehold.spec.fields import Columns, ColumnType, Count, Params, SpecPart, Switch
+from stagehold.spec.fields import Columns, ColumnType, Count, Options, Params, SpecPart, Switch
 from stagehold.spec.notifiers import NotifierDeclaration
 from stagehold.spec.restart import FailureDeclaration
-from stagehold.spec.run_settings import Determinism, DeterminismPolicy, RunSettings
+from stagehold.spec.run_settings import Determinism, DeterminismPolicy, Effects, RunSettings
 from stagehold.spec.source import Reads, ReadsForm, Source, StageReads
 
 
@@ -207,6 +207,16 @@ class StageSettings(SpecPart):
     says what becomes of reads that are not declared.
     Example: `reads: {env: [TAX_RATE], files: [config/rates.csv], tables: [marts.customers], undeclared: strict}`"""
 
+    effects: Effects | None = None
+    """Whether its function may write tables or files while it is called, which may be more than once for a partition.
+    Without it: what the pipeline says.
+    Example: `effects: allowed`"""
+
+    spark: Options = Field(default_factory=dict)
+    """Settings of Spark for this stage, over those of the pipeline; they count in its key, and in those of its
+    readers if it is not stored.
+    Example: `spark: {"spark.sql.ansi.enabled": false}`"""
+
     max_parallel_tasks: Count = 1
     """Over how many Airflow tasks the partitions of its region are dealt. Example: `max_parallel_tasks: 4`"""
 
@@ -287,6 +297,13 @@ class Pipeline(RunSettings):
 
     def reads_of(self, stage: Stage) -> Reads:
         return Reads.of(stage.reads, self.reads)
+
+    def effects_of(self, stage: Stage) -> Effects:
+        return stage.effects or self.effects
+
+    def spark_of(self, stage: Stage) -> Mapping[str, str]:
+        """The settings that Spark's session has while the function of the stage is called."""
+        return {**self.spark, **stage.spark}
 
     def is_result(self, stage: Stage) -> bool:
         """Whether it is there for more than stages of its own interval: for its users, or for the next interval, which

@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from stagehold.model.units import Duration, DurationOrAuto, PositiveDuration
 from stagehold.spec.airflow_settings import DagSettings
-from stagehold.spec.fields import Count, Params, SpecPart, Switch
+from stagehold.spec.fields import Count, Options, Params, SpecPart, Switch
 from stagehold.spec.restart import RestartSettings
 from stagehold.spec.source import Undeclared
 
@@ -68,6 +68,13 @@ class DeterminismPolicy(StrEnum):
 Determinism = Annotated[
     DeterminismPolicy, BeforeValidator(lambda given: DeterminismPolicy.OFF if given is False else given)
 ]
+
+
+class Effects(StrEnum):
+    """Whether a function may write while it is called: tables, files."""
+
+    REFUSED = "refused"
+    ALLOWED = "allowed"
 
 
 class OnCancel(StrEnum):
@@ -228,6 +235,17 @@ class RunSettings(SpecPart):
     """What becomes of what a function reads beside its inputs and its stage does not declare in `reads`: `warn` tells
     it, once per stage and attempt, `strict` refuses the stage. Nothing sees a change of it.
     Example: `reads: strict`"""
+
+    effects: Effects = Effects.REFUSED
+    """Whether functions may write tables or files while they are called. A function is called several times for a
+    partition: it is checked, looked at, computed, and computed again after a failure. So what it writes it may write
+    more than once.
+    Example: `effects: allowed`"""
+
+    spark: Options = Field(default_factory=dict)
+    """Settings of Spark for the sessions in which the stages' functions are called. They count in the stages' keys.
+    What is fixed when Spark's server starts is not among them.
+    Example: `spark: {"spark.sql.session.timeZone": "Asia/Tokyo", "spark.sql.shuffle.partitions": 8}`"""
 
     verify: VerifyPolicy = VerifyPolicy.SAMPLE
     """Which reused partitions are compared with their fingerprints before anything is made from them: two of each

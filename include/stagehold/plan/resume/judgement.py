@@ -36,9 +36,18 @@ def constant_parts(stage: Stage, situation: Situation) -> tuple[str, str, str, s
         str(stage.per_wave),
     )
     kept = (repr(stage.states),) if stage.states else ()
-    settings = digest((*shape, stage.output.type, stage.output.table or "", *kept, *filter(None, (facts.quarantine,))))
+    output = (stage.output.type, stage.output.table or "")
+    settings = digest((*shape, *output, *kept, *filter(None, (facts.quarantine,)), *_spark(stage, situation)))
     params = digest((situation.params, repr(sorted(stage.params.items()))))
     return (facts.code, settings, situation.environment, params)
+
+
+def _spark(stage: Stage, situation: Situation) -> tuple[str, ...]:
+    """What is declared of Spark's settings; nothing at all where nothing is, so that keys from before there were any
+    stay as they are.
+    """
+    declared = situation.pipeline.spark_of(stage)
+    return (f"spark {sorted(declared.items())}",) if declared else ()
 
 
 def identities(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from keyword import iskeyword
 
 import yaml
@@ -24,6 +24,7 @@ from stagehold.spec.draft import Draft
 from stagehold.spec.form import show, suggest
 from stagehold.spec.pipeline import OnCodeChange, OutputType
 from stagehold.spec.restart import RestartSettings, RestartStrategy
+from stagehold.spec.spark_settings import refusal_of
 from stagehold.spec.suites import is_of_python, suite_files
 from stagehold.spec.yaml import FieldPath, Problem
 
@@ -42,6 +43,7 @@ def check(draft: Draft) -> Iterator[Problem]:
     """Every problem that a single field does not show."""
     yield from _check_pipeline(draft)
     yield from _check_restart(draft)
+    yield from _check_spark(draft.form.spark, ())
     yield from check_failures(draft)
     yield from check_airflow(draft)
     yield from check_notifiers(draft)
@@ -58,6 +60,7 @@ def check(draft: Draft) -> Iterator[Problem]:
         yield from _check_job(draft, name)
         yield from _check_gate(draft, name)
         yield from _check_keeping(draft, name)
+        yield from _check_spark(draft.stages[name].spark, ("stages", name))
         yield from check_state(draft, name)
     yield from check_edges(draft)
 
@@ -100,6 +103,13 @@ def _check_growing_delay(restart: RestartSettings) -> Iterator[Problem]:
         yield Problem(("restart", "initial"), write_duration(initial), f"at most max, {write_duration(most)}")
     else:
         yield Problem(("restart", "max"), write_duration(most), f"at least initial, {write_duration(initial)}")
+
+
+def _check_spark(given: Mapping[str, str], path: FieldPath) -> Iterator[Problem]:
+    for name in given:
+        refusal = refusal_of(name)
+        if refusal is not None:
+            yield Problem((*path, "spark", name), f"{show(name)}, {refusal.why}", refusal.instead)
 
 
 def _check_uids(draft: Draft) -> Iterator[Problem]:
