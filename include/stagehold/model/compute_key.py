@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
+from enum import StrEnum
 
 SEPARATOR = "."
+MARK = 4  # hex digits that stand for a name in a key, and for what it was
+MOST_MARKS = 16  # a key has room for so many in the ledger
+READS_PART = re.compile(rf"[0-9a-f]{{16}}([0-9a-f]{{{2 * MARK}}})*")
 
 
 def digest(parts: Iterable[str]) -> str:
@@ -19,22 +24,30 @@ def digest(parts: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class ComputeKey:
-    """One short hash per cause, so that a changed key also says what changed."""
+    """One short hash per cause, so that a changed key also says what changed.
+
+    ``reads`` is what `reads_part` makes of declared reads; it is empty, and in no text, where nothing is declared.
+    """
 
     code: str
     settings: str
     environment: str
     params: str
     inputs: str
+    reads: str = ""
 
     def __str__(self) -> str:
-        return SEPARATOR.join(getattr(self, field.name) for field in fields(self))
+        parts = [getattr(self, field.name) for field in fields(self)]
+        return SEPARATOR.join(parts if self.reads else parts[:-1])
 
     @staticmethod
     def parse(text: str) -> ComputeKey | None:
         """Read what ``str`` wrote; None for a text of any other shape, which then equals no key."""
         parts = text.split(SEPARATOR)
-        return ComputeKey(*parts) if len(parts) == len(fields(ComputeKey)) else None
+        without_reads = len(fields(ComputeKey)) - 1
+        if any(not READS_PART.fullmatch(part) for part in parts[without_reads:]):
+            return None
+        return ComputeKey(*parts) if len(parts) in (without_reads, without_reads + 1) else None
 
     def changes_since(self, recorded: str) -> tuple[str, ...]:
         """Names of the causes that differ from the ``recorded`` key, in the order of the fields."""
@@ -42,3 +55,62 @@ class ComputeKey:
         if before is None:
             return ("record format",)
         return tuple(field.name for field in fields(self) if getattr(self, field.name) != getattr(before, field.name))
+
+
+class ReadKind(StrEnum):
+    """What a function may read beside its inputs."""
+
+    ENV = "env"
+    FILE = "file"
+    TABLE = "table"
+
+
+@dataclass(frozen=True)
+class DeclaredRead:
+    """Something that a stage declares to read, and a hash of what it was when a key was made."""
+
+    kind: ReadKind
+    name: str
+    content: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
+    @property
+    def marks(self) -> tuple[str, str]:
+        return digest((self.kind, self.name))[:MARK], digest((self.content,))[:MARK]
+
+
+def reads_part(reads: Sequence[DeclaredRead]) -> str:
+    """What a key says of declared reads: one hash of all, by which keys are compared, and of a few also marks, by which
+    a later plan tells which of them changed.
+    """
+    if not reads:
+        return ""
+    ordered = sorted(reads, key=str)
+    whole = digest(part for one in ordered for part in (one.kind, one.name, one.content))
+    return whole + "".join("".join(one.marks) for one in ordered if len(reads) <= MOST_MARKS)
+
+
+def changed_reads(reads: Sequence[DeclaredRead], recorded: ComputeKey) -> Iterator[str]:
+    """What ``reads`` differ in from those that a ``recorded`` key was made from, in words; nothing where marks do not
+    tell.
+    """
+    before = _marks(recorded.reads)
+    if (recorded.reads and not before) or len(reads) > MOST_MARKS:
+        return
+    for one in reads:
+        name, content = one.marks
+        if name not in before:
+            yield f"{one} is declared now"
+        elif before[name] != content:
+            yield f"{one} changed"
+    if before.keys() - {one.marks[0] for one in reads}:
+        yield "something is declared no more"
+
+
+def _marks(part: str) -> dict[str, str]:
+    """What was marked, by the mark of its name."""
+    marks = part[len(digest(())) :]
+    pairs = (marks[start : start + 2 * MARK] for start in range(0, len(marks), 2 * MARK))
+    return {pair[:MARK]: pair[MARK:] for pair in pairs}

@@ -105,9 +105,9 @@ def record(pipeline: Pipeline, name: str, partition: int, key: ComputeKey, attem
     )
 
 
-def finished(pipeline: Pipeline) -> Situation:
+def finished(pipeline: Pipeline, before: Situation | None = None) -> Situation:
     """A run in which every stored partition was computed, stage after stage, as the executor does it."""
-    situation = fresh(pipeline)
+    situation = before or fresh(pipeline)
     for one in pipeline.stages:
         if not one.output.type.stored:
             continue

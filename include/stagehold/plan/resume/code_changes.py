@@ -10,7 +10,7 @@ from stagehold.model.compute_key import ComputeKey
 from stagehold.model.restore_choices import CodeChoice, CodeHandling
 from stagehold.plan.resume.acceptance import acceptance_of
 from stagehold.plan.resume.decisions import Decision, ResumePlan, Situation
-from stagehold.plan.resume.judgement import constant_parts
+from stagehold.plan.resume.judgement import shared_key
 from stagehold.plan.resume.planner import resume_plan
 from stagehold.spec.pipeline import OnCodeChange, Stage
 
@@ -109,7 +109,7 @@ def _changed(stage: Stage, decision: Decision, situation: Situation) -> tuple[st
     record = decision.record
     if record is None or not record.state.passed or stage.name in situation.accepted:
         return ()
-    key = decision.key or ComputeKey(*constant_parts(stage, situation), "")
+    key = decision.key or shared_key(stage, situation)
     changed = key.changes_since(record.compute_key)
     unknown = situation.facts[stage.name].code_problem and CODE not in changed
     return (CODE, *changed) if unknown else changed

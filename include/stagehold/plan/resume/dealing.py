@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from stagehold.model.compute_key import ComputeKey, digest
+from stagehold.model.compute_key import digest
 from stagehold.plan.resume.decisions import Action, Decision, Rescaled, Situation
-from stagehold.plan.resume.judgement import constant_parts, identities, judge
+from stagehold.plan.resume.judgement import identities, judge, shared_key
 from stagehold.plan.resume.reasons import because
 from stagehold.plan.resume.upstream import Upstream
 from stagehold.plan.state.rescale import old_partitions_read
@@ -49,10 +49,10 @@ class RescaledStage:
         """Those of the checkpoint that would be reused now if the stage were cut as it was then."""
         assert self._rescaled is not None
         before = self.stage.model_copy(update={"partitions": self._rescaled.partitions})
-        constant, counting = constant_parts(before, self.situation), set()
+        shared, counting = shared_key(before, self.situation), set()
         for old, record in self._rescaled.records.items():
             made_from = identities(before, self.situation, self.upstreams, old, record)
-            key = ComputeKey(*constant, digest(made_from))
+            key = replace(shared, inputs=digest(made_from))
             if judge(before, record, key, self.situation, self.upstreams)[0] is Action.REUSE:
                 counting.add(old)
         return frozenset(counting)

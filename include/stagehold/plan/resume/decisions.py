@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from stagehold.model.compute_key import ComputeKey
+from stagehold.model.compute_key import ComputeKey, DeclaredRead
 from stagehold.model.foreign_change import ForeignChange
 from stagehold.model.records import Acceptance, PartitionRecord, Waiver
 from stagehold.model.restore_choices import CodeChoice
@@ -43,7 +43,7 @@ class StageFacts:
     ``code_problem`` says why the code cannot be hashed, when it cannot. ``gate`` tells what judges each partition,
     ``whole`` what judges all of them together. ``quarantine`` changes when the gate
     could set other rows aside. ``splits`` has one hash per partition of a
-    source stage.
+    source stage. ``reads`` are what it declares to read beside its inputs, as they are now.
     """
 
     code: str
@@ -52,6 +52,7 @@ class StageFacts:
     whole: str = ""
     quarantine: str = ""
     splits: tuple[str, ...] = ()
+    reads: tuple[DeclaredRead, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from stagehold.model.compute_key import ComputeKey, digest
+from stagehold.model.compute_key import ComputeKey, changed_reads, digest, reads_part
 from stagehold.model.foreign_change import ForeignChange
 from stagehold.model.key_groups import HASH_NAME
 from stagehold.model.records import PartitionRecord, PartitionState
@@ -21,8 +21,8 @@ Opinion = tuple[Action, Reason]
 AGAIN = "asked for: computed again, even if nothing changed"
 
 
-def constant_parts(stage: Stage, situation: Situation) -> tuple[str, str, str, str]:
-    """The parts of the key that all partitions of a stage share."""
+def shared_key(stage: Stage, situation: Situation) -> ComputeKey:
+    """The key of a stage's partitions, without their inputs, in which alone they differ."""
     facts = situation.facts[stage.name]
     inputs = ";".join(f"{edge.stage}:{edge.exchange}:{','.join(edge.key)}" for edge in stage.inputs)
     hashed = HASH_NAME if any(edge.exchange is Exchange.KEYED for edge in stage.inputs) else ""
@@ -39,7 +39,7 @@ def constant_parts(stage: Stage, situation: Situation) -> tuple[str, str, str, s
     output = (stage.output.type, stage.output.table or "")
     settings = digest((*shape, *output, *kept, *filter(None, (facts.quarantine,)), *_spark(stage, situation)))
     params = digest((situation.params, repr(sorted(stage.params.items()))))
-    return (facts.code, settings, situation.environment, params)
+    return ComputeKey(facts.code, settings, situation.environment, params, "", reads_part(facts.reads))
 
 
 def _spark(stage: Stage, situation: Situation) -> tuple[str, ...]:
@@ -239,7 +239,9 @@ def _in_words(
         case "inputs" if stage.source:
             return because("its source changed")
         case "inputs":
-            return _unexplained_change(record.partition, upstreams) or _changed_input(upstreams)
+            return _unexplained_change(record.partition, upstreams) or _changed_input(upstreams, situation)
+        case "reads":
+            return _changed_reads(stage, record, situation)
     return because("it was recorded in a format this version cannot read")
 
 
@@ -248,11 +250,18 @@ def _began_otherwise(stage: Stage, record: PartitionRecord, situation: Situation
     return earlier is not None and earlier.interval is not None and earlier.changed_since(record, stage.states, cut)
 
 
-def _changed_input(upstreams: Sequence[Upstream]) -> Reason:
-    """Code and inputs of what is computed along, or might be, are a part of what its reader reads."""
+def _changed_reads(stage: Stage, record: PartitionRecord, situation: Situation) -> Reason:
+    before = ComputeKey.parse(record.compute_key)
+    told = ", ".join(changed_reads(situation.facts[stage.name].reads, before)) if before else ""
+    return because(f"reads: {told or 'what it reads beside its inputs changed'}")
+
+
+def _changed_input(upstreams: Sequence[Upstream], situation: Situation) -> Reason:
+    """Code, inputs and reads of what is computed along, or might be, are a part of what its reader reads."""
     along = [upstream.along for upstream in upstreams if upstream.along]
+    parts = "code, inputs or reads" if any(situation.facts[name].reads for name in along) else "code or inputs"
     return because(
-        f"an input was computed anew, or the code or inputs of {' and '.join(along)} changed"
+        f"an input was computed anew, or the {parts} of {' and '.join(along)} changed"
         if along
         else "an input was computed anew"
     )

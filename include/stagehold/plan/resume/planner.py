@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from stagehold.model.compute_key import ComputeKey, digest
+from stagehold.model.compute_key import digest
 from stagehold.model.foreign_change import ForeignChange
 from stagehold.model.records import PartitionRecord, PartitionState
 from stagehold.plan.resume.confining import leave_alone
 from stagehold.plan.resume.dealing import RescaledStage
 from stagehold.plan.resume.decisions import Action, Decision, ResumePlan, Situation, StageFacts
-from stagehold.plan.resume.judgement import ask_about, constant_parts, identities, judge, take
+from stagehold.plan.resume.judgement import ask_about, identities, judge, shared_key, take
 from stagehold.plan.resume.reasons import because
 from stagehold.plan.resume.together import together
 from stagehold.plan.resume.upstream import Upstream
@@ -75,12 +75,12 @@ def _draft(stage: Stage, situation: Situation, drafts: Mapping[str, list[Decisio
     recorded = situation.recorded.get(stage.name, ()) if stage.output.stored else ()
     records = {record.partition: record for record in recorded}
     upstreams = [Upstream(edge, drafts[edge.stage], situation.pipeline) for edge in stage.inputs]
-    constant, rescaled = constant_parts(stage, situation), RescaledStage(stage, situation, upstreams)
+    shared, rescaled = shared_key(stage, situation), RescaledStage(stage, situation, upstreams)
     for partition in range(stage.partitions):
         obstacle = next((found for upstream in upstreams if (found := upstream.obstacle(partition))), None)
         record = records.get(partition)
         made_from = identities(stage, situation, upstreams, partition, record)
-        key = None if obstacle else ComputeKey(*constant, digest(made_from))
+        key = None if obstacle else replace(shared, inputs=digest(made_from))
         foreign = _undecided_change(stage, record, situation)
         if foreign is not None:
             yield Decision(stage.name, partition, Action.BLOCKED, ask_about(foreign), None, record, foreign=foreign)

@@ -17,7 +17,7 @@ from stagehold.model.records import PartitionRecord, PartitionState
 from stagehold.spec.pipeline import Pipeline
 
 # Inputs of two intervals nearly always differ, so that says nothing.
-TOLD_CAUSES = ("code", "settings", "environment", "params")
+TOLD_CAUSES = ("code", "settings", "environment", "params", "reads")
 
 
 @dataclass(frozen=True)
