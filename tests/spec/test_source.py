@@ -119,7 +119,7 @@ MISTAKES = [
     ("{kind: parquet, splits: []}", "splits", f"[] | {SPLITS}"),
     ("{kind: parquet, splits: [[], [a]]}", "splits", f"[[], ['a']] | {SPLITS}"),
     ("{kind: parquet, splits: [[1]]}", "splits", f"[[1]] | {SPLITS}"),
-    ("{kind: parquet, splits: ['${home}/a']}", "splits", "${home} | ${lake} is the only variable"),
+    ("{kind: parquet, splits: ['${home}/a']}", "splits.0", "${home} | ${lake} is the only variable"),
     ("{kind: parquet, path: a, splits: [a]}", "path", "'a' | nothing beside a list in splits"),
     ("{kind: parquet, splits: [a], incremental: true}", "incremental", "True | nothing beside a list in splits"),
     ("{kind: delta, splits: [a]}", "splits", "a whole number, 1 or more"),

@@ -20,6 +20,7 @@ from stagehold.spec.checks.notifiers import check_notifiers
 from stagehold.spec.checks.reads import check_reads
 from stagehold.spec.checks.sources import check_source
 from stagehold.spec.checks.state import check_state
+from stagehold.spec.checks.variables import check_variables
 from stagehold.spec.draft import Draft
 from stagehold.spec.form import show, suggest
 from stagehold.spec.pipeline import OnCodeChange, OutputType
@@ -41,6 +42,7 @@ SCHEDULES = (ONCE, *PRESETS)  # besides cron
 
 def check(draft: Draft) -> Iterator[Problem]:
     """Every problem that a single field does not show."""
+    yield from check_variables(draft)
     yield from _check_pipeline(draft)
     yield from _check_restart(draft)
     yield from _check_spark(draft.form.spark, ())

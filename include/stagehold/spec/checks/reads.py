@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from stagehold.spec.checks.sources import ENVIRONMENT_VARIABLE, VARIABLE
+from stagehold.spec.checks.sources import ENVIRONMENT_VARIABLE
 from stagehold.spec.draft import Draft
 from stagehold.spec.form import show
 from stagehold.spec.yaml import FieldPath, Problem
@@ -23,13 +23,11 @@ def check_reads(draft: Draft, name: str) -> Iterator[Problem]:
     for file in reads.files:
         if not file:
             yield Problem((*path, "files"), show(file), "a file, a folder or a glob")
-        yield from _check_variables(file, (*path, "files"))
     for table in reads.tables:
         yield from _check_table(draft, table, (*path, "tables"))
 
 
 def _check_table(draft: Draft, table: str, path: FieldPath) -> Iterator[Problem]:
-    yield from _check_variables(table, path)
     if is_name(table):
         publisher = next((name for name, one in draft.stages.items() if one.output.table == table), None)
         if publisher is not None:
@@ -38,12 +36,6 @@ def _check_table(draft: Draft, table: str, path: FieldPath) -> Iterator[Problem]
             yield Problem(path, show(table), allowed)
     elif "/" not in table:
         yield Problem(path, show(table), TABLE_ALLOWED)
-
-
-def _check_variables(text: str, path: FieldPath) -> Iterator[Problem]:
-    for variable in VARIABLE.findall(text):
-        if variable != "lake":
-            yield Problem(path, f"${{{variable}}}", "${lake} is the only variable")
 
 
 def is_name(table: str) -> bool:

@@ -10,7 +10,6 @@ from stagehold.spec.form import show, suggest
 from stagehold.spec.source import INFER, SPLITS_ALLOWED, SourceForm, SourceKind, SplitSize
 from stagehold.spec.yaml import FieldPath, Problem
 
-VARIABLE = re.compile(r"\$\{([^}]*)\}?")
 ENVIRONMENT_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 QUOTED_NAME = re.compile(r"`(?:[^`]|``)+`")
 DDL_COLUMN = re.compile(r"\s*\w+\s*[\s:]\s*\w.*", re.DOTALL)
@@ -61,7 +60,6 @@ def check_source(draft: Draft, name: str) -> Iterator[Problem]:
     source, path = draft.stages[name].source, ("stages", name, "source")
     if source is None:
         return
-    yield from _check_variables(source, path)
     if source.kind is None:
         if not draft.is_broken(*path, "kind"):
             yield Problem((*path, "kind"), "nothing", ", ".join(SourceKind))
@@ -73,17 +71,6 @@ def check_source(draft: Draft, name: str) -> Iterator[Problem]:
             draft.is_broken(*path, other) for other in FIELDS[source.kind]
         ):
             yield problem
-
-
-def _check_variables(source: SourceForm, path: FieldPath) -> Iterator[Problem]:
-    listed = [text for split in source.splits for text in split] if isinstance(source.splits, tuple) else []
-    for field, text in [
-        ("path", source.path or ""),
-        *(("splits", text) for text in listed if source.kind is not SourceKind.JDBC),
-    ]:
-        for variable in VARIABLE.findall(text):
-            if variable != "lake":
-                yield Problem((*path, field), f"${{{variable}}}", "${lake} is the only variable")
 
 
 def _check_fields(source: SourceForm, kind: SourceKind, path: FieldPath) -> Iterator[Problem]:
