@@ -43,10 +43,12 @@ Every error that Stagehold raises on purpose, by what is to be mended.
     |   +-- KeyTypesUnlike           keys that are equal to Spark could be in different partitions of a keyed stage
     |   +-- KeyMayBeNull             an outer join leaves a stage's key empty in some rows
     |   +-- StrayKey                 a stage gave a row the key of another partition than it computed
+    |   +-- UndeclaredRead           a stage reads what it does not declare, and its pipeline forbids that
     |   +-- NotDeterministic         a stage may give other data from the same input, and its pipeline forbids that
     |   +-- CameOutDifferent         a partition was computed again from the same inputs and code, and is another one
-    +-- SourceError                  what a source stage should read is not there, or not as it was
+    +-- SourceError                  what a stage should read is not there, or not as it was
     |   +-- SourceMissing            a source path matches no file
+    |   +-- ReadMissing              a file or table is not there that a stage declares to read beside its inputs
     |   +-- SourceUnusable           a source cannot be read as it is declared
     |   +-- SourceChanged            something that a source has read is not what it was
     |   +-- PositionTaken            a restore needs what another interval has taken of a source
@@ -207,6 +209,7 @@ from stagehold.errors.services import (
 )
 from stagehold.errors.sources import (
     PositionTaken,
+    ReadMissing,
     RetakeRefused,
     SourceChanged,
     SourceError,
@@ -245,6 +248,7 @@ from stagehold.errors.stages import (
     StageError,
     StageFailed,
     StrayKey,
+    UndeclaredRead,
 )
 
 __all__ = [
@@ -316,6 +320,7 @@ __all__ = [
     "PositionTaken",
     "ProductionMissing",
     "QueryRefused",
+    "ReadMissing",
     "RegionCycle",
     "RequestError",
     "RestartRefused",
@@ -361,6 +366,7 @@ __all__ = [
     "ToolMissing",
     "TopologyProblem",
     "Transient",
+    "UndeclaredRead",
     "UnknownCheckpoint",
     "UnknownName",
 ]

@@ -1,4 +1,4 @@
-"""Errors: what a source stage should read is not there, or not as it was."""
+"""Errors: what a stage should read is not there, or not as it was."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from stagehold.errors.base import StageholdError, Terminal, first_of
 
 
 class SourceError(StageholdError):
-    """What a source stage should read is not there, or not as it was; nothing new was read."""
+    """What a stage should read is not there, or not as it was; nothing new was read."""
 
 
 class SourceMissing(SourceError, Terminal):
@@ -19,6 +19,19 @@ class SourceMissing(SourceError, Terminal):
         super().__init__(
             f"Source stage {stage} has no files: nothing matches {pattern}. Nothing was run. "
             "Put the files there or mend the stage's source path, then run `stagehold resume`."
+        )
+
+
+class ReadMissing(SourceError, Terminal):
+    """What a stage declares to read beside its inputs is not there; ``place`` is where it says so."""
+
+    def __init__(self, stage: str, place: str, *, field: str, given: str) -> None:
+        self.stage, self.place, self.field, self.given = stage, place, field, given
+        wanted = "a file" if field.endswith("files") else "a Delta table"
+        super().__init__(
+            f"{place}: {field}: got {given!r}; allowed: {wanted} that is there. Stage {stage} declares to read it, so "
+            "its content belongs to the keys of the stage, and nothing was run. Put it there or mend the field, then "
+            "run `stagehold resume`."
         )
 
 

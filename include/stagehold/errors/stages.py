@@ -127,6 +127,25 @@ class NotDeterministic(StageError, Terminal):
         )
 
 
+class UndeclaredRead(StageError, Terminal):
+    """Stages read, beside their inputs, what they do not declare, while their spec says `reads: strict`.
+
+    ``reads`` are by stage what was found, with its place; ``declarations`` are by stage what its `reads` should be.
+    """
+
+    def __init__(self, reads: Mapping[str, Sequence[str]], declarations: Mapping[str, str]) -> None:
+        self.reads = {stage: tuple(found) for stage, found in reads.items()}
+        self.declarations = dict(declarations)
+        lines = "\n".join(f"  {stage}:\n    reads: {said}" for stage, said in self.declarations.items())
+        found = "\n".join(f"  {text}" for texts in self.reads.values() for text in texts)
+        super().__init__(
+            f"{' and '.join(self.reads)} would read, beside inputs, what no `reads` declares:\n{found}\n"
+            "A change of it would not be seen, and old data would be reused. Nothing was computed, and what was "
+            "recorded before stays safe to read. Take it from an input, or declare it, and run `stagehold resume`:\n"
+            f"stages:\n{lines}"
+        )
+
+
 class CameOutDifferent(StageError, Terminal):
     """Partitions that were computed again under the key they were recorded with hold other data;
     ``remarks`` by partition.

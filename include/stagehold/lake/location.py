@@ -46,8 +46,13 @@ def table_location(
     """One table per stage and interval; or, for a published stage, the table its user named, used by all intervals."""
     cell = f"{cell_prefix(pipeline, stage.id)}{interval}"
     if stage.output.table is not None:
-        return TableLocation(stage.name, _join(lake_uri, *stage.output.table.split(".")), cell, interval, share)
+        return TableLocation(stage.name, published_table(lake_uri, stage.output.table), cell, interval, share)
     return TableLocation(stage.name, f"{tables_of(lake_uri, pipeline, stage)}/{path_safe(interval)}", cell, None, share)
+
+
+def published_table(lake_uri: str, name: str) -> str:
+    """The address of a table that its user calls ``schema.table``."""
+    return _join(lake_uri, *name.split("."))
 
 
 def tables_of(lake_uri: str, pipeline: str, stage: Stage) -> str:

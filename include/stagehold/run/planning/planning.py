@@ -38,6 +38,7 @@ from stagehold.run.planning.on_record import on_record
 from stagehold.run.planning.snapshots import BeginsWith
 from stagehold.run.planning.vouched import acceptances_for, verdicts_of, waivers_for
 from stagehold.settings import Settings
+from stagehold.sources.declared_reads import ReadRoots, declared_reads
 from stagehold.sources.sources import Sources, is_incremental
 from stagehold.spec.pipeline import Pipeline, Stage
 from stagehold.spec.run_settings import Failover
@@ -144,6 +145,7 @@ def sources_of(request: RunRequest, ledger: Ledger, settings: Settings) -> Sourc
         stored_with=stored,
         restored=begins_with.positions(request.pipeline, settings) if begins_with else {},
         production=settings.production.lake_uri if settings.sandbox else None,
+        project=settings.project,
     )
 
 
@@ -305,7 +307,8 @@ def _facts(stage: Stage, pipeline: Pipeline, settings: Settings, sources: Source
     gate, quarantine = (suite.of_partitions.fingerprint, suite.quarantine) if suite else ("", "")
     lake = lake_root(settings.production.lake_uri)
     splits = tuple(split.below(lake).fingerprint for split in sources.of(stage).splits) if stage.source else ()
-    return StageFacts(code.value or "", code.reason, gate, whole.fingerprint if whole else "", quarantine, splits)
+    reads = declared_reads(stage, pipeline, ReadRoots.of(settings))
+    return StageFacts(code.value or "", code.reason, gate, whole.fingerprint if whole else "", quarantine, splits, reads)
 
 
 def forced_stages(request: RunRequest) -> frozenset[str]:
