@@ -308,7 +308,8 @@ def _facts(stage: Stage, pipeline: Pipeline, settings: Settings, sources: Source
     lake = lake_root(settings.production.lake_uri)
     splits = tuple(split.below(lake).fingerprint for split in sources.of(stage).splits) if stage.source else ()
     reads = declared_reads(stage, pipeline, ReadRoots.of(settings))
-    return StageFacts(code.value or "", code.reason, gate, whole.fingerprint if whole else "", quarantine, splits, reads)
+    of_stage = whole.fingerprint if whole else ""
+    return StageFacts(code.value or "", code.reason, gate, of_stage, quarantine, splits, reads)
 
 
 def forced_stages(request: RunRequest) -> frozenset[str]:
