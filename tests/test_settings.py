@@ -148,3 +148,54 @@ def test_a_project_that_a_dag_file_names_counts_more_than_a_variable_but_for_whe
     found = load_settings(environment, project=str(tmp_path))
     assert (found.project, found.home) == (str(tmp_path), "/state")
     assert found.pipelines == str(tmp_path / "include" / "pipelines")
+
+
+@pytest.fixture
+def elsewhere(tmp_path, monkeypatch):
+    """A project, from another folder than its own."""
+    for folder in ("project", "shell"):
+        (tmp_path / folder).mkdir()
+    monkeypatch.chdir(tmp_path / "shell")
+    return tmp_path / "project"
+
+
+RELATIVE = {
+    "STAGEHOLD_HOME": ("home", "state", "{project}/state"),
+    "STAGEHOLD_CACHE": ("cache", "../cache", "{project}/../cache"),
+    "STAGEHOLD_IVY_SETTINGS": ("ivy_settings", "ivy.xml", "{project}/ivy.xml"),
+    "STAGEHOLD_LAKE": ("lake_uri", "data/lake", "{project}/data/lake"),
+    "STAGEHOLD_LEDGER": ("ledger_url", "sqlite:///data/ledger.db?timeout=9", "sqlite:///{project}/data/ledger.db?timeout=9"),
+    "STAGEHOLD_PIPELINES": ("pipelines", "flows", "{project}/flows"),
+    "STAGEHOLD_SUITES": ("suites", "./gates", "{project}/gates"),
+    "STAGEHOLD_SANDBOXES": ("sandboxes_uri", "tries", "{project}/tries"),
+    "STAGEHOLD_SPARK_JARS": ("spark_jars", "a.jar,/b.jar,s3a://c/d.jar", "{project}/a.jar,/b.jar,s3a://c/d.jar"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("project", ["{project}", "../project"])
+def test_relative_places_are_seen_from_the_projects_folder_and_that_from_the_shells(elsewhere, project):
+    environment = {variable: text for variable, (_, text, _) in RELATIVE.items()}
+    found = load_settings({**environment, "STAGEHOLD_PROJECT": project.format(project=elsewhere)})
+    read = {variable: getattr(found, field) for variable, (field, _, _) in RELATIVE.items()}
+    assert read == {variable: text.format(project=elsewhere) for variable, (_, _, text) in RELATIVE.items()}
+    assert Path(found.project).resolve() == elsewhere
+    assert load_settings(found.environment) == found
+
+
+def test_relative_places_are_those_of_the_project_that_a_dag_file_names(elsewhere):
+    assert load_settings({"STAGEHOLD_LAKE": "lake"}, project=str(elsewhere)).lake_uri == f"{elsewhere}/lake"
+
+
+def test_relative_places_are_called_as_they_were_from_the_projects_folder(elsewhere, monkeypatch):
+    (elsewhere.parent / "link").symlink_to(elsewhere)
+    monkeypatch.chdir(elsewhere.parent / "link")
+    found = load_settings({"STAGEHOLD_LAKE": "lake", "STAGEHOLD_PROJECT": str(elsewhere.parent / "link")})
+    assert found.lake_uri == str(Path("lake").absolute())
+
+
+@pytest.mark.parametrize(
+    "ledger",
+    ["sqlite:////a/b.db", "sqlite:///:memory:", "sqlite://", "postgresql://u@h/d", "sqlite:///file:x?uri=true"],
+)
+def test_a_ledger_that_is_in_no_relative_file_is_left_as_it_is(elsewhere, ledger):
+    assert load_settings({"STAGEHOLD_LEDGER": ledger}, project=str(elsewhere)).ledger_url == ledger

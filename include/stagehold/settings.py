@@ -24,6 +24,9 @@ PREFIX = "STAGEHOLD_"
 SPARK_POOL = "stagehold"  # the Airflow pool of the Spark server's slots
 TEST_PREFIX = "STAGEHOLD_TEST_"  # read by the tests alone
 _OBJECT_STORE = "s3://"  # as `lake.location` has it, which is above this
+_PATHS = ("home", "cache", "ivy_settings", "lake", "pipelines", "suites", "sandboxes")
+_SQLITE_FILE = re.compile(r"(sqlite(?:\+\w+)?:///)([^/?:][^?:]*)(\?.*)?")  # a relative one
+_ADDRESS = re.compile(r"\w[\w+.-]*:")  # what no path of this machine begins with
 SANDBOX_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")  # also that of a schema, with the prefix
 SANDBOX_SCHEMA = "sandbox_"
 
@@ -143,7 +146,8 @@ def load_settings(environment: Mapping[str, str] = os.environ, project: str = ""
     """Read settings from ``environment``; refuse a number that is none,
     and warn of a STAGEHOLD_ variable that does not exist.
 
-    Folders that are not named are those of the project.
+    Folders that are not named are those of the project, and relative ones are seen from its folder; that itself is
+    seen from the current one.
 
     :param project: its folder or that of its pipelines, which counts more than what the environment says of both.
     """
@@ -159,8 +163,24 @@ def load_settings(environment: Mapping[str, str] = os.environ, project: str = ""
     place = project or named.get("project", "")
     usual = _folders(Path(place).absolute()) if place else {}
     nearer = {field: folder for field, folder in usual.items() if project and field != "home"}
-    found = replace(Settings(), **{**usual, **named, **nearer})
+    found = _from_project(replace(Settings(), **{**usual, **named, **nearer}))
     return found.in_sandbox(found.sandbox) if found.sandbox else found
+
+
+def _from_project(settings: Settings) -> Settings:
+    """The same with whole paths. Links to the project are followed, as a shell does that tells its folder."""
+    root = Path(settings.project).resolve()
+    paths = {field: _whole(getattr(settings, field), root) for field in _PATHS}
+    jars = ",".join(_whole(jar, root) for jar in settings.spark_jars.split(","))
+    ledger = settings.ledger
+    if database := _SQLITE_FILE.fullmatch(ledger):
+        ledger = f"{database[1]}{root / database[2]}{database[3] or ''}"
+    project = str(Path(settings.project).absolute())
+    return replace(settings, **paths, project=project, spark_jars=jars, ledger=ledger)
+
+
+def _whole(path: str, root: Path) -> str:
+    return path if not path or path.startswith("/") or _ADDRESS.match(path) else str(root / path)
 
 
 def _folders(place: Path) -> Mapping[str, str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import boto3
 import pytest
 
-from stagehold.sources.files import find_files
+from stagehold.sources.files import SourceRoots, find_files
 
 FILES = (
     "raw/a.parquet",
@@ -66,11 +66,19 @@ def test_a_path_means_a_file_a_folder_or_what_a_glob_matches(lake, pattern, foun
     assert [file.bytes for file in files] == [len(file.path.removeprefix(f"{lake}/")) for file in files]
 
 
-def test_a_path_may_be_relative_to_the_current_folder(tmp_path, monkeypatch):
-    (tmp_path / "a.json").write_text("{}")
-    monkeypatch.chdir(tmp_path)
-    assert [file.path for file in find_files("*.json", "/lake")] == [str(tmp_path / "a.json")]
-    assert [file.path for file in find_files("a.json", "/lake")] == [str(tmp_path / "a.json")]
+@pytest.mark.parametrize("project", ["[x]*", "link"])
+@pytest.mark.parametrize("pattern", ["*.json", "a.json", "./a.json", "../[[]x]?/a.json", "."])
+def test_a_relative_path_is_seen_from_the_project_wherever_that_lies(tmp_path, monkeypatch, project, pattern):
+    """And its files are called as they were from there, which is on record."""
+    folder = tmp_path / "[x]*"
+    folder.mkdir()
+    (folder / "a.json").write_text("{}")
+    (tmp_path / "link").symlink_to(folder)
+    found = find_files(pattern, "/lake", str(tmp_path / project))
+    monkeypatch.chdir(tmp_path / project)
+    assert found == find_files(pattern, "/lake")
+    assert [Path(file.path).resolve() for file in found] == [folder / "a.json"]
+    assert SourceRoots("/lake", str(tmp_path / project)).address("t") == str(Path("t").absolute())
 
 
 def test_a_rewritten_file_has_another_version(lake):

@@ -21,6 +21,7 @@ from stagehold.run.attempt.ownership import this_process
 from stagehold.run.attempt.task import region_lease
 from stagehold.settings import Settings
 from stagehold.sources.contents import ReadingInterval, Taken, contents_of
+from stagehold.sources.files import SourceRoots
 from stagehold.spec.pipeline import Pipeline, Stage
 from stagehold.spec.source import SourceKind
 
@@ -60,7 +61,8 @@ def retake(wanted: Retake, ledger: Ledger, settings: Settings, *, dry_run: bool)
         source = wanted.stage.source
         assert source is not None, "checked above"
         reader = ReadingInterval(wanted.pipeline.name, wanted.interval)
-        contents = contents_of(reader, wanted.stage.name, source, settings.production.lake_uri)
+        roots = SourceRoots(settings.production.lake_uri, settings.project)
+        contents = contents_of(reader, wanted.stage.name, source, roots)
         contents.check(others)
         after = _choose(wanted, ledger, contents.choose, others, dry_run=dry_run)
         assert isinstance(after, FilesRead), "a source of files gives files"

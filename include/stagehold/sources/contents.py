@@ -12,7 +12,7 @@ from stagehold.plan.sources.folders import MixedFolders, folder_columns
 from stagehold.plan.sources.positions import changes_since, last_version, new_files, new_versions
 from stagehold.plan.sources.splits import deal
 from stagehold.sources.delta import TableFiles, files_added, files_of_version, newest_version
-from stagehold.sources.files import find_files, in_lake
+from stagehold.sources.files import SourceRoots
 from stagehold.sources.reading import SourceReading, split_files
 from stagehold.spec.source import Source, SourceKind
 
@@ -44,12 +44,12 @@ class ReadingInterval:
     interval: str
 
 
-def contents_of(reader: ReadingInterval, stage: str, source: Source, lake_uri: str) -> SourceContents:
+def contents_of(reader: ReadingInterval, stage: str, source: Source, roots: SourceRoots) -> SourceContents:
     place = source.path or ""
     if source.kind is SourceKind.DELTA:
-        uri = in_lake(place, lake_uri)
+        uri = roots.address(place)
         return TableContents(stage, source, uri, newest_version(stage, uri))
-    return FileContents(reader, stage, source, find_files(place, lake_uri), lake_uri)
+    return FileContents(reader, stage, source, roots.files(place), roots.lake)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -15,14 +16,30 @@ LAKE = "${lake}"
 WILDCARD = re.compile(r"[*?\[]")
 
 
-def find_files(pattern: str, lake_uri: str) -> tuple[SourceFile, ...]:
+@dataclass(frozen=True)
+class SourceRoots:
+    """Where paths of sources begin: at ``lake`` what says so, and at ``project`` what is relative."""
+
+    lake: str
+    project: str
+
+    def files(self, pattern: str) -> tuple[SourceFile, ...]:
+        return find_files(pattern, self.lake, self.project)
+
+    def address(self, path: str) -> str:
+        return in_lake(path, self.lake, self.project)
+
+
+def find_files(pattern: str, lake_uri: str, project: str = "") -> tuple[SourceFile, ...]:
     """The files that ``pattern`` means, by path: a file, all files of a folder, or all that a glob matches.
 
     A glob has ``*``, ``?`` and ``[...]`` within a name and ``**`` for any folders. A folder stands for all files in it,
     at any depth. What begins with ``_`` or ``.`` is hidden, as it is for Spark; a file still being written is not, so
     move finished ones into place.
+
+    :param project: the folder that a relative path is seen from; empty for the current one
     """
-    root, names = _cut(pattern, lake_uri)
+    root, names = _cut(pattern, lake_uri, project)
     parent, name = _parent(root)
     found = []
     for path, facts in files_at(parent).facts(name).items():
@@ -32,19 +49,22 @@ def find_files(pattern: str, lake_uri: str) -> tuple[SourceFile, ...]:
     return tuple(sorted(found))
 
 
-def in_lake(path: str, lake_uri: str) -> str:
-    """``path`` as an address that does not depend on the current folder."""
+def in_lake(path: str, lake_uri: str, project: str = "") -> str:
+    """``path`` as an address that does not depend on the current folder.
+
+    Links that lead to the project are followed, as a shell does that tells its folder: so what is recorded of relative
+    paths is called as it was when they were seen from there.
+    """
     text = path.replace(LAKE, lake_uri.rstrip("/"))
-    return text.rstrip("/") if text.startswith(OBJECT_STORE) else str(Path(text).absolute())
+    return text.rstrip("/") if text.startswith(OBJECT_STORE) else str(Path(project).resolve() / text)
 
 
-def _cut(pattern: str, lake_uri: str) -> tuple[str, tuple[str, ...]]:
+def _cut(pattern: str, lake_uri: str, project: str) -> tuple[str, tuple[str, ...]]:
     """The folder up to the first wildcard, and the names to match below it. The lake's own name is never a pattern."""
     names = pattern.split("/")
     literal = next((place for place, name in enumerate(names) if WILDCARD.search(name)), len(names))
-    return in_lake("/".join(names[:literal]) or ("/" if pattern.startswith("/") else "."), lake_uri), tuple(
-        filter(None, names[literal:])
-    )
+    begin = "/".join(names[:literal]) or ("/" if pattern.startswith("/") else ".")
+    return in_lake(begin, lake_uri, project), tuple(filter(None, names[literal:]))
 
 
 def _parent(root: str) -> tuple[str, str]:

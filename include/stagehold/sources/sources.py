@@ -15,7 +15,7 @@ from stagehold.model.source_position import Position, SourceFile, SourcePosition
 from stagehold.plan.sources.positions import taken_twice
 from stagehold.plan.sources.ranges import range_conditions
 from stagehold.sources.contents import ReadingInterval, SourceContents, columns_of_folders, contents_of
-from stagehold.sources.files import find_files
+from stagehold.sources.files import SourceRoots
 from stagehold.sources.log_positions import PublishedPosition, unknown_positions
 from stagehold.sources.reading import SourceReading, Split, how_rows_are_read, split_files
 from stagehold.sources.told_positions import told_positions
@@ -50,6 +50,7 @@ class Sources:
     in none. ``stored_with`` are the stages whose commits say once more what intervals took of an incremental source.
     ``restored`` are positions, by stage name, that the run begins with: incremental sources go back to them.
     ``production`` is the lake of which a sandbox reads the sources; what intervals took there counts as taken here.
+    ``project`` is the folder that relative paths are seen from.
 
     No data is opened. A file that is replaced between the listing and its reading is read as it is then; the next plan
     finds it changed: its split is computed again, or, if the source is incremental, refused.
@@ -63,6 +64,7 @@ class Sources:
     stored_with: Mapping[str, tuple[Stage, ...]] = field(default_factory=dict)
     restored: Mapping[str, RestoredPosition] = field(default_factory=dict)
     production: str | None = None
+    project: str = ""
     _settled: dict[str, tuple[SourceContents, Position]] = field(default_factory=dict)
     _readings: dict[tuple[str, int], SourceReading] = field(default_factory=dict)
 
@@ -155,9 +157,9 @@ class Sources:
         if source.kind is SourceKind.JDBC:
             return _database(source, stage.partitions, self.run_id)
         if source.listed:
-            groups = _listed(stage, source, self._read_from)
+            groups = _listed(stage, source, self._roots)
             paths = sorted(file.path for files in groups for file in files)
-            columns = columns_of_folders(stage.name, paths, self._read_from)
+            columns = columns_of_folders(stage.name, paths, self._roots.lake)
             return SourceReading(source, split_files(source, groups, columns=columns), sample=paths[0], columns=columns)
         contents, position = self._settled.get(stage.name) or self._found(stage, source)
         self._settled[stage.name] = (contents, position)
@@ -193,12 +195,11 @@ class Sources:
         return found
 
     def _contents(self, stage: Stage, source: Source) -> SourceContents:
-        return contents_of(ReadingInterval(self.pipeline, self.interval), stage.name, source, self._read_from)
+        return contents_of(ReadingInterval(self.pipeline, self.interval), stage.name, source, self._roots)
 
     @property
-    def _read_from(self) -> str:
-        """The lake that `${lake}` in a path means."""
-        return self.production or self.lake_uri
+    def _roots(self) -> SourceRoots:
+        return SourceRoots(self.production or self.lake_uri, self.project)
 
 
 def is_incremental(stage: Stage) -> bool:
@@ -217,18 +218,17 @@ def _declared(stage: Stage) -> Source:
     return stage.source
 
 
-def _matching_files(stage: Stage, pattern: str, lake_uri: str) -> tuple[SourceFile, ...]:
-    files = find_files(pattern, lake_uri)
+def _matching_files(stage: Stage, pattern: str, roots: SourceRoots) -> tuple[SourceFile, ...]:
+    files = roots.files(pattern)
     if not files:
         raise SourceMissing(stage.name, pattern)
     return files
 
 
-def _listed(stage: Stage, source: Source, lake_uri: str) -> tuple[tuple[SourceFile, ...], ...]:
+def _listed(stage: Stage, source: Source, roots: SourceRoots) -> tuple[tuple[SourceFile, ...], ...]:
     """The files that each split names; none may be named by two."""
     groups = tuple(
-        tuple(file for pattern in split for file in _matching_files(stage, pattern, lake_uri))
-        for split in source.listed
+        tuple(file for pattern in split for file in _matching_files(stage, pattern, roots)) for split in source.listed
     )
     owner: dict[str, int] = {}
     for number, files in enumerate(groups):

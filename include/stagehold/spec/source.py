@@ -92,12 +92,12 @@ Version = Annotated[int, Field(strict=True, ge=0)]
 class SourceSettings(SpecPart):
     """What a source says of itself besides its kind and splits, in the file as in the checked pipeline.
 
-    ``${lake}`` in a path is the lake.
+    ``${lake}`` in a path is the lake; a relative one begins at the project's folder.
     """
 
     path: str | None = None
-    """A file, a folder or a glob with `*`, `?`, `[...]` and `**`, or a Delta table. `${lake}` is the lake. Not for
-    `jdbc`.
+    """A file, a folder or a glob with `*`, `?`, `[...]` and `**`, or a Delta table. `${lake}` is the lake, a relative
+    path begins at the project's folder. Not for `jdbc`.
     Example: `path: "s3://shop/orders/**/*.parquet"`"""
 
     incremental: Switch = False

@@ -89,3 +89,29 @@ def test_nothing_is_decided_by_looking(settings: Settings, ledger: Ledger) -> No
     compute_raw(ledger, settings, 0, 1)
     assert len(plan_run(REQUEST, ledger, settings).of("joined")) == 1
     assert ledger.partition_counts.decided("p", INTERVAL) == {}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        Source(kind="parquet", path="side/*.parquet", splits=2),
+        Source(kind="parquet", splits=(("side/a.parquet",), ("side/b.parquet",))),
+    ],
+)
+def test_a_relative_source_is_the_projects_and_the_same_from_every_folder(
+    settings: Settings, ledger: Ledger, monkeypatch: pytest.MonkeyPatch, source: Source
+) -> None:
+    project, stages = Path(settings.project), (RAW.model_copy(update={"source": source}),)
+    for name in ("side/a.parquet", "side/b.parquet", "elsewhere/side/a.parquet"):
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_bytes(b"")
+    request = replace(REQUEST, pipeline=PIPELINE.model_copy(update={"stages": stages}))
+    keys = []
+    for folder in (project, project / "elsewhere"):
+        monkeypatch.chdir(folder)
+        splits = sources_of(request, ledger, settings).of(stages[0]).splits
+        assert [[file.path for file in split.files] for split in splits] == [
+            [str(project / "side" / name)] for name in ("a.parquet", "b.parquet")
+        ]
+        keys.append([str(one.key) for one in plan_run(request, ledger, settings).of("raw")])
+    assert keys[0] == keys[1]

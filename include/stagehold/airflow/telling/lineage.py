@@ -11,7 +11,7 @@ from stagehold.lake.location import table_location
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, GateResult
 from stagehold.run.attempt.task import RegionTask
-from stagehold.sources.files import LAKE
+from stagehold.sources.files import SourceRoots
 from stagehold.spec.pipeline import Stage
 
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ def stage_lineage(work: StageWork, task: RegionTask, ledger: Ledger, settings: S
 def _inputs(stage: Stage, task: RegionTask, ledger: Ledger, settings: Settings) -> Iterator[LineageData]:
     """Tables and files; through inputs that are stored nowhere, what those are made from."""
     if stage.source is not None:
-        address = stage.source.path or stage.source.url or ""
-        yield LineageData(address.replace(LAKE, settings.lake_uri))
+        roots, path = SourceRoots(settings.production.lake_uri, settings.project), stage.source.path
+        yield LineageData(roots.address(path) if path else stage.source.url or "")
     for producer in (task.pipeline.stage(edge.stage) for edge in stage.inputs):
         if producer.output.stored:
             yield LineageData(_address(producer, task, settings), _verdicts(producer, task, ledger))
