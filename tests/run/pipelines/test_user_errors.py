@@ -19,6 +19,7 @@ from stagehold.run.stage.wave_place import WavePlace, place_of
 pytestmark = pytest.mark.spark
 
 JOBS = """
+from pyspark import SparkContext
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType
 
@@ -71,6 +72,39 @@ def told(ctx, source):
 
 
 @stage
+def over_an_rdd(ctx, source):
+    return source.rdd.map(lambda row: row).toDF()
+
+
+@stage
+def with_a_context(ctx, source):
+    source.sparkSession.sparkContext.setLogLevel("WARN")
+    return source
+
+
+@stage
+def makes_a_context(ctx, source):
+    SparkContext.getOrCreate()
+    return source
+
+
+@stage
+def in_the_jvm(ctx, source):
+    return source.select(source.sparkSession._jvm.functions.col("number"))
+
+
+@stage
+def in_a_new_session(ctx, source):
+    return source.sparkSession.newSession().table("numbers")
+
+
+@stage
+def stops(ctx, source):
+    source.sparkSession.stop()
+    return source
+
+
+@stage
 def table(ctx, source):
     return source
 
@@ -119,6 +153,12 @@ TABLE = [
     ("on_the_way", "user_function", "BadInput: no such number: 7", "raise BadInput", "on_the_way"),
     ("unknown_column", "user_query", "[UNRESOLVED_COLUMN.WITH_SUGGESTION] ", 'F.col("nobody")', "CheckAnalysis.scala"),
     ("no_number", "user_data", "[CAST_INVALID_INPUT] The value 'x", 'text.cast("int")', "JVM stacktrace"),
+    ("over_an_rdd", "user_query", "rdd: functions run in Spark Connect, which has no RDDs", "source.rdd", "rdd"),
+    ("with_a_context", "user_query", "sparkContext: functions run in Spark Connect", "setLogLevel", "sparkContext"),
+    ("makes_a_context", "user_function", "SparkContext: functions run in Spark Connect", "SparkContext.get", "REMOTE"),
+    ("in_the_jvm", "user_query", "_jvm: functions run in Spark Connect", "_jvm.functions", "JVM_ATTRIBUTE"),
+    ("in_a_new_session", "user_query", "newSession: functions run in Spark Connect", "newSession", "JVM_ATTRIBUTE"),
+    ("stops", "user_function", "StopRefused: the Spark session is its attempt's", "Session.stop()", "Take the line"),
     ("told", "user_data", "[USER_RAISED_EXCEPTION] this must not be", "def told", "JVM stacktrace"),
 ]
 

@@ -29,6 +29,24 @@ if TYPE_CHECKING:
 LIBRARY = Path(stagehold.__file__).parent
 CALL_SITE = re.compile(r"^(?P<file>.+):(?P<line>\d+)$")
 CAUSED_BY = re.compile(r"^Caused by: [\w.$]+: (?P<text>\[[A-Z0-9_.]+\] .*)$", re.MULTILINE)
+# What Spark Connect lacks, by the name that pyspark's error gives it, and what does the same there.
+LACKS = "functions run in Spark Connect, which has no {lacking}; {instead}"
+RDD = LACKS.format(
+    lacking="RDDs",
+    instead="instead of df.rdd use df.mapInPandas, df.mapInArrow or df.groupBy(...).applyInPandas for Python "
+    "functions, and df.collect(), df.toLocalIterator() or df.isEmpty() for rows",
+)
+CONTEXT = LACKS.format(
+    lacking="SparkContext",
+    instead="instead of sc.parallelize use spark.createDataFrame; of sc.textFile, spark.read.text; of sc.broadcast, a "
+    "plain variable or F.broadcast; of accumulators, df.observe; of sc.addPyFile, nothing (the project's modules are "
+    "sent); and leave sc.setLogLevel and sc.setCheckpointDir out",
+)
+NEW_SESSION = LACKS.format(
+    lacking="newSession", instead="each call's views and settings are its own anyway, so use the session as it is"
+)
+JVM = LACKS.format(lacking="JVM in this process", instead="use pyspark.sql.functions, F.expr or spark.sql instead")
+NOT_IN_CONNECT = {"rdd": RDD, "sparkContext": CONTEXT, "_jsc": CONTEXT, "newSession": NEW_SESSION}
 LONGEST = 400  # letters of one error in a text for people; the trace has them all
 
 
@@ -95,9 +113,22 @@ def _problem(error: Exception) -> str:
         return _one_line(str(raised))
     if not isinstance(error, PySparkException):
         return _one_line(f"{type(error).__name__}: {error}")
+    if lacking := _lacking(error):
+        return lacking
     first = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
     causes = CAUSED_BY.findall(_stack(error))
     return _one_line(f"{first} Caused by: {causes[-1]}" if causes else first)
+
+
+def _lacking(error: PySparkException) -> str | None:
+    """What to use instead of what Spark Connect has not, where pyspark only says not to use Spark Connect."""
+    condition, named = error.getCondition(), error.getMessageParameters() or {}
+    if condition == "JVM_ATTRIBUTE_NOT_SUPPORTED":
+        name = named.get("attr_name", "")
+        return f"{name}: {NOT_IN_CONNECT.get(name, JVM)}"
+    if condition == "NOT_IMPLEMENTED" and named.get("feature") in NOT_IN_CONNECT:
+        return f"{named['feature']}: {NOT_IN_CONNECT[named['feature']]}"
+    return f"SparkContext: {CONTEXT}" if condition == "CONTEXT_UNAVAILABLE_FOR_REMOTE_CLIENT" else None
 
 
 def _one_line(text: str) -> str:

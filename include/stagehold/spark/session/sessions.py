@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 from uuid import NAMESPACE_URL, UUID, uuid4, uuid5
 
@@ -140,7 +140,7 @@ def _release_one(settings: Settings, session_id: str) -> bool:
         if held := _open_sessions.pop(session_id, None):
             end_calls(held.client)
             held.client.close()
-            held.stop()  # on a closed client this only takes it out of pyspark's list of active sessions
+            _forget(held)
 
 
 def translate(error: BaseException) -> StageholdError | None:
@@ -166,6 +166,8 @@ def _open(settings: Settings, session_id: str, clock: CallClock | None) -> Spark
         _make_sessions(settings, session_id)
     except Exception as error:
         raise translate(error) or error from error
+    from stagehold.spark.session.stage_session import StageSession
+
     note_lines()
     for name in (session_id, _measuring_id(session_id)):  # pyspark takes the first one for the active one
         _open_sessions[name] = _connect(settings, name)
@@ -173,7 +175,7 @@ def _open(settings: Settings, session_id: str, clock: CallClock | None) -> Spark
             from stagehold.spark.session.watched_calls import CallWatcher
 
             intercept_calls(_open_sessions[name].client, CallWatcher(clock))
-    return _open_sessions[session_id]
+    return cast("SparkSession", StageSession.of(_open_sessions[session_id]))
 
 
 def _measuring_id(session_id: str) -> str:
@@ -223,6 +225,13 @@ def _connect(settings: Settings, session_id: str) -> SparkSession:
         spark.stop()
         raise
     return spark
+
+
+def _forget(spark: SparkSession) -> None:
+    """Take a session whose client is closed out of pyspark's list of active ones."""
+    from pyspark.sql.connect.session import SparkSession as ConnectSession
+
+    ConnectSession.stop(cast("ConnectSession", spark))
 
 
 def _client(settings: Settings, session_id: str) -> SparkConnectClient:
