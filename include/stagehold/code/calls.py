@@ -44,9 +44,7 @@ def _calls(statement: ast.stmt, module: Module, project: Path) -> Iterator[CodeC
     for node in ast.walk(statement):
         if isinstance(node, ast.Call):
             for name, first in _names(node):
-                lines = _lines(module.path, module.path.stat().st_mtime_ns)[
-                    first - 1 : max(first, node.end_lineno or first)
-                ]
+                lines = lines_of(module.path)[first - 1 : max(first, node.end_lineno or first)]
                 yield CodeCall(name, file, first, lines[0].strip(), any(SILENT in line for line in lines))
 
 
@@ -61,6 +59,10 @@ def _names(call: ast.Call) -> Iterator[tuple[str, int]]:
             for match in IN_SQL.finditer(argument.value):
                 name = next(group for group in match.groups() if group)
                 yield name.lower(), argument.lineno + argument.value[: match.start()].count("\n")
+
+
+def lines_of(path: Path) -> Sequence[str]:
+    return _lines(path, path.stat().st_mtime_ns)
 
 
 @lru_cache(maxsize=256)
