@@ -25,7 +25,7 @@ def roots(tmp_path: Path) -> ReadRoots:
     project.mkdir()
     lake.mkdir()
     (project / "work.py").write_text(JOBS)
-    return ReadRoots(str(project), str(lake))
+    return ReadRoots(str(lake), str(project))
 
 
 def look(roots: ReadRoots, reads: object, environment: Mapping[str, str] | None = None) -> tuple[DeclaredRead, ...]:
@@ -67,7 +67,7 @@ def test_files_are_those_of_the_project_wherever_it_lies(roots: ReadRoots, tmp_p
         (tmp_path / folder).mkdir(exist_ok=True)
         (tmp_path / folder / "work.py").write_text(JOBS)
         (tmp_path / folder / "side.csv").write_text("a")
-    elsewhere = ReadRoots(str(tmp_path / "elsewhere"), roots.lake)
+    elsewhere = ReadRoots(roots.lake, str(tmp_path / "elsewhere"))
     assert look(roots, {"files": ["*.csv"]}) == look(elsewhere, {"files": ["*.csv"]})
 
 

@@ -75,10 +75,11 @@ class SideRead:
     text: str = ""
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.name}" if self.name is not None else f"{_SOME[self.kind]} `{self.text}` names"
+        what = f"{self.kind} {self.name}" if self.name is not None else f"{_SOME[self.kind]} by `{self.text}`"
+        return f"{what} ({self.place})" if self.place else what
 
 
-_SOME = {ReadKind.ENV: "the environment, as", ReadKind.FILE: "a file, as", ReadKind.TABLE: "a table, as"}
+_SOME = {ReadKind.ENV: "variables of the environment", ReadKind.FILE: "a file", ReadKind.TABLE: "a table"}
 
 
 def side_reads(job: str, project: Path) -> tuple[SideRead, ...]:

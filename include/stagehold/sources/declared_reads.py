@@ -16,7 +16,7 @@ from stagehold.lake.location import OBJECT_STORE, lake_root, published_table
 from stagehold.model.compute_key import DeclaredRead, ReadKind, digest
 from stagehold.model.source_position import SourceFile
 from stagehold.settings import Settings
-from stagehold.sources.files import LAKE, find_files, in_lake
+from stagehold.sources.files import LAKE, SourceRoots
 from stagehold.spec.pipeline import Pipeline, Stage
 from stagehold.spec.yaml import read_document
 
@@ -24,24 +24,17 @@ NOT_SET = "not set"  # in place of a hash
 
 
 @dataclass(frozen=True)
-class ReadRoots:
-    """Where declared paths begin: relative ones at ``project``, others maybe at ``lake``."""
-
-    project: str
-    lake: str
+class ReadRoots(SourceRoots):
+    """Where declared paths begin, which are those of sources, and names of tables."""
 
     @staticmethod
     def of(settings: Settings) -> ReadRoots:
         """A sandbox reads where production does."""
-        return ReadRoots(str(Path(settings.project).absolute()), lake_root(settings.production.lake_uri))
-
-    def files(self, pattern: str) -> tuple[SourceFile, ...]:
-        """The files that ``pattern`` means, as a source's path would."""
-        return find_files(*self._from_a_root(pattern))
+        return ReadRoots(lake_root(settings.production.lake_uri), str(Path(settings.project).resolve()))
 
     def table(self, name: str) -> str:
         """The address of a table that is called by its name in the lake or by its place."""
-        return in_lake(*self._from_a_root(name)) if is_place(name) else published_table(self.lake, name)
+        return self.address(name) if is_place(name) else published_table(self.lake, name)
 
     def short(self, path: str) -> str:
         """A path as it is called wherever project and lake lie."""
@@ -49,11 +42,6 @@ class ReadRoots:
             if path.startswith(f"{root}/"):
                 return begin + path.removeprefix(f"{root}/")
         return path
-
-    def _from_a_root(self, path: str) -> tuple[str, str]:
-        """A path that begins at a root, and that root."""
-        begins = path.startswith(("/", LAKE, OBJECT_STORE))
-        return (path, self.lake) if begins else (f"{LAKE}/{path}", self.project)
 
 
 def is_place(table: str) -> bool:

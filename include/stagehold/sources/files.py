@@ -29,6 +29,15 @@ class SourceRoots:
     def address(self, path: str) -> str:
         return in_lake(path, self.lake, self.project)
 
+    def means(self, pattern: str, address: str) -> bool:
+        """Whether what lies at an address, perhaps a folder, is all there because of files that ``pattern`` means."""
+        root, names = _cut(pattern, self.lake, self.project)
+        if address == root:
+            return True
+        below = tuple(address.removeprefix(f"{root.rstrip('/')}/").split("/"))
+        inside = address.startswith(f"{root.rstrip('/')}/")
+        return inside and not any(map(_is_hidden, below)) and _matches(below, names)
+
 
 def find_files(pattern: str, lake_uri: str, project: str = "") -> tuple[SourceFile, ...]:
     """The files that ``pattern`` means, by path: a file, all files of a folder, or all that a glob matches.

@@ -10,7 +10,14 @@ from sqlalchemy.orm import Session
 from stagehold.airflow.dag_runs import StageholdDagRun, read_dag_run
 from stagehold.airflow.restores.told import ShownRestore
 from stagehold.airflow.run_page.facts import RESUMED, RunFacts
-from stagehold.errors import CodeUnusable, NothingToRestore, RestoreUnderWay, StageholdError, UnknownName
+from stagehold.errors import (
+    CodeUnusable,
+    NothingToRestore,
+    RestoreUnderWay,
+    StageholdError,
+    UndeclaredRead,
+    UnknownName,
+)
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, GateResult, RunState
 from stagehold.plan.resume.decisions import ResumePlan
@@ -92,7 +99,7 @@ def _refusal(request: RunRequest, plan: ResumePlan, ledger: Ledger, settings: Se
     try:
         check_restore(request, ledger)
         refuse_broken_code(request.pipeline, plan, settings)
-    except (NothingToRestore, CodeUnusable) as error:
+    except (NothingToRestore, CodeUnusable, UndeclaredRead) as error:
         return error
     return None
 

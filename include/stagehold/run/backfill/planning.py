@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from itertools import islice
 
-from stagehold.errors import CodeUnusable, InvalidArgument, StageholdError
+from stagehold.errors import CodeUnusable, InvalidArgument, StageholdError, UndeclaredRead
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.backfill import BackfillChoice, Only
 from stagehold.model.interval_key import ONCE, interval_key, keys_between, moment_of, span_of
@@ -165,7 +165,7 @@ class _Planning:
         refuse_spoiled_sources(request, plan, self.ledger, self.settings)
         try:
             refuse_broken_code(request.pipeline, plan, self.settings)
-        except CodeUnusable as error:
+        except (CodeUnusable, UndeclaredRead) as error:
             self.refusal = str(error)
 
     @cached_property

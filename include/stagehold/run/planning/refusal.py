@@ -5,12 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 from stagehold.code.checks import code_problems
+from stagehold.code.side_reads import side_reads
 from stagehold.errors import CodeUnusable, SourceChanged
 from stagehold.ledger.ledger import Ledger
 from stagehold.plan.resume.decisions import ResumePlan
 from stagehold.run.planning.planning import RunRequest, counted, sources_of
 from stagehold.settings import Settings
+from stagehold.sources.declared_reads import ReadRoots
+from stagehold.sources.undeclared_reads import undeclared, undeclared_error
 from stagehold.spec.pipeline import Pipeline
+from stagehold.spec.source import Undeclared
 
 
 def refuse_spoiled_sources(request: RunRequest, plan: ResumePlan, ledger: Ledger, settings: Settings) -> None:
@@ -38,6 +42,7 @@ def refuse_broken_code(pipeline: Pipeline, plan: ResumePlan, settings: Settings)
     """Code of stages that only reuse what is there is not imported, so it may be broken.
 
     :raises CodeUnusable: with everything that was found
+    :raises UndeclaredRead: it is seen to read what its stage has to declare, and does not
     """
     found = {
         stage: code_problems(pipeline.stage(stage).job, Path(settings.project)) for stage in plan.stages_that_compute()
@@ -45,3 +50,18 @@ def refuse_broken_code(pipeline: Pipeline, plan: ResumePlan, settings: Settings)
     problems = {stage: [str(problem) for problem in problems] for stage, problems in found.items() if problems}
     if problems:
         raise CodeUnusable(pipeline.name, problems)
+    _refuse_undeclared_reads(pipeline, plan, settings)
+
+
+def _refuse_undeclared_reads(pipeline: Pipeline, plan: ResumePlan, settings: Settings) -> None:
+    """What the text of the code does not show is found when it is called."""
+    project, roots = Path(settings.project), ReadRoots.of(settings)
+    reads = {stage: pipeline.reads_of(pipeline.stage(stage)) for stage in plan.stages_that_compute()}
+    found = {
+        stage: undeclared(side_reads(pipeline.stage(stage).job, project), declared, roots)
+        for stage, declared in reads.items()
+        if declared.undeclared is Undeclared.STRICT
+    }
+    refused = {stage: some for stage, some in found.items() if some}
+    if refused:
+        raise undeclared_error(pipeline, refused)
