@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import logging
 import sys
+import threading
 import warnings
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from pyspark.sql.connect.dataframe import DataFrame as ConnectFrame
     from pyspark.sql.types import DataType
 
+    AskSession = Callable[[], SparkSession | None]
+
 # Kinds of relations that make their rows out of one input's, one by one and in their order.
 ROW_BY_ROW = (
     "project",
@@ -34,6 +37,19 @@ ROW_BY_ROW = (
     "to_df",
     "to_schema",
     "hint",
+)
+# Settings of a server's processes, which builders are told and no session can have.
+OF_PROCESSES = (
+    "spark.app.",
+    "spark.driver.",
+    "spark.executor.",
+    "spark.jars",
+    "spark.master",
+    "spark.sql.catalogImplementation",
+    "spark.sql.extensions",
+    "spark.sql.warehouse.dir",
+    "spark.submit.",
+    "spark.ui.",
 )
 # They log the error that is raised, with the same text.
 CHATTY_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
@@ -164,6 +180,49 @@ def limit_retries(client: SparkConnectClient) -> None:
     warnings.filterwarnings("ignore", message=r"\[RETRIES_EXCEEDED\]")
     for name in CHATTY_LOGGERS:
         logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
+def take_active_session_from(ask: AskSession) -> None:
+    """Have pyspark give whoever wants a session, in any thread, the one that ``ask`` gives; what it gave before where
+    that is None.
+
+    pyspark keeps an active session for each thread, and its builder wants the address of a server.
+    """
+    from pyspark.sql import SparkSession
+    from pyspark.sql.connect.session import SparkSession as ConnectSession
+
+    if not isinstance(ConnectSession._active_session, _ActiveSession):
+        ConnectSession._active_session = _ActiveSession(ask)
+        cast("Any", SparkSession.Builder).getOrCreate = _get_or_create(SparkSession.Builder.getOrCreate, ask)
+
+
+class _ActiveSession(threading.local):
+    """What pyspark reads and writes as the active session of a thread."""
+
+    def __init__(self, ask: AskSession) -> None:
+        self._ask, self._own = ask, None
+
+    @property
+    def session(self) -> SparkSession | None:
+        return self._ask() or self._own
+
+    @session.setter
+    def session(self, session: Any) -> None:
+        self._own = session
+
+
+def _get_or_create(own: Callable[[Any], SparkSession], ask: AskSession) -> Callable[[Any], SparkSession]:
+    from pyspark.sql.connect.session import SparkSession as ConnectSession
+
+    @wraps(own)
+    def getting(builder: Any) -> SparkSession:
+        options = dict(builder._options)
+        if "spark.remote" in options or ask() is None:
+            return own(builder)
+        wanted = {name: value for name, value in options.items() if not name.startswith(OF_PROCESSES)}
+        return cast("SparkSession", ConnectSession.builder.config(map=wanted).getOrCreate())
+
+    return getting
 
 
 def _client(spark: SparkSession) -> SparkConnectClient:

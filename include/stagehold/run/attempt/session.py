@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from stagehold.run.workplace import Progress
 from stagehold.settings import Settings
+from stagehold.spark.session.active_session import as_active
 from stagehold.spark.session.call_clock import CallClock
 from stagehold.spark.session.sessions import break_off, open_session, release_session, session_id, translate
 from stagehold.spark.session.stack_dumps import dump_stacks
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 def session_of(
     attempt_id: str, died: Sequence[str], settings: Settings, progress: Progress, stall_timeout: timedelta
 ) -> Iterator[SparkSession]:
-    """A session of the attempt's own; those of attempts which did not say goodbye are released first.
+    """A session of the attempt's own, which is the active one in the block. Those of attempts which did not say goodbye
+    are released first.
 
     Errors of a dead server or a released session come out as the StageholdError they stand for.
 
@@ -37,7 +39,7 @@ def session_of(
     try:
         spark = open_session(settings, name, clock=clock)
         progress(f"opened Spark session {name}")
-        with watchdog:
+        with watchdog, as_active(spark):
             yield spark
     except Exception as error:
         known = watchdog.stalled or translate(error)

@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from stagehold.code.archive import LIBRARY, archive_of
+from stagehold.spark.session.active_session import forget_taken
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -22,9 +23,10 @@ def send_project(spark: SparkSession, jobs: Iterable[str], project: Path) -> str
     """Give the session's workers all that ``jobs`` reach of the project, as it is now; the archive's name.
 
     Artifacts belong to a session, so it is sent once for each; workers serve one session, so none of them has older
-    code. This process imports anew what was edited since it did.
+    code. This process imports anew what was edited since it did, and modules that took an earlier session.
     """
-    _unload_if_changed()
+    _note_imported(project)  # a function may have imported more of it
+    _unload_if_old(spark)
     archive = archive_of(jobs, project)
     before = list(sys.path)
     with TemporaryDirectory(prefix="stagehold-") as folder:
@@ -47,9 +49,11 @@ def load_function(job: str, project: Path) -> Callable[..., DataFrame]:
     return function  # type: ignore[no-any-return]
 
 
-def _unload_if_changed() -> None:
-    """A process may outlive an edit. Modules hold on to each other, so all go when one was changed."""
-    if all(_version(name) == version for name, version in _imported.items()):
+def _unload_if_old(spark: SparkSession) -> None:
+    """A process may outlive an edit, and a session that a module keeps. Modules hold on to each other, so all go when
+    one has to.
+    """
+    if not forget_taken(spark) and all(_version(name) == version for name, version in _imported.items()):
         return
     for name in _imported:
         sys.modules.pop(name, None)
