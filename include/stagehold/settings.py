@@ -170,7 +170,7 @@ def load_settings(environment: Mapping[str, str] = os.environ, project: str = ""
 def _from_project(settings: Settings) -> Settings:
     """The same with whole paths. Links to the project are followed, as a shell does that tells its folder."""
     root = Path(settings.project).resolve()
-    paths = {field: _whole(getattr(settings, field), root) for field in _PATHS}
+    paths: Mapping[str, Any] = {field: _whole(getattr(settings, field), root) for field in _PATHS}
     jars = ",".join(_whole(jar, root) for jar in settings.spark_jars.split(","))
     ledger = settings.ledger
     if database := _SQLITE_FILE.fullmatch(ledger):

@@ -48,6 +48,19 @@ def test_each_partition_is_one_file_sorted_as_its_readers_prune(hand):
         assert (file.rows, file.bytes) == (1000, (Path(hand.location.uri) / file.path).stat().st_size)
 
 
+def test_settings_of_the_session_are_what_they_were_when_a_wave_is_written(hand):
+    declared = {"spark.sql.files.maxPartitionBytes": "77", "spark.sql.maxConcurrentOutputFileWriters": "7"}
+    for name, text in declared.items():
+        hand.spark.conf.set(name, text)
+    try:
+        frame = hand.spark.range(2).selectExpr("id", "0 as _partition", "0 as _group_128")
+        stage_frame(frame, WaveFiles(hand.location, "attempt", 1, (0,), ("_group_128",), arranged=True))
+        assert {name: hand.spark.conf.get(name) for name in declared} == declared
+    finally:
+        for name in declared:
+            hand.spark.conf.unset(name)
+
+
 def test_a_large_partition_is_several_files_one_after_the_other_in_its_order(hand):
     frame = hand.spark.range(4000).selectExpr(
         "id", "cast(pmod(id, 2) as int) as _partition", "cast(pmod(hash(id), 128) as int) as _group_128"

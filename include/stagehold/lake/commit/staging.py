@@ -108,12 +108,15 @@ def stage_frame(frame: DataFrame, files: WaveFiles) -> StagedWave:
 
 @contextmanager
 def _with_settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """Others do better without: with many small files in one task, say. After an error the session ends anyway."""
+    """Others do better without: with many small files in one task, say. They find the session as it was, with what
+    their pipeline declares. After an error it ends anyway.
+    """
+    before = {name: spark.conf.get(name) for name in settings}
     for name, text in settings.items():
         spark.conf.set(name, text)
     yield
-    for name in settings:
-        spark.conf.unset(name)
+    for name, text in before.items():
+        spark.conf.set(name, text)
 
 
 def _index_within(partitions: Sequence[int]) -> Column:
