@@ -111,7 +111,7 @@ def _with_settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterator
     """Others do better without: with many small files in one task, say. They find the session as it was, with what
     their pipeline declares. After an error it ends anyway.
     """
-    before = {name: spark.conf.get(name) for name in settings}
+    before = {name: spark.conf.get(name) or "" for name in settings}  # Spark has a default for each
     for name, text in settings.items():
         spark.conf.set(name, text)
     yield
