@@ -11,6 +11,7 @@ import ast
 import hashlib
 import io
 import marshal
+import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -76,10 +77,29 @@ class ProjectArchive:
 
 def archive_of(jobs: Iterable[str], project: Path) -> ProjectArchive:
     """What the functions ``jobs``, each as ``module:function``, need of the project and of this library."""
-    files = {file for job in jobs for file in _files(job, project)}
+    return _archive({file for job in jobs for file in _files(job, project)}, project)
+
+
+def whole_archive(project: Path) -> ProjectArchive:
+    """All Python files of the project, for whoever does not know which of its functions will be called."""
+    return _archive({file.relative_to(project).as_posix() for file in _python_files(project)}, project)
+
+
+def _archive(files: Iterable[str], project: Path) -> ProjectArchive:
     library = {name: (LIBRARY.parent / name).read_bytes() for name in OF_LIBRARY}
     packages = {name: source + REST_OF_PACKAGE for name, source in library.items() if name.endswith("__init__.py")}
     return ProjectArchive({**library, **packages, **{file: (project / file).read_bytes() for file in files}})
+
+
+def _python_files(folder: Path) -> Iterator[Path]:
+    """Without hidden folders, and without those of others: environments, and this library."""
+    for place, folders, names in os.walk(folder):
+        here = Path(place)
+        folders[:] = [name for name in folders if not name.startswith((".", "__pycache__"))]
+        if here == LIBRARY or "pyvenv.cfg" in names or here.name in ("site-packages", "node_modules"):
+            folders.clear()
+        else:
+            yield from (here / name for name in names if name.endswith(".py"))
 
 
 def _files(job: str, project: Path) -> Iterator[str]:

@@ -60,7 +60,7 @@ def _assignments(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
 
 
 @dataclass
-class Scope:
+class NameScope:
     """One statement of a module, most often a function, with what its names stand for."""
 
     names: ModuleNames

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stagehold.code.calls import lines_of
-from stagehold.code.scopes import ModuleNames, Scope, last_name
+from stagehold.code.scopes import ModuleNames, NameScope, last_name
 from stagehold.code.sql_tables import OF_TABLES, UNKNOWN, tables_in, views_in
 from stagehold.code.stage_code import reached_code
 from stagehold.model.compute_key import ReadKind
@@ -88,7 +88,7 @@ def side_reads(job: str, project: Path) -> tuple[SideRead, ...]:
     """
     reached = reached_code(job, project)
     modules = {module.path: ModuleNames(module) for module, _ in reached}
-    scopes = [Scope(modules[module.path], statement) for module, statement in reached]
+    scopes = [NameScope(modules[module.path], statement) for module, statement in reached]
     views = frozenset(view for scope in scopes for view in _views(scope))
     reads = {_placed(found, scope, project) for scope in scopes for found in _reads(scope, views)}
     return tuple(sorted(reads, key=lambda read: (_sortable(read.place), read.kind, read.name or "")))
@@ -109,13 +109,13 @@ class _Found:
     by_name: bool = False
 
 
-def _placed(found: _Found, scope: Scope, project: Path) -> SideRead:
+def _placed(found: _Found, scope: NameScope, project: Path) -> SideRead:
     path = scope.names.module.path
     place = f"{path.relative_to(project).as_posix()}:{found.line}"
     return SideRead(found.kind, found.name, place, lines_of(path)[found.line - 1].strip())
 
 
-def _views(scope: Scope) -> Iterator[str]:
+def _views(scope: NameScope) -> Iterator[str]:
     """Views that the code makes, in lower case; `UNKNOWN` for one whose name it does not show."""
     for call in scope.calls:
         given = _first(call, "name", "sqlQuery")
@@ -125,7 +125,7 @@ def _views(scope: Scope) -> Iterator[str]:
             yield from views_in(scope.text(given))
 
 
-def _reads(scope: Scope, views: frozenset[str]) -> Iterator[_Found]:
+def _reads(scope: NameScope, views: frozenset[str]) -> Iterator[_Found]:
     yield from _environment_reads(scope)
     for call in scope.calls:
         yield from _file_reads(scope, call)
@@ -142,7 +142,7 @@ def _is_view(found: _Found, views: frozenset[str]) -> bool:
     return name in views or (UNKNOWN in views and "." not in name)
 
 
-def _environment_reads(scope: Scope) -> Iterator[_Found]:
+def _environment_reads(scope: NameScope) -> Iterator[_Found]:
     """Uses of the environment that name no variable read them all; giving it another name does not."""
     named = {id(value) for value in scope.assigned.values()}
     for node in scope.nodes:
@@ -171,7 +171,7 @@ def _environment_reads(scope: Scope) -> Iterator[_Found]:
                 yield _Found(ReadKind.ENV, None, node.lineno)
 
 
-def _file_reads(scope: Scope, call: ast.Call) -> Iterator[_Found]:
+def _file_reads(scope: NameScope, call: ast.Call) -> Iterator[_Found]:
     target, line = scope.target(call.func) or "", _line(call)
     if target in OPENERS:
         if not _writes(scope, call, 1):
@@ -182,7 +182,7 @@ def _file_reads(scope: Scope, call: ast.Call) -> Iterator[_Found]:
         yield from _files_of_method(scope, call, call.func, line)
 
 
-def _files_of_method(scope: Scope, call: ast.Call, func: ast.Attribute, line: int) -> Iterator[_Found]:
+def _files_of_method(scope: NameScope, call: ast.Call, func: ast.Attribute, line: int) -> Iterator[_Found]:
     opens = func.attr == "open" and scope.is_path(func.value) and not _writes(scope, call, 0)
     if func.attr in OF_PATHS or opens:
         yield _Found(ReadKind.FILE, scope.literal(func.value), line)
@@ -192,7 +192,7 @@ def _files_of_method(scope: Scope, call: ast.Call, func: ast.Attribute, line: in
         yield _Found(ReadKind.FILE, scope.literal(_first(call, "name", "path")), line)
 
 
-def _opened(scope: Scope, path: ast.expr | None, line: int) -> Iterator[_Found]:
+def _opened(scope: NameScope, path: ast.expr | None, line: int) -> Iterator[_Found]:
     """What is read if ``path`` is one, and not a file that was opened already, or something in memory."""
     opened = scope.value(path) if path is not None else None
     if opened is None or (isinstance(opened, ast.Constant) and not isinstance(opened.value, str)):
@@ -205,13 +205,13 @@ def _opened(scope: Scope, path: ast.expr | None, line: int) -> Iterator[_Found]:
     yield _Found(ReadKind.FILE, scope.literal(opened), line)
 
 
-def _writes(scope: Scope, call: ast.Call, place: int) -> bool:
+def _writes(scope: NameScope, call: ast.Call, place: int) -> bool:
     given = next((one.value for one in call.keywords if one.arg == "mode"), None)
     mode = scope.literal(given or (call.args[place] if len(call.args) > place else None)) or "r"
     return bool(set("wax") & set(mode)) and "+" not in mode
 
 
-def _table_reads(scope: Scope, call: ast.Call) -> Iterator[_Found]:
+def _table_reads(scope: NameScope, call: ast.Call) -> Iterator[_Found]:
     """Tables, and files that Spark reads."""
     line, place = _line(call), TABLE_READERS.get(scope.target(call.func) or "")
     if place is not None:
@@ -227,7 +227,7 @@ def _table_reads(scope: Scope, call: ast.Call) -> Iterator[_Found]:
         yield from _read_by_sql(scope, call)
 
 
-def _read_by_spark(scope: Scope, call: ast.Call, method: str, options: Mapping[str, ast.expr]) -> Iterator[_Found]:
+def _read_by_spark(scope: NameScope, call: ast.Call, method: str, options: Mapping[str, ast.expr]) -> Iterator[_Found]:
     line = _line(call)
     options = {**options, **{one.arg: one.value for one in call.keywords if one.arg}}
     kind = (scope.literal(options.get("format")) or "").lower() if method == "load" else method
@@ -247,7 +247,7 @@ def _items(node: ast.expr) -> Sequence[ast.expr]:
     return node.elts if isinstance(node, ast.List | ast.Tuple) else [node]
 
 
-def _read_by_sql(scope: Scope, call: ast.Call) -> Iterator[_Found]:
+def _read_by_sql(scope: NameScope, call: ast.Call) -> Iterator[_Found]:
     given = _first(call, "sqlQuery")
     if given is None:
         return
