@@ -36,9 +36,13 @@ def main() -> int:
 
 def _run_all(lab: Laboratory, asked: argparse.Namespace, numbers: Iterable[int]) -> int:
     counts: Counter[str] = Counter()
+    habits: Counter[str] = Counter()
     violations = 0
     for number in numbers:
         case, started = generate(asked.seed, number), time.monotonic()
+        if asked.habit and all(habit.family != asked.habit for _, habit in case.habits):
+            continue
+        habits.update({habit.family for _, habit in case.habits} or {"none"})
         verdict, trial = judge(lab, case, Random(f"{asked.seed}/{number}/ways"), all_counts=asked.all_counts)
         counts["VIOLATION" if verdict.violation else verdict.kind] += 1
         print(_line(number, case, verdict, time.monotonic() - started), flush=True)
@@ -49,14 +53,20 @@ def _run_all(lab: Laboratory, asked: argparse.Namespace, numbers: Iterable[int])
             _show(lab, asked, number, case, verdict)
             if not asked.go_on:
                 break
-    print(f"seed {asked.seed}: {', '.join(f'{kind} {count}' for kind, count in sorted(counts.items()))}")
+    print(f"seed {asked.seed}: {_counted(counts)}")
+    print(f"cases by habit: {_counted(habits)}")
     return 1 if violations else 0
+
+
+def _counted(counts: Counter[str]) -> str:
+    return ", ".join(f"{kind} {count}" for kind, count in sorted(counts.items()))
 
 
 def _line(number: int, case: Case, verdict: Verdict, seconds: float) -> str:
     facts = [
         case.trap.name if case.trap else "loose" if case.loose else "keyed",
         case.second.exchange if case.second else "one stage",
+        "+".join(sorted({habit.family for _, habit in case.habits})) or "no habit",
     ]
     rows = {str(finding.outcome) for finding in verdict.findings} if verdict.kind in ("equal", "isolated") else ()
     word = "WRONG" if verdict.violation else verdict.kind
@@ -84,6 +94,7 @@ def _arguments() -> argparse.Namespace:
         action="store_true",
         help="run each case with 1, 2, 5 and 16 partitions, all in waves of one, too",
     )
+    parser.add_argument("--habit", help="run only cases with this one, by its class in tests/metamorphic/habits")
     parser.add_argument("--go-on", action="store_true", help="do not stop at the first violation")
     parser.add_argument("--as-it-is", action="store_true", help="do not make what is found smaller")
     return parser.parse_args()

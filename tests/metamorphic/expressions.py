@@ -42,6 +42,8 @@ def value(random: Random, column: Column) -> Expression:
         texts += [(f"{name} % 3", Kind.INT), (f"CAST({name} AS bigint) * 2 + 1", Kind.BIG)]
     if column.kind is Kind.STRING:
         texts += [(f"length({name})", Kind.INT), (f"concat({name}, '!')", Kind.STRING)]
+    if column.kind is Kind.TIMESTAMP:
+        texts.append((f"CAST(hour({name}) AS int)", Kind.INT))
     if column.kind in (Kind.DEC1, Kind.DEC2):
         texts.append((f"CAST({name} AS {column.kind}) > 1", Kind.BOOLEAN))
     text, kind = random.choice(texts)

@@ -4,15 +4,18 @@ a few cases are wrong on purpose, as `case.Trap` says.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import count
 from random import Random
 
 from tests.metamorphic.algebra import Distinct, Explode, Extend, Filter, Given, Limit, Operator, Rename, Replace
-from tests.metamorphic.case import SOURCES, Case, Second, Trap
+from tests.metamorphic.case import SOURCES, Case, Flow, Second, Trap
 from tests.metamorphic.expressions import condition, python_function, shifted, value
 from tests.metamorphic.grouping import Aggregate, Grouping, Measure, Ranking, Window
+from tests.metamorphic.habits.drawing import Habits
+from tests.metamorphic.habits.habit import Way, habits_of
+from tests.metamorphic.habits.views import NAMES, AggregateByName, JoinByName
 from tests.metamorphic.joins import LEFT_ONLY, Join, JoinForm, JoinKind, SetKind, SetOperation
 from tests.metamorphic.kinds import SAFE_IN_PANDAS, STORED, UNLIKE, Kind
 from tests.metamorphic.pandas_functions import ApplyInPandas, CoGroupInPandas, MapInPandas
@@ -20,6 +23,7 @@ from tests.metamorphic.source_data import SMALL, Column
 
 WILD = 0.25  # of the cases may have operators that let unlike keys meet
 TRAPPED = 0.1
+SETTING = 0.15  # of the functions leave a setting in force
 MOST_COLUMNS = 9
 SUMMED = (Kind.INT, Kind.DEC1, Kind.DEC2)
 Step = Callable[[Operator], Operator | None]
@@ -34,10 +38,19 @@ def generate_runnable(seed: int, number: int) -> Case:
     """A case that has a right answer and is not refused: its keys are honest and of like types.
     Its name says the number.
     """
+    return next(_runnable(seed, number))
+
+
+def generate_with(seed: int, number: int, family: str) -> Case:
+    """The first runnable case for the number that has a habit of this family."""
+    return next(case for case in _runnable(seed, number) if any(habit.family == family for _, habit in case.habits))
+
+
+def _runnable(seed: int, number: int) -> Iterator[Case]:
     tries = (
         Generator(Random(f"{seed}/{number}/{place}"), alike=True).case(f"made_up_{seed}_{number}") for place in count()
     )
-    return next(case for case in tries if case.comparable and case.trap is None)
+    return (case for case in tries if case.comparable and case.trap is None)
 
 
 @dataclass
@@ -48,17 +61,57 @@ class Generator:
     alike: bool = False
     wild: bool = False
     made: int = 0
+    shown: dict[str, set[str]] = field(default_factory=dict)  # columns of a side that its source or `before` makes anew
     escaping: str | None = None  # a column that looks like the key and is not, since a join supplies nulls to it
 
     def case(self, name: str) -> Case:
         self.wild = self.random.random() < WILD
         keys = self._keys()
-        before = (
-            Filter(self._given("left", keys), self._condition(self._given("left", keys))) if self._chance(0.2) else None
-        )
-        first, trap, key = self._finished(self._steps(self._combined(keys), 0, 3))
+        sources = {side: self._by_file(side) for side in ("left", "right") if self._chance(0.25)}
+        before = self._before(keys) if self._chance(0.3) else None
+        first, trap, key = self._finished(self._last(self._steps(self._combined(keys), 0, 3)))
         second = self._second(first, key) if trap is None and self._chance(0.5) else None
-        return Case(name, keys, first, key, before, second, trap)
+        return Case(name, keys, first, key, before, second, trap, sources, self._flow())
+
+    def _before(self, keys: Mapping[str, tuple[str, ...]]) -> Operator:
+        """What stands between the left source and the keyed stage."""
+        given = self._given("left", keys)
+        return self._by_file("left") if self._chance(0.6) else Filter(given, self._condition(given))
+
+    def _flow(self) -> Flow:
+        before = self.random.choice(("pipelined", "pipelined", "pipelined_bounded", "blocking"))
+        first = self.random.choice((None, None, "pipelined", "pipelined_bounded", "blocking"))
+        return Flow(before, first, self.random.choice((1, 1, 1, 2, 3)))
+
+    def _by_file(self, side: str) -> Operator:
+        """Habits of a function that is given one file, all of it in one call, and gives the same columns."""
+        tree: Operator = Given(side, SOURCES[side].columns, ())
+        for _ in range(self.random.randint(1, 2)):
+            tree = self._habits.draw(tree) or tree
+        return self._as_given(side, self._last(tree))
+
+    def _as_given(self, side: str, tree: Operator) -> Operator:
+        """With what is new in the place of values of its type, or as a condition where there is none."""
+        given = SOURCES[side]
+        if tree.names == given.names:
+            return tree
+        places = {}
+        for column in tree.columns[len(given.columns) :]:
+            place = f"{side[0]}_{column.kind.slug}"
+            if place in given.names and place not in places:
+                places[place] = column.name
+            else:
+                tree = Filter(tree, condition(self.random, column))
+        self.shown.setdefault(side, set()).update(places)
+        return Rename(tree, tuple((places.get(name, name), name) for name in given.names))
+
+    def _last(self, tree: Operator) -> Operator:
+        """Now and then what a function sets is in force when it returns."""
+        return (self._habits.last(tree) if self._chance(SETTING) else None) or tree
+
+    @property
+    def _habits(self) -> Habits:
+        return Habits(self.random, self._name, self.wild)
 
     def _keys(self) -> dict[str, tuple[str, ...]]:
         """The columns by which both sides are exchanged, of like types or not."""
@@ -81,9 +134,9 @@ class Generator:
 
     def _side(self, side: str, keys: Mapping[str, tuple[str, ...]]) -> Operator:
         """A few columns of one side, of which the first are the key, under short names."""
-        values = self.random.sample(STORED, self.random.randint(2, 4))
+        values = [f"{side[0]}_{kind.slug}" for kind in self.random.sample(STORED, self.random.randint(2, 4))]
         renamed = [(name, f"{side[0]}k{place}") for place, name in enumerate(keys[side])]
-        renamed += [(f"{side[0]}_{kind.slug}", f"{side[0]}_{kind.slug}") for kind in values]
+        renamed += [(name, name) for name in dict.fromkeys((*sorted(self.shown.get(side, ())), *values))]
         return Rename(self._given(side, keys), tuple(renamed))
 
     def _combined(self, keys: Mapping[str, tuple[str, ...]]) -> Operator:
@@ -109,6 +162,9 @@ class Generator:
         if self._chance(TRAPPED):
             self.escaping = on[0][1]
             return Join(left, right, self.random.choice((JoinKind.LEFT, JoinKind.FULL)), on)
+        if self._chance(0.15) and all(left.column(a).kind is right.column(b).kind for a, b in on):
+            names = (NAMES[0], NAMES[1]) if self._chance(0.5) else (NAMES[3], NAMES[0])
+            return JoinByName(left, right, kind, on, names_given=names, way=self.random.choice(list(Way)))
         forms = [JoinForm.CONDITION, JoinForm.NULL_SAFE, JoinForm.USING]
         if kind is JoinKind.FULL:
             forms = [JoinForm.USING, JoinForm.COALESCED, JoinForm.COALESCED]
@@ -155,11 +211,14 @@ class Generator:
     def _possible(self, tree: Operator) -> dict[Step, int]:
         """With how likely they are; each session starts Python workers of its own, so Python takes seconds."""
         steps: dict[Step, int] = dict.fromkeys((self._filter, self._aggregate, self._window, self._distinct), 4)
-        steps |= {self._map_in_pandas: 1, self._apply_in_pandas: 1}
+        steps |= {self._map_in_pandas: 1, self._apply_in_pandas: 1, self._aggregate_by_name: 2}
+        steps[self._habits.draw if len(tree.columns) < MOST_COLUMNS else self._habits.view] = 14
         if len(tree.columns) < MOST_COLUMNS:
             steps |= {self._extend: 3, self._python: 1, self._explode: 3, self._join_small: 3}
         if self.wild:
-            steps |= dict.fromkeys((self._limit, self._grouped_by_other, self._beside_all, self._rolled_up), 4)
+            steps |= dict.fromkeys(
+                (self._limit, self._grouped_by_other, self._beside_all, self._rolled_up, self._asked), 4
+            )
         return steps
 
     def _filter(self, tree: Operator) -> Operator:
@@ -192,6 +251,10 @@ class Generator:
     def _aggregate(self, tree: Operator) -> Operator | None:
         by = self._by(tree)
         return by and Aggregate(tree, by, self._measures(tree))
+
+    def _aggregate_by_name(self, tree: Operator) -> Operator | None:
+        by, name, way = self._by(tree), self.random.choice(NAMES), self.random.choice(list(Way))
+        return by and AggregateByName(tree, by, self._measures(tree), name=name, way=way)
 
     def _window(self, tree: Operator) -> Operator | None:
         if tree.key is None:
@@ -241,6 +304,9 @@ class Generator:
 
     def _limit(self, tree: Operator) -> Operator:
         return Limit(tree, self.random.randint(1, 20))
+
+    def _asked(self, tree: Operator) -> Operator | None:
+        return self._habits.asked(tree) if len(tree.columns) < MOST_COLUMNS else self._habits.compared(tree)
 
     def _grouped_by_other(self, tree: Operator) -> Operator | None:
         """Beside its key each row has something of the whole group of another column."""
@@ -312,7 +378,10 @@ class Generator:
                 return Second("gather", self._after(first, ()))
 
     def _after(self, first: Operator, key: tuple[frozenset[str], ...]) -> Operator:
-        return self._steps(Given("first", first.columns, key), 1, 2)
+        tree: Operator = Given("first", first.columns, key)
+        if self._chance(0.6):
+            tree = self._habits.draw(tree) or tree
+        return self._last(self._steps(tree, 0 if any(habits_of(tree)) else 1, 2))
 
     def _name(self) -> str:
         self.made += 1

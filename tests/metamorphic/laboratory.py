@@ -16,12 +16,15 @@ import pyarrow.parquet as pq
 from tests.lake.table_log import TableLog
 from tests.metamorphic.answers import Answer, Outcome, Refusal, Rows, multiset
 from tests.metamorphic.case import Case, Variant
+from tests.metamorphic.habits.side_data import write_side_files
 from tests.metamorphic.source_data import TABLES
 
 from stagehold.errors import Terminal
 from stagehold.ledger import Ledger
 from stagehold.model.records import Cell, PartitionRecord, PartitionState
+from stagehold.model.share import Share
 from stagehold.plan.split.regions import Region, stage_regions
+from stagehold.plan.split.shares import region_shares
 from stagehold.plan.waves.interval import DeclaredInterval
 from stagehold.plan.waves.sizing import WaveSizer
 from stagehold.run.attempt.region import run_region
@@ -48,6 +51,7 @@ class Laboratory:
         lab = Laboratory(replace(settings, project=settings.home, suites=settings.home))
         for table in TABLES:
             table.write(lab.rows, Random(f"{seed}/{table.name}"))
+        write_side_files(lab.settings.home_path)
         return lab
 
     @property
@@ -128,7 +132,8 @@ class Trial:
 
     def _run(self, region: Region) -> Refusal | None:
         try:
-            run_region(self._task(region), self.settings, self.told.append)
+            for share in region_shares(self.pipeline, region):
+                run_region(self._task(region, share), self.settings, self.told.append)
         except Exception as error:  # noqa: BLE001 - whatever a run ends with is the outcome
             self.told.append(str(error))
             return self._refused(region, error)
@@ -140,12 +145,13 @@ class Trial:
         stage = "__".join(stage.partition("_")[2] for stage in region.stages)
         return Refusal(type(error).__name__, stage, str(error), isinstance(error, Terminal), published)
 
-    def _task(self, region: Region) -> RegionTask:
+    def _task(self, region: Region, share: Share | None) -> RegionTask:
         return RegionTask(
             request=RunRequest(self.pipeline, f"run of {self.pipeline.name}", INTERVAL, {}),
             region=region,
-            owner="metamorphic",
+            owner=f"metamorphic {share or ''}",
             launcher="cli",
+            share=share,
         )
 
     def _answer(self, variant: Variant) -> Answer:

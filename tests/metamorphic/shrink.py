@@ -8,7 +8,7 @@ from itertools import count
 from random import Random
 
 from tests.metamorphic.algebra import Given, Operator
-from tests.metamorphic.case import Case
+from tests.metamorphic.case import Case, Flow
 from tests.metamorphic.judge import Verdict, judge
 from tests.metamorphic.laboratory import Laboratory
 
@@ -49,6 +49,14 @@ def _smaller(case: Case) -> Iterator[Case]:
             yield replace(case, second=replace(case.second, tree=tree))
     if case.before:
         yield replace(case, before=None)
+        for tree in without_one(case.before):
+            yield replace(case, before=tree)
+    for side, made in case.sources.items():
+        yield replace(case, sources={name: tree for name, tree in case.sources.items() if name != side})
+        for tree in without_one(made):
+            yield replace(case, sources={**case.sources, side: tree})
+    if case.flow != Flow():
+        yield replace(case, flow=Flow())
     for tree in without_one(case.first):
         yield replace(case, first=tree)
 

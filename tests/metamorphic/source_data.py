@@ -44,9 +44,9 @@ class SourceTable:
     def spec(self, folder: Path) -> dict[str, Any]:
         return {"kind": "parquet", "path": f"{folder / self.name}/*.parquet", "splits": FILES}
 
-    def scan(self, folder: Path) -> str:
-        """The same rows for DuckDB."""
-        return f"SELECT * FROM read_parquet('{folder / self.name}/*.parquet')"
+    def scan(self, folder: Path, file: int | None = None) -> str:
+        """The same rows for DuckDB; only those of one file, if it is named."""
+        return f"SELECT * FROM read_parquet('{folder / self.name}/{'*' if file is None else file}.parquet')"
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -13,7 +13,8 @@ import pytest
 from tests.metamorphic.algebra import Given
 from tests.metamorphic.answers import multiset
 from tests.metamorphic.case import SOURCES, Case, Trap, Variant
-from tests.metamorphic.generate import generate, generate_runnable
+from tests.metamorphic.generate import generate, generate_runnable, generate_with
+from tests.metamorphic.habits.drawing import FAMILIES
 from tests.metamorphic.shrink import legal
 from tests.metamorphic.source_data import TABLES
 
@@ -21,6 +22,10 @@ pytestmark = pytest.mark.slow
 
 SEED = 3
 CASES = range(150)
+MANY = range(2500)
+PLACES = ("source left", "source right", "forward of files", "keyed", "keyed second", "forward second", "gather second")
+# What makes other columns than it is given cannot stand where a stage gives what it reads.
+OF_KEYS = {"AggregateByName", "JoinByName"}
 ONE = (Variant("a", 5, waves_of_one=False),)
 
 
@@ -49,6 +54,32 @@ def test_a_seed_gives_the_same_cases_again_and_a_few_are_traps_or_loose():
     assert 5 <= sum(case.trap is not None for case in cases) <= 45
     assert 10 <= sum(case.loose for case in cases) <= 60
     assert {case.trap for case in cases} >= set(Trap)
+
+
+def test_two_thirds_of_the_cases_have_habits_and_each_habit_comes_in_each_place():
+    cases = [generate(SEED, number) for number in MANY]
+    assert sum(bool(case.habits) for case in cases) >= len(cases) * 2 / 3
+    found = {(place, habit.family) for case in cases for place, habit in case.habits}
+    for place in PLACES:
+        missing = {family for family in FAMILIES if (place, family) not in found}
+        assert missing <= (OF_KEYS if place != "keyed" else set()), f"{place} never has {missing}"
+    fused = {case.flow.first for case in cases if case.second} | {case.flow.before for case in cases if case.before}
+    assert {"pipelined", "pipelined_bounded", "blocking"} <= fused
+    assert {1, 2, 3} == {case.flow.tasks for case in cases}
+
+
+def test_each_way_to_spell_a_habit_is_drawn():
+    found = {spelling for number in MANY for _, habit in generate(SEED, number).habits for spelling in habit.spelling}
+    possible = {spelling for family in FAMILIES.values() for spelling in family.spellings()}
+    assert found >= possible, possible - found
+
+
+def test_a_runnable_case_can_be_asked_to_have_a_habit():
+    for family in FAMILIES:
+        case = generate_with(SEED, 7, family)
+        assert family in {habit.family for _, habit in case.habits}
+        assert case.comparable
+        assert case.trap is None
 
 
 def test_every_case_can_be_said_in_python_and_in_duckdbs_sql(rows, connection):
