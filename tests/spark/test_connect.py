@@ -58,7 +58,16 @@ PARTS = {
     connect.explained: [("frame", "_explain_string")],
     connect.expression_type: [("client", "schema")],
     connect.kept_by_spark: [("frame", "localCheckpoint"), ("plan", "CachedRemoteRelation")],
-    connect.executions_shown_to: [("client", "_session_hooks")],
+    connect.plan_id: [("frame._plan", "_plan_id")],
+    connect.frame_of: [("plan", "CachedRelation")],
+    connect.watch_client: [
+        ("client", "_session_hooks"),
+        ("client", "_plan_compression_threshold"),
+        ("client", "_plan_compression_algorithm"),
+    ],
+    connect.execute: [("client", "execute_command")],
+    connect.all_settings: [("client", "config")],
+    connect.drop_kept: [("client", "_analyze")],
     connect.intercept_calls: [("client", "_channel"), ("client", "_stub"), ("client._artifact_manager", "_stub")],
     connect.end_calls: [("client._channel", "close")],
     connect.note_lines: [("errors", "_enable_debugging_cache"), ("errors", "_capture_call_site")],
@@ -217,19 +226,29 @@ def test_kept_by_spark_takes_what_is_kept_from_the_session_that_pyspark_gave_it_
     other.client.close()
 
 
-def test_executions_are_shown_to_the_watcher_for_the_length_of_the_block(unconnected):
+def test_watch_client_shows_executions_to_a_hook_and_large_plans_as_they_are(unconnected):
     seen = []
 
-    class Watcher:
+    class Hook:
         def on_execute_plan(self, request):
             seen.append(request.plan.WhichOneof("op_type"))
             raise InterruptedError  # before it is sent
 
-    frame = unconnected.range(3)
-    with connect.executions_shown_to(Watcher(), unconnected), pytest.raises(InterruptedError):
-        frame.collect()
+    connect.watch_client(unconnected, hook := Hook(), Refuse())
+    with pytest.raises(InterruptedError):
+        unconnected.range(3).collect()
+    with pytest.raises(InterruptedError, match="AnalyzePlan"):
+        assert unconnected.range(3).schema
     assert seen == ["root"]
-    assert unconnected.client._session_hooks == []
+    assert unconnected.client._get_plan_compression_threshold_and_algorithm() == (-1, "NONE")
+    unconnected.client._session_hooks.remove(hook)
+
+
+def test_frame_of_has_the_plan_under_an_id_of_its_own(unconnected):
+    frame = unconnected.range(3)
+    again = connect.frame_of(connect.plan_message(frame), unconnected)
+    assert connect.plan_message(again).range == connect.plan_message(frame).range
+    assert connect.plan_id(again) != connect.plan_id(frame)
 
 
 def test_intercept_calls_reaches_queries_and_artifacts(client):

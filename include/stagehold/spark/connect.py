@@ -9,11 +9,10 @@ import logging
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -53,12 +52,6 @@ OF_PROCESSES = (
 )
 # They log the error that is raised, with the same text.
 CHATTY_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
-
-
-class RequestWatcher(Protocol):
-    """Sees each execution before it is sent, and hands it on."""
-
-    def on_execute_plan(self, request: Any) -> Any: ...
 
 
 def plan_message(frame: DataFrame) -> Any:
@@ -103,8 +96,24 @@ def expression_type(spark: SparkSession, relation: Message, expression: Message)
     return column.dataType
 
 
-def kept_by_spark(frame: DataFrame) -> DataFrame:
-    """The frame's rows in Spark's own storage, for as long as the session lives.
+def plan_id(frame: DataFrame) -> int:
+    """The id by which a frame's own plan is known in the messages of frames that are made of it."""
+    return cast("ConnectFrame", frame)._plan._plan_id
+
+
+def frame_of(relation: Message, spark: SparkSession) -> DataFrame:
+    """A frame whose plan is ``relation``, under an id of its own."""
+    from pyspark.sql.connect.dataframe import DataFrame as ConnectFrame
+    from pyspark.sql.connect.plan import CachedRelation
+
+    copy = type(relation)()
+    copy.CopyFrom(relation)
+    return ConnectFrame(CachedRelation(copy), cast("Any", spark))
+
+
+def kept_by_spark(frame: DataFrame, *, now: bool = False) -> DataFrame:
+    """The frame's rows in Spark's own storage, for as long as the session lives; computed when they are first read, or
+    ``now``.
 
     pyspark (4.2) takes what it keeps for the active session's, which is another one's when a process has several. Its
     holder has Spark drop it when Python does; so it is taken from the wrong holder and given to the right one.
@@ -113,20 +122,47 @@ def kept_by_spark(frame: DataFrame) -> DataFrame:
     from pyspark.sql.connect.plan import CachedRemoteRelation
 
     session: Any = frame.sparkSession
-    held: Any = frame.localCheckpoint(eager=False)
+    held: Any = frame.localCheckpoint(eager=now)
     relation, held._plan._relation_id = held._plan._relation_id, None
     return ConnectFrame(CachedRemoteRelation(relation, session), session)
 
 
-@contextmanager
-def executions_shown_to(watcher: RequestWatcher, spark: SparkSession) -> Iterator[None]:
-    """In the block, ``watcher`` sees each execution that the session asks for; analyses are not shown."""
-    hooks = cast("Any", _client(spark)._session_hooks)
-    hooks.append(watcher)
-    try:
-        yield
-    finally:
-        hooks.remove(watcher)
+def watch_client(spark: SparkSession, hook: Any, interceptor: Any) -> None:
+    """Show a hook of pyspark's each execution, and a gRPC interceptor all calls. Large plans are sent as they are:
+    nobody could read them otherwise.
+    """
+    client = cast("Any", _client(spark))
+    client._plan_compression_threshold, client._plan_compression_algorithm = -1, "NONE"
+    client._session_hooks.append(hook)
+    intercept_calls(client, interceptor)
+
+
+def execute(spark: SparkSession, command: Message) -> None:
+    """Run a command as it was once sent."""
+    _client(spark).execute_command(command)
+
+
+def all_settings(spark: SparkSession) -> dict[str, str]:
+    """Every setting that has a value in the session."""
+    from pyspark.sql.connect.proto import ConfigRequest
+
+    operation = ConfigRequest.Operation(get_all=ConfigRequest.GetAll())
+    return {name: value for name, value in _client(spark).config(operation).pairs if value is not None}
+
+
+def put_settings(spark: SparkSession, wanted: Mapping[str, str]) -> None:
+    """Have the session's settings be those, and no others."""
+    now = all_settings(spark)
+    for name in now.keys() - wanted.keys():
+        spark.conf.unset(name)
+    for name, value in wanted.items():
+        if now.get(name) != value:
+            spark.conf.set(name, value)
+
+
+def drop_kept(spark: SparkSession, relation: Message) -> None:
+    """Have Spark drop what it cached of a plan."""
+    _client(spark)._analyze(method="unpersist", relation=relation, blocking=False)
 
 
 def intercept_calls(client: SparkConnectClient, interceptor: Any) -> None:

@@ -12,10 +12,9 @@ from jobs import tpch
 from stagehold.errors import KeyMayBeNull
 from stagehold.plan.isolation.given import GivenInput
 from stagehold.plan.isolation.verdict import Isolation
-from stagehold.run.stage.call import StageCall, Watch
+from stagehold.run.stage.call import StageCall
 from stagehold.run.stage.isolation import judged, marked
 from stagehold.run.stage.row_wise import WatchedContext
-from stagehold.spark.connect import executions_shown_to
 from stagehold.spec.pipeline import Exchange, Input, Stage
 
 pytestmark = pytest.mark.spark
@@ -33,7 +32,7 @@ def stage_of(*key: str) -> Stage:
 
 
 def call_of(frame: DataFrame, inputs: dict[str, DataFrame]) -> StageCall:
-    return StageCall(WatchedContext("p", "s", "i", None, (0,), 0), tuple(inputs.values()), frame)
+    return StageCall(WatchedContext("p", "s", "i", None, (0,), 0), tuple(inputs.values()), frame, frame)
 
 
 @pytest.fixture
@@ -250,21 +249,3 @@ def test_the_sample_pipeline_computes_a_wave_at_once(spark):
         judged(stage_of("o_custkey"), call_of(tpch.orders_by_customer(None, **orders), orders), given, ORDERS)
         == Isolation()
     )
-
-
-def test_having_spark_compute_something_is_noticed_and_a_query_in_sql_is_not_that(spark):
-    frame = spark.range(3)
-    with executions_shown_to(quiet := Watch(), spark):
-        spark.sql("SELECT id FROM {rows}", rows=frame).where("id > 1").select("id")
-        assert frame.schema
-    assert not quiet.acts
-    for act in (
-        frame.count,
-        frame.collect,
-        frame.localCheckpoint,
-        lambda: frame.createOrReplaceTempView("rows"),
-        lambda: spark.sql("SET x=1"),
-    ):
-        with executions_shown_to(watch := Watch(), spark):
-            act()
-        assert watch.acts

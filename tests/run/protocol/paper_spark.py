@@ -6,7 +6,7 @@ Everything else of an attempt is the real thing: leases, planning, adoption, hea
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -48,6 +48,10 @@ class PaperFrames:
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
         self.isolations: Mapping[str, object] = {}
+        self.habits: Mapping[str, Sequence[str]] = {}
+
+    def computing(self, stage: Stage) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def call_again(self, stage: Stage, partition: int) -> Mapping[str, Sequence[StageCall]]:
         return {}  # no plans of Spark's to inspect

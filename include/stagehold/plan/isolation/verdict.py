@@ -54,6 +54,13 @@ def separate_calls_text(stage: str, isolation: Isolation) -> str:
     )
 
 
+def habits_text(stage: str, habits: Sequence[str]) -> str:
+    """Why the function of a stage that is not keyed is called more often than its plan asks for."""
+    first, *others = habits
+    more = f" (and {len(others)} more)" if others else ""
+    return f"{stage} is called for each partition by itself, which is slower: {first}{more}"
+
+
 def isolation_of(
     explained: str,
     inputs: Sequence[GivenInput],

@@ -2,31 +2,56 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from stagehold.model.context import StageContext
 from stagehold.run.stage.row_wise import WatchedContext
-from stagehold.spark.connect import executions_shown_to
+from stagehold.spark.calls.touches import Habit, Touch
+from stagehold.spark.calls.watch import FunctionCall, watch_of
+from stagehold.spark.session.worker import with_environment
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-QUERY = re.compile(r"\s*\(*\s*(select|with|from|values|table)\b", re.IGNORECASE)
+
+@dataclass(frozen=True)
+class Manner:
+    """How a stage's function is called, whatever it is called with.
+
+    ``environment`` are the declared variables that its Python functions find in Spark's workers. ``read_on`` says that
+    functions of other stages are called with its frame. ``settings`` are what the session has meanwhile in place of
+    those ``instead_of``, where it has others.
+    """
+
+    stage: str
+    project: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    may_write: bool = False
+    read_on: bool = False
+    settings: Mapping[str, str] | None = None
+    instead_of: Collection[str] = ()
 
 
 @dataclass(frozen=True)
 class StageCall:
-    """One call of a stage's function: what it was given, what it returned,
-    and whether it had Spark do something meanwhile.
+    """One call of a stage's function: what it was given, what it returned, and what it did meanwhile.
+
+    ``planned`` is the frame as the function planned it, and ``frame`` what is read of it: its rows, if they had to be
+    computed before the call ended (``at_once``). ``after`` is the state that it leaves. ``reads`` are what its plans
+    read beside its inputs, by kind and name.
     """
 
     context: WatchedContext
     inputs: tuple[DataFrame, ...]
     frame: DataFrame
-    acts: bool = False
+    planned: DataFrame
+    after: Mapping[str, DataFrame] = field(default_factory=dict)
+    touches: tuple[Touch, ...] = ()
+    reads: Collection[tuple[str, str]] = ()
+    at_once: bool = False
 
     @staticmethod
     def make(
@@ -34,39 +59,49 @@ class StageCall:
         function: Callable[..., DataFrame],
         context: StageContext,
         arguments: Mapping[str, DataFrame],
+        manner: Manner,
     ) -> StageCall:
-        own, watch = WatchedContext.of(context), Watch()
-        with executions_shown_to(watch, spark):
+        """:raises StageContractBroken: the function wrote, which its stage does not say that it may."""
+        own, inputs = WatchedContext.of(context), tuple(arguments.values())
+        given = (*inputs, *context.state.after.values())
+        watch = watch_of(spark, manner.project)
+        packed = partial(with_environment, manner.environment) if manner.environment else None
+        with watch.calling(manner.stage, given, packed=packed, may_write=manner.may_write) as call:
+            if manner.settings is not None:
+                watch.set_meanwhile(manner.settings, manner.instead_of)
             frame = function(own, **arguments)
-        return StageCall(own, tuple(arguments.values()), frame, watch.acts)
+            if not is_frame(frame):
+                return StageCall(own, inputs, frame, frame, touches=tuple(call.touches))
+            planned = call.bound(frame)
+            after = {name: _settled(call, kept, manner) for name, kept in context.state.after.items()}
+            frame = call.settled(planned, read_on=manner.read_on)
+        return StageCall(own, inputs, frame, planned, after, tuple(call.touches), tuple(call.reads), call.at_once)
 
     @property
     def partitions(self) -> tuple[int, ...]:
         return cast("tuple[int, ...]", vars(self.context)["partitions"])  # looking is not asking
 
     @property
+    def is_plan_alone(self) -> bool:
+        """Whether all that the function did is in its plan."""
+        return not self.touches and not self.context.asked
+
+    @property
+    def asks(self) -> Touch | None:
+        """What it had Spark answer, if it did."""
+        return next((touch for touch in self.touches if touch.habit is Habit.ASKS), None)
+
+    @property
     def reasons_against_sharing(self) -> tuple[str, ...]:
         """Reasons that its plan does not show for which several partitions cannot share a call."""
         asked = ("its function, which asks for ctx.partitions",) if self.context.asked else ()
-        return (*asked, "its function, which has Spark compute something while it is called") if self.acts else asked
+        return (*asked, *(f"its function, which {touch}" for touch in dict.fromkeys(self.touches)))
 
 
-@dataclass
-class Watch:
-    """Whether Spark was asked for rows, or for something that outlives the call."""
-
-    acts: bool = False
-
-    def on_execute_plan(self, request: Any) -> Any:
-        """pyspark calls this before anything runs. `spark.sql` asks for the plan of its query in the same way."""
-        command = request.plan.command
-        self.acts |= not (
-            request.plan.HasField("command") and command.HasField("sql_command") and _is_query(command.sql_command)
-        )
-        return request
+def is_frame(returned: Any) -> bool:
+    """Whether a function returned a frame of Spark's."""
+    return hasattr(returned, "toArrow")
 
 
-def _is_query(command: Any) -> bool:
-    """A query's plan is handed back; all other commands of SQL change something."""
-    relation = command.input.with_relations.root if command.input.HasField("with_relations") else command.input
-    return bool(QUERY.match(relation.sql.query or command.sql))
+def _settled(call: FunctionCall, kept: DataFrame, manner: Manner) -> DataFrame:
+    return call.settled(call.bound(kept), read_on=manner.read_on) if is_frame(kept) else kept

@@ -54,9 +54,10 @@ def inspect(
 
 def _found(reading: Reading, name: str, calls: Sequence[StageCall], *, floating: bool) -> Iterator[Finding]:
     first, *others = calls
-    shown = read_plan(first.frame, first.inputs)
-    facts = with_types(first.frame, shown) if floating else shown.facts
-    again = read_plan(others[0].frame, others[0].inputs).facts if others else facts
+    shown = read_plan(first.planned, first.inputs)
+    # What a call had in force while its frame was computed, the server can no longer tell types by.
+    facts = with_types(first.planned, shown) if floating and not first.at_once else shown.facts
+    again = read_plan(others[0].planned, others[0].inputs).facts if others else facts
     job = reading.pipeline.stage(name).job
     code = calls_of(job, Path(reading.project)) if facts.uses or facts != again else ()
     return (one for one in findings(facts, again, code) if floating or one.kind is not Kind.FLOATING)

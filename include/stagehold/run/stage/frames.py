@@ -7,7 +7,9 @@ given many partitions' at once: it makes the same of them, and one scan of 16 fi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
@@ -21,17 +23,19 @@ from stagehold.model.stage_state import StateShape
 from stagehold.plan.isolation.key_checks import Key
 from stagehold.plan.isolation.verdict import Isolation
 from stagehold.plan.split.regions import is_divisible
-from stagehold.run.stage.call import StageCall
+from stagehold.run.stage.call import Manner, StageCall, is_frame
 from stagehold.run.stage.failure import reporting_code, reporting_function
 from stagehold.run.stage.inputs import Reading, StageInputs, is_keyed, union
 from stagehold.run.stage.intermediates import Intermediates
 from stagehold.run.stage.isolation import given_input, judged, require_own_keys
 from stagehold.run.stage.key_columns import key_group, key_of, partition_of_key, refuse_unlike_keys
-from stagehold.run.stage.row_wise import WatchedContext, is_row_wise
+from stagehold.run.stage.row_wise import is_row_wise
 from stagehold.run.state.dealing import Dealing
 from stagehold.run.state.frames import StateFrames, state_schema
+from stagehold.spark.calls.watch import settings_in_force, watch_of
 from stagehold.spark.session.project_modules import load_function
 from stagehold.spec.pipeline import Exchange, Input, OutputType, Stage
+from stagehold.spec.run_settings import Effects
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -60,6 +64,27 @@ class FrameBuilder:
         self._keys: dict[str, Sequence[Key]] = {}
         self._after: dict[tuple[str, int], Mapping[str, DataFrame]] = {}  # state, by the last call of each partition
         self._row_wise: set[str] = set()
+        self._ready: dict[tuple[str, tuple[int, ...]], StageCall] = {}  # calls that did more than plan, to be used once
+        self._in_force: Mapping[str, str] = {}
+
+    @contextmanager
+    def computing(self, stage: Stage) -> Iterator[None]:
+        """In the block, the session has the settings that ``stage`` declares; its frames are made and computed there.
+
+        What its functions had Spark cache is dropped afterwards.
+        """
+        self._in_force = self._reading.pipeline.spark_of(stage)
+        try:
+            with settings_in_force(self._spark, self._in_force):
+                yield
+        finally:
+            self._in_force = {}
+            watch_of(self._spark, self._reading.project).forget_kept()
+
+    @property
+    def habits(self) -> Mapping[str, Sequence[str]]:
+        """What functions that were called so far do beside planning, by stage."""
+        return {name: calls[0].reasons_against_sharing for name, calls in self._calls.items() if calls[0].touches}
 
     def check(self, stage: Stage, partition: int) -> StructType:
         """The schema of `output`, after proving on one partition that the function's frame can be cut and stored.
@@ -70,10 +95,14 @@ class FrameBuilder:
         """
         if not is_stage(self._function(stage)):
             raise StageContractBroken(stage.name, f"{stage.job} is no stage function; put @stage on it")
-        frame = self._call(stage, (partition,), keep_partition=stage.per_wave)
-        if not hasattr(frame, "toArrow"):
-            raise StageContractBroken(stage.name, f"its function returned {type(frame).__name__}, not a DataFrame")
-        schema = self._schema(stage, frame, partition)
+        call = self._call(stage, (partition,), keep_partition=stage.per_wave)
+        if not is_frame(call.frame):
+            raise StageContractBroken(stage.name, f"its function returned {type(call.frame).__name__}, not a DataFrame")
+        if stage.per_wave and call.asks:
+            raise StageContractBroken(
+                stage.name, f"its function {call.asks}, and would be told about whole waves: take `per_wave` away"
+            )
+        schema = self._schema(stage, call, partition)
         columns = schema.fieldNames()
         if stage.per_wave and PARTITION not in columns:
             raise StageContractBroken(
@@ -97,18 +126,18 @@ class FrameBuilder:
                 own = key_of(f"{stage.name}, state {shape.name}", shape.key, state_schema(shape))
                 refuse_unlike_keys(stage.name, [*self._keys[stage.name], own])
 
-    def _schema(self, stage: Stage, frame: DataFrame, partition: int) -> StructType:
+    def _schema(self, stage: Stage, call: StageCall, partition: int) -> StructType:
         """The columns of the function's frame, and on the way whether Spark can tell the file of each of its rows."""
         from pyspark.errors import AnalysisException
         from pyspark.sql.types import StructType
 
-        together = self._together(stage, (partition,), MARK)
+        together = self._together(stage, (partition,), MARK) if call.is_plan_alone else None
         if together is None:
-            return frame.schema
+            return call.frame.schema
         try:
             fields = together.schema.fields
         except AnalysisException:
-            return frame.schema
+            return call.frame.schema
         self._row_wise.add(stage.name)
         return StructType([field for field in fields if field.name != MARK])
 
@@ -124,6 +153,9 @@ class FrameBuilder:
         what a function draws by itself only shows in a second plan.
         """
         self._computed(stage, (partition,))
+        for name, calls in self._calls.items():
+            if calls[-1].touches:
+                self._ready[name, calls[-1].partitions] = calls[-1]
         return self._calls
 
     def output(self, stage: Stage, partitions: tuple[int, ...]) -> DataFrame:
@@ -132,6 +164,7 @@ class FrameBuilder:
         called = tuple(one for one in partitions if one not in dealt)
         frames = [self._dealing(stage).rows(dealt)] if dealt else []
         frame = union([self._computed(stage, called), *frames] if called else frames)
+        self._ready.clear()
         groups = {
             group_column(edge.key, reader.max_parallelism): key_group(
                 edge.key, self._columns_of(stage, frame), reader.max_parallelism
@@ -180,7 +213,7 @@ class FrameBuilder:
         if is_keyed(stage):
             return self._keyed(stage, partitions)
         if stage.per_wave:
-            return self._call(stage, partitions, keep_partition=True)
+            return self._call(stage, partitions, keep_partition=True).frame
         if len(partitions) > 1 and stage.name in self._row_wise:
             starts = range(0, len(partitions), MOST_AT_ONCE)
             return union([self._many(stage, partitions[start : start + MOST_AT_ONCE]) for start in starts])
@@ -197,8 +230,11 @@ class FrameBuilder:
             stage.key, self._schemas[stage.name], partitions=stage.partitions, max_parallelism=stage.max_parallelism
         )
         if isolation.together and not stage.states:
-            return self._call(stage, partitions).withColumn(PARTITION, belongs)
-        frames = [(one, self._call(stage, (one,))) for one in partitions]
+            call = self._call(stage, partitions)
+            if len(partitions) == 1 or call.is_plan_alone:
+                return call.frame.withColumn(PARTITION, belongs)
+            self.isolations[stage.name] = Isolation(call.reasons_against_sharing)
+        frames = [(one, self._call(stage, (one,)).frame) for one in partitions]
         return union(
             [
                 frame.where(require_own_keys(stage, one, belongs, stage.key)).withColumn(PARTITION, F.lit(one))
@@ -223,7 +259,7 @@ class FrameBuilder:
     def _one_by_one(self, stage: Stage, partitions: tuple[int, ...]) -> DataFrame:
         from pyspark.sql import functions as F
 
-        frames = [(partition, self._call(stage, (partition,))) for partition in partitions]
+        frames = [(partition, self._call(stage, (partition,)).frame) for partition in partitions]
         arranged = self.is_arranged(stage)
         return union(
             [
@@ -244,9 +280,12 @@ class FrameBuilder:
         if read is None:
             return None
         given, partition = read
-        context = WatchedContext.of(self._reading.context(stage, partitions))
-        frame = self._function(stage)(context, **{stage.inputs[0].stage if stage.inputs else "source": given})
-        return None if context.asked or not is_row_wise(frame, given) else frame.withColumn(column, partition)
+        arguments = {stage.inputs[0].stage if stage.inputs else "source": given}
+        context = self._reading.context(stage, partitions)
+        call = StageCall.make(self._spark, self._function(stage), context, arguments, self._manner(stage))
+        if not call.is_plan_alone or not is_row_wise(call.frame, given):
+            return None
+        return call.frame.withColumn(column, partition)
 
     def _columns_of(self, stage: Stage, frame: DataFrame) -> StructType:
         """The columns of a stage's frame, asked for once: all its frames have the same."""
@@ -254,19 +293,35 @@ class FrameBuilder:
             self._schemas[stage.name] = frame.schema
         return self._schemas[stage.name]
 
-    def _call(self, stage: Stage, partitions: tuple[int, ...], *, keep_partition: bool = False) -> DataFrame:
+    def _call(self, stage: Stage, partitions: tuple[int, ...], *, keep_partition: bool = False) -> StageCall:
         """Call the stage's function with its inputs for ``partitions``."""
+        ready = self._ready.pop((stage.name, partitions), None)
+        if ready is not None:
+            return ready
         arguments, self._keys[stage.name] = self._inputs.of(stage, partitions, keep_partition=keep_partition)
         context = self._reading.context(stage, partitions)
         if stage.states:
             context = replace(context, state=StageState(self._states(stage).before(partitions[0])))
-        call = StageCall.make(self._spark, self._function(stage), context, arguments)
+        call = StageCall.make(self._spark, self._function(stage), context, arguments, self._manner(stage))
         if stage.states:
-            self._after[stage.name, partitions[0]] = context.state.after
+            self._after[stage.name, partitions[0]] = call.after
         known = self._calls.setdefault(stage.name, [])
         if len(known) < 2 and all(one.partitions == partitions for one in known):
             known.append(call)
-        return call.frame
+        return call
+
+    def _manner(self, stage: Stage) -> Manner:
+        pipeline, settings = self._reading.pipeline, self._reading.pipeline.spark_of(stage)
+        declared = {name: os.environ[name] for name in pipeline.reads_of(stage).env if name in os.environ}
+        return Manner(
+            stage.name,
+            self._reading.project,
+            declared,
+            may_write=pipeline.effects_of(stage) is Effects.ALLOWED,
+            read_on=not stage.output.stored,
+            settings=None if settings == self._in_force else settings,
+            instead_of=tuple(self._in_force),
+        )
 
     def _states(self, stage: Stage) -> StateFrames:
         return StateFrames(self._spark, stage, self._reading.earlier[stage.name])

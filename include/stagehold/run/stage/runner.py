@@ -21,7 +21,7 @@ from stagehold.lake.location import TableLocation
 from stagehold.lake.read import recorded_schema
 from stagehold.lake.tables import ensure_table
 from stagehold.model.records import DataFile, StatePart
-from stagehold.plan.isolation.verdict import separate_calls_text
+from stagehold.plan.isolation.verdict import habits_text, separate_calls_text
 from stagehold.plan.resume.decisions import Action, Decision
 from stagehold.plan.resume.reasons import partition_ranges
 from stagehold.plan.state.earlier import Earlier
@@ -101,7 +101,7 @@ class StageRunner:
         return waves
 
     def _schema(self, decisions: Sequence[Decision]) -> StructType:
-        with self._reporting(decisions[:1]):
+        with self._reporting(decisions[:1]), self._frames.computing(self._task.stage):
             schema = self._frames.check(self._task.stage, decisions[0].partition)
             self._inspect_plans(decisions[0].partition, schema)
             return schema
@@ -141,6 +141,9 @@ class StageRunner:
         for name, isolation in self._frames.isolations.items():
             if not isolation.together and not self._reading.pipeline.stage(name).states:  # which says so itself
                 self._warn("called apart", separate_calls_text(name, isolation))
+        for name, habits in self._frames.habits.items():
+            if name not in self._frames.isolations and self._reading.pipeline.stage(name).partitions > 1:
+                self._warn("called apart", habits_text(name, habits))
         refused = [str(one) for one in found if one.refused]
         if refused:
             raise NotDeterministic(self._task.stage.name, refused)
@@ -179,19 +182,20 @@ class StageRunner:
         self._reach(Point.BEFORE_WRITE, number)
         files = self._files(number, decisions, rows_per_file)
         name, faults = self._task.stage.name, self._workplace.faults
-        with self._reporting(decisions), faults.reach_within(Point.MID_WRITE, name, number, lambda: files.begun):
+        computing, reporting = self._frames.computing(self._task.stage), self._reporting(decisions)
+        with computing, reporting, faults.reach_within(Point.MID_WRITE, name, number, lambda: files.begun):
             staged = self._session.write(self._frames.output(self._task.stage, files.partitions), files)
             kept = self._keep(files)
         written = time.monotonic()
         self._reach(Point.AFTER_WRITE, number)
-        suite, computing = self._task.suite, written - started
-        measured = self._session.measure(staged, schema, files.partitions, suite, computing)
-        good = self._setting_aside.good_rows(staged, measured, schema, files, computing)
+        suite, seconds = self._task.suite, written - started
+        measured = self._session.measure(staged, schema, files.partitions, suite, seconds)
+        good = self._setting_aside.good_rows(staged, measured, schema, files, seconds)
         self._reach(Point.AFTER_MEASURE, number)
         kept = {one: (*kept.get(one, ()), *good.aside_of(one)) for one in files.partitions}
         return Wave(
             number, decisions, good.staged, good.measured.metrics, started, kept, good.measured.verdicts
-        ), computing
+        ), seconds
 
     def _keep(self, files: WaveFiles) -> Mapping[int, tuple[StatePart, ...]]:
         if not self._task.stage.states:

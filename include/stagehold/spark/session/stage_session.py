@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, Self, cast
 
-from pyspark.sql.connect.session import SparkSession as ConnectSession
+from stagehold.spark.calls.naming import NamingSession
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -20,14 +21,23 @@ class StopRefused(RuntimeError):
         )
 
 
-class StageSession(ConnectSession):
+class StageSession(NamingSession):
     @classmethod
-    def of(cls, spark: SparkSession) -> StageSession:
+    def of(cls, spark: SparkSession) -> Self:
         """``spark`` itself, as one of these from now on."""
         session: Any = spark
         session.__class__ = cls
-        return cast("StageSession", session)
+        return cast("Self", session)
 
     def stop(self) -> None:
         """:raises StopRefused: always; whoever opened the session stops it as pyspark's own (`ConnectSession.stop`)."""
         raise StopRefused
+
+
+class LocalSession(StageSession):
+    """The session of a program of its own, which stops it as it would any other; ``ending`` is what there is to do."""
+
+    ending: ExitStack
+
+    def stop(self) -> None:
+        self.ending.close()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import pickle
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -29,6 +30,27 @@ def prepare() -> None:
     session: Any = SparkSession
     session.Builder.getOrCreate = _no_session
     session.active = session.getActiveSession = _no_session_yet
+
+
+def with_environment(environment: Mapping[str, str], command: bytes) -> bytes:
+    """A pickled function that sets these variables where it is read, so that they are there when it is called."""
+    return pickle.dumps(_Carried(dict(environment), command))
+
+
+class _Carried:
+    """Turns into the function itself where it is read."""
+
+    def __init__(self, environment: dict[str, str], command: bytes) -> None:
+        self._parts = (environment, command)
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[dict[str, str], bytes]]:
+        return unpacked, self._parts
+
+
+def unpacked(environment: dict[str, str], command: bytes) -> Any:
+    """What ``with_environment`` has packed, in the worker that is to call it."""
+    os.environ.update(environment)
+    return pickle.loads(command)  # noqa: S301 - Spark's workers read what their session sent
 
 
 class NoSession:

@@ -1,0 +1,154 @@
+"""Names of views that a function gives while it is called, and frames in which they mean what they meant then.
+
+Over Spark Connect a name is looked up when a query runs, not when a frame is made. So what a name stood for is put into
+each plan that uses it before the plan is sent: a table by that name becomes the view's own plan, and a text of SQL is
+given the view's plan along, as `spark.sql(text, name=frame)` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from stagehold.spark.calls.sql_text import GLOBAL, is_dynamic, names_in, tables_in, tokens, with_views
+from stagehold.spark.connect import parts_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+PREFIX = "stagehold_view_"
+GIVEN = "_pyspark_connect_temp_view"  # what pyspark calls frames that are handed to `spark.sql` by name
+_numbers = count(1)  # one name is never given twice in a process: a plan may hold plans of earlier calls
+
+
+class Names:
+    """What names mean in one call. ``closed`` are ids of plans that mean already what they should: the function's
+    inputs, and what was bound before. ``packed`` makes of a pickled Python function what is sent in its place.
+    """
+
+    def __init__(self, closed: Collection[int], packed: Callable[[bytes], bytes] | None = None) -> None:
+        self.closed, self._packed = set(closed), packed
+        self.reads: dict[tuple[str, str], None] = {}  # what is read beside the inputs, by kind and name
+        self.late = False  # whether a name was used that only the server can look up
+        self._views: dict[str, tuple[str, Any]] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._views
+
+    def __len__(self) -> int:
+        return len(self._views)
+
+    def give(self, name: str, relation: Any, *, is_global: bool = False) -> None:
+        """Have a name stand for a plan, which is bound from now on."""
+        self._views[view_key(name, is_global=is_global)] = (f"{PREFIX}{next(_numbers)}", relation)
+
+    def take(self, name: str, *, is_global: bool = False) -> None:
+        self._views.pop(view_key(name, is_global=is_global), None)
+
+    def view(self, identifier: str) -> Any | None:
+        """The plan of a view, under an alias; None for what is no view of the call's."""
+        from pyspark.sql.connect.proto import Relation, SubqueryAlias
+
+        key = identifier_key(identifier)
+        if key not in self._views:
+            return None
+        _, plan = self._views[key]
+        return Relation(subquery_alias=SubqueryAlias(input=plan, alias=key.rpartition(".")[2]))
+
+    def bind(self, message: Any) -> None:
+        """Put into a message, which is changed, what its names mean now."""
+        if message.DESCRIPTOR.name == "Relation":
+            self._bind_relation(message)
+            return
+        if self._packed and message.DESCRIPTOR.name in ("PythonUDF", "PythonUDTF"):
+            message.command = self._packed(message.command)
+        for part in parts_of(message):
+            self.bind(part)
+
+    def _bind_relation(self, relation: Any) -> None:
+        if relation.common.plan_id in self.closed:
+            return
+        kind = relation.WhichOneof("rel_type")
+        if kind == "sql":
+            self._bind_text(relation)
+        elif kind == "with_relations" and relation.with_relations.root.HasField("sql"):
+            for reference in relation.with_relations.references:
+                self.bind(reference)
+            self._bind_text(relation)
+        elif kind == "read":
+            self._bind_read(relation)
+        elif kind:
+            self.bind(getattr(relation, kind))
+
+    def _bind_read(self, relation: Any) -> None:
+        read = relation.read
+        if read.HasField("data_source"):
+            for path in read.data_source.paths:
+                self.reads["file", str(path)] = None
+            return
+        name = str(read.named_table.unparsed_identifier)
+        view = self.view(name)
+        if view is None:
+            self.reads["table", name] = None
+            return
+        plan_id = relation.common.plan_id
+        relation.CopyFrom(view)
+        relation.common.plan_id = plan_id
+
+    def _bind_text(self, relation: Any) -> None:
+        """A text of SQL becomes one that is given the plans of the views which it names."""
+        wrapped = relation.WhichOneof("rel_type") == "with_relations"
+        text = str(relation.with_relations.root.sql.query if wrapped else relation.sql.query)
+        self.late |= bool(self._views) and is_dynamic(text)
+        self._note_tables(text)
+        used = {name: alias for name, alias, _ in self._named_in(text)}
+        if not used:
+            return
+        if not wrapped:
+            _wrap(relation)
+        self._refer(relation.with_relations, text, used)
+
+    def _refer(self, wrapped: Any, text: str, used: Mapping[str, str]) -> None:
+        from pyspark.sql.connect.proto import Relation, SubqueryAlias
+
+        wrapped.root.sql.query = with_views(text, used)
+        for name, alias in used.items():
+            plan = self._views[name][1]
+            wrapped.references.append(Relation(subquery_alias=SubqueryAlias(input=plan, alias=alias)))
+
+    def _named_in(self, text: str) -> Iterator[tuple[str, str, Any]]:
+        if self._views:
+            found = names_in(text)
+            yield from ((name, alias, plan) for name, (alias, plan) in self._views.items() if name in found)
+
+    def _note_tables(self, text: str) -> None:
+        for name in tables_in(text):
+            _, _, path = name.partition(".")
+            if "/" in path:
+                self.reads["file", path] = None
+            elif identifier_key(name) not in self._views and not name.startswith(GIVEN):
+                self.reads["table", name] = None
+
+
+def _wrap(relation: Any) -> None:
+    """Make a text of SQL the root of a plan that has other plans beside it."""
+    from pyspark.sql.connect.proto import Relation
+
+    root = Relation()
+    root.CopyFrom(relation)
+    plan_id = relation.common.plan_id
+    relation.Clear()
+    relation.common.plan_id = plan_id
+    relation.with_relations.root.CopyFrom(root)
+    relation.with_relations.root.ClearField("common")
+
+
+def view_key(name: str, *, is_global: bool) -> str:
+    plain = name.strip("`").lower()
+    return f"{GLOBAL}.{plain}" if is_global else plain
+
+
+def identifier_key(identifier: str) -> str:
+    """An identifier as names of views are kept: its parts without quotes, in small letters."""
+    return ".".join(token.name for token in tokens(identifier) if token.name is not None)

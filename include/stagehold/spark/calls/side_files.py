@@ -1,0 +1,66 @@
+"""Files that Python opens while a stage's function is called, as Python's own audit events tell."""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+from stagehold.spark.calls.places import calling_line
+
+SYSTEM = ("/proc/", "/sys/", "/dev/", "/etc/", "/usr/share/", "/usr/lib/")
+CODE = (".py", ".pyc", ".so", ".pyi")
+
+_listening: list[tuple[str, dict[str, None]]] = []
+
+
+@contextmanager
+def files_opened(project: str) -> Iterator[dict[str, None]]:
+    """Paths that are opened for reading in the block by lines of the project, or by what these call.
+
+    Not seen: what a library opens by itself in C, like Arrow; the code's analysis knows such calls by their names.
+    """
+    _install()
+    found: dict[str, None] = {}
+    listener = (project, found)
+    _listening.append(listener)
+    try:
+        yield found
+    finally:
+        _listening.remove(listener)
+
+
+@cache
+def _install() -> None:
+    """Python never forgets such a hook, so there is one, which does nothing while nobody listens."""
+    sys.addaudithook(_hear)
+
+
+def _hear(event: str, arguments: tuple[object, ...]) -> None:
+    if event != "open" or not _listening:
+        return
+    path, mode, flags = (*arguments, None, None, None)[:3]
+    if not isinstance(path, str | bytes | os.PathLike) or _writes(mode, flags):
+        return
+    file = str(Path.cwd() / os.fsdecode(path))
+    if file.startswith((*SYSTEM, *_own_places())) or file.endswith(CODE):
+        return
+    for project, found in _listening:
+        if calling_line(project)[1]:
+            found[file] = None
+
+
+def _writes(mode: object, flags: object) -> bool:
+    if isinstance(mode, str):
+        return not mode.startswith("r")
+    return isinstance(flags, int) and bool(flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT))
+
+
+@cache
+def _own_places() -> tuple[str, ...]:
+    """Where Python and its packages are."""
+    return tuple({f"{Path(path)}/" for path in (sys.prefix, sys.base_prefix, *sysconfig.get_paths().values())})

@@ -1,0 +1,258 @@
+"""What a text of SQL is for, found by its words: a query, a question, a name that is given, or something that lasts.
+
+Not a parser: what is not known for harmless counts as something that lasts, which is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+TOKEN = re.compile(
+    r"""(?P<skipped>\s+|--[^\n]*|/\*.*?\*/)
+      | (?P<text>r?'(?:[^'\\]|\\.|'')*'|r?"(?:[^"\\]|\\.|"")*")
+      | `(?P<quoted>(?:[^`]|``)*)`
+      | (?P<word>\w+)
+      | (?P<mark>.)""",
+    re.VERBOSE | re.DOTALL | re.IGNORECASE,
+)
+GLOBAL = "global_temp"
+
+
+class Purpose(StrEnum):
+    """What becomes of the session, or of the world, when a text is run."""
+
+    QUERY = "query"  # nothing: its rows are computed when they are asked for
+    ASKS = "asks"  # nothing, but it has an answer at once
+    NAMES = "names"  # a temporary view is made or dropped
+    KEEPS = "keeps"  # something is cached, or is no more
+    SETS = "sets"  # a setting, a variable, a function, the current schema: queries mean something else afterwards
+    WRITES = "writes"  # something that outlives the session
+
+
+@dataclass(frozen=True)
+class Token:
+    """A word, a quoted name, a literal text or a mark, and where it stands."""
+
+    kind: str
+    text: str
+    start: int
+    end: int
+
+    @property
+    def upper(self) -> str:
+        return self.text.upper() if self.kind == "word" else ""
+
+    @property
+    def name(self) -> str | None:
+        """As an identifier, by which case does not count."""
+        return self.text.replace("``", "`").lower() if self.kind in ("word", "quoted") else None
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A text of SQL and its purpose. ``name`` is that of a view, function or variable, ``body`` the query of a view."""
+
+    purpose: Purpose
+    verb: str
+    name: str | None = None
+    body: str | None = None
+    columns: tuple[str, ...] = ()
+    replaces: bool = False
+    drops: bool = False
+
+
+ASKING = frozenset({"SHOW", "DESCRIBE", "DESC", "EXPLAIN", "LIST", "HELP"})
+QUERIES = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE", "MAP", "REDUCE"})
+KEEPING = frozenset({"CACHE", "UNCACHE", "CLEAR", "REFRESH"})
+SETTING = frozenset({"SET", "RESET", "USE", "DECLARE"})
+FROM_IN = frozenset({"EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "OVERLAY", "POSITION"})  # functions with a FROM inside
+MAKES = {"VIEW": Purpose.NAMES, "FUNCTION": Purpose.SETS, "VARIABLE": Purpose.SETS}
+
+
+def tokens(text: str) -> tuple[Token, ...]:
+    """All but spaces and comments."""
+    found = ((match.lastgroup or "", match) for match in TOKEN.finditer(text))
+    return tuple(Token(kind, match[kind], match.start(), match.end()) for kind, match in found if kind != "skipped")
+
+
+def statement(text: str) -> Statement:
+    """What ``text`` is for."""
+    words = tokens(text)
+    first = next((token for token in words if token.text != "("), None)
+    verb = first.upper if first else ""
+    if verb in QUERIES or not words:
+        return Statement(Purpose.WRITES if _inserts(words) else Purpose.QUERY, verb)
+    if verb in ASKING:
+        return Statement(Purpose.ASKS, verb)
+    if verb in KEEPING:
+        return Statement(Purpose.KEEPS, verb)
+    if verb in SETTING:
+        return _setting(verb, words)
+    if verb in ("CREATE", "DROP"):
+        return _made(verb, text, words) or Statement(Purpose.WRITES, verb)
+    return Statement(Purpose.WRITES, verb)
+
+
+def _inserts(words: Sequence[Token]) -> bool:
+    """Whether what begins like a query goes on to change a table, as WITH and FROM may."""
+    for before, token, after in zip(words, words[1:], words[2:], strict=False):
+        if token.upper == "INSERT" and after.upper in ("INTO", "OVERWRITE"):
+            return True
+        if before.text == ")" and (
+            (token.upper in ("MERGE", "DELETE") and after.upper in ("INTO", "WITH", "FROM")) or token.upper == "UPDATE"
+        ):
+            return True
+    return False
+
+
+def _setting(verb: str, words: Sequence[Token]) -> Statement:
+    """`SET`, `SET name` and `SET -v` only ask."""
+    marks = [token.text for token in words]
+    asks = verb == "SET" and "=" not in marks and "TIME" not in [token.upper for token in words[1:2]]
+    declared = next((token.name for token in words[1:] if token.upper not in ("OR", "REPLACE", "VARIABLE")), None)
+    return Statement(Purpose.ASKS if asks else Purpose.SETS, verb, declared if verb == "DECLARE" else None, drops=False)
+
+
+def _made(verb: str, text: str, words: Sequence[Token]) -> Statement | None:
+    """A temporary view, function or variable that is made or dropped; None for what lasts."""
+    place, options = 1, set[str]()
+    while place < len(words) and words[place].upper in ("OR", "REPLACE", "GLOBAL", "TEMP", "TEMPORARY", "LOCAL"):
+        options.add(words[place].upper)
+        place += 1
+    kind = words[place].upper if place < len(words) else ""
+    temporary = bool(options & {"TEMP", "TEMPORARY"})
+    if kind not in MAKES or not (temporary or (verb == "DROP" and kind == "VIEW")):
+        return None
+    place += 1
+    while place < len(words) and words[place].upper in ("IF", "NOT", "EXISTS"):
+        place += 1
+    name, place = _dotted(words, place)
+    if verb == "CREATE" and "GLOBAL" in options and name:
+        name = f"{GLOBAL}.{name.rpartition('.')[2]}"
+    drops, replaces = verb == "DROP", "REPLACE" in options
+    if kind != "VIEW" or drops:
+        return Statement(MAKES[kind], verb, name, replaces=replaces, drops=drops)
+    columns, body = _view(text, words, place)
+    return Statement(MAKES[kind], verb, name, body, columns, replaces)
+
+
+def _dotted(words: Sequence[Token], place: int) -> tuple[str | None, int]:
+    """A name of one or more parts that begins at a place, and where it ends."""
+    parts: list[str] = []
+    while place < len(words) and (part := words[place].name) is not None:
+        parts.append(part)
+        place += 1
+        if place >= len(words) or words[place].text != ".":
+            break
+        place += 1
+    return ".".join(parts) or None, place
+
+
+def _view(text: str, words: Sequence[Token], place: int) -> tuple[tuple[str, ...], str | None]:
+    """The names that a view gives its columns, and its query; None for one that is a file."""
+    columns: list[str] = []
+    depth, begins = 0, False
+    for token in words[place:]:
+        if token.text in ("(", ")"):
+            depth += 1 if token.text == "(" else -1
+            begins = depth == 1
+        elif depth == 0 and token.upper == "AS":
+            return tuple(columns), text[token.end :]
+        elif depth == 0 and token.upper == "USING":
+            return (), None
+        elif depth == 1 and token.text == ",":
+            begins = True
+        elif begins and token.kind in ("word", "quoted"):
+            columns.append(token.text.replace("``", "`"))
+            begins = False
+    return (), None
+
+
+def names_in(text: str) -> frozenset[str]:
+    """Every identifier in a text, those of two parts whose first is `global_temp` as one."""
+    return frozenset(name for name, _, _ in _identifiers(text))
+
+
+def is_dynamic(text: str) -> bool:
+    """Whether a name may come from somewhere else than the text."""
+    return any(token.upper == "IDENTIFIER" for token in tokens(text))
+
+
+def with_views(text: str, views: Mapping[str, str]) -> str:
+    """A query in which names of views, as ``names_in`` gives them, stand for what other names stand for.
+
+    The query's own `WITH` may give the same names to something else, so it stays inside.
+    """
+    plain = _without_semicolon(text)
+    for name, start, end in reversed(tuple(_identifiers(plain))):
+        if name in views and name.startswith(f"{GLOBAL}."):
+            plain = f"{plain[:start]}{_cte_name(name, views)}{plain[end:]}"
+    made = ", ".join(f"{_cte_name(name, views)} AS (SELECT * FROM {other})" for name, other in views.items())
+    return f"WITH {made} ({plain}\n)"
+
+
+def _cte_name(name: str, views: Mapping[str, str]) -> str:
+    """A global view is known by the last part of its name, unless another view is known by that."""
+    last = name.removeprefix(f"{GLOBAL}.")
+    chosen = name.replace(".", "_") if last != name and last in views else last
+    return f"`{chosen.replace('`', '``')}`"
+
+
+def _identifiers(text: str) -> Iterator[tuple[str, int, int]]:
+    words, place = tokens(text), 0
+    while place < len(words):
+        token = words[place]
+        name, end, taken = token.name, token.end, 1
+        if name == GLOBAL and place + 2 < len(words) and words[place + 1].text == ".":
+            name, end, taken = f"{GLOBAL}.{words[place + 2].name}", words[place + 2].end, 3
+        if name is not None:
+            yield name, token.start, end
+        place += taken
+
+
+def _without_semicolon(text: str) -> str:
+    words = tokens(text)
+    last = words[-1] if words else None
+    return text[: last.start] if last and last.text == ";" else text
+
+
+def tables_in(text: str) -> tuple[str, ...]:
+    """What stands behind FROM and JOIN, as it is written: tables, views, and files as in ``parquet.`path` ``."""
+    words = tokens(text)
+    made = {
+        before.name
+        for before, token, after in zip(words, words[1:], words[2:], strict=False)
+        if token.upper == "AS" and after.text == "("
+    }
+    found: list[str] = []
+    around = _functions_around(words)
+    for place, token in enumerate(words):
+        of_value = around[place] in FROM_IN or (place and words[place - 1].upper == "DISTINCT")
+        if token.upper in ("FROM", "JOIN", "TABLE") and not of_value:
+            name, end = _dotted_as_written(words, place + 1)
+            called = end < len(words) and words[end].text == "("
+            if name and not called and name.lower() not in made and name.upper() not in ("LATERAL", "VALUES"):
+                found.append(name)
+    return tuple(dict.fromkeys(found))
+
+
+def _functions_around(words: Sequence[Token]) -> list[str]:
+    """Of each token, the function in whose parentheses it stands."""
+    around, open_, before = list[str](), list[str](), ""
+    for token in words:
+        around.append(open_[-1] if open_ else "")
+        if token.text == "(":
+            open_.append(before)
+        elif token.text == ")" and open_:
+            open_.pop()
+        before = token.upper
+    return around
+
+
+def _dotted_as_written(words: Sequence[Token], place: int) -> tuple[str, int]:
+    name, end = _dotted(words, place)
+    parts = [token.text for token in words[place:end] if token.kind in ("word", "quoted")]
+    return ".".join(parts) if name else "", end

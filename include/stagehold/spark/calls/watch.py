@@ -1,0 +1,263 @@
+"""Sees every request of one session while a function of a stage is called, and keeps what it does to that call.
+
+A function may use Spark as it likes: ask, make views, register functions, cache, set. What it did is told by touches.
+Names of views mean in its frame what they meant when it used them. Where a plan alone cannot carry what the function
+meant (settings, functions whose names are taken, the current schema), its frame is computed before the call ends. When
+it has ended, the session is as it was.
+
+Not seen: what a function does with a session of its own, and what its Python functions do in Spark's workers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, cast
+
+from stagehold.errors import StageContractBroken
+from stagehold.spark.calls.interceptor import WatchInterceptor
+from stagehold.spark.calls.names import Names
+from stagehold.spark.calls.places import calling_line
+from stagehold.spark.calls.session_state import SessionState
+from stagehold.spark.calls.side_files import files_opened
+from stagehold.spark.calls.sql_text import statement
+from stagehold.spark.calls.touches import (
+    ANALYSES,
+    Habit,
+    Touch,
+    changed_settings,
+    habit_of_execution,
+    sql_of,
+    subject_of_execution,
+)
+from stagehold.spark.connect import (
+    all_settings,
+    frame_of,
+    kept_by_spark,
+    plan_id,
+    plan_message,
+    put_settings,
+    watch_client,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+LASTING = (Habit.SETS,)  # a plan cannot carry it, so what is planned has to be computed meanwhile
+
+
+class FunctionCall:
+    """One call of a stage's function, while it goes on and afterwards."""
+
+    def __init__(self, stage: str, names: Names, state: SessionState, *, may_write: bool) -> None:
+        self.touches: list[Touch] = []
+        self.names = names
+        self.at_once = False  # whether its frames have to be computed before it ends
+        self._stage, self._state, self._may_write = stage, state, may_write
+        self._refused: StageContractBroken | None = None
+
+    @property
+    def reads(self) -> Collection[tuple[str, str]]:
+        """What its plans read beside its inputs, by kind and name."""
+        return self.names.reads
+
+    def note(self, touch: Touch) -> None:
+        """:raises StageContractBroken: it writes, and the stage does not say that it may."""
+        self.touches.append(touch)
+        self.at_once |= touch.habit in LASTING
+        if touch.habit is Habit.WRITES and not self._may_write:
+            self._refused = StageContractBroken(
+                self._stage,
+                f"its function {touch}, which would happen each time it is called, as it is several times for a "
+                "partition. Return the frame, which is what gets published; a function that has to write says "
+                "`effects: allowed`",
+            )
+            raise self._refused
+
+    def settled(self, bound: DataFrame, *, read_on: bool) -> DataFrame:
+        """A frame in which names mean what they should; its rows, where that is not all that it depends on.
+
+        :param read_on: other functions will be called with it, and may take the names of its functions.
+
+        :raises StageContractBroken: the function wrote, and went on when it was told that it may not.
+        """
+        if self._refused:
+            raise self._refused
+        registers = any(touch.habit is Habit.REGISTERS for touch in self.touches)
+        self.at_once |= self.names.late or (registers and (read_on or self._state.took_names))
+        return kept_by_spark(bound, now=True) if self.at_once else bound
+
+    def bound(self, frame: DataFrame) -> DataFrame:
+        """The frame with what its names mean now; itself where there is nothing to put in."""
+        message = plan_message(frame)
+        copy = type(message)()
+        copy.CopyFrom(message)
+        self.names.bind(copy)
+        return frame if copy == message else frame_of(copy, frame.sparkSession)
+
+
+@contextmanager
+def settings_in_force(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """In the block the session has these settings beside its own."""
+    before = all_settings(spark) if settings else {}
+    try:
+        for name, value in settings.items():
+            spark.conf.set(name, value)
+        yield
+    finally:
+        if settings:
+            put_settings(spark, before)
+
+
+def watch_of(spark: SparkSession, project: str) -> SessionWatch:
+    """The session's watch, which is made when it is first asked for."""
+    session: Any = spark
+    if getattr(session, "stagehold_watch", None) is None:
+        session.stagehold_watch = SessionWatch(spark, project)
+    return cast("SessionWatch", session.stagehold_watch)
+
+
+class SessionWatch:
+    """Of one session; it does nothing between two calls."""
+
+    def __init__(self, spark: SparkSession, project: str) -> None:
+        self._spark, self._project = spark, project
+        self._call: FunctionCall | None = None
+        self._state = SessionState(spark)
+        watch_client(spark, self, WatchInterceptor(self))
+
+    @contextmanager
+    def calling(
+        self,
+        stage: str,
+        given: Collection[DataFrame],
+        *,
+        packed: Callable[[bytes], bytes] | None = None,
+        may_write: bool = False,
+    ) -> Iterator[FunctionCall]:
+        """In the block, the function of ``stage`` is called with the frames ``given``.
+
+        :param packed: what is sent in the place of a pickled Python function.
+        """
+        names = Names([plan_id(frame) for frame in given], packed)
+        call = FunctionCall(stage, names, self._state, may_write=may_write)
+        with files_opened(self._project) as opened:
+            self._call = call
+            try:
+                yield call
+            finally:
+                self._call = None
+                self._state.put_back()
+        for path in opened:
+            names.reads["file", path] = None
+
+    def set_meanwhile(self, settings: Mapping[str, str], instead_of: Collection[str]) -> None:
+        """Give the session these settings in place of others until the call ends; its frames are computed before."""
+        if self._call:
+            self._call.at_once = True
+            self._aside(lambda: self._state.set_meanwhile(settings, instead_of))
+
+    def forget_kept(self) -> None:
+        """Have Spark drop what the calls until now had it cache; their frames have been computed."""
+        self._state.forget_kept()
+
+    def close(self, frame: DataFrame) -> DataFrame:
+        """The names in the frame's plan mean already what they should."""
+        if self._call:
+            self._call.names.closed.add(plan_id(frame))
+        return frame
+
+    def view(self, identifier: str) -> DataFrame | None:
+        """What a name stands for now; None for what is no view of the call's."""
+        relation = self._call.names.view(identifier) if self._call else None
+        return None if relation is None else self.close(frame_of(relation, self._spark))
+
+    @property
+    def is_calling(self) -> bool:
+        return self._call is not None
+
+    def on_execute_plan(self, request: Any) -> Any:
+        """pyspark calls this before anything runs. `spark.sql` asks for the plan of its query in the same way."""
+        call = self._call
+        if call is None:
+            return request
+        bound = type(request)()
+        bound.CopyFrom(request)
+        call.names.bind(bound.plan)
+        habit = habit_of_execution(request.plan)
+        if habit:
+            subject = subject_of_execution(request.plan)
+            call.note(Touch(habit, *self._asked_by(subject)))
+            self._before(call.names, bound.plan, habit)
+        return bound
+
+    def on_analysis(self, request: Any) -> Any:
+        call = self._call
+        if call is None:
+            return request
+        bound = type(request)()
+        bound.CopyFrom(request)
+        kind = request.WhichOneof("analyze")
+        call.names.bind(getattr(bound, kind))
+        if kind in ANALYSES:
+            call.note(Touch(ANALYSES[kind], *self._asked_by("")))
+        if kind == "persist":
+            self._state.kept.append(bound.persist.relation)
+        return bound
+
+    def on_settings(self, operation: Any) -> None:
+        changed = changed_settings(operation) if self._call else ()
+        if self._call and changed:
+            self._call.note(Touch(Habit.SETS, *self._asked_by(", ".join(changed))))
+            self._aside(self._state.note_settings)
+
+    def on_artifact(self, name: str) -> None:
+        """Large literal frames are sent as artifacts of their own, which is no habit."""
+        if self._call and not name.startswith("cache/"):
+            self._call.note(Touch(Habit.OTHER, *self._asked_by(name)))
+
+    def _asked_by(self, subject: str) -> tuple[str, str, str]:
+        called, place = calling_line(self._project)
+        return called, subject, place
+
+    def _before(self, names: Names, plan: Any, habit: Habit) -> None:
+        """What has to be known of the session before a command changes it."""
+        if habit is Habit.NAMES:
+            self._name(names, plan)
+        elif habit is Habit.REGISTERS:
+            command = plan.command
+            self._aside(lambda: self._state.note_function(_function_name(command), command))
+        elif habit is Habit.SETS:
+            self._aside(self._state.note_settings)
+            found = statement(sql_of(plan.command.sql_command)) if plan.HasField("command") else None
+            if found is None or found.verb == "USE":
+                self._aside(self._state.note_schema)
+            elif found.name:
+                self._state.dropped_at_end.append(found)
+
+    def _name(self, names: Names, plan: Any) -> None:
+        if plan.HasField("command") and plan.command.HasField("create_dataframe_view"):
+            view = plan.command.create_dataframe_view
+            names.give(view.name, view.input, is_global=view.is_global)
+            self._state.views.add((view.name, view.is_global))
+            return
+        if plan.HasField("command"):
+            names.take(statement(sql_of(plan.command.sql_command)).name or "")
+            return
+        for kind, is_global in (("drop_temp_view", False), ("drop_global_temp_view", True)):
+            if plan.root.catalog.HasField(kind):
+                names.take(getattr(plan.root.catalog, kind).view_name, is_global=is_global)
+
+    def _aside(self, ask: Callable[[], None]) -> None:
+        """Ask the session something that is no doing of the function's."""
+        call, self._call = self._call, None
+        try:
+            ask()
+        finally:
+            self._call = call
+
+
+def _function_name(command: Any) -> str:
+    kind = command.WhichOneof("command_type")
+    body = getattr(command, kind)
+    return f"{kind} {body.name if kind == 'register_data_source' else body.function_name}".lower()

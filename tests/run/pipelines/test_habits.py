@@ -1,0 +1,411 @@
+"""What a function does with Spark on the way is its own: a partition holds what follows from its own rows.
+
+Each function here is everyday PySpark; `RIGHT` says in plain Python what it has to make of each partition's numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from tests.run.small_project import FILES, NUMBERS, ROWS, SmallProject
+
+from stagehold.errors import StageContractBroken
+from stagehold.model.records import PartitionRecord
+
+pytestmark = pytest.mark.spark
+
+JOBS = """
+from pyspark.sql import SparkSession, functions as F
+from pyspark.sql.types import LongType
+
+from stagehold import stage
+
+
+@stage
+def plain(ctx, source):
+    return source
+
+
+@stage
+def view_and_sql(ctx, source):
+    source.createOrReplaceTempView("t")
+    return source.sparkSession.sql("SELECT number + 1 AS number FROM t WHERE t.number >= 0")
+
+
+@stage
+def view_and_table(ctx, source):
+    source.withColumn("number", F.col("number") + 1).createOrReplaceTempView("Rows")
+    return source.sparkSession.table("rows")
+
+
+@stage
+def view_without_replace(ctx, source):
+    source.createTempView("only_once")
+    return source.sparkSession.read.table("only_once").select((F.col("number") + 1).alias("number"))
+
+
+@stage
+def global_view(ctx, source):
+    source.createOrReplaceGlobalTempView("shared")
+    return source.sparkSession.sql("SELECT shared.number + 1 AS number FROM global_temp.shared")
+
+
+@stage
+def view_in_sql(ctx, source):
+    source.createOrReplaceTempView("base")
+    spark = source.sparkSession
+    spark.sql("CREATE OR REPLACE TEMP VIEW more (number) AS SELECT number + 1 FROM base; ")
+    return spark.sql("TABLE more")
+
+
+@stage
+def view_in_a_loop(ctx, source):
+    frame = source
+    for step in range(4):
+        frame.createOrReplaceTempView("t")
+        frame = frame.sparkSession.sql(f"SELECT number + {step} AS number FROM t")
+    frame.createOrReplaceTempView("u")
+    source.createOrReplaceTempView("t")
+    return source.sparkSession.sql("SELECT u.number - 5 AS number FROM u JOIN t ON u.number - 6 = t.number")
+
+
+@stage
+def view_given_to_two_frames(ctx, source):
+    spark = source.sparkSession
+    source.createOrReplaceTempView("t")
+    first = spark.table("t")
+    source.where("false").createOrReplaceTempView("t")
+    second = spark.table("t")
+    spark.catalog.dropTempView("t")
+    return first.union(second).select((F.col("number") + 1).alias("number"))
+
+
+@stage
+def view_seen_by_the_catalog(ctx, source):
+    source.createOrReplaceTempView("t")
+    there = source.sparkSession.catalog.tableExists("t")
+    return source.select((F.col("number") + int(there)).alias("number"))
+
+
+@stage
+def view_as_an_argument(ctx, source):
+    source.createOrReplaceTempView("t")
+    return source.sparkSession.sql("SELECT number + :more AS number FROM IDENTIFIER('t')", args={"more": 1})
+
+
+@stage
+def registered(ctx, source):
+    spark = source.sparkSession
+    spark.udf.register("more", lambda number: number + 1, LongType())
+    source.createOrReplaceTempView("t")
+    return spark.sql("SELECT more(number) AS number FROM t")
+
+
+@stage
+def registered_in_expressions(ctx, source):
+    source.sparkSession.udf.register("more", lambda number: number + 1, LongType())
+    return source.selectExpr("more(number) AS number")
+
+
+@stage
+def registered_by_sql(ctx, source):
+    source.sparkSession.sql("CREATE TEMPORARY FUNCTION more(x BIGINT) RETURNS BIGINT RETURN x + 1")
+    return source.selectExpr("more(number) AS number")
+
+
+@stage
+def registered_for_what_was_found(ctx, source):
+    least = source.agg(F.min("number")).first()[0]
+    source.sparkSession.udf.register("from_least", lambda number: number - least, LongType())
+    return source.selectExpr("from_least(number) AS number")
+
+
+@stage
+def most(ctx, source):
+    most = source.agg(F.max("number")).first()[0]
+    return source.where(F.col("number") == most)
+
+
+@stage
+def counted(ctx, source):
+    return source.where(F.col("number") % source.count() == 0)
+
+
+@stage
+def collected(ctx, source):
+    kept = sorted(row.number for row in source.collect())[:3]
+    return source.where(F.col("number").isin(kept))
+
+
+@stage
+def in_pandas(ctx, source):
+    mean = int(source.toPandas()["number"].mean())
+    return source.where(F.col("number") > mean)
+
+
+@stage
+def until_it_is_small(ctx, source):
+    frame = source
+    while frame.count() > 5:
+        half = frame.approxQuantile("number", [0.5], 0.0)[0]
+        frame = frame.where(F.col("number") > half)
+    return frame
+
+
+@stage
+def cached(ctx, source):
+    kept = source.select((F.col("number") + 1).alias("number")).cache()
+    kept.count()
+    return kept
+
+
+@stage
+def setting(ctx, source):
+    spark = source.sparkSession
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    at = F.timestamp_seconds(F.lit(15 * 3600))
+    return source.select((F.col("number") + F.dayofmonth(at) - 1).cast("long").alias("number"))
+
+
+@stage
+def setting_by_sql(ctx, source):
+    source.sparkSession.sql("SET TIME ZONE 'Asia/Tokyo'")
+    at = F.timestamp_seconds(F.lit(15 * 3600))
+    return source.select((F.col("number") + F.dayofmonth(at) - 1).cast("long").alias("number"))
+
+
+@stage
+def session_of_its_own(ctx, source):
+    spark = SparkSession.builder.appName("mine").getOrCreate()
+    spark.createDataFrame([(1,)], "one long").createOrReplaceTempView("one")
+    source.createOrReplaceTempView("t")
+    return spark.sql("SELECT number + one AS number FROM t CROSS JOIN one")
+
+
+@stage
+def named_as_before(ctx, plain):
+    plain.createOrReplaceTempView("t")
+    return plain.sparkSession.sql("SELECT number + 1 AS number FROM t")
+
+
+@stage
+def named_alike(ctx, named_as_before):
+    named_as_before.where("number % 2 = 0").createOrReplaceTempView("t")
+    return named_as_before.sparkSession.sql("SELECT number + 1 AS number FROM t")
+
+
+@stage
+def doubled_by_name(ctx, plain):
+    plain.sparkSession.udf.register("f", lambda number: 2 * number, LongType())
+    return plain.selectExpr("f(number) AS number")
+
+
+@stage
+def plus_one_by_name(ctx, doubled_by_name):
+    doubled_by_name.sparkSession.udf.register("f", lambda number: number + 1, LongType())
+    return doubled_by_name.selectExpr("f(number) AS number")
+
+
+@stage
+def setting_before(ctx, plain):
+    plain.sparkSession.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    at = F.timestamp_seconds(F.lit(15 * 3600))
+    return plain.select((F.col("number") + F.dayofmonth(at) - 1).cast("long").alias("number"))
+
+
+@stage
+def without_setting(ctx, setting_before):
+    at = F.timestamp_seconds(F.lit(15 * 3600))
+    return setting_before.select((F.col("number") + F.dayofmonth(at) - 1).cast("long").alias("number"))
+
+
+@stage
+def named_by_key(ctx, plain):
+    plain.createOrReplaceTempView("t")
+    return plain.sparkSession.sql("SELECT number, count(*) AS rows FROM t GROUP BY number")
+
+
+@stage
+def share_of_key(ctx, plain):
+    rows = plain.count()
+    return plain.groupBy("number").agg((F.count("*") - rows + rows).alias("rows"))
+
+
+@stage
+def most_of_all(ctx, plain):
+    most = plain.agg(F.max("number")).first()[0]
+    return plain.where(F.col("number") == most)
+"""
+
+PLUS_ONE = lambda numbers: [number + 1 for number in numbers]  # noqa: E731
+RIGHT = {
+    **dict.fromkeys(
+        (
+            *("view_and_sql", "view_and_table", "view_without_replace", "global_view", "view_in_sql"),
+            *("view_in_a_loop", "view_given_to_two_frames", "view_seen_by_the_catalog", "view_as_an_argument"),
+            *("registered", "registered_in_expressions", "registered_by_sql", "cached", "setting", "setting_by_sql"),
+            "session_of_its_own",
+        ),
+        PLUS_ONE,
+    ),
+    "registered_for_what_was_found": lambda numbers: [number - min(numbers) for number in numbers],
+    "most": lambda numbers: [max(numbers)],
+    "counted": lambda numbers: [number for number in numbers if number % len(numbers) == 0],
+    "collected": lambda numbers: sorted(numbers)[:3],
+    "in_pandas": lambda numbers: [number for number in numbers if number > int(sum(numbers) / len(numbers))],
+    "until_it_is_small": lambda numbers: sorted(numbers)[-3:],
+}
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory, spark_remote):
+    return SmallProject.make(tmp_path_factory.mktemp("habits"), spark_remote, JOBS)
+
+
+def rows(record: PartitionRecord, column: str = "number") -> list[int]:
+    files = [pq.ParquetFile(Path(record.table, file.path)).read(columns=[column]) for file in record.files]
+    return sorted(value for file in files for value in file[column].to_pylist())
+
+
+def by_partition(records: Sequence[PartitionRecord]) -> dict[int, list[int]]:
+    return {record.partition: rows(record) for record in records}
+
+
+def numbers(partition: int) -> list[int]:
+    return list(range(partition * ROWS, (partition + 1) * ROWS))
+
+
+def made(project: SmallProject, name: str, stages: Mapping[str, object], **facts) -> dict[int, list[int]]:
+    """What the last stage holds, by partition."""
+    records = project.run(project.pipeline(name, stages, **facts), name, interval=name)
+    return by_partition(records[list(stages)[-1]])
+
+
+ANY_WAVE = ("1ms", "1h")  # one partition, or all of them
+
+
+@pytest.mark.parametrize("wave", ANY_WAVE)
+@pytest.mark.parametrize("function", RIGHT)
+def test_a_source_stage_holds_what_follows_from_its_own_rows(project, function, wave):
+    found = made(project, f"source_{function}_{wave}", {function: {"source": NUMBERS}}, wave=wave)
+    assert found == {number: sorted(RIGHT[function](numbers(number))) for number in range(FILES)}
+
+
+FUSED = {
+    ("named_as_before", "named_alike"): lambda rows: [row + 2 for row in rows if row % 2],
+    ("doubled_by_name", "plus_one_by_name"): lambda rows: [2 * row + 1 for row in rows],
+    ("setting_before", "without_setting"): lambda rows: [row + 1 for row in rows],
+}
+
+
+@pytest.mark.parametrize("kept", ["pipelined", "pipelined_bounded", "blocking"])
+@pytest.mark.parametrize(("first", "second"), FUSED)
+def test_stages_that_are_computed_together_have_names_and_settings_of_their_own(project, first, second, kept):
+    stages = {
+        "plain": {"source": NUMBERS},
+        first: {"inputs": {"plain": "forward"}, "output": {"type": kept}},
+        second: {"inputs": {first: "forward"}},
+    }
+    found = made(project, f"fused_{second}_{kept}", stages, wave="1h")
+    right = FUSED[first, second]
+    assert found == {number: sorted(right(numbers(number))) for number in range(FILES)}
+
+
+@pytest.mark.parametrize("function", ["named_by_key", "share_of_key"])
+def test_a_keyed_stage_may_name_and_ask(project, function):
+    stages = {
+        "plain": {"source": NUMBERS},
+        function: {"inputs": {"plain": {"exchange": "keyed", "key": "number"}}, "partitions": 3},
+    }
+    records = project.run(project.pipeline(function, stages, wave="1h"), function, interval=function)
+    assert sorted(row for record in records[function] for row in rows(record)) == list(range(FILES * ROWS))
+    assert all(row == 1 for record in records[function] for row in rows(record, "rows"))
+
+
+def test_a_stage_that_gathers_asks_about_all(project):
+    stages = {"plain": {"source": NUMBERS}, "most_of_all": {"inputs": {"plain": "gather"}}}
+    assert made(project, "gathered", stages) == {0: [FILES * ROWS - 1]}
+
+
+def test_what_a_function_did_is_told_with_its_line(project, capsys):
+    made(project, "told", {"counted": {"source": NUMBERS}})
+    line = next(number for number, text in enumerate(JOBS.splitlines(), 1) if "source.count() == 0" in text)
+    module = Path(project.settings.project).name
+    told = "counted is called for each partition by itself, which is slower: its function, which asks Spark for"
+    assert f"{told} an answer (`count` at {module}.py:{line})" in capsys.readouterr().out
+
+
+WRITERS = """
+from pyspark.sql import functions as F
+
+from stagehold import stage
+
+
+@stage
+def saves(ctx, source):
+    source.write.mode("append").parquet("{folder}/out")
+    return source
+
+
+@stage
+def saves_in_spite(ctx, source):
+    try:
+        source.write.mode("append").parquet("{folder}/out")
+    except Exception:
+        pass
+    return source
+
+
+@stage
+def inserts(ctx, source):
+    source.sparkSession.sql("CREATE TABLE mine USING parquet AS SELECT 1 AS one")
+    return source
+
+
+@stage
+def computes_for_nothing(ctx, source):
+    source.write.format("noop").mode("overwrite").save()
+    return source
+
+
+@stage
+def asks_in_waves(ctx, source):
+    return source.where(F.col("number") < source.count())
+"""
+
+
+@pytest.fixture
+def writers(tmp_path, spark_remote):
+    folder = tmp_path / f"writers_{tmp_path.name.replace('-', '_')}"
+    folder.mkdir()
+    return SmallProject.make(folder, spark_remote, WRITERS.replace("{folder}", str(folder)))
+
+
+@pytest.mark.parametrize(
+    ("function", "call"), [("saves", "parquet"), ("saves_in_spite", "parquet"), ("inserts", "sql")]
+)
+def test_a_function_that_writes_is_refused_with_its_line(writers, function, call):
+    with pytest.raises(StageContractBroken) as raised:
+        made(writers, function, {function: {"source": NUMBERS}})
+    module = Path(writers.settings.project).name
+    assert f"(`{call}` at {module}.py:" in str(raised.value)
+    assert "`effects: allowed`" in str(raised.value)
+    assert not (writers.settings.home_path / "out").exists()
+
+
+def test_a_function_may_write_where_its_stage_says_so(writers):
+    made(writers, "saves", {"saves": {"source": NUMBERS, "effects": "allowed"}})
+    assert (writers.settings.home_path / "out").exists()
+
+
+def test_to_compute_for_nothing_is_no_writing(writers):
+    found = made(writers, "noop", {"computes_for_nothing": {"source": NUMBERS}})
+    assert found == {number: numbers(number) for number in range(FILES)}
+
+
+def test_a_function_that_is_given_whole_waves_may_not_ask(writers):
+    with pytest.raises(StageContractBroken, match="take `per_wave` away"):
+        made(writers, "asks", {"asks_in_waves": {"source": NUMBERS, "per_wave": True}})

@@ -1,0 +1,202 @@
+"""What a function does beside planning is seen, is kept to its call, and is undone when that ends."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from uuid import uuid4
+
+import pandas as pd
+import pytest
+from pyspark.sql import functions as F
+from pyspark.sql.types import LongType
+
+from stagehold.errors import StageContractBroken
+from stagehold.settings import PROJECT
+from stagehold.spark.calls.touches import Habit
+from stagehold.spark.calls.watch import watch_of
+from stagehold.spark.connect import all_settings
+
+pytestmark = pytest.mark.spark
+
+HERE = Path(__file__).relative_to(PROJECT).as_posix()
+
+
+@pytest.fixture
+def watch(spark):
+    return watch_of(spark, str(PROJECT))
+
+
+# What everyday code does with a frame, and how that counts; nothing for what only plans.
+PLANS = {
+    "sql": lambda frame: frame.sparkSession.sql("SELECT id FROM {rows}", rows=frame).where("id > 1").select("id"),
+    "schema": lambda frame: frame.schema,
+    "columns": lambda frame: frame.columns,
+    "print schema": lambda frame: frame.printSchema(),
+    "explain": lambda frame: frame.explain(),
+    "literal frame": lambda frame: frame.sparkSession.createDataFrame([(1,)], "id long"),
+    "large literal frame": lambda frame: frame.sparkSession.createDataFrame(pd.DataFrame({"id": range(200_000)})),
+    "setting that is read": lambda frame: frame.sparkSession.conf.get("spark.sql.shuffle.partitions"),
+    "name of the application": lambda frame: frame.sparkSession.builder.appName("mine").getOrCreate(),
+    "random split": lambda frame: frame.randomSplit([0.5, 0.5], 7)[0].union(frame),
+    "python function": lambda frame: frame.select(F.udf(lambda number: number, LongType())("id")),
+}
+HABITS = {
+    Habit.ASKS: {
+        "count": lambda frame: frame.count(),
+        "collect": lambda frame: frame.collect(),
+        "first of an aggregate": lambda frame: frame.agg(F.max("id")).first()[0],
+        "take": lambda frame: frame.take(1),
+        "tail": lambda frame: frame.tail(1),
+        "show": lambda frame: frame.show(),
+        "is empty": lambda frame: frame.isEmpty(),
+        "pandas": lambda frame: frame.toPandas(),
+        "arrow": lambda frame: frame.toArrow(),
+        "iterator": lambda frame: list(frame.toLocalIterator()),
+        "quantile": lambda frame: frame.approxQuantile("id", [0.5], 0.0),
+        "correlation": lambda frame: frame.stat.corr("id", "id"),
+        "local checkpoint": lambda frame: frame.localCheckpoint(),
+        "to nowhere": lambda frame: frame.write.format("noop").mode("overwrite").save(),
+        "input files": lambda frame: frame.inputFiles(),
+        "show tables": lambda frame: frame.sparkSession.sql("SHOW TABLES"),
+        "list tables": lambda frame: frame.sparkSession.catalog.listTables(),
+        "pandas on spark": lambda frame: len(frame.pandas_api()),
+    },
+    Habit.NAMES: {
+        "view": lambda frame: frame.createOrReplaceTempView("rows_of_test"),
+        "global view": lambda frame: frame.createOrReplaceGlobalTempView("rows_of_test"),
+        "view by sql": lambda frame: frame.sparkSession.sql("CREATE TEMP VIEW by_sql AS SELECT 1 AS one"),
+        "dropped view": lambda frame: frame.sparkSession.catalog.dropTempView("nobody"),
+    },
+    Habit.REGISTERS: {
+        "function": lambda frame: frame.sparkSession.udf.register("of_test", lambda number: number, LongType()),
+    },
+    Habit.KEEPS: {
+        "cache": lambda frame: frame.cache(),
+        "persist": lambda frame: frame.persist(),
+        "clear cache": lambda frame: frame.sparkSession.sql("CLEAR CACHE"),
+    },
+    Habit.SETS: {
+        "set": lambda frame: frame.sparkSession.conf.set("spark.sql.ansi.enabled", "false"),
+        "unset": lambda frame: frame.sparkSession.conf.unset("spark.sql.ansi.enabled"),
+        "sql set": lambda frame: frame.sparkSession.sql("SET spark.sql.ansi.enabled=false"),
+        "time zone": lambda frame: frame.sparkSession.sql("SET TIME ZONE 'Asia/Tokyo'"),
+        "reset": lambda frame: frame.sparkSession.sql("RESET"),
+        "variable": lambda frame: frame.sparkSession.sql("DECLARE VARIABLE of_test INT DEFAULT 1"),
+        "sql function": lambda frame: frame.sparkSession.sql(
+            "CREATE TEMPORARY FUNCTION sql_of_test(x INT) RETURNS INT RETURN x"
+        ),
+        "schema": lambda frame: frame.sparkSession.sql("USE default"),
+        "catalog": lambda frame: frame.sparkSession.catalog.setCurrentDatabase("default"),
+        "builder": lambda frame: frame.sparkSession.builder.config("spark.sql.ansi.enabled", "false").getOrCreate(),
+    },
+}
+WRITES = {
+    "parquet": lambda frame, path: frame.write.parquet(path),
+    "save": lambda frame, path: frame.write.format("json").save(path),
+    "table": lambda frame, path: frame.write.saveAsTable("of_test"),
+    "second writer": lambda frame, path: frame.writeTo("of_test").create(),
+    "insert": lambda frame, path: frame.sparkSession.sql("INSERT INTO nobody VALUES (1)"),
+    "create": lambda frame, path: frame.sparkSession.sql("CREATE TABLE of_test AS SELECT 1 AS one"),
+    "drop": lambda frame, path: frame.sparkSession.sql("DROP TABLE IF EXISTS of_test"),
+    "directory": lambda frame, path: frame.sparkSession.sql(f"INSERT OVERWRITE DIRECTORY '{path}' SELECT 1"),
+    "copy in sql": lambda frame, path: frame.sparkSession.sql(
+        "WITH a AS (SELECT 1) INSERT INTO nobody SELECT * FROM a"
+    ),
+}
+
+
+@pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
+def test_what_only_plans_is_no_habit(spark, watch, plan):
+    frame = spark.range(3)
+    with watch.calling("s", [frame]) as call:
+        plan(frame)
+    assert call.touches == []
+
+
+@pytest.mark.parametrize(
+    ("habit", "act"), [(habit, act) for habit, acts in HABITS.items() for act in acts.values()],
+    ids=[name for acts in HABITS.values() for name in acts],
+)  # fmt: skip
+def test_what_else_a_function_does_is_seen_with_its_line_and_undone(spark, watch, habit, act):
+    before = all_settings(spark), spark.catalog.listTables(), spark.catalog.currentDatabase()
+    frame = spark.range(3)
+    with watch.calling("s", [frame]) as call:
+        act(frame)
+    assert {touch.habit for touch in call.touches} == {habit}
+    line = act.__code__.co_firstlineno
+    assert all(f"{HERE}:{line}" <= touch.place <= f"{HERE}:{line + 2}" for touch in call.touches)
+    watch.forget_kept()
+    assert (all_settings(spark), spark.catalog.listTables(), spark.catalog.currentDatabase()) == before
+
+
+@pytest.mark.parametrize("act", HABITS[Habit.SETS].values(), ids=HABITS[Habit.SETS])
+def test_what_is_set_is_in_force_when_rows_are_computed_and_not_later(spark, watch, act):
+    frame = spark.range(3)
+    with watch.calling("s", [frame]) as call:
+        act(frame)
+        assert call.settled(call.bound(frame), read_on=False) is not frame
+    assert call.at_once
+
+
+@pytest.mark.parametrize("act", WRITES.values(), ids=WRITES)
+def test_to_write_is_refused_before_anything_is_written(spark, watch, tmp_path, act):
+    path = tmp_path / str(uuid4())
+    with pytest.raises(StageContractBroken, match="`effects: allowed`"), watch.calling("s", []):
+        act(spark.range(3), str(path))
+    assert not path.exists()
+    assert not spark.catalog.tableExists("of_test")
+
+
+def test_one_that_caught_the_refusal_is_refused_all_the_same(spark, watch, tmp_path):
+    frame = spark.range(3)
+    with watch.calling("s", [frame]) as call, suppress(Exception):
+        frame.write.parquet(str(tmp_path / "out"))
+    with pytest.raises(StageContractBroken):
+        call.settled(frame, read_on=False)
+
+
+def test_who_may_write_does(spark, watch, tmp_path):
+    with watch.calling("s", [], may_write=True):
+        spark.range(3).write.parquet(str(tmp_path / "out"))
+    assert spark.read.parquet(str(tmp_path / "out")).count() == 3
+
+
+def test_a_view_means_what_it_meant_whatever_gets_its_name_later(spark, watch):
+    low, high = spark.range(3), spark.range(10, 13)
+    with watch.calling("s", [low, high]) as call:
+        low.createOrReplaceTempView("v")
+        first, by_text = spark.table("v"), spark.sql("SELECT id FROM v")
+        spark.sql("SELECT id + 1 AS id FROM v").createOrReplaceTempView("w")
+        high.createOrReplaceTempView("v")
+        second, nested = spark.read.table("V"), spark.sql("SELECT w.id FROM w JOIN v ON v.id = w.id + 9")
+        frames = [call.settled(call.bound(frame), read_on=False) for frame in (first, by_text, second, nested)]
+    assert [sorted(row.id for row in frame.collect()) for frame in frames] == [
+        [0, 1, 2],
+        [0, 1, 2],
+        [10, 11, 12],
+        [1, 2, 3],
+    ]
+    assert not spark.catalog.tableExists("v")
+
+
+def test_files_that_python_opens_are_told(spark, watch, tmp_path):
+    side = tmp_path / "side.csv"
+    side.write_text("a\n1\n")
+    with watch.calling("s", []) as call:
+        side.read_text()
+        pd.read_csv(side)
+        (tmp_path / "out.txt").write_text("x")
+    assert list(call.reads) == [("file", str(side))]
+
+
+def test_what_plans_read_beside_their_inputs_is_told(spark, watch, tmp_path):
+    spark.range(3).write.parquet(str(tmp_path / "side"))
+    given = spark.read.parquet(str(tmp_path / "side")).where("id > 0")
+    with watch.calling("s", [given]) as call:
+        given.createOrReplaceTempView("v")
+        more = spark.read.parquet(str(tmp_path / "side"))
+        call.bound(given.join(more, "id").join(spark.sql("SELECT id FROM v"), "id"))
+        with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
+            spark.sql("SELECT * FROM db.other").count()
+    assert set(call.reads) == {("file", str(tmp_path / "side")), ("table", "db.other")}
