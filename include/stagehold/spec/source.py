@@ -304,8 +304,8 @@ class Reads:
     @staticmethod
     def of(form: ReadsForm, otherwise: Undeclared) -> Reads:
         """What the form says, with ``otherwise`` where it does not say what becomes of the rest."""
-        named = (tuple(dict.fromkeys(names)) for names in (form.env, form.files, form.tables))
-        return Reads(*named, form.undeclared or otherwise)
+        env, files, tables = (tuple(dict.fromkeys(names)) for names in (form.env, form.files, form.tables))
+        return Reads(env, files, tables, form.undeclared or otherwise)
 
 
 def _with_word(given: Any) -> Any:
