@@ -10,7 +10,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from stagehold.code.archive import ProjectArchive, archive_of
+from stagehold.code.archive import ProjectArchive, archive_of, whole_archive
 
 JOBS = {
     "jobs/__init__.py": "",
@@ -53,6 +53,13 @@ def test_what_the_job_reaches_is_packed_and_nothing_else(project):
 
 def test_the_whole_package_is_packed_where_the_code_cannot_be_followed(project):
     assert own(archive_of(["dynamic.job:run"], project)) == {"dynamic/job.py", "dynamic/plugin/found.py"}
+
+
+def test_a_whole_project_is_packed_without_what_is_not_its_own(project):
+    for other in ("venv/pyvenv.cfg", "venv/lib/x.py", ".hidden/x.py", "lib/site-packages/x.py", "node_modules/x.py"):
+        (project / other).parent.mkdir(parents=True, exist_ok=True)
+        (project / other).write_text("")
+    assert own(whole_archive(project)) == set(JOBS)
 
 
 def test_equal_code_has_one_name_and_changed_code_another(project):

@@ -2,30 +2,89 @@
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING
+import atexit
+import functools
+import socket
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
-from stagehold.settings import load_settings
-from stagehold.spark.server.java import java_home
+from stagehold.code.archive import whole_archive
+from stagehold.settings import Settings, load_settings
+from stagehold.spark.server.server import spark_server
+from stagehold.spark.session.active_session import as_active
+from stagehold.spark.session.project_modules import send_archive
+from stagehold.spark.session.sessions import open_session, release_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+# Tests are short: Java's second compiler, and Spark's own, cost them more than they save.
+QUICK_JAVA = "-XX:TieredStopAtLevel=1 -Dspark.sql.codegen.wholeStage=false -Dspark.sql.codegen.factoryMode=NO_CODEGEN"
+MEMORY = "1g"
+
+_sessions: list[SparkSession] = []
+
 
 def local_spark() -> SparkSession:
-    """A Spark session of this process, in whose lake nothing is: frames are the test's own.
+    """A Spark session as a run's functions get it, in whose lake nothing is: frames are the test's own.
 
-    It uses the Java that runs of Stagehold use, so a test needs no other.
+    It is of Spark Connect, with the settings and the project's modules that runs have. Its server is started by the
+    first call in a process, which takes some 10 seconds, and ends with that process, however that ends. Until the
+    session is stopped, it is the one that every call and `SparkSession.builder.getOrCreate()` give.
+
+    :raises JarsUnusable: `python -m stagehold.local.setup` has to get Spark's JARs first.
     """
-    from pyspark.sql import SparkSession
+    if not _sessions:
+        _sessions.append(_new_session(_server()))
+    return _sessions[-1]
 
-    os.environ["JAVA_HOME"] = str(java_home(load_settings()))
-    builder = SparkSession.builder.master("local[1]").appName("stagehold tests")
-    options = {
-        "spark.ui.enabled": "false",
-        "spark.sql.shuffle.partitions": "1",
-        "spark.driver.bindAddress": "127.0.0.1",
-    }
-    for name, value in options.items():
-        builder = builder.config(name, value)
-    return builder.getOrCreate()
+
+@functools.cache
+def _server() -> Settings:
+    """The settings of a server that runs until this process ends, in a home that is deleted then."""
+    ending = ExitStack()
+    home = ending.enter_context(TemporaryDirectory(prefix="stagehold-tests-"))
+    settings = _settings(home)
+    with ending:
+        ending.enter_context(spark_server(settings, f"tests of {settings.project}"))
+        atexit.register(ending.pop_all().close)
+    return settings
+
+
+def _settings(home: str) -> Settings:
+    """Those of the project, but for what must not be shared with its runs."""
+    found = load_settings()
+    usual: Any = dict.fromkeys(("lake", "ledger", "sandbox", "spark_remote", "spark_master"), "")
+    return replace(
+        found,
+        **usual,
+        home=home,
+        spark_port=_free_port(),
+        spark_cores=1,
+        spark_memory=MEMORY,
+        spark_java_options=f"{QUICK_JAVA} {found.spark_java_options}".strip(),
+    )
+
+
+def _new_session(settings: Settings) -> SparkSession:
+    from stagehold.spark.session.stage_session import LocalSession
+
+    name = str(uuid4())
+    with ExitStack() as ending:
+        ending.callback(_sessions.clear)
+        ending.callback(release_session, settings, name)
+        spark: Any = LocalSession.of(open_session(settings, name))
+        send_archive(spark, whole_archive(Path(settings.project)))
+        ending.enter_context(as_active(spark))
+        spark.ending = ending.pop_all()
+    return spark  # type: ignore[no-any-return]
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from stagehold.code.archive import LIBRARY, archive_of
+from stagehold.code.archive import LIBRARY, ProjectArchive, archive_of
 from stagehold.spark.session.active_session import forget_taken
 
 if TYPE_CHECKING:
@@ -28,6 +28,12 @@ def send_project(spark: SparkSession, jobs: Iterable[str], project: Path) -> str
     _note_imported(project)  # a function may have imported more of it
     _unload_if_old(spark)
     archive = archive_of(jobs, project)
+    send_archive(spark, archive)
+    return archive.name
+
+
+def send_archive(spark: SparkSession, archive: ProjectArchive) -> None:
+    """Have the session's workers find the modules in the archive."""
     before = list(sys.path)
     with TemporaryDirectory(prefix="stagehold-") as folder:
         file = Path(folder) / archive.name
@@ -36,7 +42,6 @@ def send_project(spark: SparkSession, jobs: Iterable[str], project: Path) -> str
             spark.addArtifacts(str(file), pyfile=True)
         finally:
             sys.path[:] = before  # pyspark puts the archive there, too
-    return archive.name
 
 
 def load_function(job: str, project: Path) -> Callable[..., DataFrame]:
