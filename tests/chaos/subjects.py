@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from random import Random
@@ -18,6 +18,7 @@ import yaml
 from deltalake import DeltaTable
 from tests.metamorphic.answers import difference, multiset
 from tests.metamorphic.case import Case, Variant
+from tests.metamorphic.habits.side_data import write_side_files
 from tests.metamorphic.laboratory import right_rows
 from tests.run.workbench import FILES, ROWS, Workbench
 
@@ -44,6 +45,10 @@ class Subject(ABC):
     @abstractmethod
     def last(self) -> str:
         """The stage that publishes."""
+
+    @property
+    def habits(self) -> list[str]:
+        return []
 
     @abstractmethod
     def begin(self) -> None:
@@ -142,7 +147,9 @@ class MadeUp(Subject):
     @staticmethod
     def add(bench: Workbench, case: Case, partitions: int) -> MadeUp:
         """Write its module and its file into the workbench's project."""
+        case = replace(case, flow=replace(case.flow, tasks=1))
         made = MadeUp(bench, case, partitions, case.name)
+        write_side_files(Path(bench.settings.project))
         Path(bench.settings.project, f"{case.name}.py").write_text(case.module((made.variant,)))
         stages: dict[str, Any] = case.stages((made.variant,), made.folder)
         stages[made.last]["output"] = {"type": "blocking_persistent", "table": TABLE.format(case.name)}
@@ -161,6 +168,19 @@ class MadeUp(Subject):
     @property
     def last(self) -> str:
         return self.variant.name(self.case.last)
+
+    @property
+    def habits(self) -> list[str]:
+        """What its functions do beside making a plan."""
+        return sorted({habit.family for _, habit in self.case.habits})
+
+    def stored_with(self, family: str) -> str:
+        """A stored stage in whose waves a habit of this family is called."""
+        place = next(place for place, habit in self.case.habits if habit.family == family)
+        stage = self.case.stage_at(place, self.variant)
+        while not self.pipeline.stage(stage).output.type.stored:
+            stage = self.pipeline.readers(stage)[0].name
+        return stage
 
     @property
     def folder(self) -> Path:

@@ -28,6 +28,14 @@ DIES = 0.2  # how often a collector is killed
 COPIED = 0.3  # how often somebody has made a copy of the ledger
 OF_ATTEMPTS = (Point.AFTER_LEASE, Point.BEFORE_FINISH)
 OF_FENCES = (Point.BEFORE_FENCE, Point.AFTER_FENCE)
+OF_WAVES = (
+    Point.BEFORE_WRITE,
+    Point.AFTER_WRITE,
+    Point.AFTER_MEASURE,
+    Point.BEFORE_PUBLISH,
+    Point.AFTER_PUBLISH,
+    Point.AFTER_RECORD,
+)
 KILLED = -signal.SIGKILL
 
 
@@ -51,9 +59,7 @@ class Turmoil:
 
         :raises AssertionError: when something was lost, repeated, mixed or shown.
         """
-        self.subject.begin()
-        self.subject.declare("fail")
-        self.subject.settle(self.random.choice(list(ReleasePolicy)), self.random.choice(("50ms", "1s", None)))
+        self._begin()
         for _ in range(self.random.randint(1, most)):
             possible = self._possible()
             if self.random.random() < COPIED:
@@ -62,6 +68,24 @@ class Turmoil:
             self._disarm()
             self.watch.check()
         self.come_to_an_end()
+
+    def run_killed_in(self, stage: str) -> None:
+        """Kill the worker in the first wave of a stage, then let the interval come to its end likewise."""
+        self._begin()
+        point = self.random.choice(OF_WAVES)
+        inject(self.subject.bench.settings.home_path, point, stage, 1, FaultAction.KILL)
+        worker = self._start()
+        code = self._wait(worker)
+        assert code == KILLED, f"was not killed at {point} of {stage}, but ended with {code}:\n{worker.err()}"
+        self._tell("kill", f"{point} of {stage}, wave 1", hit=True)
+        self._disarm()
+        self.watch.check()
+        self.come_to_an_end()
+
+    def _begin(self) -> None:
+        self.subject.begin()
+        self.subject.declare("fail")
+        self.subject.settle(self.random.choice(list(ReleasePolicy)), self.random.choice(("50ms", "1s", None)))
 
     def _possible(self) -> dict[Callable[[], None], int]:
         """What can happen now, with how likely it is beside the others."""

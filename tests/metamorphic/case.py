@@ -109,6 +109,13 @@ class Case:
         """With the place of each."""
         return tuple((place, habit) for place, tree in self.trees.items() for habit in habits_of(tree))
 
+    def stage_at(self, place: str, variant: Variant) -> str:
+        """The stage whose function is made up in this place."""
+        kind, _, rest = place.partition(" ")
+        if kind == "source":
+            return SOURCES[rest].name
+        return variant.name({"keyed": "first", "forward of files": "before"}.get(place, "second"))
+
     @property
     def inputs(self) -> tuple[str, ...]:
         """What the first stage reads."""
