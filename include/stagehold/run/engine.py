@@ -23,6 +23,7 @@ from stagehold.spec.pipeline import Stage
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
+    from stagehold.code.side_reads import SideRead
     from stagehold.run.attempt.task import RegionTask
     from stagehold.run.stage.call import StageCall
     from stagehold.run.stage.inputs import Reading
@@ -42,6 +43,8 @@ class Frames(Protocol):
     def computing(self, stage: Stage) -> AbstractContextManager[None]: ...
     @property
     def habits(self) -> Mapping[str, Sequence[str]]: ...
+    @property
+    def reads(self) -> Mapping[str, Sequence[SideRead]]: ...
 
 
 class Fingerprints(Protocol):

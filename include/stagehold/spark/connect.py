@@ -50,6 +50,7 @@ OF_PROCESSES = (
     "spark.submit.",
     "spark.ui.",
 )
+SET_BY_DELTA = "spark.sql.parquet.fieldId."  # in each session, when that plans its first query
 # They log the error that is raised, with the same text.
 CHATTY_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
@@ -143,11 +144,12 @@ def execute(spark: SparkSession, command: Message) -> None:
 
 
 def all_settings(spark: SparkSession) -> dict[str, str]:
-    """Every setting that has a value in the session."""
+    """Every setting that has a value in the session, but for what Delta sets there."""
     from pyspark.sql.connect.proto import ConfigRequest
 
     operation = ConfigRequest.Operation(get_all=ConfigRequest.GetAll())
-    return {name: value for name, value in _client(spark).config(operation).pairs if value is not None}
+    pairs = _client(spark).config(operation).pairs
+    return {name: value for name, value in pairs if value is not None and not name.startswith(SET_BY_DELTA)}
 
 
 def put_settings(spark: SparkSession, wanted: Mapping[str, str]) -> None:

@@ -7,17 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from uuid import uuid4
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.run.small_project import FILES, NUMBERS, ROWS, SmallProject
 
-from stagehold.errors import StageContractBroken
+from stagehold.errors import StageContractBroken, UndeclaredRead
 from stagehold.model.records import PartitionRecord
 
 pytestmark = pytest.mark.spark
 
 JOBS = """
+import os
+
 from pyspark.sql import SparkSession, functions as F
 from pyspark.sql.types import LongType
 
@@ -223,6 +227,24 @@ def without_setting(ctx, setting_before):
 
 
 @stage
+def asks_the_zone(ctx, plain):
+    at = F.timestamp_seconds(F.lit(15 * 3600))
+    return plain.select((F.col("number") + F.dayofmonth(at) - 1).cast("long").alias("number"))
+
+
+@stage
+def asks_the_zone_again(ctx, asks_the_zone):
+    at = F.timestamp_seconds(F.lit(15 * 3600))
+    return asks_the_zone.select((F.col("number") + F.dayofmonth(at) - 1).cast("long").alias("number"))
+
+
+@stage
+def by_environment(ctx, source):
+    more = F.udf(lambda number: number + int(os.environ["STAGEHOLD_TEST_MORE"]), LongType())
+    return source.select(more("number").alias("number"))
+
+
+@stage
 def named_by_key(ctx, plain):
     plain.createOrReplaceTempView("t")
     return plain.sparkSession.sql("SELECT number, count(*) AS rows FROM t GROUP BY number")
@@ -280,7 +302,7 @@ def numbers(partition: int) -> list[int]:
 
 def made(project: SmallProject, name: str, stages: Mapping[str, object], **facts) -> dict[int, list[int]]:
     """What the last stage holds, by partition."""
-    records = project.run(project.pipeline(name, stages, **facts), name, interval=name)
+    records = project.run(project.pipeline(name, stages, **facts), str(uuid4()), interval=name)
     return by_partition(records[list(stages)[-1]])
 
 
@@ -338,7 +360,37 @@ def test_what_a_function_did_is_told_with_its_line(project, capsys):
     assert f"{told} an answer (`count` at {module}.py:{line})" in capsys.readouterr().out
 
 
+TOKYO = {"spark.sql.session.timeZone": "Asia/Tokyo"}  # where it is the next day already
+
+
+# Settings of the pipeline, of a stage and of its reader, and how many of the two see the other day.
+@pytest.mark.parametrize(
+    ("pipeline", "first", "second", "more"),
+    [({}, {}, {}, 0), (TOKYO, {}, {}, 2), ({}, TOKYO, {}, 1), ({}, {}, TOKYO, 1), ({}, TOKYO, TOKYO, 2)],
+)
+@pytest.mark.parametrize("kept", ["pipelined", "pipelined_bounded", "blocking"])
+def test_declared_settings_are_those_of_their_stage(project, pipeline, first, second, more, kept):
+    stages = {
+        "plain": {"source": NUMBERS},
+        "asks_the_zone": {"inputs": {"plain": "forward"}, "output": {"type": kept}, "spark": first},
+        "asks_the_zone_again": {"inputs": {"asks_the_zone": "forward"}, "spark": second},
+    }
+    name = f"declared_{kept}_{bool(pipeline)}_{bool(first)}_{bool(second)}".lower()
+    found = made(project, name, stages, wave="1h", spark=pipeline)
+    assert found == {number: [row + more for row in numbers(number)] for number in range(FILES)}
+
+
+def test_declared_variables_are_those_of_python_functions_in_workers_too(project, monkeypatch):
+    for value in (3, 4):
+        monkeypatch.setenv("STAGEHOLD_TEST_MORE", str(value))
+        stages = {"by_environment": {"source": NUMBERS, "reads": {"env": ["STAGEHOLD_TEST_MORE"]}}}
+        found = made(project, "by_environment", stages)
+        assert found == {number: [row + value for row in numbers(number)] for number in range(FILES)}
+
+
 WRITERS = """
+from pathlib import Path
+
 from pyspark.sql import functions as F
 
 from stagehold import stage
@@ -369,6 +421,15 @@ def inserts(ctx, source):
 def computes_for_nothing(ctx, source):
     source.write.format("noop").mode("overwrite").save()
     return source
+
+
+@stage
+def reads_aside(ctx, source):
+    path = ctx.params["side"]
+    spark = source.sparkSession
+    side = spark.read.parquet(path)
+    extra = int(Path(path).with_name("more.txt").read_text())
+    return source.join(side, "number", "left_semi").select((F.col("number") + extra).alias("number"))
 
 
 @stage
@@ -404,6 +465,43 @@ def test_a_function_may_write_where_its_stage_says_so(writers):
 def test_to_compute_for_nothing_is_no_writing(writers):
     found = made(writers, "noop", {"computes_for_nothing": {"source": NUMBERS}})
     assert found == {number: numbers(number) for number in range(FILES)}
+
+
+@pytest.fixture
+def aside(writers):
+    """Half of the numbers, and one more number, in files that no input names."""
+    folder = writers.settings.home_path
+    pq.write_table(pa.table({"number": pa.array(range(0, FILES * ROWS, 2), pa.int64())}), folder / "side.parquet")
+    (folder / "more.txt").write_text("1")
+    return {"params": {"side": str(folder / "side.parquet")}, "source": NUMBERS}
+
+
+def test_what_a_function_reads_beside_its_inputs_is_told_once(writers, aside, capsys):
+    made(writers, "reads_aside", {"reads_aside": aside})
+    told = [line for line in capsys.readouterr().out.splitlines() if "warning: reads_aside reads" in line]
+    module, lines = Path(writers.settings.project).name, WRITERS.splitlines()
+    places = [
+        next(n for n, line in enumerate(lines, 1) if text in line) for text in ("spark.read.parquet", "with_name")
+    ]
+    assert {line.split(", which")[0] for line in told} == {
+        f"warning: reads_aside reads file side.parquet ({module}.py:{places[0]})",
+        f"warning: reads_aside reads file more.txt ({module}.py:{places[1]})",
+    }
+    assert len(told) == 2
+
+
+def test_or_is_refused(writers, aside):
+    with pytest.raises(UndeclaredRead, match=r"reads: \{files: \[.*\], undeclared: strict\}"):
+        made(writers, "reads_aside", {"reads_aside": {**aside, "reads": "strict"}})
+
+
+def test_or_is_declared_and_then_counts(writers, aside):
+    stages = {"reads_aside": {**aside, "reads": {"files": ["more.txt", "side.parquet"], "undeclared": "strict"}}}
+    evens = [number for number in range(FILES * ROWS) if number % 2 == 0]
+    for more in (1, 5):
+        (writers.settings.home_path / "more.txt").write_text(str(more))
+        found = made(writers, "reads_aside", stages)
+        assert sorted(row for rows in found.values() for row in rows) == [number + more for number in evens]
 
 
 def test_a_function_that_is_given_whole_waves_may_not_ask(writers):

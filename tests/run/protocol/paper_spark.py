@@ -18,6 +18,7 @@ from pyspark.sql.types import IntegerType, LongType, StringType, StructType
 from tests.lake.paper_table import write_file
 from tests.run.protocol.stepper import indivisible, pause
 
+from stagehold.code.side_reads import SideRead
 from stagehold.gates.judge import Measured
 from stagehold.gates.suite import Suite
 from stagehold.gates.verdicts import GateVerdict
@@ -49,6 +50,7 @@ class PaperFrames:
         self._reading = reading
         self.isolations: Mapping[str, object] = {}
         self.habits: Mapping[str, Sequence[str]] = {}
+        self.reads: Mapping[str, Sequence[SideRead]] = {}
 
     def computing(self, stage: Stage) -> AbstractContextManager[None]:
         return nullcontext()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stagehold.spark.calls.sql_text import Purpose, is_dynamic, names_in, statement, tables_in, with_views
+from stagehold.spark.calls.sql_text import Purpose, is_dynamic, names_in, statement, with_views
 
 PURPOSES = {
     "SELECT 1": Purpose.QUERY,
@@ -123,23 +123,6 @@ BOUND = [
 @pytest.mark.parametrize(("text", "views", "sent"), BOUND)
 def test_a_query_is_given_the_views_that_it_names(text, views, sent):
     assert with_views(text, views) == sent
-
-
-TABLES = {
-    "SELECT * FROM db.t JOIN u ON true": ("db.t", "u"),
-    "SELECT * FROM parquet.`/data/x`": ("parquet./data/x",),
-    "WITH a AS (SELECT * FROM t) SELECT * FROM a": ("t",),
-    "SELECT extract(year FROM day), trim(BOTH 'x' FROM name) FROM t": ("t",),
-    "SELECT a IS DISTINCT FROM b FROM t": ("t",),
-    "SELECT * FROM range(3)": (),
-    "SELECT * FROM (SELECT 1) CROSS JOIN LATERAL (SELECT 2)": (),
-    "TABLE t": ("t",),
-}
-
-
-@pytest.mark.parametrize("text", TABLES)
-def test_tables_are_what_stands_behind_from_and_join(text):
-    assert tables_in(text) == TABLES[text]
 
 
 def test_a_name_may_come_from_elsewhere():

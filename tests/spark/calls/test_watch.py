@@ -180,6 +180,17 @@ def test_a_view_means_what_it_meant_whatever_gets_its_name_later(spark, watch):
     assert not spark.catalog.tableExists("v")
 
 
+def test_what_is_no_query_finds_the_views_of_the_call(spark, watch):
+    low = spark.range(3)
+    with watch.calling("s", [low]) as call:
+        low.createOrReplaceTempView("`my rows`")
+        for text in ("CACHE TABLE `my rows`", "DESCRIBE `my rows`", "UNCACHE TABLE `my rows`", "DROP VIEW `my rows`"):
+            spark.sql(text)
+        low.createTempView("`my rows`")
+        frame = call.settled(call.bound(spark.sql("SELECT id FROM `My Rows`")), read_on=False)
+    assert frame.count() == 3
+
+
 def test_files_that_python_opens_are_told(spark, watch, tmp_path):
     side = tmp_path / "side.csv"
     side.write_text("a\n1\n")
@@ -188,6 +199,7 @@ def test_files_that_python_opens_are_told(spark, watch, tmp_path):
         pd.read_csv(side)
         (tmp_path / "out.txt").write_text("x")
     assert list(call.reads) == [("file", str(side))]
+    assert call.reads["file", str(side)].startswith(f"{HERE}:")
 
 
 def test_what_plans_read_beside_their_inputs_is_told(spark, watch, tmp_path):

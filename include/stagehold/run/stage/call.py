@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+from stagehold.model.compute_key import ReadKind
 from stagehold.model.context import StageContext
 from stagehold.run.stage.row_wise import WatchedContext
 from stagehold.spark.calls.touches import Habit, Touch
@@ -40,8 +41,8 @@ class StageCall:
     """One call of a stage's function: what it was given, what it returned, and what it did meanwhile.
 
     ``planned`` is the frame as the function planned it, and ``frame`` what is read of it: its rows, if they had to be
-    computed before the call ended (``at_once``). ``after`` is the state that it leaves. ``reads`` are what its plans
-    read beside its inputs, by kind and name.
+    computed before the call ended (``at_once``). ``after`` is the state that it leaves. ``reads`` are what was
+    seen to be read beside its inputs, each with its line if that is known.
     """
 
     context: WatchedContext
@@ -50,7 +51,7 @@ class StageCall:
     planned: DataFrame
     after: Mapping[str, DataFrame] = field(default_factory=dict)
     touches: tuple[Touch, ...] = ()
-    reads: Collection[tuple[str, str]] = ()
+    reads: Mapping[tuple[ReadKind, str], str] = field(default_factory=dict)
     at_once: bool = False
 
     @staticmethod
@@ -75,7 +76,7 @@ class StageCall:
             planned = call.bound(frame)
             after = {name: _settled(call, kept, manner) for name, kept in context.state.after.items()}
             frame = call.settled(planned, read_on=manner.read_on)
-        return StageCall(own, inputs, frame, planned, after, tuple(call.touches), tuple(call.reads), call.at_once)
+        return StageCall(own, inputs, frame, planned, after, tuple(call.touches), call.reads, call.at_once)
 
     @property
     def partitions(self) -> tuple[int, ...]:

@@ -15,6 +15,7 @@ from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from stagehold.code.side_reads import SideRead
 from stagehold.errors import StageContractBroken
 from stagehold.lake.columns import PARTITION, is_reserved
 from stagehold.model.context import StageState, is_stage
@@ -85,6 +86,14 @@ class FrameBuilder:
     def habits(self) -> Mapping[str, Sequence[str]]:
         """What functions that were called so far do beside planning, by stage."""
         return {name: calls[0].reasons_against_sharing for name, calls in self._calls.items() if calls[0].touches}
+
+    @property
+    def reads(self) -> Mapping[str, Sequence[SideRead]]:
+        """What calls were seen to read beside their inputs, by stage."""
+        return {
+            name: [SideRead(kind, read, place) for call in calls for (kind, read), place in call.reads.items()]
+            for name, calls in self._calls.items()
+        }
 
     def check(self, stage: Stage, partition: int) -> StructType:
         """The schema of `output`, after proving on one partition that the function's frame can be cut and stored.

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from stagehold.code.side_reads import side_reads
 from stagehold.errors import GateBlocked, NotDeterministic
 from stagehold.lake.commit.staging import WaveFiles
 from stagehold.lake.commit.wave_commit import Claim
@@ -42,7 +43,10 @@ from stagehold.run.stage.wave import StageTask, Wave
 from stagehold.run.stage.wave_place import WavePlace, in_wave
 from stagehold.run.state.keeping import Keeping
 from stagehold.run.workplace import Workplace
+from stagehold.sources.declared_reads import ReadRoots
+from stagehold.sources.undeclared_reads import side_read_text, undeclared, undeclared_error
 from stagehold.spec.run_settings import DeterminismPolicy
+from stagehold.spec.source import Undeclared
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -104,6 +108,7 @@ class StageRunner:
         with self._reporting(decisions[:1]), self._frames.computing(self._task.stage):
             schema = self._frames.check(self._task.stage, decisions[0].partition)
             self._inspect_plans(decisions[0].partition, schema)
+            self._inspect_reads()
             return schema
 
     def _judge_again(self, decisions: Sequence[Decision]) -> Mapping[int, str]:
@@ -147,6 +152,24 @@ class StageRunner:
         refused = [str(one) for one in found if one.refused]
         if refused:
             raise NotDeterministic(self._task.stage.name, refused)
+
+    def _inspect_reads(self) -> None:
+        """Say, once per attempt, what functions read beside their inputs and do not declare.
+
+        :raises UndeclaredRead: the stage's spec forbids that
+        """
+        roots, project, refused = ReadRoots.of(self._workplace.settings), Path(self._reading.project), {}
+        for name, seen in self._frames.reads.items():
+            stage = self._reading.pipeline.stage(name)
+            declared = self._reading.pipeline.reads_of(stage)
+            found = undeclared([*side_reads(stage.job, project), *seen], declared, roots)
+            if found and declared.undeclared is Undeclared.STRICT:
+                refused[name] = found
+                continue
+            for read in found:
+                self._warn("undeclared read", side_read_text(name, read), name)
+        if refused:
+            raise undeclared_error(self._reading.pipeline, refused)
 
     def _prepare(self, schema: StructType, epoch: int) -> None:
         claim = Claim(epoch, self._task.attempt.attempt_id)
@@ -224,8 +247,8 @@ class StageRunner:
         for partition in sorted(found.keys() & {decision.partition for decision in decisions}):
             self._warn("skewed", f"{self._task.stage.name}[{partition}] is skewed: {skew_text(found[partition])}")
 
-    def _warn(self, kind: str, text: str) -> None:
-        self._workplace.warn(self._task.attempt.run_id, kind, self._task.stage.name, text)
+    def _warn(self, kind: str, text: str, stage: str = "") -> None:
+        self._workplace.warn(self._task.attempt.run_id, kind, stage or self._task.stage.name, text)
 
     def _reach(self, point: Point | StatePoint, wave: int = 0) -> None:
         self._workplace.faults.reach(point, self._task.stage.name, wave)

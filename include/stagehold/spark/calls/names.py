@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from stagehold.spark.calls.sql_text import GLOBAL, is_dynamic, names_in, tables_in, tokens, with_views
+from stagehold.code.sql_tables import tables_in, views_in
+from stagehold.model.compute_key import ReadKind
+from stagehold.spark.calls.sql_text import GLOBAL, Purpose, is_dynamic, names_in, statement, tokens, with_views
 from stagehold.spark.connect import parts_of
 
 if TYPE_CHECKING:
@@ -29,7 +31,8 @@ class Names:
 
     def __init__(self, closed: Collection[int], packed: Callable[[bytes], bytes] | None = None) -> None:
         self.closed, self._packed = set(closed), packed
-        self.reads: dict[tuple[str, str], None] = {}  # what is read beside the inputs, by kind and name
+        self.reads: dict[tuple[ReadKind, str], str] = {}  # what is read beside the inputs, with its line if it is known
+        self.places: dict[int, str] = {}  # the line that made a plan, by the plan's id
         self.late = False  # whether a name was used that only the server can look up
         self._views: dict[str, tuple[str, Any]] = {}
 
@@ -83,23 +86,27 @@ class Names:
 
     def _bind_read(self, relation: Any) -> None:
         read = relation.read
+        place = self.places.get(relation.common.plan_id, "")
         if read.HasField("data_source"):
-            for path in read.data_source.paths:
-                self.reads["file", str(path)] = None
+            self.reads.update({(ReadKind.FILE, str(path)): place for path in read.data_source.paths})
             return
         name = str(read.named_table.unparsed_identifier)
         view = self.view(name)
         if view is None:
-            self.reads["table", name] = None
+            self.reads[ReadKind.TABLE, name] = place
             return
         plan_id = relation.common.plan_id
         relation.CopyFrom(view)
         relation.common.plan_id = plan_id
 
     def _bind_text(self, relation: Any) -> None:
-        """A text of SQL becomes one that is given the plans of the views which it names."""
+        """A query becomes one that is given the plans of the views which it names. Of what is no query, each name is
+        looked up at once, by the server.
+        """
         wrapped = relation.WhichOneof("rel_type") == "with_relations"
         text = str(relation.with_relations.root.sql.query if wrapped else relation.sql.query)
+        if statement(text).purpose is not Purpose.QUERY:
+            return
         self.late |= bool(self._views) and is_dynamic(text)
         self._note_tables(text)
         used = {name: alias for name, alias, _ in self._named_in(text)}
@@ -123,12 +130,13 @@ class Names:
             yield from ((name, alias, plan) for name, (alias, plan) in self._views.items() if name in found)
 
     def _note_tables(self, text: str) -> None:
-        for name in tables_in(text):
-            _, _, path = name.partition(".")
-            if "/" in path:
-                self.reads["file", path] = None
-            elif identifier_key(name) not in self._views and not name.startswith(GIVEN):
-                self.reads["table", name] = None
+        made = {identifier_key(name) for name in views_in(text)}
+        for table in tables_in(text):
+            name = table.name or ""
+            if table.is_file:
+                self.reads.setdefault((ReadKind.FILE, name), "")
+            elif name and identifier_key(name) not in made | self._views.keys() and not name.startswith(GIVEN):
+                self.reads.setdefault((ReadKind.TABLE, name), "")
 
 
 def _wrap(relation: Any) -> None:

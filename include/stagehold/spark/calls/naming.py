@@ -13,6 +13,7 @@ from stagehold.spark.calls.sql_text import GLOBAL, Purpose, Statement, statement
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.connect.plan import LogicalPlan
 
     from stagehold.spark.calls.watch import SessionWatch
 
@@ -24,9 +25,14 @@ class NamingReader(DataFrameReader):
         super().__init__(session)
         self._watch = watch
 
-    def table(self, tableName: str) -> DataFrame:
+    def table(self, tableName: str) -> Any:
         view = self._watch.view(tableName) if isinstance(tableName, str) else None
         return super().table(tableName) if view is None else view
+
+    def _df(self, plan: LogicalPlan) -> Any:
+        frame = super()._df(plan)
+        self._watch.note_reading(frame)
+        return frame
 
 
 class NamingSession(SparkSession):

@@ -15,17 +15,17 @@ from stagehold.spark.calls.places import calling_line
 SYSTEM = ("/proc/", "/sys/", "/dev/", "/etc/", "/usr/share/", "/usr/lib/")
 CODE = (".py", ".pyc", ".so", ".pyi")
 
-_listening: list[tuple[str, dict[str, None]]] = []
+_listening: list[tuple[str, dict[str, str]]] = []
 
 
 @contextmanager
-def files_opened(project: str) -> Iterator[dict[str, None]]:
-    """Paths that are opened for reading in the block by lines of the project, or by what these call.
+def files_opened(project: str) -> Iterator[dict[str, str]]:
+    """Paths that are opened for reading in the block by lines of the project, or by what these call; with the line.
 
     Not seen: what a library opens by itself in C, like Arrow; the code's analysis knows such calls by their names.
     """
     _install()
-    found: dict[str, None] = {}
+    found: dict[str, str] = {}
     listener = (project, found)
     _listening.append(listener)
     try:
@@ -50,8 +50,9 @@ def _hear(event: str, arguments: tuple[object, ...]) -> None:
     if file.startswith((*SYSTEM, *_own_places())) or file.endswith(CODE):
         return
     for project, found in _listening:
-        if calling_line(project)[1]:
-            found[file] = None
+        place = calling_line(project)[1]
+        if place:
+            found.setdefault(file, place)
 
 
 def _writes(mode: object, flags: object) -> bool:

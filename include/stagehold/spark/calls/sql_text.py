@@ -68,7 +68,6 @@ ASKING = frozenset({"SHOW", "DESCRIBE", "DESC", "EXPLAIN", "LIST", "HELP"})
 QUERIES = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE", "MAP", "REDUCE"})
 KEEPING = frozenset({"CACHE", "UNCACHE", "CLEAR", "REFRESH"})
 SETTING = frozenset({"SET", "RESET", "USE", "DECLARE"})
-FROM_IN = frozenset({"EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "OVERLAY", "POSITION"})  # functions with a FROM inside
 MAKES = {"VIEW": Purpose.NAMES, "FUNCTION": Purpose.SETS, "VARIABLE": Purpose.SETS}
 
 
@@ -217,42 +216,3 @@ def _without_semicolon(text: str) -> str:
     words = tokens(text)
     last = words[-1] if words else None
     return text[: last.start] if last and last.text == ";" else text
-
-
-def tables_in(text: str) -> tuple[str, ...]:
-    """What stands behind FROM and JOIN, as it is written: tables, views, and files as in ``parquet.`path` ``."""
-    words = tokens(text)
-    made = {
-        before.name
-        for before, token, after in zip(words, words[1:], words[2:], strict=False)
-        if token.upper == "AS" and after.text == "("
-    }
-    found: list[str] = []
-    around = _functions_around(words)
-    for place, token in enumerate(words):
-        of_value = around[place] in FROM_IN or (place and words[place - 1].upper == "DISTINCT")
-        if token.upper in ("FROM", "JOIN", "TABLE") and not of_value:
-            name, end = _dotted_as_written(words, place + 1)
-            called = end < len(words) and words[end].text == "("
-            if name and not called and name.lower() not in made and name.upper() not in ("LATERAL", "VALUES"):
-                found.append(name)
-    return tuple(dict.fromkeys(found))
-
-
-def _functions_around(words: Sequence[Token]) -> list[str]:
-    """Of each token, the function in whose parentheses it stands."""
-    around, open_, before = list[str](), list[str](), ""
-    for token in words:
-        around.append(open_[-1] if open_ else "")
-        if token.text == "(":
-            open_.append(before)
-        elif token.text == ")" and open_:
-            open_.pop()
-        before = token.upper
-    return around
-
-
-def _dotted_as_written(words: Sequence[Token], place: int) -> tuple[str, int]:
-    name, end = _dotted(words, place)
-    parts = [token.text for token in words[place:end] if token.kind in ("word", "quoted")]
-    return ".".join(parts) if name else "", end

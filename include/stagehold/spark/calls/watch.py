@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 from stagehold.errors import StageContractBroken
+from stagehold.model.compute_key import ReadKind
 from stagehold.spark.calls.interceptor import WatchInterceptor
 from stagehold.spark.calls.names import Names
 from stagehold.spark.calls.places import calling_line
@@ -57,8 +58,8 @@ class FunctionCall:
         self._refused: StageContractBroken | None = None
 
     @property
-    def reads(self) -> Collection[tuple[str, str]]:
-        """What its plans read beside its inputs, by kind and name."""
+    def reads(self) -> Mapping[tuple[ReadKind, str], str]:
+        """What it reads beside its inputs, by kind and name, each with its line if that is known."""
         return self.names.reads
 
     def note(self, touch: Touch) -> None:
@@ -148,8 +149,7 @@ class SessionWatch:
             finally:
                 self._call = None
                 self._state.put_back()
-        for path in opened:
-            names.reads["file", path] = None
+        names.reads.update({(ReadKind.FILE, path): place for path, place in opened.items()})
 
     def set_meanwhile(self, settings: Mapping[str, str], instead_of: Collection[str]) -> None:
         """Give the session these settings in place of others until the call ends; its frames are computed before."""
@@ -171,6 +171,11 @@ class SessionWatch:
         """What a name stands for now; None for what is no view of the call's."""
         relation = self._call.names.view(identifier) if self._call else None
         return None if relation is None else self.close(frame_of(relation, self._spark))
+
+    def note_reading(self, frame: DataFrame) -> None:
+        """The frame reads something that no input of the function's is."""
+        if self._call:
+            self._call.names.places[plan_id(frame)] = calling_line(self._project)[1]
 
     @property
     def is_calling(self) -> bool:
