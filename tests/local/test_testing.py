@@ -37,6 +37,10 @@ spark = local_spark()
 from jobs.rules import doubled, spark as taken
 assert spark is taken is local_spark() is SparkSession.builder.appName("mine").getOrCreate()
 print(spark.conf.get("spark.sql.session.timeZone"), [row[0] for row in spark.range(3).select(doubled("id")).collect()])
+spark.range(3).createOrReplaceTempView("rows")
+three = spark.table("rows")
+spark.sql("CREATE OR REPLACE TEMP VIEW rows AS SELECT id + 1 AS id FROM rows")
+assert [three.count(), spark.sql("SELECT sum(id) FROM rows").first()[0]] == [3, 6]
 (server,) = Path(tempfile.gettempdir()).glob("stagehold-tests-*/spark/server.json")
 first = server.read_text()
 spark.stop()

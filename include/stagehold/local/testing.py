@@ -14,6 +14,7 @@ from uuid import uuid4
 
 from stagehold.code.archive import whole_archive
 from stagehold.settings import Settings, load_settings
+from stagehold.spark.calls.watch import watch_of
 from stagehold.spark.server.server import spark_server
 from stagehold.spark.session.active_session import as_active
 from stagehold.spark.session.project_modules import send_archive
@@ -32,7 +33,8 @@ _sessions: list[SparkSession] = []
 def local_spark() -> SparkSession:
     """A Spark session as a run's functions get it, in whose lake nothing is: frames are the test's own.
 
-    It is of Spark Connect, with the settings and the project's modules that runs have. Its server is started by the
+    It is of Spark Connect, with the settings and the project's modules that runs have, and names of views mean what
+    they mean there. Its server is started by the
     first call in a process, which takes some 10 seconds, and ends with that process, however that ends. Until the
     session is stopped, it is the one that every call and `SparkSession.builder.getOrCreate()` give.
 
@@ -80,6 +82,8 @@ def _new_session(settings: Settings) -> SparkSession:
         spark: Any = LocalSession.of(open_session(settings, name))
         send_archive(spark, whole_archive(Path(settings.project)))
         ending.enter_context(as_active(spark))
+        # As in a run, a view's name means what it meant when it was used.
+        ending.enter_context(watch_of(spark, settings.project).calling("tests", (), may_write=True))
         spark.ending = ending.pop_all()
     return spark  # type: ignore[no-any-return]
 

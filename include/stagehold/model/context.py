@@ -7,12 +7,15 @@ A stage function is called as ``function(ctx, **frames)`` and returns one frame:
 * Frames hold only what the partitions in ``ctx.partitions`` may see: one partition's rows for a source and for
   ``forward`` inputs, the wave's key groups for ``keyed`` ones, everything for ``broadcast`` and ``gather``. A function
   that makes its rows one by one and does not ask for ``ctx.partitions`` may be given many partitions' rows: it cannot
-  tell. One that does not keep the keys of ``keyed`` inputs apart, or asks, is called for one partition at a time.
+  tell. One that does not keep the keys of ``keyed`` inputs apart, asks, or does anything with Spark but plan, is called
+  for one partition at a time.
 * The same frames, context and code must give the same rows, in any order: no clock, no unseeded random source, sums
   of decimals rather than of doubles, a total order wherever rows are ranked or cut off.
 * A stage whose declaration has ``state`` reads what the interval before left, and puts what the next one begins with:
   ``before = ctx.state.read("totals")``, ``ctx.state.put("totals", after)``. It is called for one partition at a time.
-* It builds the frame and leaves acting on it to the caller: no write, no cache that outlives the call.
+* It returns a frame, and may use Spark on the way: count, collect, temp views, functions by name, caches, settings.
+  Names and settings are its own and end with the call. It writes nothing, unless its stage says ``effects: allowed``:
+  it is called more than once for a partition (checked, computed, again after a failure).
 
     @stage
     def joined(ctx: StageContext, orders: DataFrame, lineitem: DataFrame) -> DataFrame:

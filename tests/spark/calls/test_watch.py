@@ -186,9 +186,10 @@ def test_what_is_no_query_finds_the_views_of_the_call(spark, watch):
         low.createOrReplaceTempView("`my rows`")
         for text in ("CACHE TABLE `my rows`", "DESCRIBE `my rows`", "UNCACHE TABLE `my rows`", "DROP VIEW `my rows`"):
             spark.sql(text)
-        low.createTempView("`my rows`")
+        spark.sql("CREATE TEMP VIEW `my rows` AS SELECT * FROM range(3)")
         frame = call.settled(call.bound(spark.sql("SELECT id FROM `My Rows`")), read_on=False)
     assert frame.count() == 3
+    assert not spark.catalog.tableExists("`my rows`")
 
 
 def test_files_that_python_opens_are_told(spark, watch, tmp_path):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from stagehold.code.sql_tables import tables_in, views_in
 from stagehold.model.compute_key import ReadKind
-from stagehold.spark.calls.sql_text import GLOBAL, Purpose, is_dynamic, names_in, statement, tokens, with_views
+from stagehold.spark.calls.sql_text import GLOBAL, Intent, is_dynamic, names_in, statement, tokens, with_views
 from stagehold.spark.connect import parts_of
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class Names:
         """
         wrapped = relation.WhichOneof("rel_type") == "with_relations"
         text = str(relation.with_relations.root.sql.query if wrapped else relation.sql.query)
-        if statement(text).purpose is not Purpose.QUERY:
+        if statement(text).intent is not Intent.QUERY:
             return
         self.late |= bool(self._views) and is_dynamic(text)
         self._note_tables(text)
@@ -153,7 +153,7 @@ def _wrap(relation: Any) -> None:
 
 
 def view_key(name: str, *, is_global: bool) -> str:
-    plain = name.strip("`").lower()
+    plain = name.strip("`").replace("``", "`").lower()
     return f"{GLOBAL}.{plain}" if is_global else plain
 
 

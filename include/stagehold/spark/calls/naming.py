@@ -9,7 +9,7 @@ from pyspark.sql.connect.readwriter import DataFrameReader
 from pyspark.sql.connect.session import SparkSession
 
 from stagehold.spark.calls.sql_arguments import NotConstant, with_arguments
-from stagehold.spark.calls.sql_text import GLOBAL, Purpose, Statement, statement
+from stagehold.spark.calls.sql_text import GLOBAL, Intent, SqlStatement, statement
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -51,12 +51,12 @@ class NamingSession(SparkSession):
         if self.stagehold_watch is None or not self.stagehold_watch.is_calling or not isinstance(sqlQuery, str):
             return super().sql(sqlQuery, args, **kwargs)
         asked = statement(sqlQuery)
-        if asked.purpose is Purpose.NAMES and asked.body is not None:
+        if asked.intent is Intent.NAMES and asked.body is not None:
             self._make_view(asked, self.sql(asked.body, args, **kwargs))
             return self.createDataFrame([], "result string")
         return self.stagehold_watch.close(super().sql(sqlQuery, args, **kwargs))
 
-    def _make_view(self, asked: Statement, frame: DataFrame) -> None:
+    def _make_view(self, asked: SqlStatement, frame: DataFrame) -> None:
         """As `CREATE TEMPORARY VIEW` would, with names in its query that mean what they mean now."""
         named = frame.toDF(*asked.columns) if asked.columns else frame
         name, is_global = (asked.name or "").removeprefix(f"{GLOBAL}."), (asked.name or "").startswith(f"{GLOBAL}.")
@@ -64,4 +64,4 @@ class NamingSession(SparkSession):
             make = named.createOrReplaceGlobalTempView if asked.replaces else named.createGlobalTempView
         else:
             make = named.createOrReplaceTempView if asked.replaces else named.createTempView
-        make(name)
+        make("`" + name.replace("`", "``") + "`")

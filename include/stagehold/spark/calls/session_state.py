@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-from stagehold.spark.calls.sql_text import Statement
+from stagehold.spark.calls.sql_text import SqlStatement
 from stagehold.spark.connect import all_settings, drop_kept, execute, put_settings
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ class SessionState:
         self._spark = spark
         self.views: set[tuple[str, bool]] = set()  # the call's, with whether each is global
         self.kept: list[Any] = []  # plans that calls had Spark cache
-        self.dropped_at_end: list[Statement] = []
+        self.dropped_at_end: list[SqlStatement] = []
         self._functions: dict[str, Any] = {}  # by name, the command that registered it first
         self._replaced: set[str] = set()
         self._settings: Mapping[str, str] | None = None
@@ -83,7 +83,7 @@ class SessionState:
     def _drop(self) -> None:
         for name, is_global in self.views:
             drop = self._spark.catalog.dropGlobalTempView if is_global else self._spark.catalog.dropTempView
-            drop(name)
+            drop(name.strip("`").replace("``", "`"))  # unlike those who make one, it takes a name as it is
         self.views.clear()
         for made in self.dropped_at_end:
             kind = "VARIABLE" if made.verb == "DECLARE" else "FUNCTION"

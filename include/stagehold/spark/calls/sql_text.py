@@ -21,7 +21,7 @@ TOKEN = re.compile(
 GLOBAL = "global_temp"
 
 
-class Purpose(StrEnum):
+class Intent(StrEnum):
     """What becomes of the session, or of the world, when a text is run."""
 
     QUERY = "query"  # nothing: its rows are computed when they are asked for
@@ -52,10 +52,10 @@ class Token:
 
 
 @dataclass(frozen=True)
-class Statement:
+class SqlStatement:
     """A text of SQL and its purpose. ``name`` is that of a view, function or variable, ``body`` the query of a view."""
 
-    purpose: Purpose
+    intent: Intent
     verb: str
     name: str | None = None
     body: str | None = None
@@ -68,7 +68,7 @@ ASKING = frozenset({"SHOW", "DESCRIBE", "DESC", "EXPLAIN", "LIST", "HELP"})
 QUERIES = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE", "MAP", "REDUCE"})
 KEEPING = frozenset({"CACHE", "UNCACHE", "CLEAR", "REFRESH"})
 SETTING = frozenset({"SET", "RESET", "USE", "DECLARE"})
-MAKES = {"VIEW": Purpose.NAMES, "FUNCTION": Purpose.SETS, "VARIABLE": Purpose.SETS}
+MAKES = {"VIEW": Intent.NAMES, "FUNCTION": Intent.SETS, "VARIABLE": Intent.SETS}
 
 
 def tokens(text: str) -> tuple[Token, ...]:
@@ -77,22 +77,22 @@ def tokens(text: str) -> tuple[Token, ...]:
     return tuple(Token(kind, match[kind], match.start(), match.end()) for kind, match in found if kind != "skipped")
 
 
-def statement(text: str) -> Statement:
+def statement(text: str) -> SqlStatement:
     """What ``text`` is for."""
     words = tokens(text)
     first = next((token for token in words if token.text != "("), None)
     verb = first.upper if first else ""
     if verb in QUERIES or not words:
-        return Statement(Purpose.WRITES if _inserts(words) else Purpose.QUERY, verb)
+        return SqlStatement(Intent.WRITES if _inserts(words) else Intent.QUERY, verb)
     if verb in ASKING:
-        return Statement(Purpose.ASKS, verb)
+        return SqlStatement(Intent.ASKS, verb)
     if verb in KEEPING:
-        return Statement(Purpose.KEEPS, verb)
+        return SqlStatement(Intent.KEEPS, verb)
     if verb in SETTING:
         return _setting(verb, words)
     if verb in ("CREATE", "DROP"):
-        return _made(verb, text, words) or Statement(Purpose.WRITES, verb)
-    return Statement(Purpose.WRITES, verb)
+        return _made(verb, text, words) or SqlStatement(Intent.WRITES, verb)
+    return SqlStatement(Intent.WRITES, verb)
 
 
 def _inserts(words: Sequence[Token]) -> bool:
@@ -107,15 +107,15 @@ def _inserts(words: Sequence[Token]) -> bool:
     return False
 
 
-def _setting(verb: str, words: Sequence[Token]) -> Statement:
+def _setting(verb: str, words: Sequence[Token]) -> SqlStatement:
     """`SET`, `SET name` and `SET -v` only ask."""
     marks = [token.text for token in words]
     asks = verb == "SET" and "=" not in marks and "TIME" not in [token.upper for token in words[1:2]]
     declared = next((token.name for token in words[1:] if token.upper not in ("OR", "REPLACE", "VARIABLE")), None)
-    return Statement(Purpose.ASKS if asks else Purpose.SETS, verb, declared if verb == "DECLARE" else None, drops=False)
+    return SqlStatement(Intent.ASKS if asks else Intent.SETS, verb, declared if verb == "DECLARE" else None, drops=False)
 
 
-def _made(verb: str, text: str, words: Sequence[Token]) -> Statement | None:
+def _made(verb: str, text: str, words: Sequence[Token]) -> SqlStatement | None:
     """A temporary view, function or variable that is made or dropped; None for what lasts."""
     place, options = 1, set[str]()
     while place < len(words) and words[place].upper in ("OR", "REPLACE", "GLOBAL", "TEMP", "TEMPORARY", "LOCAL"):
@@ -133,9 +133,9 @@ def _made(verb: str, text: str, words: Sequence[Token]) -> Statement | None:
         name = f"{GLOBAL}.{name.rpartition('.')[2]}"
     drops, replaces = verb == "DROP", "REPLACE" in options
     if kind != "VIEW" or drops:
-        return Statement(MAKES[kind], verb, name, replaces=replaces, drops=drops)
+        return SqlStatement(MAKES[kind], verb, name, replaces=replaces, drops=drops)
     columns, body = _view(text, words, place)
-    return Statement(MAKES[kind], verb, name, body, columns, replaces)
+    return SqlStatement(MAKES[kind], verb, name, body, columns, replaces)
 
 
 def _dotted(words: Sequence[Token], place: int) -> tuple[str | None, int]:

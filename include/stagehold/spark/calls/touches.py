@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from stagehold.spark.calls.sql_text import Purpose, statement
+from stagehold.spark.calls.sql_text import Intent, statement
 
 
 class Habit(StrEnum):
@@ -37,11 +37,11 @@ class Touch:
 
 
 HABIT_OF = {
-    Purpose.ASKS: Habit.ASKS,
-    Purpose.NAMES: Habit.NAMES,
-    Purpose.KEEPS: Habit.KEEPS,
-    Purpose.SETS: Habit.SETS,
-    Purpose.WRITES: Habit.WRITES,
+    Intent.ASKS: Habit.ASKS,
+    Intent.NAMES: Habit.NAMES,
+    Intent.KEEPS: Habit.KEEPS,
+    Intent.SETS: Habit.SETS,
+    Intent.WRITES: Habit.WRITES,
 }
 COMMANDS = {
     "register_function": Habit.REGISTERS,
@@ -88,7 +88,7 @@ def habit_of_execution(plan: Any) -> Habit | None:
     if kind == "remove_cached_remote_relation_command":
         return None
     if kind == "sql_command":
-        return HABIT_OF.get(statement(sql_of(plan.command.sql_command)).purpose)
+        return HABIT_OF.get(statement(sql_of(plan.command.sql_command)).intent)
     if kind == "write_operation" and plan.command.write_operation.source == "noop":
         return Habit.ASKS
     return COMMANDS.get(kind, Habit.WRITES)
