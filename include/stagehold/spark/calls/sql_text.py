@@ -112,7 +112,7 @@ def _setting(verb: str, words: Sequence[Token]) -> SqlStatement:
     marks = [token.text for token in words]
     asks = verb == "SET" and "=" not in marks and "TIME" not in [token.upper for token in words[1:2]]
     declared = next((token.name for token in words[1:] if token.upper not in ("OR", "REPLACE", "VARIABLE")), None)
-    return SqlStatement(Intent.ASKS if asks else Intent.SETS, verb, declared if verb == "DECLARE" else None, drops=False)
+    return SqlStatement(Intent.ASKS if asks else Intent.SETS, verb, declared if verb == "DECLARE" else None)
 
 
 def _made(verb: str, text: str, words: Sequence[Token]) -> SqlStatement | None:
