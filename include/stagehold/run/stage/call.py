@@ -29,7 +29,7 @@ class Manner:
 
     stage: str
     project: str = ""
-    environment: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str | None] = field(default_factory=dict)
     may_write: bool = False
     read_on: bool = False
     settings: Mapping[str, str] | None = None

@@ -321,7 +321,7 @@ class FrameBuilder:
 
     def _manner(self, stage: Stage) -> Manner:
         pipeline, settings = self._reading.pipeline, self._reading.pipeline.spark_of(stage)
-        declared = {name: os.environ[name] for name in pipeline.reads_of(stage).env if name in os.environ}
+        declared = {name: os.environ.get(name) for name in pipeline.reads_of(stage).env}
         return Manner(
             stage.name,
             self._reading.project,
@@ -337,7 +337,8 @@ class FrameBuilder:
 
     def _function(self, stage: Stage) -> Callable[..., DataFrame]:
         project = Path(self._reading.project)
-        with reporting_code(stage, project):
+        watch = watch_of(self._spark, self._reading.project)
+        with reporting_code(stage, project), watch.importing(stage.name):
             function = load_function(stage.job, project)
         return reporting_function(stage, project, function)
 

@@ -44,17 +44,29 @@ from stagehold.spark.connect import (
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-LASTING = (Habit.SETS,)  # a plan cannot carry it, so what is planned has to be computed meanwhile
+_REFUSED = {
+    Habit.WRITES: "its function {touch}, which would happen each time it is called, as it is several times for a "
+    "partition. Return the frame, which is what gets published; a function that has to write says `effects: allowed`",
+    Habit.NAMES: "a module {touch} at its top, where it would be a name for all stages. Do that in the stage "
+    "function, whose names are its own",
+    Habit.SETS: "a module {touch} at its top, where it would be so for all stages. Declare it with `spark:` of the "
+    "stage or pipeline, which is in their keys",
+}
 
 
 class FunctionCall:
-    """One call of a stage's function, while it goes on and afterwards."""
+    """One call of a stage's function, while it goes on and afterwards; or, ``at_top``, the import of its modules."""
 
-    def __init__(self, stage: str, names: Names, state: SessionState, *, may_write: bool) -> None:
+    def __init__(
+        self, stage: str, names: Names, state: SessionState, *, may_write: bool = False, at_top: bool = False
+    ) -> None:
         self.touches: list[Touch] = []
         self.names = names
         self.at_once = False  # whether its frames have to be computed before it ends
-        self._stage, self._state, self._may_write = stage, state, may_write
+        self._stage, self._state = stage, state
+        self._refused_habits = {Habit.WRITES} - ({Habit.WRITES} if may_write else set())
+        if at_top:
+            self._refused_habits |= {Habit.NAMES, Habit.SETS}
         self._refused: StageContractBroken | None = None
 
     @property
@@ -63,16 +75,23 @@ class FunctionCall:
         return self.names.reads
 
     def note(self, touch: Touch) -> None:
-        """:raises StageContractBroken: it writes, and the stage does not say that it may."""
+        """:raises StageContractBroken: it does what its stage does not say that it may, or a module does at its top."""
         self.touches.append(touch)
-        self.at_once |= touch.habit in LASTING
-        if touch.habit is Habit.WRITES and not self._may_write:
+        self.at_once |= touch.habit is Habit.SETS
+        if touch.habit in self._refused_habits:
+            self._refused = StageContractBroken(self._stage, _REFUSED[touch.habit].format(touch=touch))
+            raise self._refused
+
+    def check_top(self) -> None:
+        """:raises StageContractBroken: what a module does at its top cannot hold for its own functions alone."""
+        if self._state.took_names:
+            taken = next(touch for touch in reversed(self.touches) if touch.habit is Habit.REGISTERS)
             self._refused = StageContractBroken(
                 self._stage,
-                f"its function {touch}, which would happen each time it is called, as it is several times for a "
-                "partition. Return the frame, which is what gets published; a function that has to write says "
-                "`effects: allowed`",
+                f"a module {taken} at its top, and another function has that name. Register it in the stage function, "
+                "where its name is that call's own",
             )
+        if self._refused:
             raise self._refused
 
     def settled(self, bound: DataFrame, *, read_on: bool) -> DataFrame:
@@ -135,13 +154,14 @@ class SessionWatch:
         *,
         packed: Callable[[bytes], bytes] | None = None,
         may_write: bool = False,
+        at_top: bool = False,
     ) -> Iterator[FunctionCall]:
         """In the block, the function of ``stage`` is called with the frames ``given``.
 
         :param packed: what is sent in the place of a pickled Python function.
         """
         names = Names([plan_id(frame) for frame in given], packed)
-        call = FunctionCall(stage, names, self._state, may_write=may_write)
+        call = FunctionCall(stage, names, self._state, may_write=may_write, at_top=at_top)
         with files_opened(self._project) as opened:
             self._call = call
             try:
@@ -150,6 +170,16 @@ class SessionWatch:
                 self._call = None
                 self._state.put_back()
         names.reads.update({(ReadKind.FILE, path): place for path, place in opened.items()})
+
+    @contextmanager
+    def importing(self, stage: str) -> Iterator[None]:
+        """In the block, modules of ``stage`` are imported, of which functions stay that they register.
+
+        :raises StageContractBroken: one does at its top what only a function may.
+        """
+        with self.calling(stage, (), at_top=True) as call:
+            yield
+            call.check_top()
 
     def set_meanwhile(self, settings: Mapping[str, str], instead_of: Collection[str]) -> None:
         """Give the session these settings in place of others until the call ends; its frames are computed before."""

@@ -32,24 +32,30 @@ def prepare() -> None:
     session.active = session.getActiveSession = _no_session_yet
 
 
-def with_environment(environment: Mapping[str, str], command: bytes) -> bytes:
-    """A pickled function that sets these variables where it is read, so that they are there when it is called."""
+def with_environment(environment: Mapping[str, str | None], command: bytes) -> bytes:
+    """A pickled function that sets these variables where it is read, or unsets those that are None, so that they are so
+    when it is called.
+    """
     return pickle.dumps(_Carried(dict(environment), command))
 
 
 class _Carried:
     """Turns into the function itself where it is read."""
 
-    def __init__(self, environment: dict[str, str], command: bytes) -> None:
+    def __init__(self, environment: dict[str, str | None], command: bytes) -> None:
         self._parts = (environment, command)
 
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[dict[str, str], bytes]]:
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[dict[str, str | None], bytes]]:
         return unpacked, self._parts
 
 
-def unpacked(environment: dict[str, str], command: bytes) -> Any:
+def unpacked(environment: dict[str, str | None], command: bytes) -> Any:
     """What ``with_environment`` has packed, in the worker that is to call it."""
-    os.environ.update(environment)
+    for name, value in environment.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
     return pickle.loads(command)  # noqa: S301 - Spark's workers read what their session sent
 
 
