@@ -68,6 +68,7 @@ PARTS = {
     connect.execute: [("client", "execute_command")],
     connect.all_settings: [("client", "config")],
     connect.drop_kept: [("client", "_analyze")],
+    connect.remove_kept: [("client", "execute_command")],
     connect.intercept_calls: [("client", "_channel"), ("client", "_stub"), ("client._artifact_manager", "_stub")],
     connect.end_calls: [("client._channel", "close")],
     connect.note_lines: [("errors", "_enable_debugging_cache"), ("errors", "_capture_call_site")],

@@ -167,6 +167,15 @@ def drop_kept(spark: SparkSession, relation: Message) -> None:
     _client(spark)._analyze(method="unpersist", relation=relation, blocking=False)
 
 
+def remove_kept(spark: SparkSession, relation_id: str) -> None:
+    """Have Spark drop the rows that it keeps under an id."""
+    from pyspark.sql.connect.proto import CachedRemoteRelation, Command, RemoveCachedRemoteRelationCommand
+
+    relation = CachedRemoteRelation(relation_id=relation_id)
+    removal = RemoveCachedRemoteRelationCommand(relation=relation)
+    execute(spark, Command(remove_cached_remote_relation_command=removal))
+
+
 def intercept_calls(client: SparkConnectClient, interceptor: Any) -> None:
     """Have a gRPC interceptor see every call of the client.
 

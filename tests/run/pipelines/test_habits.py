@@ -20,6 +20,7 @@ from stagehold.model.records import PartitionRecord
 pytestmark = pytest.mark.spark
 
 JOBS = """
+import gc
 import os
 
 from pyspark.sql import SparkSession, functions as F
@@ -167,6 +168,22 @@ def cached(ctx, source):
 
 
 @stage
+def checkpointed(ctx, source):
+    source.select((F.col("number") + 1).alias("number")).localCheckpoint().createOrReplaceTempView("t")
+    gc.collect()
+    return source.sparkSession.sql("SELECT number FROM t")
+
+
+@stage
+def fitted(ctx, source):
+    from pyspark.ml.feature import StringIndexer
+
+    named = source.withColumn("name", F.lpad(F.col("number").cast("string"), 5, "0"))
+    model = StringIndexer(inputCol="name", outputCol="place", stringOrderType="alphabetAsc").fit(named)
+    return model.transform(named).select(F.col("place").cast("long").alias("number"))
+
+
+@stage
 def setting(ctx, source):
     spark = source.sparkSession
     spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
@@ -269,10 +286,11 @@ RIGHT = {
             *("view_and_sql", "view_and_table", "view_without_replace", "global_view", "view_in_sql"),
             *("view_in_a_loop", "view_given_to_two_frames", "view_seen_by_the_catalog", "view_as_an_argument"),
             *("registered", "registered_in_expressions", "registered_by_sql", "cached", "setting", "setting_by_sql"),
-            "session_of_its_own",
+            *("session_of_its_own", "checkpointed"),
         ),
         PLUS_ONE,
     ),
+    "fitted": lambda numbers: [number - min(numbers) for number in numbers],
     "registered_for_what_was_found": lambda numbers: [number - min(numbers) for number in numbers],
     "most": lambda numbers: [max(numbers)],
     "counted": lambda numbers: [number for number in numbers if number % len(numbers) == 0],

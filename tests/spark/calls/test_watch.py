@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
@@ -100,6 +101,7 @@ WRITES = {
     "create": lambda frame, path: frame.sparkSession.sql("CREATE TABLE of_test AS SELECT 1 AS one"),
     "drop": lambda frame, path: frame.sparkSession.sql("DROP TABLE IF EXISTS of_test"),
     "directory": lambda frame, path: frame.sparkSession.sql(f"INSERT OVERWRITE DIRECTORY '{path}' SELECT 1"),
+    "drop a lasting view": lambda frame, path: frame.sparkSession.sql("DROP VIEW IF EXISTS nobody"),
     "copy in sql": lambda frame, path: frame.sparkSession.sql(
         "WITH a AS (SELECT 1) INSERT INTO nobody SELECT * FROM a"
     ),
@@ -178,6 +180,29 @@ def test_a_view_means_what_it_meant_whatever_gets_its_name_later(spark, watch):
         [1, 2, 3],
     ]
     assert not spark.catalog.tableExists("v")
+
+
+def test_rows_that_spark_keeps_stay_as_long_as_a_plan_may_name_them(spark, watch):
+    with watch.calling("s", []) as call:
+        spark.range(3).localCheckpoint().createOrReplaceTempView("v")
+        gc.collect()
+        frame = call.settled(call.bound(spark.sql("SELECT id FROM v")), read_on=False)
+    gc.collect()
+    assert frame.count() == 3
+    watch.forget_kept()
+    with pytest.raises(Exception, match="DATAFRAME_NOT_FOUND"):
+        frame.count()
+
+
+def test_a_function_s_name_that_sql_takes_is_given_back(spark, watch):
+    with watch.calling("s", []):
+        spark.udf.register("taken", lambda number: number, LongType())
+    with watch.calling("s", []) as call:
+        spark.sql("DROP TEMPORARY FUNCTION taken")
+        spark.sql("CREATE TEMPORARY FUNCTION taken(x BIGINT) RETURNS BIGINT RETURN x + 1")
+        frame = call.settled(call.bound(spark.range(3).selectExpr("taken(id) AS id")), read_on=False)
+    assert [row.id for row in frame.collect()] == [1, 2, 3]
+    assert [row.id for row in spark.range(3).selectExpr("taken(id) AS id").collect()] == [0, 1, 2]
 
 
 def test_what_is_no_query_finds_the_views_of_the_call(spark, watch):

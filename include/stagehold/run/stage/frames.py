@@ -80,7 +80,8 @@ class FrameBuilder:
                 yield
         finally:
             self._in_force = {}
-            watch_of(self._spark, self._reading.project).forget_kept()
+            if not self._ready:  # whose plans may need it
+                watch_of(self._spark, self._reading.project).forget_kept()
 
     @property
     def habits(self) -> Mapping[str, Sequence[str]]:

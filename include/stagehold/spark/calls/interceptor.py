@@ -15,6 +15,14 @@ class RequestWatch(Protocol):
     def on_analysis(self, request: Any) -> Any: ...
     def on_settings(self, operation: Any) -> None: ...
     def on_artifact(self, name: str) -> None: ...
+    def on_removal(self, relation_id: str) -> None: ...
+
+
+class Unasked:
+    """The answer to a request that was not sent."""
+
+    def result(self) -> None:
+        return None
 
 
 class WatchInterceptor(UnaryUnaryClientInterceptor, StreamUnaryClientInterceptor):  # type: ignore[misc]
@@ -27,6 +35,9 @@ class WatchInterceptor(UnaryUnaryClientInterceptor, StreamUnaryClientInterceptor
             request = self._watch.on_analysis(request)
         elif kind == "ConfigRequest":
             self._watch.on_settings(request.operation)
+        elif kind == "ExecutePlanRequest":  # how pyspark has the server forget rows that Python has forgotten
+            self._watch.on_removal(request.plan.command.remove_cached_remote_relation_command.relation.relation_id)
+            return Unasked()
         return continuation(details, request)
 
     def intercept_stream_unary(self, continuation: Any, details: Any, requests: Iterator[Any]) -> Any:

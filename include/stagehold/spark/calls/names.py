@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from stagehold.code.sql_tables import tables_in, views_in
 from stagehold.model.compute_key import ReadKind
 from stagehold.spark.calls.sql_text import GLOBAL, Intent, is_dynamic, names_in, statement, tokens, with_views
+from stagehold.spark.calls.touches import sql_of
 from stagehold.spark.connect import parts_of
 
 if TYPE_CHECKING:
@@ -48,6 +49,13 @@ class Names:
 
     def take(self, name: str, *, is_global: bool = False) -> None:
         self._views.pop(view_key(name, is_global=is_global), None)
+
+    def lasts(self, plan: Any) -> bool:
+        """Whether what is dropped is no view of the call's, but one of everybody's."""
+        if not plan.HasField("command") or not plan.command.HasField("sql_command"):
+            return False
+        dropped = statement(sql_of(plan.command.sql_command))
+        return dropped.drops and (dropped.name or "") not in self._views
 
     def view(self, identifier: str) -> Any | None:
         """The plan of a view, under an alias; None for what is no view of the call's."""

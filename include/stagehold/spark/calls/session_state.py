@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from stagehold.spark.calls.sql_text import SqlStatement
-from stagehold.spark.connect import all_settings, drop_kept, execute, put_settings
+from stagehold.spark.connect import all_settings, drop_kept, execute, put_settings, remove_kept
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -21,6 +21,7 @@ class SessionState:
         self._spark = spark
         self.views: set[tuple[str, bool]] = set()  # the call's, with whether each is global
         self.kept: list[Any] = []  # plans that calls had Spark cache
+        self.removed: list[str] = []  # rows that Spark keeps for frames which Python has forgotten, and plans may not
         self.dropped_at_end: list[SqlStatement] = []
         self._functions: dict[str, Any] = {}  # by name, the command that registered it first
         self._replaced: set[str] = set()
@@ -37,6 +38,11 @@ class SessionState:
         known = self._functions.setdefault(name, _copy(command))
         if known != command:
             self._replaced.add(name)
+
+    def note_sql_function(self, made: SqlStatement) -> None:
+        """Before SQL gives or takes the name of a function, of which frames of earlier calls may have another one."""
+        self.dropped_at_end.append(made)
+        self._replaced |= {f"register_function {made.name}"} & self._functions.keys()
 
     def note_settings(self) -> None:
         if self._settings is None:
@@ -55,14 +61,17 @@ class SessionState:
 
     def put_back(self) -> None:
         """Have the session as it was before the call."""
-        undone: list[Callable[[], None]] = [self._put_settings, self._put_schema, self._put_functions, self._drop]
+        undone: list[Callable[[], None]] = [self._put_settings, self._put_schema, self._drop, self._put_functions]
         for undo in undone:
             undo()
 
     def forget_kept(self) -> None:
         for relation in self.kept:
             drop_kept(self._spark, relation)
+        for relation_id in self.removed:
+            remove_kept(self._spark, relation_id)
         self.kept.clear()
+        self.removed.clear()
 
     def _put_settings(self) -> None:
         if self._settings is not None:

@@ -17,6 +17,7 @@ class Habit(StrEnum):
     REGISTERS = "registers a function"
     KEEPS = "has Spark keep rows"
     SETS = "changes a setting of the session"
+    LEARNS = "fits a model"
     WRITES = "writes"
     OTHER = "changes its session"
 
@@ -50,7 +51,7 @@ COMMANDS = {
     "create_dataframe_view": Habit.NAMES,
     "get_resources_command": Habit.ASKS,
     "checkpoint_command": Habit.ASKS,
-    "ml_command": Habit.ASKS,
+    "ml_command": Habit.LEARNS,
     "streaming_query_listener_bus_command": Habit.OTHER,
     "streaming_query_manager_command": Habit.OTHER,
     "create_resource_profile_command": Habit.OTHER,

@@ -44,6 +44,7 @@ from stagehold.spark.connect import (
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+NOT_IN_PLANS = (Habit.SETS, Habit.LEARNS)  # what is planned meanwhile has to be computed meanwhile
 _REFUSED = {
     Habit.WRITES: "its function {touch}, which would happen each time it is called, as it is several times for a "
     "partition. Return the frame, which is what gets published; a function that has to write says `effects: allowed`",
@@ -77,7 +78,7 @@ class FunctionCall:
     def note(self, touch: Touch) -> None:
         """:raises StageContractBroken: it does what its stage does not say that it may, or a module does at its top."""
         self.touches.append(touch)
-        self.at_once |= touch.habit is Habit.SETS
+        self.at_once |= touch.habit in NOT_IN_PLANS
         if touch.habit in self._refused_habits:
             self._refused = StageContractBroken(self._stage, _REFUSED[touch.habit].format(touch=touch))
             raise self._refused
@@ -220,6 +221,8 @@ class SessionWatch:
         bound.CopyFrom(request)
         call.names.bind(bound.plan)
         habit = habit_of_execution(request.plan)
+        if habit is Habit.NAMES and call.names.lasts(request.plan):
+            habit = Habit.WRITES
         if habit:
             subject = subject_of_execution(request.plan)
             call.note(Touch(habit, *self._asked_by(subject)))
@@ -251,6 +254,10 @@ class SessionWatch:
         if self._call and not name.startswith("cache/"):
             self._call.note(Touch(Habit.OTHER, *self._asked_by(name)))
 
+    def on_removal(self, relation_id: str) -> None:
+        """Python has forgotten a frame whose rows Spark keeps; a plan that is not computed yet may still name them."""
+        self._state.removed.append(relation_id)
+
     def _asked_by(self, subject: str) -> tuple[str, str, str]:
         called, place = calling_line(self._project)
         return called, subject, place
@@ -268,7 +275,7 @@ class SessionWatch:
             if found is None or found.verb == "USE":
                 self._aside(self._state.note_schema)
             elif found.name:
-                self._state.dropped_at_end.append(found)
+                self._state.note_sql_function(found)
 
     def _name(self, names: Names, plan: Any) -> None:
         if plan.HasField("command") and plan.command.HasField("create_dataframe_view"):
