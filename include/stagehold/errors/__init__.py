@@ -104,6 +104,7 @@ Every error that Stagehold raises on purpose, by what is to be mended.
     |   +-- SparkUnavailable ~       no Spark Connect server answers
     |   +-- CallStalled ~            a call to Spark made no progress for too long
     |   +-- SessionClosed ~          the server closed this attempt's Spark session
+    |   +-- VersionsDiffer           the Spark server has another version of Spark or Delta than this process
     |   +-- ServerInUse              runs use the Spark server whose place `stagehold up` wants
     |   +-- JavaMissing              no Java that can run Spark
     |   +-- JarsUnusable             JARs that Spark needs are not there or not the pinned ones
@@ -224,6 +225,7 @@ from stagehold.errors.spark import (
     SessionClosed,
     SparkError,
     SparkUnavailable,
+    VersionsDiffer,
 )
 from stagehold.errors.spec import (
     CodeUnusable,
@@ -369,6 +371,7 @@ __all__ = [
     "UndeclaredRead",
     "UnknownCheckpoint",
     "UnknownName",
+    "VersionsDiffer",
 ]
 
 for _name in __all__:

@@ -52,6 +52,28 @@ class SessionClosed(SparkError, Transient):
         )
 
 
+class VersionsDiffer(SparkError, Terminal):
+    """The Spark server computes with another version of Spark or Delta than the one that keys count.
+
+    ``engine`` says which of the two, ``package`` is the Python package of it, ``remote`` tells whether somebody else
+    runs the server.
+    """
+
+    def __init__(self, engine: str, *, of_server: str, own: str, package: str, remote: bool) -> None:
+        self.engine, self.of_server, self.own, self.package, self.remote = engine, of_server, own, package, remote
+        where = "under STAGEHOLD_SPARK_REMOTE" if remote else "of this home"
+        way = (
+            f"Have STAGEHOLD_SPARK_REMOTE name a server of {engine} {own}, or unset it for a server of this home; then"
+            if remote
+            else "End the server with `stagehold down`, so that a new one is started; then"
+        )
+        super().__init__(
+            f"The Spark server {where} has {engine} {of_server}, and this process {package} {own}: what they compute "
+            "may differ, and keys count the version of this process. Nothing was computed, and what was recorded "
+            f"stays safe to read. {way} run the command again."
+        )
+
+
 class ServerInUse(SparkError, Terminal):
     """Runs of this home started a Spark server for themselves, and still use it."""
 

@@ -15,6 +15,8 @@ from stagehold.errors import SessionClosed, SparkUnavailable, StageholdError
 from stagehold.settings import Settings
 from stagehold.spark.connect import end_calls, intercept_calls, limit_retries, note_lines
 from stagehold.spark.server.server import running_server
+from stagehold.spark.session.result_settings import set_for_results, set_settings
+from stagehold.spark.session.server_versions import require_versions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,6 +45,9 @@ WHOLE_PLANS = "spark.sql.debug.maxToStringFields"
 # What measuring brings together is a few rows for each file: planning it anew in the middle, and more than one task,
 # only cost time.
 FEW_ROWS = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "1"}
+# What the users' sessions have beside the settings that change results, and the measuring ones beside theirs.
+USERS = {ALWAYS_OWN_CLASSES: "false", COLUMNAR_UDF_INPUT: "false", WHOLE_PLANS: str(2**31 - 1)}
+MEASURING = {OWN_EXECUTORS: "false", **FEW_ROWS}
 
 CLOSED_CONDITIONS = (
     "INVALID_HANDLE.SESSION_CLOSED",
@@ -183,17 +188,15 @@ def _measuring_id(session_id: str) -> str:
 
 
 def _make_sessions(settings: Settings, session_id: str) -> None:
-    """Have the server make the session and the one beside it, as clones, unless they are there."""
-    from pyspark.sql.connect.conf import RuntimeConf
+    """Have the server make the session and the one beside it, as clones, unless they are there.
 
+    :raises VersionsDiffer: the server has other versions than this process.
+    """
     with closing(_client(settings, str(uuid4()))) as model:
-        conf = RuntimeConf(model)
-        conf.set(ALWAYS_OWN_CLASSES, "false")
-        conf.set(COLUMNAR_UDF_INPUT, "false")
-        conf.set(WHOLE_PLANS, str(2**31 - 1))
+        require_versions(model, settings.spark_remote)
+        set_for_results(model, USERS)
         _clone(model, session_id)
-        for name, text in {OWN_EXECUTORS: "false", **FEW_ROWS}.items():
-            conf.set(name, text)
+        set_settings(model, MEASURING)
         _clone(model, _measuring_id(session_id))
         model.release_session()
 
