@@ -66,6 +66,26 @@ def test_without_a_run_it_lists_the_newest_runs_first(failed_run):
     ]
 
 
+def test_of_a_pipeline_whose_file_is_gone_it_says_what_is_on_record(failed_run):
+    assert f"{CELL.interval}: 2 of 4 on record consumable, 1 blocked, 1 released\n" in invoke("run-1")
+    assert json.loads(invoke("run-1", "--json"))["interval"] == {
+        "state": None,
+        "whole": False,
+        "partitions": 4,
+        "text": "2 of 4 on record consumable, 1 blocked, 1 released",
+    }
+
+
+def test_a_run_that_was_marked_as_a_success_is_not_whole(ledger):
+    interval = CELL.interval
+    ledger.runs.start(run("run-1", pipeline="shipping_priority", interval=interval))
+    lease = ledger.leases.acquire("lease", "me", 60)
+    cells = [Cell("shipping_priority", one, interval) for one in ("orders", "shipping_priority")]
+    ledger.partitions.record([record(number, cell=cell) for cell in cells for number in range(12)], lease)
+    ledger.runs.apply("run-1", *RUN_ENDS[RunState.FINISHED])
+    assert f"{interval}: 24 of 81 consumable, 57 missing; it is not whole\n" in invoke("run-1")
+
+
 def test_a_run_is_shown_with_its_stages_attempts_failures_and_events(failed_run):
     text = invoke("run-1")
     assert text.startswith("run-1: sales for 2024-01-01, failed, by cli, started 2024-01-02 03:05:05, ended ")
@@ -85,7 +105,7 @@ def test_a_run_is_shown_with_its_stages_attempts_failures_and_events(failed_run)
 
 def test_a_runs_document_counts_what_is_readable_and_whose_it_is(failed_run):
     document = json.loads(invoke("run-1", "--json"))
-    assert list(document) == ["run", "restores", "stages", "attempts", "history", "gate_failures", "events"]
+    assert list(document) == ["run", "interval", "restores", "stages", "attempts", "history", "gate_failures", "events"]
     assert document["run"]["started_at"] == "2024-01-02T03:05:05.678901+00:00"
     counts = ("stage", "consumable", "blocked", "held", "released", "made_by_run", "rows", "bytes")
     assert document["stages"] == [

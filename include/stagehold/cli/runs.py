@@ -9,12 +9,16 @@ from typing import Any
 import typer
 
 from stagehold.cli.output import moment, print_document, print_table
+from stagehold.errors import StageholdError
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Attempt, Event, GateResult, Restore, Run
+from stagehold.model.standing import Standing, together
 from stagehold.plan.resume.reasons import partition_ranges
 from stagehold.run.archive.archive import report_of
 from stagehold.run.archive.report import RunReport, StageCount
+from stagehold.run.intervals.known import stage_standings, standing_on_record
 from stagehold.settings import Settings
+from stagehold.spec.loader import find_pipeline
 
 SHOWN_RUNS = 20
 SHOWN_EVENTS = 10
@@ -52,17 +56,33 @@ def lost_ledger(settings: Settings) -> str | None:
 
 def show_run(run_id: str, ledger: Ledger, settings: Settings, *, as_json: bool, trace: bool) -> None:
     report = report_of(run_id, ledger, settings.lake_uri)
+    standing = _standing(report.run, ledger, settings)
     if as_json:
-        print_document(_document(report))
+        print_document(_document(report, standing))
         return
-    _print_report(report)
+    _print_report(report, standing)
     for attempt, text in report.traces.items() if trace else ():
         typer.echo(f"\nTrace of attempt {attempt}:\n{text}")
 
 
-def _document(report: RunReport) -> dict[str, Any]:
+def _standing(run: Run, ledger: Ledger, settings: Settings) -> Standing:
+    """How the interval of the run stands now."""
+    try:
+        stages = stage_standings(find_pipeline(run.pipeline, settings), run.interval, ledger)
+    except StageholdError:  # it is gone from the project, or cannot be loaded
+        return standing_on_record(run.pipeline, run.interval, ledger)
+    return together(stages.values())
+
+
+def _document(report: RunReport, standing: Standing) -> dict[str, Any]:
     return {
         "run": asdict(report.run),
+        "interval": {
+            "state": standing.state if standing.declared else None,
+            "whole": standing.whole,
+            "partitions": standing.total,
+            "text": str(standing),
+        },
         "restores": [asdict(restore) for restore in report.restores],
         "stages": [asdict(stage) for stage in report.stages],
         "attempts": [
@@ -80,13 +100,16 @@ def _failure_document(failure: GateResult) -> dict[str, Any]:
     return {"stage": facts.pop("cell")["stage"], "scope": "stage" if failure.is_of_stage else "partition", **facts}
 
 
-def _print_report(report: RunReport) -> None:
+def _print_report(report: RunReport, standing: Standing) -> None:
     run = report.run
     ended = f", ended {moment(run.ended_at)}" if run.ended_at else ""
     typer.echo(
         f"{run.run_id}: {run.pipeline} for {run.interval}, {run.state}, by {run.launcher}, started "
         f"{moment(run.started_at)}{ended} (UTC)"
     )
+    if standing.total:
+        whole = f"; it is {'whole' if standing.whole else 'not whole'}" if standing.declared else ""
+        typer.echo(f"{run.interval}: {standing}{whole}")
     for title, columns, rows in _tables(report):
         if rows:
             print_table(title, columns, rows)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.ledger.samples import gate_result, record, waiver
 
-from stagehold.airflow.gates.unmet import Standing, gate_failures
+from stagehold.airflow.gates.unmet import RefusalStanding, gate_failures
 from stagehold.model.records import PartitionRecord, PartitionState, Waiver
 
 NULLS, ROWS = "no nulls", "some rows"
@@ -39,43 +39,46 @@ def told(records: Sequence[PartitionRecord], words: Sequence[Waiver] = ()) -> li
         pytest.param(
             [refused(number, NULLS) for number in (0, 1, 2, 5)],
             [],
-            [(NULLS, Standing.BLOCKED, ((0, 2), (5, 5)), None)],
+            [(NULLS, RefusalStanding.BLOCKED, ((0, 2), (5, 5)), None)],
             id="one line for all that fail alike",
         ),
         pytest.param(
             [refused(0, *BOTH), refused(1, ROWS)],
             [],
-            [(NULLS, Standing.BLOCKED, ((0, 0),), None), (ROWS, Standing.BLOCKED, ((0, 1),), None)],
+            [(NULLS, RefusalStanding.BLOCKED, ((0, 0),), None), (ROWS, RefusalStanding.BLOCKED, ((0, 1),), None)],
             id="one line for each expectation",
         ),
         pytest.param(
             [refused(0, NULLS), refused(1, NULLS)],
             [waiver(1)],
-            [(NULLS, Standing.BLOCKED, ((0, 0),), None), (NULLS, Standing.TO_PUBLISH, ((1, 1),), "ann")],
+            [(NULLS, RefusalStanding.BLOCKED, ((0, 0),), None), (NULLS, RefusalStanding.TO_PUBLISH, ((1, 1),), "ann")],
             id="what is waived stands apart",
         ),
         pytest.param(
             [refused(0, *BOTH)],
             [waiver(0)],
-            [(NULLS, Standing.WAIVED, ((0, 0),), "ann"), (ROWS, Standing.BLOCKED, ((0, 0),), None)],
+            [(NULLS, RefusalStanding.WAIVED, ((0, 0),), "ann"), (ROWS, RefusalStanding.BLOCKED, ((0, 0),), None)],
             id="half a waiver publishes nothing",
         ),
         pytest.param(
             [refused(0, *BOTH)],
             [waiver(0), waiver(0, expectation=ROWS, waived_by="bea")],
-            [(NULLS, Standing.TO_PUBLISH, ((0, 0),), "ann"), (ROWS, Standing.TO_PUBLISH, ((0, 0),), "bea")],
+            [
+                (NULLS, RefusalStanding.TO_PUBLISH, ((0, 0),), "ann"),
+                (ROWS, RefusalStanding.TO_PUBLISH, ((0, 0),), "bea"),
+            ],
             id="two halves do",
         ),
         pytest.param(
             [refused(0, NULLS, fingerprint="anew")],
             [waiver(0)],
-            [(NULLS, Standing.BLOCKED, ((0, 0),), None)],
+            [(NULLS, RefusalStanding.BLOCKED, ((0, 0),), None)],
             id="a word of other data",
         ),
         pytest.param(
             [refused(0, NULLS, state=CONSUMABLE), refused(1, NULLS, state=CONSUMABLE)],
             [waiver(0)],
-            [(NULLS, Standing.PUBLISHED, ((0, 0),), "ann"), (NULLS, Standing.ENDED, ((1, 1),), None)],
+            [(NULLS, RefusalStanding.PUBLISHED, ((0, 0),), "ann"), (NULLS, RefusalStanding.ENDED, ((1, 1),), None)],
             id="published by a word that holds, and by one that has ended",
         ),
         pytest.param(
@@ -104,13 +107,13 @@ def test_what_a_gate_saw_may_have_been_forgotten():
 
 def test_of_a_record_that_does_not_say_why_it_is_blocked_the_results_do():
     (one,) = gate_failures("joined", "gate", [refused(0)], [gate_result(0, passed=False)], [])
-    assert (one.expectation, one.standing) == (NULLS, Standing.BLOCKED)
+    assert (one.expectation, one.standing) == (NULLS, RefusalStanding.BLOCKED)
 
 
 def test_what_is_computed_anew_anyway_stands_apart():
     records = [refused(0, NULLS), refused(1, NULLS)]
     found = gate_failures("joined", "joined", records, [], [waiver(1)], outdated={1})
     assert [(one.standing, one.partitions) for one in found] == [
-        (Standing.BLOCKED, ((0, 0),)),
-        (Standing.OUTDATED, ((1, 1),)),
+        (RefusalStanding.BLOCKED, ((0, 0),)),
+        (RefusalStanding.OUTDATED, ((1, 1),)),
     ]

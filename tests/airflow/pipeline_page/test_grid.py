@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
@@ -15,6 +16,8 @@ from stagehold.ledger.across.intervals import LastTries
 from stagehold.ledger.across.recoveries import LeftBehind
 from stagehold.ledger.partitions import StateFigures
 from stagehold.model.records import Attempt, AttemptState, FailureClass, PartitionState, Run, RunState
+from stagehold.model.standing import Standing
+from stagehold.plan.split.partition_counts import declared_stages, with_counts
 from stagehold.spec.pipeline import Pipeline, Stage
 
 pytestmark = pytest.mark.airflow
@@ -40,10 +43,14 @@ def tries(state, run=RUN, cause=None):
     return LastTries(run, "orders", state, 1, kind, rule, cause or ("gone" if failed else None))
 
 
-def cell_of(found, tried, *, active=False, warned=0, pipeline=PIPELINE):
+def cell_of(found, tried, *, active=False, warned=0, pipeline=PIPELINE, decided=None):
     run = Run(RUN, "sales", DAY, "airflow", RunState.RUNNING, START)
     known = SimpleNamespace(dag_id="sales", pipeline=pipeline, goes_on=lambda _: active)
-    facts = IntervalFacts(known, (DAY,), 1, None, {DAY: run}, found, tried, {(DAY, "orders"): warned})
+    counts = Counter()
+    for one in found:
+        counts[one.state] += one.partitions
+    stages = {one.stage: Standing.of(one, counts) for one in declared_stages(with_counts(pipeline, decided or {}))}
+    facts = IntervalFacts(known, (DAY,), 1, None, {DAY: run}, found, tried, {(DAY, "orders"): warned}, {DAY: stages})
     ((row,), (column,)) = interval_page(facts).intervals, interval_page(facts).stages
     assert (column.name, column.region, row.run.active) == ("orders", "orders", active)
     return row.cells[0]
@@ -83,8 +90,11 @@ def test_the_state_of_a_stage_follows_from_its_records_and_last_tries(found, tri
 
 def test_how_many_partitions_a_stage_has_is_not_guessed_where_each_interval_decides_it():
     auto = PIPELINE.model_copy(update={"stages": (ORDERS.model_copy(update={"auto_partitions": True}),)})
-    cell = cell_of([figures(count=2)], [], pipeline=auto)
-    assert (cell.wanted, cell.state) == (None, StageStanding.CONSUMABLE)
+    for number, expected in ((2, StageStanding.CONSUMABLE), (3, StageStanding.PARTIAL)):
+        cell = cell_of([figures(count=2)], [], pipeline=auto, decided={"orders": number})
+        assert (cell.wanted, cell.state) == (number, expected)
+    assert cell_of([figures(count=2)], [], pipeline=auto).state is StageStanding.PARTIAL
+    assert cell_of([], [], pipeline=auto).state is StageStanding.MISSING
 
 
 def test_a_cell_adds_up_and_tells_who_made_it():

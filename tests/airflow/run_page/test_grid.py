@@ -184,7 +184,7 @@ def test_a_run_that_was_suspended_did_not_fail():
         ("failed", RunState.FAILED, "Failed at joined: "),
         ("running", RunState.SUSPENDED, "Running: "),
         ("queued", RunState.CANCELED, "Running: "),
-        ("success", RunState.FINISHED, "Success: "),
+        ("success", RunState.FINISHED, "Success, but not whole: "),
     ],
 )
 def test_the_headline_says_how_the_run_ended(state, known, expected):
@@ -193,10 +193,22 @@ def test_the_headline_says_how_the_run_ended(state, known, expected):
     assert seen_by(run_grid(made), made.dag_run, may_resume=True).headline.startswith(expected)
 
 
+def test_a_run_that_was_marked_as_a_success_is_not_whole():
+    grid = run_grid(facts([REUSE] * 12 + [RUN_IT] * 4, [record(number) for number in range(12)], "success"))
+    assert grid.headline == "Success, but not whole: 12 of 16 partitions are consumable"
+    assert not grid.whole
+
+
+def test_what_would_run_again_is_whole_and_what_is_gone_is_not():
+    stale, gone = (run_grid(facts([REUSE, one], [record(0), record(1)], "success")) for one in (RUN_IT, HEAL))
+    assert (stale.whole, stale.headline) == (True, "Success: 1 of 2 partitions are consumable, 1 more will run again")
+    assert (gone.whole, gone.headline) == (False, "Success, but not whole: 1 of 2 partitions are consumable")
+
+
 def test_what_was_released_is_done_and_told():
     grid = run_grid(facts([REUSE, REUSE], [record(0), record(1, PartitionState.RELEASED)], "success"))
     assert (grid.consumable, grid.released, grid.partitions) == (1, 1, 2)
-    assert grid.headline == "Success: 1 of 2 partitions are consumable, 1 released"
+    assert grid.headline == "Success, but not whole: 1 of 2 partitions are consumable, 1 released"
 
 
 @pytest.mark.parametrize(

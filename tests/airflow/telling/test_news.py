@@ -10,7 +10,8 @@ pytestmark = pytest.mark.airflow
 
 from stagehold.airflow.telling.news import LONGEST, Progressed, Remaining, RunNews  # noqa: E402
 from stagehold.airflow.telling.reading import gate_cause, was_resumed  # noqa: E402
-from stagehold.model.records import Cell, GateResult, RunState, Severity  # noqa: E402
+from stagehold.model.records import Cell, GateResult, PartitionState, RunState, Severity  # noqa: E402
+from stagehold.model.standing import DeclaredStage, Standing  # noqa: E402
 from stagehold.model.states import RunEvent, Transition  # noqa: E402
 from stagehold.spec.notifiers import Hook  # noqa: E402
 
@@ -20,7 +21,9 @@ NOW = datetime(2026, 11, 20, 3, tzinfo=UTC)
 
 def news(hook: Hook, cause: str = "KeyError: 'x'", **facts: object) -> RunNews:
     known = {
-        "progressed": Progressed("totals", 5, 16),
+        "progressed": Progressed(
+            "totals", Standing.of(DeclaredStage("totals", 16, result=True), {PartitionState.CONSUMABLE: 5})
+        ),
         "remaining": Remaining(11, 37),
         "link": LINK,
         "pipeline": "sales",

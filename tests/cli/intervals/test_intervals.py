@@ -7,10 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from sqlalchemy import delete
 from tests.run.clearing.nights import PIPELINE, STAGES, Nights
 from typer.testing import CliRunner, Result
 
 from stagehold.cli.main import app
+from stagehold.ledger.database.engine import Database
+from stagehold.ledger.database.schema import partitions
 
 pytestmark = pytest.mark.slow
 
@@ -53,6 +56,19 @@ def test_list_shows_what_there_is_of_each(nights, command):
     shown = command("list", PIPELINE, "--limit", "1").stdout
     assert "drafts 3/3, edits 3/3, prints 3/3" in shown
     assert DAY not in shown
+
+
+def test_list_tells_what_is_declared_and_has_no_record(nights, command):
+    with Database(nights.settings.ledger_url).writing() as connection:
+        of_it = (partitions.c.interval == NEXT, partitions.c.stage == nights.pipeline.stage("prints").id)
+        connection.execute(delete(partitions).where(*of_it, partitions.c.partition == 2))
+    listed = document(command("list", PIPELINE, "--json"))["intervals"]
+    told = {one["interval"]: (one["state"], one["standing"]) for one in listed}
+    assert told == {
+        DAY: ("complete", "9 of 9 consumable"),
+        NEXT: ("incomplete", "8 of 9 consumable, 1 missing"),
+    }
+    assert "drafts 3/3, edits 3/3, prints 2/3" in command("list", PIPELINE).stdout
 
 
 def test_diff_shows_stages_side_by_side(nights, command):

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from tests.ledger.samples import CELL, record, run
+from tests.ledger.samples import CELL, START, record, run
 
-from stagehold.model.records import Cell, PartitionState
+from stagehold.model.records import Cell, PartitionCount, PartitionState
 
 
 def test_the_newest_runs_of_each_pipeline_come_newest_first(ledger):
@@ -28,3 +28,23 @@ def test_the_counts_of_several_places_are_those_of_each(ledger):
         ("costs", "day"): {"joined": {consumable: 1}},
     }
     assert ledger.pipelines.counts([]) == {}
+
+
+def test_partitions_from_a_number_on_do_not_count(ledger):
+    lease = ledger.leases.acquire("sales/2024-01-01/joined", "me", 60)
+    ledger.partitions.record([record(number) for number in range(5)], lease)
+    ledger.partitions.record([record(number, state=PartitionState.BLOCKED, epoch=2) for number in (1, 4)], lease)
+    place = (CELL.pipeline, CELL.interval)
+    consumable, blocked = PartitionState.CONSUMABLE, PartitionState.BLOCKED
+    expected = {9: {consumable: 3, blocked: 2}, 5: {consumable: 3, blocked: 2}, 4: {consumable: 3, blocked: 1}, 0: {}}
+    for end, counts in expected.items():
+        assert ledger.pipelines.counts([place], {place: {"joined": end}}) == {place: {"joined": counts}}
+
+
+def test_numbers_that_were_decided_are_found_for_several_places(ledger):
+    other = Cell("costs", "joined", "day")
+    for cell, number in ((CELL, 3), (other, 5), (Cell("sales", "joined", "unasked"), 7)):
+        ledger.partition_counts.decide(PartitionCount(cell, number, 100, START))
+    places = [(CELL.pipeline, CELL.interval), ("costs", "day"), ("never", "day")]
+    assert ledger.pipelines.decided(places) == {places[0]: {"joined": 3}, places[1]: {"joined": 5}}
+    assert ledger.pipelines.decided([]) == {}

@@ -13,9 +13,10 @@ from stagehold.lake.commit.staged_committer import StagedCommitter
 from stagehold.lake.commit.wave_commit import CommittedPartition, WaveCommit
 from stagehold.lake.location import table_location
 from stagehold.model.records import PartitionState
+from stagehold.model.standing import IntervalState
 from stagehold.run.faults import ClearingPoint
 from stagehold.run.intervals.deleting import DELETED, IntervalDeletion
-from stagehold.run.intervals.known import IntervalState, known_intervals
+from stagehold.run.intervals.known import known_intervals
 
 pytestmark = pytest.mark.slow
 
@@ -142,6 +143,6 @@ def test_intervals_are_listed_with_what_is_there_of_them(nights):
     states = {one.interval: one.state for one in known_intervals(nights.pipeline, nights.ledger, None)}
     assert states == {DAY: IntervalState.EMPTY, NEXT: IntervalState.COMPLETE}
     newest = known_intervals(nights.pipeline, nights.ledger, 1)[0]
-    assert [(one.stage, one.consumable, one.recorded, one.rows) for one in newest.stages] == [
+    assert [(one.stage, one.consumable, one.total, one.rows) for one in newest.stages] == [
         (stage, 0 if newest.interval == DAY else 3, 3, 3) for stage in STAGES
     ]

@@ -24,8 +24,8 @@ from stagehold.gates.docs.rendering import POLICY
 from stagehold.gates.docs.writing import have_docs, read_page
 from stagehold.gates.outcomes import waived_in
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.ranges import Ranges, as_ranges, numbers_in
 from stagehold.model.records import Cell, Waiver
+from stagehold.model.share import Ranges, as_ranges, numbers_in
 from stagehold.plan.resume.waiving import WaiverWish, refused_data, wished
 from stagehold.run.planning.planning import RunRequest
 from stagehold.run.planning.vouched import newest_verdict, waivers_for

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
-from stagehold.model.ranges import Ranges, as_ranges
 from stagehold.model.records import GateResult, PartitionRecord, PartitionState, Waiver
+from stagehold.model.share import Ranges, as_ranges
 from stagehold.plan.resume.waiving import is_waived, waivers_of
 
 
-class Standing(StrEnum):
+class RefusalStanding(StrEnum):
     """What it means for its partitions that they do not meet an expectation."""
 
     BLOCKED = "blocked"
@@ -46,7 +46,7 @@ class GateFailure:
     stage: str
     suite: str
     expectation: str
-    standing: Standing
+    standing: RefusalStanding
     partitions: Ranges
     count: int
     observed: str
@@ -56,7 +56,7 @@ class GateFailure:
 @dataclass(frozen=True)
 class _Alike:
     expectation: str
-    standing: Standing
+    standing: RefusalStanding
     waiver: WaiverTold | None
 
 
@@ -80,7 +80,7 @@ def gate_failures(
     for record in records:
         if record.state in (PartitionState.BLOCKED, PartitionState.CONSUMABLE):
             for kind in _kinds(record, said.get(record.partition, {}), words):
-                kind = replace(kind, standing=Standing.OUTDATED) if record.partition in outdated else kind
+                kind = replace(kind, standing=RefusalStanding.OUTDATED) if record.partition in outdated else kind
                 alike.setdefault(kind, []).append(record.partition)
     for kind, partitions in alike.items():
         result = said.get(partitions[0], {}).get(kind.expectation)
@@ -113,9 +113,9 @@ def _kinds(record: PartitionRecord, said: Mapping[str, GateResult], words: Seque
         yield _Alike(expectation, _standing(record, word, words), WaiverTold.of(word) if word else None)
 
 
-def _standing(record: PartitionRecord, word: Waiver | None, words: Sequence[Waiver]) -> Standing:
+def _standing(record: PartitionRecord, word: Waiver | None, words: Sequence[Waiver]) -> RefusalStanding:
     if record.state is PartitionState.CONSUMABLE:
-        return Standing.PUBLISHED if word else Standing.ENDED
+        return RefusalStanding.PUBLISHED if word else RefusalStanding.ENDED
     if word is None:
-        return Standing.BLOCKED
-    return Standing.TO_PUBLISH if is_waived(record, words) else Standing.WAIVED
+        return RefusalStanding.BLOCKED
+    return RefusalStanding.TO_PUBLISH if is_waived(record, words) else RefusalStanding.WAIVED

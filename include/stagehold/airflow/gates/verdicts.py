@@ -10,8 +10,8 @@ from typing import Any
 
 from stagehold.airflow.gates.history import number_in
 from stagehold.gates.outcomes import Outcome, Waived, outcome_of
-from stagehold.model.ranges import Ranges, as_ranges
 from stagehold.model.records import GateResult, Severity
+from stagehold.model.share import Ranges, as_ranges
 
 MOST_SAMPLES = 3  # partitions of a group of which it is told what was seen
 MOST_VALUES = 20

@@ -10,7 +10,7 @@ from airflow.models.dagrun import DagRun
 from sqlalchemy import func, select, tuple_
 
 from stagehold.airflow.intervals import ledger_run_id
-from stagehold.airflow.overview.standing import DagNow
+from stagehold.airflow.overview.pipeline_rows import DagNow
 from stagehold.airflow.run_page.clearing import ACTIVE_RUN_STATES
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from stagehold.airflow.overview.airflow_now import dags_now, run_states
 from stagehold.airflow.overview.leases import LeaseLine, lease_line, leases_seen, places_at_work
-from stagehold.airflow.overview.standing import (
+from stagehold.airflow.overview.pipeline_rows import (
     DagNow,
     PipelineFacts,
     PipelineRow,
@@ -22,6 +22,8 @@ from stagehold.airflow.overview.versions import InstalledVersion, installed_vers
 from stagehold.airflow.overview.visible import VisiblePipeline
 from stagehold.airflow.server import server_ledger
 from stagehold.ledger.ledger import Ledger
+from stagehold.model.standing import together
+from stagehold.run.intervals.known import standings
 from stagehold.settings import Settings
 
 if TYPE_CHECKING:
@@ -80,8 +82,9 @@ def _rows(facts: Sequence[PipelineFacts], ledger: Ledger) -> list[PipelineRow]:
     """What is recorded is asked of the newest intervals alone."""
     marks = [interval_marks(one) for one in facts]
     places = [(one.pipeline.name, some[-1].interval if some else "") for one, some in zip(facts, marks, strict=True)]
-    counts, now = ledger.pipelines.counts([place for place in places if place[1]]), datetime.now(UTC)
+    pipelines, now = {one.pipeline.name: one.pipeline for one in facts}, datetime.now(UTC)
+    found = standings(pipelines, [place for place in places if place[1]], ledger)
     return [
-        pipeline_row(one, some, counts.get(place, {}), now)
+        pipeline_row(one, some, together(found.get(place, {}).values()), now)
         for one, some, place in zip(facts, marks, places, strict=True)
     ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from stagehold.airflow.overview.standing import MOST_MARKS
+from stagehold.airflow.overview.pipeline_rows import MOST_MARKS
 from stagehold.airflow.pipeline_page.stale import Staleness, staleness
 from stagehold.airflow.server import server_ledger
 from stagehold.errors import StageholdError

@@ -12,6 +12,7 @@ from stagehold.ledger.across.intervals import LastTries
 from stagehold.ledger.partitions import StateFigures
 from stagehold.model.interval_key import moment_of
 from stagehold.model.records import Run
+from stagehold.run.intervals.known import Standings, standings
 
 if TYPE_CHECKING:
     from stagehold.airflow.pipeline_page.known_pipeline import KnownPipeline
@@ -22,7 +23,7 @@ BEFORE_ALL = datetime.min.replace(tzinfo=UTC)
 @dataclass(frozen=True)
 class IntervalFacts:
     """Some intervals of a pipeline, in the order of the tab, of ``total``. ``warned`` is by interval and stage id,
-    ``following`` the interval behind which more are known.
+    ``standings`` by interval, ``following`` the interval behind which more are known.
     """
 
     known: KnownPipeline
@@ -33,6 +34,7 @@ class IntervalFacts:
     figures: Sequence[StateFigures]
     tries: Sequence[LastTries]
     warned: Mapping[tuple[str, str], int]
+    standings: Mapping[str, Standings]
 
 
 def read_facts(known: KnownPipeline, limit: int, before: str | None) -> IntervalFacts:
@@ -44,6 +46,7 @@ def read_facts(known: KnownPipeline, limit: int, before: str | None) -> Interval
     every = in_order(ledger.intervals.known(pipeline))
     rest = newest(every, before)
     shown = rest[:limit]
+    found = standings({pipeline: known.pipeline}, [(pipeline, one) for one in shown], ledger)
     runs = {run.interval: run for run in ledger.runs.newest_of_intervals(pipeline, shown)}
     return IntervalFacts(
         known=known,
@@ -54,6 +57,7 @@ def read_facts(known: KnownPipeline, limit: int, before: str | None) -> Interval
         figures=ledger.partitions.figures(pipeline, shown),
         tries=ledger.intervals.last_tries([run.run_id for run in runs.values()]),
         warned=ledger.intervals.warned(pipeline, shown) if any(one.gate for one in known.pipeline.stages) else {},
+        standings={interval: stages for (_, interval), stages in found.items()},
     )
 
 

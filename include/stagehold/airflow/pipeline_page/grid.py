@@ -12,9 +12,10 @@ from stagehold.airflow.pipeline_page.facts import IntervalFacts
 from stagehold.ledger.across.intervals import LastTries
 from stagehold.ledger.partitions import StateFigures
 from stagehold.model.records import AttemptState, PartitionState, RunState
+from stagehold.model.standing import Standing
 from stagehold.model.states import ATTEMPT
 from stagehold.plan.split.regions import stage_regions
-from stagehold.spec.pipeline import Pipeline, Stage
+from stagehold.spec.pipeline import Pipeline
 
 MOST_RUNS = 3  # that are named where a stage's partitions were made by several
 
@@ -65,8 +66,8 @@ class TryFailure:
 
 @dataclass(frozen=True)
 class StageCell:
-    """One stage for one interval. ``wanted`` is how many partitions it has, None where that is decided for each
-    interval anew. ``computed`` are the newest run's own, ``reused`` those of earlier runs. A gate has ``judged`` so
+    """One stage for one interval. ``wanted`` is how many partitions it is to have, None where its output is not
+    stored. ``computed`` are the newest run's own, ``reused`` those of earlier runs. A gate has ``judged`` so
     many: ``refused`` ones do not meet what it holds for critical, ``warned`` ones something else.
     """
 
@@ -147,25 +148,28 @@ def _row(
     for stage in facts.known.pipeline.stages:
         place = (interval, stage.id)
         own = [one for one in tries if one.region == regions[stage.name]]
-        cells.append(_cell(stage, figures.get(place, ()), own, run, facts.warned.get(place, 0)))
+        standing = facts.standings[interval].get(stage.id)
+        cells.append(_cell(stage.name, standing, figures.get(place, ()), own, run, facts.warned.get(place, 0)))
     return IntervalRow(interval, run, tuple(cells))
 
 
 def _cell(
-    stage: Stage, figures: Sequence[StateFigures], tries: Sequence[LastTries], run: NewestRun | None, warned: int
+    stage: str,
+    standing: Standing | None,
+    figures: Sequence[StateFigures],
+    tries: Sequence[LastTries],
+    run: NewestRun | None,
+    warned: int,
 ) -> StageCell:
-    counts: Counter[PartitionState] = Counter()
     made_by: Counter[str] = Counter()
     for one in figures:
-        counts[one.state] += one.partitions
         made_by[one.run_id] += one.partitions
-    computed = made_by[run.run_id] if run else 0
-    wanted = None if stage.auto_partitions or not stage.output.stored else stage.partitions
+    computed, found = made_by[run.run_id] if run else 0, standing or _along(figures)
     return StageCell(
-        stage=stage.name,
-        state=_state(counts, wanted, tries, active=run is not None and run.active),
-        counts=dict(counts),
-        wanted=wanted,
+        stage=stage,
+        state=_state(found, tries, active=run is not None and run.active),
+        counts=found.counts,
+        wanted=found.total if found.declared else None,
         computed=computed,
         reused=sum(made_by.values()) - computed,
         rows=sum(one.rows for one in figures),
@@ -180,18 +184,24 @@ def _cell(
     )
 
 
-def _state(
-    counts: Mapping[PartitionState, int], wanted: int | None, tries: Sequence[LastTries], *, active: bool
-) -> StageStanding:
-    total = sum(counts.values())
+def _along(figures: Sequence[StateFigures]) -> Standing:
+    """Of a stage that is computed along with its reader, unless a larger attempt failed and it was stored."""
+    counts: Counter[PartitionState] = Counter()
+    for one in figures:
+        counts[one.state] += one.partitions
+    return Standing.on_record(dict(counts))
+
+
+def _state(standing: Standing, tries: Sequence[LastTries], *, active: bool) -> StageStanding:
+    counts = standing.counts
     true = {
         StageStanding.RUNNING: active and any(not ATTEMPT.is_terminal(one.state) for one in tries),
         StageStanding.BLOCKED: bool(counts.get(PartitionState.BLOCKED)),
         StageStanding.FAILED: any(_failed(one, active=active) for one in tries),
         StageStanding.HELD: bool(counts.get(PartitionState.HELD)),
         StageStanding.DAMAGED: bool(counts.get(PartitionState.DAMAGED)),
-        StageStanding.MISSING: total == 0,
-        StageStanding.PARTIAL: wanted is not None and total < wanted,
+        StageStanding.MISSING: not standing.recorded,
+        StageStanding.PARTIAL: standing.missing > 0,
         StageStanding.RELEASED: not counts.get(PartitionState.CONSUMABLE),
     }
     return next((state for state, is_so in true.items() if is_so), StageStanding.CONSUMABLE)

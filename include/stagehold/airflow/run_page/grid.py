@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -11,15 +12,16 @@ from stagehold.airflow.gates.unmet import GateFailure, gate_failures
 from stagehold.airflow.restores.told import RestoredFrom
 from stagehold.airflow.run_page.attempts import AttemptLine, attempt_lines, failure_lines
 from stagehold.airflow.run_page.cells import CellState, PartitionCell
-from stagehold.airflow.run_page.clearing import ACTIVE_RUN_STATES
+from stagehold.airflow.run_page.clearing import ACTIVE_RUN_STATES, SUCCESS
 from stagehold.airflow.run_page.facts import RunFacts
 from stagehold.airflow.run_page.origins import Origins, origins
 from stagehold.airflow.run_page.preview import ResumePreview, resume_preview
 from stagehold.airflow.run_page.stages import ShownStage, StageRow, failing_first, shown_stages
 from stagehold.errors import RunStillActive
 from stagehold.model.records import Event, PartitionState, RunState
-from stagehold.plan.resume.decisions import ResumePlan
-from stagehold.spec.pipeline import Stage
+from stagehold.model.standing import DeclaredStage, Standing, together
+from stagehold.plan.resume.decisions import Action, ResumePlan
+from stagehold.spec.pipeline import Pipeline, Stage
 
 if TYPE_CHECKING:
     from stagehold.airflow.dag_runs import StageholdDagRun
@@ -46,8 +48,8 @@ class Resumed:
 class RunGrid:
     """Everything on the page of one run. ``stale`` partitions are consumable as well, and run again. ``may_change``
     says whether its reader may resume it or waive something, ``unmet`` how many verdicts of its gates say no, of
-    whatever severity. Of a run with very many partitions the first answer is not ``planned``: it has no stages, and no
-    word about a resume.
+    whatever severity. ``whole`` is said of what is on record, whether or not it runs again. Of a run with very many
+    partitions the first answer is not ``planned``: it has no stages, and no word about a resume.
     """
 
     dag_id: str
@@ -62,6 +64,7 @@ class RunGrid:
     stale: int
     released: int
     partitions: int
+    whole: bool
     origins: Origins
     planned: bool
     stages: tuple[StageRow, ...]
@@ -115,8 +118,8 @@ def _with_state(grid: RunGrid, dag_run: StageholdDagRun) -> RunGrid:
     return replace(grid, state=state, active=active, headline=_headline(dag_run, grid), resume=resume)
 
 
-def unplanned(dag_run: StageholdDagRun, counts: Mapping[str, Mapping[PartitionState, int]], partitions: int) -> RunGrid:
-    """What the ledger's counts alone can say, by stage id."""
+def unplanned(dag_run: StageholdDagRun, standing: Standing) -> RunGrid:
+    """What the ledger's counts alone can say."""
     grid = RunGrid(
         dag_id=dag_run.dag_id,
         run_id=dag_run.run_id,
@@ -126,10 +129,11 @@ def unplanned(dag_run: StageholdDagRun, counts: Mapping[str, Mapping[PartitionSt
         ledger_state=None,
         active=dag_run.state in ACTIVE_RUN_STATES,
         headline="",
-        consumable=sum(states.get(PartitionState.CONSUMABLE, 0) for states in counts.values()),
+        consumable=standing.consumable,
         stale=0,
-        released=sum(states.get(PartitionState.RELEASED, 0) for states in counts.values()),
-        partitions=partitions,
+        released=standing.released,
+        partitions=standing.total,
+        whole=standing.whole,
         origins=origins((), dag_run.request.run_id),
         planned=False,
         stages=(),
@@ -161,6 +165,7 @@ def _grid(facts: RunFacts, shown: tuple[ShownStage, ...]) -> RunGrid:
         stale=sum(row.counts.get(CellState.STALE, 0) for row in stored),
         released=sum(row.counts.get(CellState.RELEASED, 0) for row in stored),
         partitions=sum(row.partitions for row in stored),
+        whole=_standing(facts).whole,
         origins=origins((cell for one in shown if one.row.stored for cell in one.cells), dag_run.request.run_id),
         planned=True,
         stages=failing_first([one.row for one in shown]),
@@ -174,6 +179,21 @@ def _grid(facts: RunFacts, shown: tuple[ShownStage, ...]) -> RunGrid:
         unmet=sum(map(len, facts.gate_failures.values())),
     )
     return replace(grid, headline=_headline(dag_run, grid))
+
+
+def _standing(facts: RunFacts) -> Standing:
+    """What is on record, of as many partitions as the plan knows, without what is gone though it was not released."""
+    pipeline = facts.dag_run.request.pipeline
+    return together(_stage_standing(one, pipeline, facts) for one in pipeline.stages if one.output.type.stored)
+
+
+def _stage_standing(stage: Stage, pipeline: Pipeline, facts: RunFacts) -> Standing:
+    decisions = facts.plan.of(stage.name)
+    healed = {one.partition for one in decisions if one.action is Action.HEAL}
+    records = (one for one in facts.recorded.get(stage.id, ()) if one.partition < len(decisions))
+    there = (one for one in records if one.partition not in healed or one.state is not PartitionState.CONSUMABLE)
+    declared = DeclaredStage(stage.id, len(decisions), pipeline.is_result(stage))
+    return Standing.of(declared, Counter(one.state for one in there))
 
 
 def _headline(dag_run: StageholdDagRun, grid: RunGrid) -> str:
@@ -190,6 +210,8 @@ def _headline(dag_run: StageholdDagRun, grid: RunGrid) -> str:
         return f"Suspended: {tally}"
     if failed:
         return f"{how} at {', '.join(failed)}: {tally}"
+    if dag_run.state == SUCCESS and not grid.whole:
+        return f"Success, but not whole: {tally}"
     return f"{dag_run.state.capitalize()}: {tally}"
 
 

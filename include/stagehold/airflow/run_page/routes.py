@@ -27,12 +27,12 @@ from stagehold.airflow.run_page.reading import KnownRun, read_facts
 from stagehold.airflow.run_page.resuming import Presser, resume_lease
 from stagehold.airflow.server import answer_unless_known, answering, post_to_airflow, refuse_as_airflow, server_ledger
 from stagehold.errors import RunStillActive, StageholdError, UnknownName
-from stagehold.ledger.across.pipelines import StageCounts
 from stagehold.ledger.ledger import Ledger
+from stagehold.model.standing import Standing, together
 from stagehold.plan.resume.decisions import also_computed
 from stagehold.run.archive.archive import report_of
+from stagehold.run.intervals.known import stage_standings
 from stagehold.settings import Settings
-from stagehold.spec.pipeline import Pipeline
 
 LARGE = 5_000  # partitions; the first answer for a run with more does not wait for its plan
 MOST_CELLS = 2_000  # that are told at once
@@ -201,26 +201,16 @@ def _page(known: KnownRun, ledger: Ledger, settings: Settings) -> LaidOut | None
 
 def _is_large(known: KnownRun, ledger: Ledger) -> bool:
     """What is declared costs nothing to know, and is mostly what there is."""
-    pipeline = known.request.pipeline
-    return _declared(pipeline) > LARGE or _size(pipeline, _counts(known, ledger)) > LARGE
+    declared = sum(stage.partitions for stage in known.request.pipeline.stages)
+    return declared > LARGE or _standing(known, ledger).total > LARGE
 
 
-def _counts(known: KnownRun, ledger: Ledger) -> StageCounts:
-    return ledger.partitions.counts(known.request.pipeline.name, known.request.interval)
-
-
-def _size(pipeline: Pipeline, counts: StageCounts) -> int:
-    return max(sum(sum(states.values()) for states in counts.values()), _declared(pipeline))
-
-
-def _declared(pipeline: Pipeline) -> int:
-    """Of sources and `auto` stages nothing is known before they are looked at."""
-    return sum(stage.partitions for stage in pipeline.stages if isinstance(stage.partitions, int))
+def _standing(known: KnownRun, ledger: Ledger) -> Standing:
+    return together(stage_standings(known.request.pipeline, known.request.interval, ledger).values())
 
 
 def _without_plan(known: KnownRun, ledger: Ledger) -> RunGrid:
-    counts = _counts(known, ledger)
-    return unplanned(known.dag_run, counts, _size(known.request.pipeline, counts))
+    return unplanned(known.dag_run, _standing(known, ledger))
 
 
 def _chosen(facts: RunFacts) -> tuple[TaskToClear, ...]:

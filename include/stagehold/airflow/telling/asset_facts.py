@@ -9,11 +9,15 @@ from typing import Any
 from stagehold.airflow.telling.work_done import StageWork
 from stagehold.gates.outcomes import Outcome, outcome_of, waived_in
 from stagehold.model.records import Waiver
+from stagehold.model.standing import Standing
 from stagehold.plan.resume.reasons import partition_ranges
 
 
-def asset_facts(work: StageWork, run_id: str, waivers: Sequence[Waiver]) -> dict[str, Any]:
-    """What an event tells of the data that is there now, of how much of it this run made, and of what its gate said."""
+def asset_facts(work: StageWork, standing: Standing, run_id: str, waivers: Sequence[Waiver]) -> dict[str, Any]:
+    """What an event tells of the data that is there now, of how much of it this run made, and of what its gate said.
+
+    :param standing: that of the stage, of which all partitions are told that the interval is to have.
+    """
     cell, waived = work.records[0].cell, waived_in(work.records, waivers)
     outcomes = [(one, outcome_of(one, waived)) for one in work.verdicts]
     counts = Counter(outcome.value for _, outcome in outcomes)
@@ -26,7 +30,9 @@ def asset_facts(work: StageWork, run_id: str, waivers: Sequence[Waiver]) -> dict
         "stage": work.stage.name,
         "interval": cell.interval,
         "run_id": run_id,
-        "partitions": len(work.records),
+        "partitions": standing.total,
+        "consumable": standing.consumable,
+        "whole": standing.whole,
         "computed": sum(one.run_id == run_id and not one.taken_over for one in work.records),
         "rows": sum(one.rows for one in work.records),
         "gate": work.stage.gate,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from stagehold.model.standing import Standing
 from stagehold.spec.notifiers import Hook
 
 LONGEST = 300  # letters of a message, so that a phone shows it whole
@@ -28,11 +29,18 @@ class Progressed:
     """How far a stage, or the stages of one task, have come."""
 
     stage: str
-    consumable: int
-    partitions: int
+    standing: Standing
+
+    @property
+    def consumable(self) -> int:
+        return self.standing.consumable
+
+    @property
+    def partitions(self) -> int:
+        return self.standing.total
 
     def __str__(self) -> str:
-        return f"{self.stage}, {self.consumable} of {self.partitions} consumable"
+        return f"{self.stage}, {self.standing.amount}"
 
 
 @dataclass(frozen=True)

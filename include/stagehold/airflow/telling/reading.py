@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import groupby
@@ -11,6 +12,7 @@ from stagehold.airflow.telling.news import Progressed, Remaining, RunNews
 from stagehold.errors import StageholdError
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Attempt, GateResult, Run, RunState, Severity
+from stagehold.model.standing import DeclaredStage, Standing, together
 from stagehold.model.states import Transition
 from stagehold.plan.resume.decisions import ResumePlan
 from stagehold.plan.resume.reasons import partition_ranges
@@ -18,7 +20,7 @@ from stagehold.plan.split.regions import stage_regions
 from stagehold.run.planning.planning import RunRequest, plan_run
 from stagehold.settings import Settings
 from stagehold.spec.notifiers import Hook
-from stagehold.spec.pipeline import Pipeline
+from stagehold.spec.pipeline import Pipeline, Stage
 
 UNKNOWN = "nothing of it is on record; see the logs of its tasks"
 
@@ -38,7 +40,7 @@ def news_of_run(hook: Hook, run: Run, pipeline: Pipeline, ledger: Ledger, settin
         run_id=run.run_id,
         cause=cause,
         link=link,
-        progressed=_progressed(failed.region, stages, plan) if failed and plan else None,
+        progressed=_progressed(failed.region, stages, plan, pipeline) if failed and plan else None,
         remaining=_remaining(plan),
     )
 
@@ -58,7 +60,7 @@ def news_of_gates(
             run_id=run.run_id,
             cause=gate_cause(tuple(some)),
             link=link,
-            progressed=_progressed(names[stage], (names[stage],), plan) if plan else None,
+            progressed=_progressed(names[stage], (names[stage],), plan, pipeline) if plan else None,
             remaining=_remaining(plan),
         )
 
@@ -107,9 +109,15 @@ def _plan(run: Run, pipeline: Pipeline, ledger: Ledger, settings: Settings) -> R
         return None
 
 
-def _progressed(subject: str, stages: Sequence[str], plan: ResumePlan) -> Progressed:
-    decisions = [one for stage in stages if stage not in plan.unstored for one in plan.of(stage)]
-    return Progressed(subject, sum(one.reused is not None for one in decisions), len(decisions))
+def _progressed(subject: str, stages: Sequence[str], plan: ResumePlan, pipeline: Pipeline) -> Progressed:
+    """What a resume takes as it is counts; the plan knows how many partitions each stage has in this interval."""
+    stored = (pipeline.stage(name) for name in stages if name not in plan.unstored)
+    return Progressed(subject, together(_taken(stage, plan, pipeline) for stage in stored))
+
+
+def _taken(stage: Stage, plan: ResumePlan, pipeline: Pipeline) -> Standing:
+    declared = DeclaredStage(stage.id, len(plan.of(stage.name)), pipeline.is_result(stage))
+    return Standing.of(declared, Counter(record.state for record in plan.records(stage.name)))
 
 
 def _remaining(plan: ResumePlan | None) -> Remaining | None:

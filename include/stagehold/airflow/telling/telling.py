@@ -25,6 +25,7 @@ from stagehold.lake.location import table_location
 from stagehold.ledger.ledger import Ledger
 from stagehold.plan.split.shares import region_shares
 from stagehold.run.attempt.task import RegionTask
+from stagehold.run.intervals.known import stage_standings
 from stagehold.run.planning.vouched import waivers_for
 from stagehold.settings import Settings
 from stagehold.spec.notifiers import Hook
@@ -135,7 +136,8 @@ class Telling:
         request = self.task.request
         words = waivers_for(request.pipeline, request.interval, ledger, self.settings).get(work.stage.name, ())
         uri = table_location(self.settings.lake_uri, request.pipeline.name, work.stage, request.interval).uri
-        facts = asset_facts(work, request.run_id, words)
+        standing = stage_standings(request.pipeline, request.interval, ledger)[work.stage.id]
+        facts = asset_facts(work, standing, request.run_id, words)
         self.context["outlet_events"][AssetAlias(name=table)].add(table_asset(table, uri), extra=facts)
         log.info(
             "%s: %s of %s partitions are new, which Airflow's asset tells",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,7 +14,7 @@ from stagehold.cli.request import AsJson
 from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from stagehold.checkpoints.checkpoint import Checkpoint
+    from stagehold.checkpoints.checkpoint import Checkpoint, StageSnapshot
     from stagehold.ledger.ledger import Ledger
     from stagehold.model.checkpoint_records import Acknowledgement, CheckpointRecord
     from stagehold.model.records import Restore, Run
@@ -91,7 +91,9 @@ def show(number: Number, run: RunName = None, as_json: AsJson = False) -> None:
 
 def stage_table(checkpoint: Checkpoint) -> None:
     rows = [tuple(str(value) for value in stage.values()) for stage in stage_rows(checkpoint)]
-    print_table("stages", ("stage", "id", "partitions", "consumable", "blocked", "rows", "bytes", "position"), rows)
+    print_table(
+        "stages", ("stage", "id", "partitions", "consumable", "blocked", "held", "rows", "bytes", "position"), rows
+    )
 
 
 def run_asked(run_id: str | None, ledger: Ledger) -> Run:
@@ -174,19 +176,23 @@ def _row(record: CheckpointRecord, parts: Sequence[Acknowledgement]) -> tuple[st
 
 def stage_rows(checkpoint: Checkpoint | None) -> list[dict[str, Any]]:
     """What each stage has there, as a document says it."""
+    return [_stage_row(stage) for stage in (checkpoint.stages if checkpoint else ())]
+
+
+def _stage_row(stage: StageSnapshot) -> dict[str, Any]:
+    """Rows and bytes are of all data that is there, whether or not anybody may read it."""
     from stagehold.model.records import PartitionState
 
-    present = (PartitionState.CONSUMABLE, PartitionState.BLOCKED)
-    return [
-        {
-            "stage": stage.shape.name,
-            "id": stage.shape.id,
-            "partitions": stage.parallelism,
-            "consumable": sum(one.state is PartitionState.CONSUMABLE for one in stage.partitions),
-            "blocked": sum(one.state is PartitionState.BLOCKED for one in stage.partitions),
-            "rows": sum(one.rows for one in stage.partitions if one.state in present),
-            "bytes": sum(one.bytes for one in stage.partitions if one.state in present),
-            "position": str(stage.position or ""),
-        }
-        for stage in (checkpoint.stages if checkpoint else ())
-    ]
+    counts = Counter(one.state for one in stage.partitions)
+    present = [one for one in stage.partitions if one.state is PartitionState.CONSUMABLE or one.state.kept_back]
+    return {
+        "stage": stage.shape.name,
+        "id": stage.shape.id,
+        "partitions": stage.parallelism,
+        "consumable": counts[PartitionState.CONSUMABLE],
+        "blocked": counts[PartitionState.BLOCKED],
+        "held": counts[PartitionState.HELD],
+        "rows": sum(one.rows for one in present),
+        "bytes": sum(one.bytes for one in present),
+        "position": str(stage.position or ""),
+    }

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 intervals = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="Intervals on record: list, compare and delete them."
 )
-COLUMNS = ("interval", "state", "recorded", "run", "run state", "seconds", "consumable")
+COLUMNS = ("interval", "state", "recorded", "run", "run state", "seconds", "partitions")
 DIFFERENCES = ("stage", "partitions", "rows", "size", "seconds", "equal", "made otherwise", "columns")
 Limit = Annotated[int, typer.Option("--limit", min=1, help="So many, those that were worked on last.")]
 One = Annotated[str, typer.Argument(metavar="INTERVAL", help="An interval, as `stagehold intervals list` shows it.")]
@@ -86,7 +86,8 @@ def _row(one: KnownInterval) -> Sequence[str]:
 
 
 def _of_stage(stage: KnownStage) -> str:
-    return f"{stage.stage} {stage.consumable}/{stage.recorded}"
+    released = f" ({stage.released} released)" if stage.released else ""
+    return f"{stage.stage} {stage.consumable + stage.released}/{stage.total}{released}"
 
 
 def _difference(found: StageDifference) -> Sequence[str]:

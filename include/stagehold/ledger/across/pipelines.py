@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 
-from sqlalchemy import func, select, tuple_
+from sqlalchemy import Connection, func, select, tuple_
 
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.rows import run_from
-from stagehold.ledger.database.schema import partitions, runs
+from stagehold.ledger.database.schema import partition_counts, partitions, runs
 from stagehold.model.records import PartitionState, Run
+from stagehold.model.standing import StateCounts
 
 Place = tuple[str, str]  # pipeline and interval
-StageCounts = Mapping[str, Mapping[PartitionState, int]]
+StageCounts = Mapping[str, StateCounts]  # by stage id
+Numbers = Mapping[str, int]  # of partitions, by stage id
 
 
 class PipelinesAtOnce:
@@ -39,15 +41,47 @@ class PipelinesAtOnce:
                 found[row["pipeline"]].append(run_from(row))
         return {pipeline: tuple(some) for pipeline, some in found.items()}
 
-    def counts(self, places: Collection[Place]) -> Mapping[Place, StageCounts]:
-        """How many partitions of each stage, by its id, are in each state now; nothing of an interval without any."""
+    def decided(self, places: Collection[Place]) -> Mapping[Place, Numbers]:
+        """The numbers of partitions that were decided for each interval; nothing of one without any."""
+        columns = partition_counts.c
+        place = tuple_(columns.pipeline, columns.interval)
+        query = select(columns.pipeline, columns.interval, columns.stage, columns.partitions).where(place.in_(places))
+        found: defaultdict[Place, dict[str, int]] = defaultdict(dict)
+        with self._database.reading() as connection:
+            for pipeline, interval, stage, partitions_of_it in connection.execute(query):
+                found[pipeline, interval][stage] = partitions_of_it
+        return dict(found)
+
+    def counts(
+        self, places: Collection[Place], below: Mapping[Place, Numbers] | None = None
+    ) -> Mapping[Place, StageCounts]:
+        """How many partitions of each stage, by its id, are in each state now; nothing of an interval without any.
+
+        :param below: the numbers from which on partitions of a stage do not count: there were more of them once.
+        """
         columns = partitions.c
         group = (columns.pipeline, columns.interval, columns.stage, columns.state)
         newest = select(func.max(columns.id)).where(tuple_(columns.pipeline, columns.interval).in_(places))
         newest = newest.group_by(columns.pipeline, columns.interval, columns.stage, columns.partition)
-        query = select(*group, func.count()).where(columns.id.in_(newest)).group_by(*group)
+        query = select(*group, func.count(), func.max(columns.partition)).where(columns.id.in_(newest))
         found: dict[Place, dict[str, dict[PartitionState, int]]] = {}
+        too_many: set[tuple[Place, str, int]] = set()
         with self._database.reading() as connection:
-            for pipeline, interval, stage, state, count in connection.execute(query):
-                found.setdefault((pipeline, interval), {}).setdefault(stage, {})[state] = count
+            for pipeline, interval, stage, state, count, last in connection.execute(query.group_by(*group)):
+                place = (pipeline, interval)
+                found.setdefault(place, {}).setdefault(stage, {})[state] = count
+                end = (below or {}).get(place, {}).get(stage)
+                if end is not None and last >= end:
+                    too_many.add((place, stage, end))
+            for place, stage, end in too_many:
+                found[place][stage] = _counts_below(place, stage, end, connection)
         return found
+
+
+def _counts_below(place: Place, stage: str, end: int, connection: Connection) -> dict[PartitionState, int]:
+    """Of one stage, without the partitions from ``end`` on."""
+    columns = partitions.c
+    cell = (columns.pipeline == place[0], columns.interval == place[1], columns.stage == stage)
+    newest = select(func.max(columns.id)).where(*cell, columns.partition < end).group_by(columns.partition)
+    query = select(columns.state, func.count()).where(columns.id.in_(newest)).group_by(columns.state)
+    return {state: count for state, count in connection.execute(query)}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from statistics import fmean
 
-from stagehold.model.ranges import Ranges, as_ranges
+from stagehold.model.share import Ranges, as_ranges
 from stagehold.plan.resume.cost import Seconds
 from stagehold.plan.resume.decisions import Action, Decision, ResumePlan
 from stagehold.plan.resume.explanation import explain

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from stagehold.model.standing import DeclaredStage
 from stagehold.spec.pipeline import Exchange, Pipeline, Stage
 
 PIECES_PER_PARTITION = 32768  # a reader opens at most this many pieces, one per producer and group
@@ -42,6 +43,17 @@ def with_counts(pipeline: Pipeline, decided: Mapping[str, int]) -> CountedPipeli
 
 def _taken_over(stage: Stage, counts: Mapping[str, int | None]) -> int | None:
     return next((counts[edge.stage] for edge in stage.inputs if edge.exchange is Exchange.FORWARD), stage.partitions)
+
+
+def declared_stages(counted: CountedPipeline) -> tuple[DeclaredStage, ...]:
+    """What the interval is to have of each stage whose output is stored."""
+    return tuple(
+        DeclaredStage(
+            stage.id, None if stage.name in counted.undecided else stage.partitions, counted.pipeline.is_result(stage)
+        )
+        for stage in counted.pipeline.stages
+        if stage.output.type.stored
+    )
 
 
 def divided_inputs(stage: Stage) -> tuple[str, ...]:

@@ -2,40 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 
+from stagehold.ledger.across.pipelines import Place
 from stagehold.ledger.ledger import Ledger
 from stagehold.ledger.partitions import StateFigures
 from stagehold.model.records import PartitionState, Run
-from stagehold.spec.pipeline import Pipeline, Stage
+from stagehold.model.standing import IntervalState, Standing, together
+from stagehold.plan.split.partition_counts import declared_stages, with_counts
+from stagehold.spec.pipeline import Pipeline
 
-
-class IntervalState(StrEnum):
-    """What there is of an interval."""
-
-    COMPLETE = "complete"  # every result is consumable
-    INCOMPLETE = "incomplete"  # some of it is there
-    EMPTY = "empty"  # nothing is: it was deleted, or released, or nothing was ever published
-
-
-@dataclass(frozen=True)
-class StageTally:
-    """Of so many ``recorded`` partitions of a stage."""
-
-    consumable: int
-    recorded: int
+Standings = Mapping[str, Standing]  # by stage id, of all stages that are stored
 
 
 @dataclass(frozen=True)
 class KnownStage:
-    """``rows`` and ``seconds`` are those of all partitions on record, whether they can be read or were released."""
+    """Of ``total`` partitions that the interval is to have so many are ``consumable`` or, of an inner stage, were
+    ``released``. ``rows`` and ``seconds`` are those of all partitions on record, whether they can be read or not.
+    """
 
     stage: str
     consumable: int
-    recorded: int
+    released: int
+    total: int
     rows: int
     seconds: float
 
@@ -46,9 +38,45 @@ class KnownInterval:
 
     interval: str
     state: IntervalState
+    standing: str
     stages: tuple[KnownStage, ...]
     recorded_at: datetime
     run: Run | None
+
+
+def standings(
+    pipelines: Mapping[str, Pipeline], places: Collection[Place], ledger: Ledger
+) -> Mapping[Place, Standings]:
+    """How the stages stand at each place, in three queries however many there are. Of what each pipeline declares now,
+    with the numbers of partitions that were decided for the interval.
+
+    :param pipelines: those of the places, by name.
+    """
+    decided = ledger.pipelines.decided(places)
+    declared = {one: declared_stages(with_counts(pipelines[one[0]], decided.get(one, {}))) for one in places}
+    below = {
+        place: {one.stage: one.partitions for one in stages if one.partitions is not None}
+        for place, stages in declared.items()
+    }
+    counts = ledger.pipelines.counts(places, below)
+    return {
+        place: {one.stage: Standing.of(one, counts.get(place, {}).get(one.stage, {})) for one in stages}
+        for place, stages in declared.items()
+    }
+
+
+def stage_standings(pipeline: Pipeline, interval: str, ledger: Ledger) -> Standings:
+    """How the stages of one interval stand."""
+    place = (pipeline.name, interval)
+    return standings({pipeline.name: pipeline}, [place], ledger)[place]
+
+
+def standing_on_record(pipeline: str, interval: str, ledger: Ledger) -> Standing:
+    """Of a pipeline that cannot be loaded."""
+    counts: Counter[PartitionState] = Counter()
+    for states in ledger.partitions.counts(pipeline, interval).values():
+        counts.update(states)
+    return Standing.on_record(dict(counts))
 
 
 def known_intervals(pipeline: Pipeline, ledger: Ledger, limit: int | None) -> tuple[KnownInterval, ...]:
@@ -56,38 +84,36 @@ def known_intervals(pipeline: Pipeline, ledger: Ledger, limit: int | None) -> tu
     keys = ledger.partitions.intervals(pipeline.name, limit)
     figures, runs = ledger.partitions.figures(pipeline.name, keys), ledger.runs.newest_of_intervals(pipeline.name)
     newest = {run.interval: run for run in runs}
+    found = standings({pipeline.name: pipeline}, [(pipeline.name, key) for key in keys], ledger)
     return tuple(
-        _known(pipeline, key, [one for one in figures if one.interval == key], newest.get(key)) for key in keys
+        _known(
+            pipeline,
+            key,
+            found[pipeline.name, key],
+            [one for one in figures if one.interval == key],
+            newest.get(key),
+        )
+        for key in keys
     )
 
 
-def _known(pipeline: Pipeline, interval: str, figures: Sequence[StateFigures], run: Run | None) -> KnownInterval:
-    stages = tuple(_stages(pipeline, figures))
-    state = interval_state(pipeline, {one.stage: StageTally(one.consumable, one.recorded) for one in stages})
-    return KnownInterval(interval, state, stages, max(one.recorded_at for one in figures), run)
+def _known(
+    pipeline: Pipeline, interval: str, stages: Standings, figures: Sequence[StateFigures], run: Run | None
+) -> KnownInterval:
+    standing, last = together(stages.values()), max(one.recorded_at for one in figures)
+    known = tuple(_stages(pipeline, stages, figures))
+    return KnownInterval(interval, standing.state, str(standing), known, last, run)
 
 
-def _stages(pipeline: Pipeline, figures: Sequence[StateFigures]) -> Iterator[KnownStage]:
+def _stages(pipeline: Pipeline, stages: Standings, figures: Sequence[StateFigures]) -> Iterator[KnownStage]:
     for stage in pipeline.stages:
-        own = [one for one in figures if one.stage == stage.id]
-        if own:
+        if stage.id in stages:
+            standing, own = stages[stage.id], [one for one in figures if one.stage == stage.id]
             yield KnownStage(
                 stage=stage.name,
-                consumable=sum(one.partitions for one in own if one.state is PartitionState.CONSUMABLE),
-                recorded=sum(one.partitions for one in own),
+                consumable=standing.consumable,
+                released=standing.released,
+                total=standing.total,
                 rows=sum(one.rows for one in own),
                 seconds=sum(one.seconds for one in own),
             )
-
-
-def interval_state(pipeline: Pipeline, stages: Mapping[str, StageTally]) -> IntervalState:
-    """:param stages: those that have records, by name."""
-    if not any(one.consumable for one in stages.values()):
-        return IntervalState.EMPTY
-    whole = {name for name, one in stages.items() if one.consumable == one.recorded}
-    results: set[str] = {stage.name for stage in pipeline.stages if _is_result(pipeline, stage)}
-    return IntervalState.COMPLETE if results <= whole else IntervalState.INCOMPLETE
-
-
-def _is_result(pipeline: Pipeline, stage: Stage) -> bool:
-    return pipeline.is_result(stage) and stage.output.type.stored

@@ -109,8 +109,7 @@ function Marks({ row, stale }) {
 
 function Done({ newest, size }) {
   if (newest === null) return muted("none on record");
-  const share = newest.partitions ? (100 * newest.consumable) / newest.partitions : 0;
-  const text = `${newest.consumable.toLocaleString()} of ${newest.partitions.toLocaleString()} consumable`;
+  const share = newest.partitions ? (100 * newest.done) / newest.partitions : 0;
   return h(
     Box,
     { minW: "120px" },
@@ -119,7 +118,7 @@ function Done({ newest, size }) {
       { bg: "bg.emphasized", borderRadius: "full", h: "4px", overflow: "hidden" },
       h(Box, { bg: share === 100 ? "success.solid" : "warning.solid", h: "full", style: { width: `${share}%` } }),
     ),
-    muted(text, { mt: 1 }),
+    muted(newest.text, { mt: 1 }),
     size && muted(`${bytes(size.bytes)} of all intervals`),
   );
 }

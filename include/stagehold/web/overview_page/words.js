@@ -28,7 +28,7 @@ export const ago = (moment) => `${timeToGo((Date.now() - Date.parse(moment)) / 1
 
 const INCOMPLETE = {
   empty: "nothing of it can be read",
-  incomplete: "not every result is consumable",
+  incomplete: "not whole",
 };
 
 // Why a pipeline stands as it does, in a sentence.
@@ -42,13 +42,13 @@ export function standingText(row) {
     case "overdue":
       return `Airflow should have started a run ${ago(row.due)}`;
     case "incomplete":
-      return `${newest.mark.interval}: ${INCOMPLETE[newest.state] ?? "nothing is on record"}`;
+      return `${newest.mark.interval}: ${INCOMPLETE[newest.state] ?? "nothing is on record"}; ${newest.text}`;
     case "never_run":
       return "no run is on record";
     case "hidden":
       return "you may see its DAG, but not its runs";
     default:
-      return `every result of ${newest.mark.interval} is consumable`;
+      return `${newest.mark.interval} is whole`;
   }
 }
 

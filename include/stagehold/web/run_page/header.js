@@ -9,7 +9,7 @@ const { Box, Button, Flex, Heading, Spinner, Stack, Text } = globalThis.ChakraUI
 
 function tone(grid) {
   if (grid.active) return "running";
-  if (grid.state === "success") return "success";
+  if (grid.state === "success") return grid.whole ? "success" : "warning"; // somebody may have marked it so
   if (grid.ledger_state === "suspended") return "warning"; // somebody wanted it so
   return "failed";
 }

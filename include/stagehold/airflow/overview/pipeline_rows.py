@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from stagehold.ledger.across.pipelines import Place, StageCounts
+from stagehold.ledger.across.pipelines import Place
 from stagehold.model.interval_key import moment_of
-from stagehold.model.records import PartitionState, Run, RunState
-from stagehold.run.intervals.known import IntervalState, StageTally, interval_state
+from stagehold.model.records import Run, RunState
+from stagehold.model.standing import IntervalState, Standing
 from stagehold.spec.pipeline import Pipeline
 
 MOST_MARKS = 14  # intervals that are shown
@@ -48,7 +48,7 @@ class PipelineStanding(StrEnum):
     RUNNING = "running"  # a run waits or goes on
     FAILING = "failing"  # the newest interval's newest run did not come to its end
     OVERDUE = "overdue"  # Airflow should have started a run a while ago
-    INCOMPLETE = "incomplete"  # of the newest interval not every result is consumable
+    INCOMPLETE = "incomplete"  # the newest interval is not whole
     NEVER_RUN = "never_run"
     CURRENT = "current"
 
@@ -62,7 +62,6 @@ _OF_THE_LEDGER = {
     RunState.SUSPENDED: RunWord.SUSPENDED,
 }
 _OF_AIRFLOW = {"queued": RunWord.QUEUED, "running": RunWord.RUNNING, "success": RunWord.SUCCESS}
-NOTHING = StageTally(0, 0)
 
 
 @dataclass(frozen=True)
@@ -79,13 +78,16 @@ class IntervalMark:
 @dataclass(frozen=True)
 class NewestInterval:
     """The interval that is the newest by its date, as far as the ledger alone can tell. ``state`` is None while nothing
-    is recorded. Unless it is complete, ``partitions`` counts those that are declared and not recorded yet.
+    is recorded. Of all ``partitions`` that it is to have, ``done`` ones are consumable or were released since nobody
+    needs them any more; ``text`` says it, with what the others are.
     """
 
     mark: IntervalMark
     state: IntervalState | None
     consumable: int
+    done: int
     partitions: int
+    text: str
 
 
 @dataclass(frozen=True)
@@ -121,17 +123,17 @@ def hidden_row(pipeline: Pipeline) -> PipelineRow:
 
 
 def pipeline_row(
-    facts: PipelineFacts, marks: tuple[IntervalMark, ...], counts: StageCounts, now: datetime
+    facts: PipelineFacts, marks: tuple[IntervalMark, ...], standing: Standing, now: datetime
 ) -> PipelineRow:
-    """:param counts: what is recorded of the newest interval, which is that of the last mark."""
-    newest = _newest(facts.pipeline, marks[-1], counts) if marks else None
+    """:param standing: that of the newest interval, which is that of the last mark."""
+    newest = _newest(marks[-1], standing) if marks else None
     by_command = sum(one.word in ACTIVE for one in _by_command(facts))
     active = facts.dag.active + by_command
     late = _is_late(facts.dag, now)
-    standing = PipelineStanding.RUNNING if active else _resting(newest, late=late)
+    word = PipelineStanding.RUNNING if active else _resting(newest, late=late)
     due = facts.dag.due if late else None
     name, schedule = facts.pipeline.name, facts.pipeline.schedule
-    return PipelineRow(name, schedule, facts.dag.paused, standing, active, due, newest, marks)
+    return PipelineRow(name, schedule, facts.dag.paused, word, active, due, newest, marks)
 
 
 def interval_marks(facts: PipelineFacts) -> tuple[IntervalMark, ...]:
@@ -159,23 +161,9 @@ def _by_command(facts: PipelineFacts) -> Sequence[IntervalMark]:
     return [_mark(run, facts) for run in facts.runs if run.run_id not in facts.states]
 
 
-def _newest(pipeline: Pipeline, mark: IntervalMark, counts: StageCounts) -> NewestInterval:
-    tallies = {stage.name: _tally(counts[stage.id]) for stage in pipeline.stages if stage.id in counts}
-    state = interval_state(pipeline, tallies) if tallies else None
-    consumable = sum(one.consumable for one in tallies.values())
-    recorded = sum(one.recorded for one in tallies.values())
-    partitions = recorded if state is IntervalState.COMPLETE else recorded + _not_recorded(pipeline, tallies)
-    return NewestInterval(mark, state, consumable, partitions)
-
-
-def _not_recorded(pipeline: Pipeline, tallies: Mapping[str, StageTally]) -> int:
-    """Partitions that stages declare, as far as their number is not decided for each interval."""
-    counted = [stage for stage in pipeline.stages if stage.output.stored and not stage.auto_partitions]
-    return sum(max(0, one.partitions - tallies.get(one.name, NOTHING).recorded) for one in counted)
-
-
-def _tally(counts: Mapping[PartitionState, int]) -> StageTally:
-    return StageTally(counts.get(PartitionState.CONSUMABLE, 0), sum(counts.values()))
+def _newest(mark: IntervalMark, standing: Standing) -> NewestInterval:
+    state = standing.state if standing.recorded else None
+    return NewestInterval(mark, state, standing.consumable, standing.done, standing.total, str(standing))
 
 
 def _is_late(dag: DagNow, now: datetime) -> bool:

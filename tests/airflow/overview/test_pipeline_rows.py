@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from stagehold.airflow.overview.standing import (
+from stagehold.airflow.overview.pipeline_rows import (
     LATE,
     MOST_MARKS,
     DagNow,
@@ -18,10 +18,12 @@ from stagehold.airflow.overview.standing import (
     interval_marks,
     pipeline_row,
 )
-from stagehold.airflow.overview.standing import (
+from stagehold.airflow.overview.pipeline_rows import (
     PipelineStanding as Standing,
 )
 from stagehold.model.records import PartitionState, Run, RunState
+from stagehold.model.standing import DeclaredStage
+from stagehold.model.standing import Standing as IntervalStanding
 from stagehold.spec.loader import build_pipeline
 
 NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
@@ -31,9 +33,11 @@ PIPELINE = build_pipeline(
     project=Path(),
     suites=Path(),
 )
-ALL = {"orders": {PartitionState.CONSUMABLE: 2}}
-SOME = {"orders": {PartitionState.CONSUMABLE: 1, PartitionState.BLOCKED: 1}}
-GONE = {"orders": {PartitionState.RELEASED: 2}}
+DECLARED = DeclaredStage("orders", 2, result=True)
+ALL = {PartitionState.CONSUMABLE: 2}
+SOME = {PartitionState.CONSUMABLE: 1, PartitionState.BLOCKED: 1}
+GONE = {PartitionState.RELEASED: 2}
+ONE = {PartitionState.CONSUMABLE: 1}
 RESTING, LATE_DAG = DagNow(False, NOW + timedelta(hours=1), 0), DagNow(False, NOW - LATE - timedelta(seconds=1), 0)
 
 
@@ -63,6 +67,7 @@ CASES = [
     Case("all is there", (run(24),), Standing.CURRENT, SUCCEEDED),
     Case("a partition is blocked", (run(24),), Standing.INCOMPLETE, SUCCEEDED, SOME),
     Case("the result was released", (run(24),), Standing.INCOMPLETE, SUCCEEDED, GONE),
+    Case("it was marked as a success half-way", (run(24),), Standing.INCOMPLETE, SUCCEEDED, ONE),
     Case("nothing was recorded", (run(24),), Standing.INCOMPLETE, SUCCEEDED, {}),
     Case("its time is over", (run(24),), Standing.OVERDUE, SUCCEEDED, dag=LATE_DAG),
     Case(
@@ -117,30 +122,27 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_how_it_stands(case):
     facts = PipelineFacts(PIPELINE, case.dag, case.runs, case.airflow, case.at_work)
-    row = pipeline_row(facts, interval_marks(facts), case.counts, NOW)
+    row = pipeline_row(facts, interval_marks(facts), IntervalStanding.of(DECLARED, case.counts), NOW)
     assert row.standing is case.expected
     assert (row.newest and (row.newest.mark.interval, row.newest.mark.word)) == case.newest
     assert (row.due is not None) == (case.dag is LATE_DAG)
 
 
-ONE = {PartitionState.CONSUMABLE: 1}
-
-
 @pytest.mark.parametrize(
     ("counts", "expected"),
     [
-        (ALL, (2, 2)),
-        (SOME, (1, 2)),
-        ({}, (0, 2)),
-        ({"orders": ONE}, (1, 1)),  # complete: its source had less to split than the file says
-        ({"orders": {PartitionState.BLOCKED: 1}}, (0, 2)),
+        (ALL, ("complete", 2, 2, "2 of 2 consumable")),
+        (SOME, ("incomplete", 1, 2, "1 of 2 consumable, 1 blocked")),
+        ({}, (None, 0, 2, "0 of 2 consumable, 2 missing")),
+        (ONE, ("incomplete", 1, 2, "1 of 2 consumable, 1 missing")),
+        ({PartitionState.BLOCKED: 1}, ("empty", 0, 2, "0 of 2 consumable, 1 blocked, 1 missing")),
     ],
 )
 def test_how_much_of_the_newest_interval_is_there(counts, expected):
     facts = PipelineFacts(PIPELINE, RESTING, (run(24),), {}, frozenset())
-    newest = pipeline_row(facts, interval_marks(facts), counts, NOW).newest
+    newest = pipeline_row(facts, interval_marks(facts), IntervalStanding.of(DECLARED, counts), NOW).newest
     assert newest is not None
-    assert (newest.consumable, newest.partitions) == expected
+    assert (newest.state, newest.done, newest.partitions, newest.text) == expected
 
 
 def test_the_newest_intervals_are_in_the_order_of_their_dates():

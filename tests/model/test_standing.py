@@ -1,0 +1,81 @@
+"""What is counted, and out of how many: one table, each row asked for its state and for its text."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stagehold.model.records import PartitionState
+from stagehold.model.standing import DeclaredStage, IntervalState, Standing, together
+
+CONSUMABLE, HELD, BLOCKED, RELEASED, DAMAGED = PartitionState
+INNER, RESULT = DeclaredStage("inner", 16, result=False), DeclaredStage("result", 16, result=True)
+UNCOUNTED = DeclaredStage("result", None, result=True)
+ALL = {CONSUMABLE: 16}
+COMPLETE, INCOMPLETE, EMPTY = IntervalState
+
+
+@pytest.mark.parametrize(
+    ("inner", "result", "state", "text"),
+    [
+        pytest.param(ALL, ALL, COMPLETE, "32 of 32 consumable", id="all of it"),
+        pytest.param({RELEASED: 16}, ALL, COMPLETE, "32 of 32 consumable or released", id="released is good"),
+        pytest.param(
+            ALL, {CONSUMABLE: 12}, INCOMPLETE, "28 of 32 consumable, 4 missing", id="half-way in the last stage"
+        ),
+        pytest.param(ALL, {}, INCOMPLETE, "16 of 32 consumable, 16 missing", id="the last stage never began"),
+        pytest.param(
+            ALL,
+            {CONSUMABLE: 13, BLOCKED: 2, HELD: 1},
+            INCOMPLETE,
+            "29 of 32 consumable, 2 blocked, 1 held",
+            id="its gate says no",
+        ),
+        pytest.param(
+            {RELEASED: 15, DAMAGED: 1}, ALL, INCOMPLETE, "31 of 32 consumable or released, 1 damaged", id="damaged"
+        ),
+        pytest.param(
+            {RELEASED: 16},
+            {CONSUMABLE: 15, RELEASED: 1},
+            INCOMPLETE,
+            "31 of 32 consumable or released, 1 published and released",
+            id="what is published must be there",
+        ),
+        pytest.param(
+            {RELEASED: 16},
+            {RELEASED: 16},
+            EMPTY,
+            "16 of 32 consumable or released, 16 published and released",
+            id="it was deleted",
+        ),
+        pytest.param({}, {}, EMPTY, "0 of 32 consumable, 32 missing", id="nothing of it"),
+    ],
+)
+def test_an_interval_is_whole_if_all_that_is_declared_is_there_or_inner_and_released(inner, result, state, text):
+    standing = together((Standing.of(INNER, inner), Standing.of(RESULT, result)))
+    assert (standing.state, standing.whole, str(standing)) == (state, state is COMPLETE, text)
+
+
+def test_a_stage_whose_partitions_nobody_has_counted_is_not_whole():
+    assert str(Standing.of(UNCOUNTED, {})) == "0 of 1 consumable, 1 missing"
+    assert not Standing.of(UNCOUNTED, ALL).whole
+
+
+def test_of_what_nobody_declares_any_more_only_the_record_is_told():
+    standing = Standing.on_record({CONSUMABLE: 13, RELEASED: 3})
+    assert (standing.state, standing.whole) == (INCOMPLETE, False)
+    assert str(standing) == "13 of 16 on record consumable, 3 released"
+    assert not Standing.on_record(ALL).whole
+    assert Standing.on_record(ALL).state is INCOMPLETE
+
+
+@given(st.dictionaries(st.sampled_from(PartitionState), st.integers(0, 9)), st.integers(0, 9), st.booleans())
+def test_every_partition_is_counted_once(counts, missing, result):
+    standing = Standing.of(DeclaredStage("s", sum(counts.values()) + missing, result=result), counts)
+    assert standing.recorded + standing.missing == standing.total
+    assert standing.missing == missing
+    assert standing.consumable + standing.released == standing.done <= standing.recorded
+    if standing.whole:
+        assert not missing
+        assert not any(counts.get(one) for one in (HELD, BLOCKED, DAMAGED))
