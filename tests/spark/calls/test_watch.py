@@ -205,6 +205,33 @@ def test_a_function_s_name_that_sql_takes_is_given_back(spark, watch):
     assert [row.id for row in spark.range(3).selectExpr("taken(id) AS id").collect()] == [0, 1, 2]
 
 
+def test_a_function_s_name_means_what_it_meant_whatever_is_registered_under_it_later(spark, watch):
+    rows = spark.range(3)
+    with watch.calling("s", [rows]) as call:
+        frame = rows
+        for step in (1, 10, 100):
+            spark.udf.register("f", lambda number, step=step: number + step, LongType())
+            frame = frame.withColumn(f"c{step}", F.expr("F(id)")).withColumn(f"d{step}", F.call_udf("f", "id"))
+            frame.createOrReplaceTempView("t")
+            frame = spark.sql(f"SELECT *, `f`(id) AS e{step} FROM t")
+        spark.udf.register("f", lambda number: -number, LongType())
+        settled = call.settled(call.bound(frame.where("id = 2")), read_on=False)
+    (row,) = settled.collect()
+    assert list(row)[1:] == [3, 3, 3, 12, 12, 12, 102, 102, 102]
+
+
+def test_so_does_that_of_a_function_in_sql(spark, watch):
+    rows = spark.range(3)
+    with watch.calling("s", [rows]) as call:
+        spark.sql("CREATE TEMPORARY FUNCTION g(x BIGINT) RETURNS BIGINT RETURN x + 1")
+        frame = rows.withColumn("c", F.expr("g(id)"))
+        spark.sql("CREATE OR REPLACE TEMPORARY FUNCTION g(x BIGINT) RETURNS BIGINT RETURN x + 10")
+        frame = frame.withColumn("d", F.expr("g(id)"))
+        settled = call.settled(call.bound(frame.where("id = 2")), read_on=False)
+    assert [tuple(row) for row in settled.collect()] == [(2, 3, 12)]
+    assert not spark.catalog.functionExists("g")
+
+
 def test_what_is_no_query_finds_the_views_of_the_call(spark, watch):
     low = spark.range(3)
     with watch.calling("s", [low]) as call:

@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 from stagehold.code.sql_tables import tables_in, views_in
 from stagehold.model.compute_key import ReadKind
-from stagehold.spark.calls.sql_text import GLOBAL, Intent, is_dynamic, names_in, statement, tokens, with_views
+from stagehold.spark.calls.sql_text import (
+    GLOBAL,
+    Intent,
+    is_dynamic,
+    names_in,
+    statement,
+    tokens,
+    with_functions,
+    with_views,
+)
 from stagehold.spark.calls.touches import sql_of
 from stagehold.spark.connect import parts_of
 
@@ -36,6 +45,9 @@ class Names:
         self.places: dict[int, str] = {}  # the line that made a plan, by the plan's id
         self.late = False  # whether a name was used that only the server can look up
         self._views: dict[str, tuple[str, Any]] = {}
+        self._functions: dict[
+            str, list[tuple[int, str, str]]
+        ] = {}  # plans from an id on, what the name means, its name
 
     def __contains__(self, name: str) -> bool:
         return name in self._views
@@ -49,6 +61,17 @@ class Names:
 
     def take(self, name: str, *, is_global: bool = False) -> None:
         self._views.pop(view_key(name, is_global=is_global), None)
+
+    def function(self, name: str, meaning: str, newest_plan: int) -> str:
+        """What a function has to be called that gets a name now: by that name, or by one of its own where plans up to
+        ``newest_plan`` call another one by it.
+        """
+        versions = self._functions.setdefault(name.lower(), [])
+        if not versions or versions[-1][1] != meaning:
+            known = next((sent for _, known, sent in versions if known == meaning), None)
+            sent = known or (f"{name}__{meaning[:8]}" if versions else name)
+            versions.append((newest_plan, meaning, sent))
+        return versions[-1][2]
 
     def lasts(self, plan: Any) -> bool:
         """Whether what is dropped is no view of the call's, but one of everybody's."""
@@ -67,15 +90,29 @@ class Names:
         _, plan = self._views[key]
         return Relation(subquery_alias=SubqueryAlias(input=plan, alias=key.rpartition(".")[2]))
 
-    def bind(self, message: Any) -> None:
-        """Put into a message, which is changed, what its names mean now."""
-        if message.DESCRIPTOR.name == "Relation":
+    def bind(self, message: Any, plan: int = 0) -> None:
+        """Put into a message, which is changed, what its names mean: views now, functions when ``plan`` was made."""
+        kind = message.DESCRIPTOR.name
+        if kind == "Relation":
             self._bind_relation(message)
             return
-        if self._packed and message.DESCRIPTOR.name in ("PythonUDF", "PythonUDTF"):
+        if self._packed and kind in ("PythonUDF", "PythonUDTF"):
             message.command = self._packed(message.command)
+        elif kind in ("UnresolvedFunction", "CallFunction"):
+            message.function_name = self._called(plan).get(message.function_name.lower(), message.function_name)
+        elif kind == "ExpressionString":
+            message.expression = with_functions(message.expression, self._called(plan))
         for part in parts_of(message):
-            self.bind(part)
+            self.bind(part, plan)
+
+    def _called(self, plan: int) -> dict[str, str]:
+        """What functions were called when a plan was made whose names have meant several things."""
+        found = {
+            name: [sent for since, _, sent in versions if since < plan]
+            for name, versions in self._functions.items()
+            if len(versions) > 1
+        }
+        return {name: sent[-1] for name, sent in found.items() if sent}
 
     def _bind_relation(self, relation: Any) -> None:
         if relation.common.plan_id in self.closed:
@@ -90,7 +127,7 @@ class Names:
         elif kind == "read":
             self._bind_read(relation)
         elif kind:
-            self.bind(getattr(relation, kind))
+            self.bind(getattr(relation, kind), relation.common.plan_id)
 
     def _bind_read(self, relation: Any) -> None:
         read = relation.read
@@ -117,6 +154,8 @@ class Names:
             return
         self.late |= bool(self._views) and is_dynamic(text)
         self._note_tables(text)
+        text = with_functions(text, self._called(relation.common.plan_id))
+        (relation.with_relations.root if wrapped else relation).sql.query = text
         used = {name: alias for name, alias, _ in self._named_in(text)}
         if not used:
             return

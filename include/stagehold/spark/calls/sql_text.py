@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 
 TOKEN = re.compile(
     r"""(?P<skipped>\s+|--[^\n]*|/\*.*?\*/)
@@ -178,6 +179,17 @@ def names_in(text: str) -> frozenset[str]:
 def is_dynamic(text: str) -> bool:
     """Whether a name may come from somewhere else than the text."""
     return any(token.upper == "IDENTIFIER" for token in tokens(text))
+
+
+def with_functions(text: str, called: Mapping[str, str]) -> str:
+    """A text in which functions, by their names in small letters, are called by other names."""
+    if not called:
+        return text
+    words = tokens(text)
+    for token, after in reversed(tuple(pairwise(words))):
+        if after.text == "(" and (name := called.get(token.name or "")):
+            text = f"{text[: token.start]}`{name}`{text[after.start :]}"
+    return text
 
 
 def with_views(text: str, views: Mapping[str, str]) -> str:

@@ -12,16 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from stagehold.errors import StageContractBroken
-from stagehold.model.compute_key import ReadKind
+from stagehold.model.compute_key import ReadKind, digest
 from stagehold.spark.calls.interceptor import WatchInterceptor
 from stagehold.spark.calls.names import Names
 from stagehold.spark.calls.places import calling_line
 from stagehold.spark.calls.session_state import SessionState
 from stagehold.spark.calls.side_files import files_opened
-from stagehold.spark.calls.sql_text import statement
+from stagehold.spark.calls.sql_text import SqlStatement, statement, with_functions
 from stagehold.spark.calls.touches import (
     ANALYSES,
     Habit,
@@ -267,15 +268,36 @@ class SessionWatch:
         if habit is Habit.NAMES:
             self._name(names, plan)
         elif habit is Habit.REGISTERS:
-            command = plan.command
-            self._aside(lambda: self._state.note_function(_function_name(command), command))
+            self._register(names, plan.command)
         elif habit is Habit.SETS:
             self._aside(self._state.note_settings)
             found = statement(sql_of(plan.command.sql_command)) if plan.HasField("command") else None
             if found is None or found.verb == "USE":
                 self._aside(self._state.note_schema)
             elif found.name:
-                self._state.note_sql_function(found)
+                self._define(names, plan.command.sql_command, found)
+
+    def _register(self, names: Names, command: Any) -> None:
+        """A name that another function of the same call has had is given to both, each for what was planned with it."""
+        kind = command.WhichOneof("command_type")
+        body = getattr(command, kind)
+        if kind != "register_data_source":
+            newest: list[int] = []
+            self._aside(lambda: newest.append(plan_id(self._spark.range(0))))
+            body.function_name = names.function(body.function_name, digest((str(command),)), newest[0])
+        name = body.name if kind == "register_data_source" else body.function_name
+        self._state.note_function(f"{kind} {name}".lower(), command)
+
+    def _define(self, names: Names, command: Any, made: SqlStatement) -> None:
+        """A variable, or a function in SQL, of which the same holds."""
+        text, name = sql_of(command), made.name or ""
+        if made.verb == "CREATE" and not made.drops:
+            newest: list[int] = []
+            self._aside(lambda: newest.append(plan_id(self._spark.range(0))))
+            name = names.function(name, digest((text,)), newest[0])
+            if name != made.name:
+                command.input.sql.query = with_functions(text, {made.name or "": name})
+        self._state.note_sql_function(replace(made, name=name))
 
     def _name(self, names: Names, plan: Any) -> None:
         if plan.HasField("command") and plan.command.HasField("create_dataframe_view"):
@@ -297,9 +319,3 @@ class SessionWatch:
             ask()
         finally:
             self._call = call
-
-
-def _function_name(command: Any) -> str:
-    kind = command.WhichOneof("command_type")
-    body = getattr(command, kind)
-    return f"{kind} {body.name if kind == 'register_data_source' else body.function_name}".lower()
