@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -50,6 +51,30 @@ def test_a_process_is_alive_until_it_ends_even_if_nobody_reaps_it(tmp_path: Path
     assert wait_until(lambda: not identity.alive, 5)
     process.wait()
     assert not identity.alive
+
+
+FIRST_THREAD_ENDS = """
+import ctypes, platform, socket, threading, time
+held = socket.create_server(("127.0.0.1", 0))
+threading.Thread(target=time.sleep, args=(600,)).start()
+print(held.getsockname()[1], flush=True)
+ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[platform.machine()], 0)
+"""
+
+
+def test_a_process_is_alive_while_one_of_its_threads_is() -> None:
+    """As a killed Java is for a moment, which still has its port."""
+    child = subprocess.Popen([sys.executable, "-c", FIRST_THREAD_ENDS], stdout=subprocess.PIPE, text=True)
+    identity = identify(child.pid)
+    assert identity is not None
+    assert child.stdout is not None
+    port = int(child.stdout.readline())
+    assert wait_until(lambda: Path(f"/proc/{child.pid}/stat").read_text().split()[2] == "Z", 10)
+    assert identity.alive
+    socket.create_connection(("127.0.0.1", port)).close()
+    child.kill()
+    assert wait_until(lambda: not identity.alive, 10)
+    child.wait()
 
 
 def test_a_later_process_with_the_same_pid_is_another_one() -> None:

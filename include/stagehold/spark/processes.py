@@ -33,14 +33,16 @@ class ProcessIdentity:
 
     @property
     def alive(self) -> bool:
-        """A process that has ended but was not yet reaped by its parent is not alive."""
+        """A process that has ended but was not yet reaped by its parent is not alive; one with another thread than the
+        first still is, and holds its ports and files.
+        """
         return identify(self.pid) == self
 
 
 def identify(pid: int) -> ProcessIdentity | None:
     """Who has this pid now; None when nobody living has."""
     fields = _stat(pid)
-    return ProcessIdentity(pid, int(fields[19])) if fields and fields[0] not in DEAD else None
+    return None if _is_dead(fields) else ProcessIdentity(pid, int(fields[19]))
 
 
 def own_process() -> ProcessIdentity:
@@ -136,7 +138,7 @@ def kill_session(leader: ProcessIdentity) -> None:
 def session_members(session: int) -> tuple[int, ...]:
     """Pids of the living processes of a session."""
     pids = (int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdigit())
-    return tuple(pid for pid in pids if (fields := _stat(pid)) and fields[0] not in DEAD and int(fields[3]) == session)
+    return tuple(pid for pid in pids if not _is_dead(fields := _stat(pid)) and int(fields[3]) == session)
 
 
 def wait_until(condition: Callable[[], bool], seconds: float, poll_seconds: float = POLL_SECONDS) -> bool:
@@ -153,6 +155,11 @@ def _stat(pid: int) -> list[str]:
     """The fields of /proc/<pid>/stat from the state on; empty when there is no such process."""
     # The command's name may hold spaces and brackets; what follows the last bracket never does.
     return _read(pid, "stat").rpartition(")")[2].split()
+
+
+def _is_dead(fields: Sequence[str]) -> bool:
+    """A killed Java is a zombie for as long as the last of its threads takes to end."""
+    return not fields or (fields[0] in DEAD and int(fields[17]) <= 1)
 
 
 def _read(pid: int, name: str) -> str:

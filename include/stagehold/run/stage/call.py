@@ -104,5 +104,17 @@ def is_frame(returned: Any) -> bool:
     return hasattr(returned, "toArrow")
 
 
+def returned_text(returned: Any) -> str:
+    """What a function returned in place of a frame of Spark's, and what to return."""
+    kind = type(returned)
+    if returned is None:
+        return "nothing; return the DataFrame"
+    if kind.__module__.startswith("pyspark.pandas"):
+        return f"a {kind.__name__} of pandas on Spark; return a Spark DataFrame (`.to_spark()`)"
+    if kind.__module__.startswith("pandas"):
+        return f"a pandas {kind.__name__}; return a Spark DataFrame (`spark.createDataFrame(...)`)"
+    return f"{kind.__name__}, not a DataFrame"
+
+
 def _settled(call: FunctionCall, kept: DataFrame, manner: Manner) -> DataFrame:
     return call.settled(call.bound(kept), read_on=manner.read_on) if is_frame(kept) else kept

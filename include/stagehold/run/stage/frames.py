@@ -24,7 +24,7 @@ from stagehold.model.stage_state import StateShape
 from stagehold.plan.isolation.key_checks import Key
 from stagehold.plan.isolation.verdict import Isolation
 from stagehold.plan.split.regions import is_divisible
-from stagehold.run.stage.call import Manner, StageCall, is_frame
+from stagehold.run.stage.call import Manner, StageCall, is_frame, returned_text
 from stagehold.run.stage.failure import reporting_code, reporting_function
 from stagehold.run.stage.inputs import Reading, StageInputs, is_keyed, union
 from stagehold.run.stage.intermediates import Intermediates
@@ -107,7 +107,7 @@ class FrameBuilder:
             raise StageContractBroken(stage.name, f"{stage.job} is no stage function; put @stage on it")
         call = self._call(stage, (partition,), keep_partition=stage.per_wave)
         if not is_frame(call.frame):
-            raise StageContractBroken(stage.name, f"its function returned {type(call.frame).__name__}, not a DataFrame")
+            raise StageContractBroken(stage.name, f"its function returned {returned_text(call.frame)}")
         if stage.per_wave and call.asks:
             raise StageContractBroken(
                 stage.name, f"its function {call.asks}, and would be told about whole waves: take `per_wave` away"

@@ -41,6 +41,7 @@ from stagehold.spark.server.users import begin_use, server_users, using
 
 START_SECONDS = 180.0  # a start that fails is noticed at once; this is for machines that are busy with other work
 STOP_SECONDS = 10.0
+PORT_SECONDS = 3.0  # for the system to take back the port of a server that has just ended
 LOG_LINES = 8
 SERVER_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
@@ -88,7 +89,15 @@ def start_server(settings: Settings, purpose: str = "a program of yours") -> Ser
     """
     begin_use(settings, purpose)
     with _start_lock(settings):
+        _end_left_server(settings)
         return _usable_server(settings) or _start_by_keeper(settings)
+
+
+def _end_left_server(settings: Settings) -> None:
+    """One whose keeper was killed is being killed by the kernel, and may still answer; it is of no use to anybody."""
+    state = read_state(settings)
+    if state is not None and not state.keeper.alive:
+        stop_server(settings)
 
 
 def _start_by_keeper(settings: Settings) -> ServerState:
@@ -206,7 +215,7 @@ def _require_startable(settings: Settings) -> None:
     """
     server_fingerprint(settings)
     java_home(settings)
-    if port_answers(settings.spark_port):
+    if not wait_until(lambda: not port_answers(settings.spark_port), PORT_SECONDS):
         raise SparkUnavailable(
             f"port {settings.spark_port} is taken by another program; STAGEHOLD_SPARK_PORT chooses another."
         )
