@@ -115,7 +115,11 @@ class FunctionCall:
         copy = type(message)()
         copy.CopyFrom(message)
         self.names.bind(copy)
-        return frame if copy == message else frame_of(copy, frame.sparkSession)
+        if copy == message:
+            return frame
+        made = frame_of(copy, frame.sparkSession)
+        self.names.closed.add(plan_id(made))
+        return made
 
 
 @contextmanager
