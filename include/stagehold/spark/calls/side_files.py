@@ -6,7 +6,7 @@ import os
 import sys
 import sysconfig
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
@@ -46,7 +46,10 @@ def _hear(event: str, arguments: tuple[object, ...]) -> None:
     path, mode, flags = (*arguments, None, None, None)[:3]
     if not isinstance(path, str | bytes | os.PathLike) or _writes(mode, flags):
         return
-    file = str(Path.cwd() / os.fsdecode(path))
+    file = os.fsdecode(path)
+    if not file.startswith("/"):
+        with suppress(OSError):  # the folder may be gone, and what is raised here would be the function's
+            file = str(Path.cwd() / file)
     if file.startswith((*SYSTEM, *_own_places())) or file.endswith(CODE):
         return
     for project, found in _listening:
