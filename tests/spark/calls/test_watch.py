@@ -14,6 +14,7 @@ from pyspark.sql.types import LongType
 
 from stagehold.errors import StageContractBroken
 from stagehold.settings import PROJECT
+from stagehold.spark.calls.side_files import files_opened
 from stagehold.spark.calls.touches import Habit
 from stagehold.spark.calls.watch import watch_of
 from stagehold.spark.connect import all_settings
@@ -253,6 +254,16 @@ def test_files_that_python_opens_are_told(spark, watch, tmp_path):
         (tmp_path / "out.txt").write_text("x")
     assert list(call.reads) == [("file", str(side))]
     assert call.reads["file", str(side)].startswith(f"{HERE}:")
+
+
+def test_who_listens_inside_another_hears_for_itself(tmp_path):
+    side = tmp_path / "side.csv"
+    side.write_text("a")
+    with files_opened(str(PROJECT)) as outer:
+        with files_opened(str(PROJECT)) as inner:
+            pass
+        side.read_text()
+    assert (list(outer), list(inner)) == ([str(side)], [])
 
 
 def test_what_plans_read_beside_their_inputs_is_told(spark, watch, tmp_path):

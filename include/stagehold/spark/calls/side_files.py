@@ -31,7 +31,7 @@ def files_opened(project: str) -> Iterator[dict[str, str]]:
     try:
         yield found
     finally:
-        _listening.remove(listener)
+        _listening[:] = [other for other in _listening if other is not listener]  # two that are equal are not the same
 
 
 @cache
