@@ -105,6 +105,11 @@ def test_names_in_a_text_are_those_outside_of_literals_and_comments():
 BOUND = [
     ("SELECT * FROM t", {"t": "v1"}, "WITH `t` AS (SELECT * FROM v1) (SELECT * FROM t\n)"),
     ("SELECT * FROM t -- all;", {"t": "v1"}, "WITH `t` AS (SELECT * FROM v1) (SELECT * FROM t -- all;\n)"),
+    (
+        "SELECT * FROM `My T`, MORE",
+        {"my t": "v1", "more": "v2"},
+        "WITH `My T` AS (SELECT * FROM v1), `MORE` AS (SELECT * FROM v2) (SELECT * FROM `My T`, MORE\n)",
+    ),
     ("SELECT * FROM t ; ", {"t": "v1"}, "WITH `t` AS (SELECT * FROM v1) (SELECT * FROM t \n)"),
     (
         "SELECT t.id FROM global_temp.t",

@@ -233,6 +233,16 @@ def test_so_does_that_of_a_function_in_sql(spark, watch):
     assert not spark.catalog.functionExists("g")
 
 
+def test_a_view_is_found_where_case_matters(spark, watch):
+    rows = spark.range(3)
+    with watch.calling("s", [rows]) as call:
+        rows.createOrReplaceTempView("Rows")
+        frame = spark.sql("SELECT id FROM Rows")
+        spark.conf.set("spark.sql.caseSensitive", "true")
+        settled = call.settled(call.bound(frame.union(spark.table("Rows"))), read_on=False)
+    assert settled.count() == 6
+
+
 def test_what_is_no_query_finds_the_views_of_the_call(spark, watch):
     low = spark.range(3)
     with watch.calling("s", [low]) as call:

@@ -195,21 +195,24 @@ def with_functions(text: str, called: Mapping[str, str]) -> str:
 def with_views(text: str, views: Mapping[str, str]) -> str:
     """A query in which names of views, as ``names_in`` gives them, stand for what other names stand for.
 
-    The query's own `WITH` may give the same names to something else, so it stays inside.
+    The query's own `WITH` may give the same names to something else, so it stays inside. Names are spelled as the text
+    first does, since a session may take their case to matter.
     """
     plain = _without_semicolon(text)
+    spelled = {token.name or "": token.text for token in reversed(tokens(plain))}
     for name, start, end in reversed(tuple(_identifiers(plain))):
         if name in views and name.startswith(f"{GLOBAL}."):
-            plain = f"{plain[:start]}{_cte_name(name, views)}{plain[end:]}"
-    made = ", ".join(f"{_cte_name(name, views)} AS (SELECT * FROM {other})" for name, other in views.items())
+            plain = f"{plain[:start]}{_cte_name(name, views, spelled)}{plain[end:]}"
+    made = ", ".join(f"{_cte_name(name, views, spelled)} AS (SELECT * FROM {other})" for name, other in views.items())
     return f"WITH {made} ({plain}\n)"
 
 
-def _cte_name(name: str, views: Mapping[str, str]) -> str:
+def _cte_name(name: str, views: Mapping[str, str], spelled: Mapping[str, str]) -> str:
     """A global view is known by the last part of its name, unless another view is known by that."""
     last = name.removeprefix(f"{GLOBAL}.")
-    chosen = name.replace(".", "_") if last != name and last in views else last
-    return f"`{chosen.replace('`', '``')}`"
+    if last != name and last in views:
+        return f"`{name.replace('.', '_').replace('`', '``')}`"
+    return f"`{spelled[last]}`"
 
 
 def _identifiers(text: str) -> Iterator[tuple[str, int, int]]:
