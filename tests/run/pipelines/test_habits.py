@@ -16,6 +16,7 @@ from tests.run.small_project import FILES, NUMBERS, ROWS, SmallProject
 
 from stagehold.errors import StageContractBroken, UndeclaredRead
 from stagehold.model.records import PartitionRecord
+from stagehold.spark.connect import kept_by_spark
 
 pytestmark = pytest.mark.spark
 
@@ -268,6 +269,14 @@ def named_by_key(ctx, plain):
 
 
 @stage
+def named_by_key_again(ctx, named_by_key):
+    named_by_key.where("number % 2 = 0").createOrReplaceTempView("t")
+    evens = named_by_key.sparkSession.table("t")
+    named_by_key.where("number % 2 = 1").createOrReplaceTempView("t")
+    return evens.union(named_by_key.sparkSession.table("t")).where("rows = 1")
+
+
+@stage
 def share_of_key(ctx, plain):
     rows = plain.count()
     return plain.groupBy("number").agg((F.count("*") - rows + rows).alias("rows"))
@@ -363,6 +372,23 @@ def test_a_keyed_stage_may_name_and_ask(project, function):
     records = project.run(project.pipeline(function, stages, wave="1h"), function, interval=function)
     assert sorted(row for record in records[function] for row in rows(record)) == list(range(FILES * ROWS))
     assert all(row == 1 for record in records[function] for row in rows(record, "rows"))
+
+
+def test_what_is_read_by_key_again_and_again_is_computed_once(project, monkeypatch):
+    """Each of 8 calls reads all 8 partitions of a stage that is not stored, each of which is a call of its own."""
+    kept = []
+    monkeypatch.setattr(
+        "stagehold.run.stage.intermediates.kept_by_spark", lambda frame: kept.append(frame) or kept_by_spark(frame)
+    )
+    by_number = {"exchange": "keyed", "key": "number"}
+    stages = {
+        "plain": {"source": NUMBERS},
+        "named_by_key": {"inputs": {"plain": by_number}, "partitions": 8, "output": {"type": "pipelined"}},
+        "named_by_key_again": {"inputs": {"named_by_key": by_number}, "partitions": 8},
+    }
+    found = made(project, "again_by_key", stages, wave="1h")
+    assert sorted(row for rows in found.values() for row in rows) == list(range(FILES * ROWS))
+    assert len(kept) == 1
 
 
 def test_a_stage_that_gathers_asks_about_all(project):

@@ -343,16 +343,25 @@ class FrameBuilder:
             function = load_function(stage.job, project)
         return reporting_function(stage, project, function)
 
-    def _fused(self, producer: Stage, wanted: tuple[int, ...]) -> DataFrame:
+    def _fused(self, reader: Stage, edge: Input, wanted: tuple[int, ...]) -> DataFrame:
         """Rows of an output that is not stored: computed by each query that reads them, or once and kept."""
         from pyspark.sql import functions as F
 
-        if producer.output.type is not OutputType.PIPELINED_BOUNDED:
+        producer = self._reading.pipeline.stage(edge.stage)
+        if producer.output.type is not OutputType.PIPELINED_BOUNDED and not self._reads_again(reader, edge):
             return self._computed(producer, wanted)
         if self.is_arranged(producer):
             return union([self._kept(producer, (partition,)) for partition in wanted])
         needed = {decision.partition for decision in self._reading.decisions[producer.name] if decision.action.computes}
         return self._kept(producer, tuple(sorted(needed.union(wanted)))).where(F.col(PARTITION).isin(*wanted))
+
+    def _reads_again(self, reader: Stage, edge: Input) -> bool:
+        """Whether each call of the reader's function reads the same rows, and one plan would hold what makes them as
+        often as it is called.
+        """
+        isolation = self.isolations.get(reader.name)
+        apart = not isolation.together if isolation else reader.name in self._schemas and not is_keyed(reader)
+        return edge.exchange is not Exchange.FORWARD and reader.partitions > 1 and apart
 
     def _kept(self, producer: Stage, partitions: tuple[int, ...]) -> DataFrame:
         decided = {decision.partition: str(decision.key) for decision in self._reading.decisions[producer.name]}

@@ -42,13 +42,13 @@ class Reading:
 
 
 class StageInputs:
-    """``fused`` gives rows of an output that is not stored, ``columns`` the columns of a stage's frame."""
+    """``fused`` gives a reader rows of an output that is not stored, ``columns`` the columns of a stage's frame."""
 
     def __init__(
         self,
         spark: SparkSession,
         reading: Reading,
-        fused: Callable[[Stage, tuple[int, ...]], DataFrame],
+        fused: Callable[[Stage, Input, tuple[int, ...]], DataFrame],
         columns: Callable[[Stage, DataFrame], StructType],
     ) -> None:
         self._spark, self._reading = spark, reading
@@ -114,7 +114,7 @@ class StageInputs:
             columns = [column for column in recorded_schema(records).fieldNames() if is_reserved(column)]
         else:
             records, columns = [], [PARTITION]
-            frame = self._fused(producer, wanted)
+            frame = self._fused(stage, edge, wanted)
         if edge.exchange is Exchange.KEYED:
             schemas = written_schemas(records) if records else (self._columns_of(producer, frame),)
             keys += [key_of(producer.name, edge.key, schema) for schema in schemas]
