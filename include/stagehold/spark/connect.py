@@ -162,11 +162,6 @@ def put_settings(spark: SparkSession, wanted: Mapping[str, str]) -> None:
             spark.conf.set(name, value)
 
 
-def drop_kept(spark: SparkSession, relation: Message) -> None:
-    """Have Spark drop what it cached of a plan."""
-    _client(spark)._analyze(method="unpersist", relation=relation, blocking=False)
-
-
 def remove_kept(spark: SparkSession, relation_id: str) -> None:
     """Have Spark drop the rows that it keeps under an id."""
     from pyspark.sql.connect.proto import CachedRemoteRelation, Command, RemoveCachedRemoteRelationCommand
@@ -174,6 +169,11 @@ def remove_kept(spark: SparkSession, relation_id: str) -> None:
     relation = CachedRemoteRelation(relation_id=relation_id)
     removal = RemoveCachedRemoteRelationCommand(relation=relation)
     execute(spark, Command(remove_cached_remote_relation_command=removal))
+
+
+def spark_version(client: SparkConnectClient) -> str:
+    """The version of the Spark that answers."""
+    return str(client._analyze(method="spark_version").spark_version)
 
 
 def intercept_calls(client: SparkConnectClient, interceptor: Any) -> None:

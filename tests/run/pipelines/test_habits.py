@@ -464,6 +464,7 @@ TOPS = {
     "spark.range(3).write.parquet('/tmp/nowhere')": "Return the frame",
     "spark.udf.register('f', lambda n: n, 'long'); spark.udf.register('f', lambda n: -n, 'long')": "Register it in the",
     "spark.udf.register('f', lambda n: n + 1, 'long'); spark.range(3).count()": "",
+    "spark.conf.set('spark.sql.shuffle.partitions', 3); spark.udf.register('f', lambda n: n + 1, 'long')": "",
 }
 
 

@@ -17,7 +17,8 @@ from stagehold.settings import PROJECT
 from stagehold.spark.calls.side_files import files_opened
 from stagehold.spark.calls.touches import Habit
 from stagehold.spark.calls.watch import watch_of
-from stagehold.spark.connect import all_settings
+from stagehold.spark.connect import all_settings, explained
+from stagehold.spark.session.active_session import as_active
 
 pytestmark = pytest.mark.spark
 
@@ -26,7 +27,8 @@ HERE = Path(__file__).relative_to(PROJECT).as_posix()
 
 @pytest.fixture
 def watch(spark):
-    return watch_of(spark, str(PROJECT))
+    with as_active(spark):
+        yield watch_of(spark, str(PROJECT))
 
 
 # What everyday code does with a frame, and how that counts; nothing for what only plans.
@@ -76,6 +78,7 @@ HABITS = {
     Habit.KEEPS: {
         "cache": lambda frame: frame.cache(),
         "persist": lambda frame: frame.persist(),
+        "cached table": lambda frame: frame.sparkSession.catalog.cacheTable("nobody"),
         "clear cache": lambda frame: frame.sparkSession.sql("CLEAR CACHE"),
     },
     Habit.SETS: {
@@ -231,6 +234,17 @@ def test_so_does_that_of_a_function_in_sql(spark, watch):
         settled = call.settled(call.bound(frame.where("id = 2")), read_on=False)
     assert [tuple(row) for row in settled.collect()] == [(2, 3, 12)]
     assert not spark.catalog.functionExists("g")
+
+
+def test_nothing_is_cached_that_the_next_session_would_find(spark, watch):
+    rows = spark.range(3)
+    with watch.calling("s", [rows]) as call:
+        frame = rows.select((F.col("id") + 1).alias("id")).cache()
+        spark.sql("CACHE LAZY TABLE kept AS SELECT id + 1 AS id FROM {rows}", rows=frame)
+        settled = call.settled(call.bound(frame.join(spark.table("kept"), "id")), read_on=False)
+        frame.unpersist()
+    assert "InMemory" not in explained(settled)
+    assert sorted(row.id for row in settled.collect()) == [2, 3]
 
 
 def test_a_view_is_found_where_case_matters(spark, watch):

@@ -35,6 +35,7 @@ from stagehold.run.state.dealing import Dealing
 from stagehold.run.state.frames import StateFrames, state_schema
 from stagehold.spark.calls.watch import settings_in_force, watch_of
 from stagehold.spark.session.project_modules import load_function
+from stagehold.spark.session.result_settings import RESULT_SETTINGS
 from stagehold.spec.pipeline import Exchange, Input, OutputType, Stage
 from stagehold.spec.run_settings import Effects
 
@@ -339,7 +340,7 @@ class FrameBuilder:
     def _function(self, stage: Stage) -> Callable[..., DataFrame]:
         project = Path(self._reading.project)
         watch = watch_of(self._spark, self._reading.project)
-        with reporting_code(stage, project), watch.importing(stage.name):
+        with reporting_code(stage, project), watch.importing(stage.name, RESULT_SETTINGS.__contains__):
             function = load_function(stage.job, project)
         return reporting_function(stage, project, function)
 

@@ -54,6 +54,11 @@ class NamingSession(SparkSession):
         if asked.intent is Intent.NAMES and asked.body is not None:
             self._make_view(asked, self.sql(asked.body, args, **kwargs))
             return self.createDataFrame([], "result string")
+        if asked.intent is Intent.KEEPS and asked.verb != "REFRESH":
+            self.stagehold_watch.note_keeping()
+            if asked.body is not None:
+                self._make_view(asked, self.sql(asked.body, args, **kwargs))
+            return self.createDataFrame([], "result string")
         return self.stagehold_watch.close(super().sql(sqlQuery, args, **kwargs))
 
     def _make_view(self, asked: SqlStatement, frame: DataFrame) -> None:

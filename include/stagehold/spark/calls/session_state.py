@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from stagehold.spark.calls.sql_text import SqlStatement
-from stagehold.spark.connect import all_settings, drop_kept, execute, put_settings, remove_kept
+from stagehold.spark.connect import all_settings, execute, put_settings, remove_kept
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -20,7 +20,6 @@ class SessionState:
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
         self.views: set[tuple[str, bool]] = set()  # the call's, with whether each is global
-        self.kept: list[Any] = []  # plans that calls had Spark cache
         self.removed: list[str] = []  # rows that Spark keeps for frames which Python has forgotten, and plans may not
         self.dropped_at_end: list[SqlStatement] = []
         self._functions: dict[str, Any] = {}  # by name, the command that registered it first
@@ -66,11 +65,8 @@ class SessionState:
             undo()
 
     def forget_kept(self) -> None:
-        for relation in self.kept:
-            drop_kept(self._spark, relation)
         for relation_id in self.removed:
             remove_kept(self._spark, relation_id)
-        self.kept.clear()
         self.removed.clear()
 
     def _put_settings(self) -> None:

@@ -20,6 +20,7 @@ TOKEN = re.compile(
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
 GLOBAL = "global_temp"
+TIME_ZONE = "spark.sql.session.timeZone"
 
 
 class Intent(StrEnum):
@@ -88,7 +89,7 @@ def statement(text: str) -> SqlStatement:
     if verb in ASKING:
         return SqlStatement(Intent.ASKS, verb)
     if verb in KEEPING:
-        return SqlStatement(Intent.KEEPS, verb)
+        return _keeping(verb, text, words)
     if verb in SETTING:
         return _setting(verb, words)
     if verb in ("CREATE", "DROP"):
@@ -108,12 +109,28 @@ def _inserts(words: Sequence[Token]) -> bool:
     return False
 
 
+def _keeping(verb: str, text: str, words: Sequence[Token]) -> SqlStatement:
+    """`CACHE TABLE name AS query` makes a view, too."""
+    if verb != "CACHE":
+        return SqlStatement(Intent.KEEPS, verb)
+    begins = next((place for place, token in enumerate(words) if token.upper == "TABLE"), 0) + 1
+    name, place = _dotted(words, begins)
+    columns, body = _view(text, words, place)
+    starts = next((token.start for token in words[place:] if token.upper in ("SELECT", "WITH")), None)
+    return SqlStatement(Intent.KEEPS, verb, name, body or (text[starts:] if starts else None), columns)
+
+
 def _setting(verb: str, words: Sequence[Token]) -> SqlStatement:
     """`SET`, `SET name` and `SET -v` only ask."""
     marks = [token.text for token in words]
     asks = verb == "SET" and "=" not in marks and "TIME" not in [token.upper for token in words[1:2]]
-    declared = next((token.name for token in words[1:] if token.upper not in ("OR", "REPLACE", "VARIABLE")), None)
-    return SqlStatement(Intent.ASKS if asks else Intent.SETS, verb, declared if verb == "DECLARE" else None)
+    if verb == "SET" and "TIME" in [token.upper for token in words[1:2]]:
+        return SqlStatement(Intent.SETS, verb, TIME_ZONE)
+    if verb == "DECLARE":
+        declared = next((token.name for token in words[1:] if token.upper not in ("OR", "REPLACE", "VARIABLE")), None)
+        return SqlStatement(Intent.SETS, verb, declared)
+    named = ".".join(token.text for token in words[1 : marks.index("=")] if token.text != ".") if "=" in marks else None
+    return SqlStatement(Intent.ASKS if asks else Intent.SETS, verb, named)
 
 
 def _made(verb: str, text: str, words: Sequence[Token]) -> SqlStatement | None:

@@ -57,19 +57,29 @@ _REFUSED = {
 
 
 class FunctionCall:
-    """One call of a stage's function, while it goes on and afterwards; or, ``at_top``, the import of its modules."""
+    """One call of a stage's function, while it goes on and afterwards; or the import of its modules, if ``at_top`` is
+    given, which says of a setting whether it can change results.
+    """
 
     def __init__(
-        self, stage: str, names: Names, state: SessionState, *, may_write: bool = False, at_top: bool = False
+        self,
+        stage: str,
+        names: Names,
+        state: SessionState,
+        *,
+        may_write: bool = False,
+        at_top: Callable[[str], bool] | None = None,
     ) -> None:
         self.touches: list[Touch] = []
         self.names = names
         self.at_once = False  # whether its frames have to be computed before it ends
         self._stage, self._state = stage, state
-        self._refused_habits = {Habit.WRITES} - ({Habit.WRITES} if may_write else set())
-        if at_top:
-            self._refused_habits |= {Habit.NAMES, Habit.SETS}
+        self._may_write, self._at_top = may_write, at_top
         self._refused: StageContractBroken | None = None
+
+    @property
+    def is_at_top(self) -> bool:
+        return self._at_top is not None
 
     @property
     def reads(self) -> Mapping[tuple[ReadKind, str], str]:
@@ -80,9 +90,18 @@ class FunctionCall:
         """:raises StageContractBroken: it does what its stage does not say that it may, or a module does at its top."""
         self.touches.append(touch)
         self.at_once |= touch.habit in NOT_IN_PLANS
-        if touch.habit in self._refused_habits:
+        if self._refuses(touch):
             self._refused = StageContractBroken(self._stage, _REFUSED[touch.habit].format(touch=touch))
             raise self._refused
+
+    def _refuses(self, touch: Touch) -> bool:
+        if touch.habit is Habit.WRITES:
+            return not self._may_write
+        if self._at_top is None:
+            return False
+        settings = touch.subject.split(", ") if touch.subject else []
+        sets = touch.habit is Habit.SETS and (not settings or any(map(self._at_top, settings)))
+        return sets or touch.habit is Habit.NAMES
 
     def check_top(self) -> None:
         """:raises StageContractBroken: what a module does at its top cannot hold for its own functions alone."""
@@ -160,7 +179,7 @@ class SessionWatch:
         *,
         packed: Callable[[bytes], bytes] | None = None,
         may_write: bool = False,
-        at_top: bool = False,
+        at_top: Callable[[str], bool] | None = None,
     ) -> Iterator[FunctionCall]:
         """In the block, the function of ``stage`` is called with the frames ``given``.
 
@@ -178,12 +197,13 @@ class SessionWatch:
         names.reads.update({(ReadKind.FILE, path): place for path, place in opened.items()})
 
     @contextmanager
-    def importing(self, stage: str) -> Iterator[None]:
-        """In the block, modules of ``stage`` are imported, of which functions stay that they register.
+    def importing(self, stage: str, changes_results: Callable[[str], bool]) -> Iterator[None]:
+        """In the block, modules of ``stage`` are imported. Functions that they register stay, settings end with it, and
+        none of these may be one that ``changes_results``.
 
         :raises StageContractBroken: one does at its top what only a function may.
         """
-        with self.calling(stage, (), at_top=True) as call:
+        with self.calling(stage, (), at_top=changes_results) as call:
             yield
             call.check_top()
 
@@ -232,6 +252,8 @@ class SessionWatch:
             subject = subject_of_execution(request.plan)
             call.note(Touch(habit, *self._asked_by(subject)))
             self._before(call.names, bound.plan, habit)
+        if habit is Habit.KEEPS and bound.plan.HasField("root"):
+            bound.plan.root.catalog.current_catalog.SetInParent()
         return bound
 
     def on_analysis(self, request: Any) -> Any:
@@ -244,9 +266,16 @@ class SessionWatch:
         call.names.bind(getattr(bound, kind))
         if kind in ANALYSES:
             call.note(Touch(ANALYSES[kind], *self._asked_by("")))
-        if kind == "persist":
-            self._state.kept.append(bound.persist.relation)
+        if kind in ("persist", "unpersist"):
+            bound.spark_version.SetInParent()  # in its place: see `note_keeping`
         return bound
+
+    def note_keeping(self) -> None:
+        """The function wants rows to be cached, or no more, which it is not: what Spark caches is its server's, and is
+        found by the same plan of every later session, also when this one was killed and its Python functions are gone.
+        """
+        if self._call:
+            self._call.note(Touch(Habit.KEEPS, *self._asked_by("")))
 
     def on_settings(self, operation: Any) -> None:
         changed = changed_settings(operation) if self._call else ()
@@ -278,14 +307,14 @@ class SessionWatch:
             found = statement(sql_of(plan.command.sql_command)) if plan.HasField("command") else None
             if found is None or found.verb == "USE":
                 self._aside(self._state.note_schema)
-            elif found.name:
+            elif found.name and found.verb != "SET":
                 self._define(names, plan.command.sql_command, found)
 
     def _register(self, names: Names, command: Any) -> None:
         """A name that another function of the same call has had is given to both, each for what was planned with it."""
         kind = command.WhichOneof("command_type")
         body = getattr(command, kind)
-        if kind != "register_data_source":
+        if kind != "register_data_source" and not (self._call and self._call.is_at_top):
             newest: list[int] = []
             self._aside(lambda: newest.append(plan_id(self._spark.range(0))))
             body.function_name = names.function(body.function_name, digest((str(command),)), newest[0])

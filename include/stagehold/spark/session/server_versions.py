@@ -7,6 +7,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from stagehold.errors import VersionsDiffer
+from stagehold.spark.connect import spark_version
 
 if TYPE_CHECKING:
     from pyspark.sql.connect.client import SparkConnectClient
@@ -27,8 +28,7 @@ def require_versions(client: SparkConnectClient, remote: str) -> None:
 
     :raises VersionsDiffer: it has other versions than this process.
     """
-    spark = client._analyze(method="spark_version").spark_version
-    _require("Spark", str(spark), "pyspark", remote)
+    _require("Spark", spark_version(client), "pyspark", remote)
     if remote and remote not in _asked:
         if delta := _delta_version(client):
             _require("Delta Lake", delta, "delta-spark", remote)
