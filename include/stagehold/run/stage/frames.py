@@ -35,7 +35,7 @@ from stagehold.run.state.dealing import Dealing
 from stagehold.run.state.frames import StateFrames, state_schema
 from stagehold.spark.calls.watch import settings_in_force, watch_of
 from stagehold.spark.session.project_modules import load_function
-from stagehold.spark.session.result_settings import RESULT_SETTINGS
+from stagehold.spark.session.result_settings import NONE, RESULT_SETTINGS
 from stagehold.spec.pipeline import Exchange, Input, OutputType, Stage
 from stagehold.spec.run_settings import Effects
 
@@ -73,7 +73,7 @@ class FrameBuilder:
     def computing(self, stage: Stage) -> Iterator[None]:
         """In the block, the session has the settings that ``stage`` declares; its frames are made and computed there.
 
-        What its functions had Spark cache is dropped afterwards.
+        Rows that Spark keeps for frames which nobody has any more are dropped afterwards.
         """
         self._in_force = self._reading.pipeline.spark_of(stage)
         try:
@@ -323,6 +323,8 @@ class FrameBuilder:
 
     def _manner(self, stage: Stage) -> Manner:
         pipeline, settings = self._reading.pipeline, self._reading.pipeline.spark_of(stage)
+        # To unset one would give the value of its server.
+        usual = {name: RESULT_SETTINGS[name] for name in self._in_force if RESULT_SETTINGS.get(name, NONE) != NONE}
         declared = {name: os.environ.get(name) for name in pipeline.reads_of(stage).env}
         return Manner(
             stage.name,
@@ -330,7 +332,7 @@ class FrameBuilder:
             declared,
             may_write=pipeline.effects_of(stage) is Effects.ALLOWED,
             read_on=not stage.output.stored,
-            settings=None if settings == self._in_force else settings,
+            settings=None if settings == self._in_force else {**usual, **settings},
             instead_of=tuple(self._in_force),
         )
 

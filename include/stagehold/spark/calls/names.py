@@ -49,12 +49,6 @@ class Names:
             str, list[tuple[int, str, str]]
         ] = {}  # plans from an id on, what the name means, its name
 
-    def __contains__(self, name: str) -> bool:
-        return name in self._views
-
-    def __len__(self) -> int:
-        return len(self._views)
-
     def give(self, name: str, relation: Any, *, is_global: bool = False) -> None:
         """Have a name stand for a plan, which is bound from now on."""
         self._views[view_key(name, is_global=is_global)] = (f"{PREFIX}{next(_numbers)}", relation)

@@ -51,13 +51,12 @@ class NamingSession(SparkSession):
         if self.stagehold_watch is None or not self.stagehold_watch.is_calling or not isinstance(sqlQuery, str):
             return super().sql(sqlQuery, args, **kwargs)
         asked = statement(sqlQuery)
-        if asked.intent is Intent.NAMES and asked.body is not None:
-            self._make_view(asked, self.sql(asked.body, args, **kwargs))
-            return self.createDataFrame([], "result string")
-        if asked.intent is Intent.KEEPS and asked.verb != "REFRESH":
+        keeps = asked.intent is Intent.KEEPS and asked.verb != "REFRESH"
+        if keeps:
             self.stagehold_watch.note_keeping()
-            if asked.body is not None:
-                self._make_view(asked, self.sql(asked.body, args, **kwargs))
+        if asked.body is not None:  # of a view
+            self._make_view(asked, self.sql(asked.body, args, **kwargs))
+        if keeps or asked.body is not None:
             return self.createDataFrame([], "result string")
         return self.stagehold_watch.close(super().sql(sqlQuery, args, **kwargs))
 

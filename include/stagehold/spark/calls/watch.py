@@ -1,6 +1,6 @@
 """Sees every request of one session while a function of a stage is called, and keeps what it does to that call.
 
-A function may use Spark as it likes: ask, make views, register functions, cache, set. What it did is told by touches.
+A function may use Spark as it likes: ask, make views, register functions, set. What it did is told by touches.
 Names of views mean in its frame what they meant when it used them. Where a plan alone cannot carry what the function
 meant (settings, functions whose names are taken, the current schema), its frame is computed before the call ends. When
 it has ended, the session is as it was.
@@ -214,7 +214,7 @@ class SessionWatch:
             self._aside(lambda: self._state.set_meanwhile(settings, instead_of))
 
     def forget_kept(self) -> None:
-        """Have Spark drop what the calls until now had it cache; their frames have been computed."""
+        """Have Spark drop the rows that it keeps for frames of earlier calls, which have been computed."""
         self._state.forget_kept()
 
     def close(self, frame: DataFrame) -> DataFrame:
@@ -315,19 +315,19 @@ class SessionWatch:
         kind = command.WhichOneof("command_type")
         body = getattr(command, kind)
         if kind != "register_data_source" and not (self._call and self._call.is_at_top):
-            newest: list[int] = []
-            self._aside(lambda: newest.append(plan_id(self._spark.range(0))))
-            body.function_name = names.function(body.function_name, digest((str(command),)), newest[0])
+            body.function_name = names.function(body.function_name, digest((str(command),)), self._newest_plan())
         name = body.name if kind == "register_data_source" else body.function_name
         self._state.note_function(f"{kind} {name}".lower(), command)
+
+    def _newest_plan(self) -> int:
+        """Ids of plans grow as they are made."""
+        return plan_id(self._spark.range(0))
 
     def _define(self, names: Names, command: Any, made: SqlStatement) -> None:
         """A variable, or a function in SQL, of which the same holds."""
         text, name = sql_of(command), made.name or ""
         if made.verb == "CREATE" and not made.drops:
-            newest: list[int] = []
-            self._aside(lambda: newest.append(plan_id(self._spark.range(0))))
-            name = names.function(name, digest((text,)), newest[0])
+            name = names.function(name, digest((text,)), self._newest_plan())
             if name != made.name:
                 command.input.sql.query = with_functions(text, {made.name or "": name})
         self._state.note_sql_function(replace(made, name=name))
