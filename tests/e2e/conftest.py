@@ -183,6 +183,12 @@ PIPELINES = {
 SLOTS = 32
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The tests that take their process's stack down come behind all that need it, whatever their files are named."""
+    items.sort(key=lambda item: item.get_closest_marker("takes_down") is not None)
+
+
 @pytest.fixture(scope="session")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     home = str(tmp_path_factory.mktemp("stack"))

@@ -24,7 +24,7 @@ from stagehold.spark.environment import python_environment
 from stagehold.spark.processes import identify, session_members, wait_until
 from stagehold.spark.session.sessions import open_session, release_session
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.takes_down]
 
 SERVICES = ["spark", "api-server", "scheduler", "dag-processor"]
 
