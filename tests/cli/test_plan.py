@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from inspect import signature
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from stagehold.cli.main import app
+from stagehold.errors.sources import SourceError
 
 SPEC = """\
 pipeline: sales
@@ -119,3 +121,17 @@ def test_a_run_is_refused_before_anything_starts(project):
     write(project, "project/shop/helpers.py", "def clean(frame:\n")
     result = CliRunner().invoke(app, ["run", "sales", "--interval", "2024-01-01"])
     assert (result.exit_code, "Nothing was run" in result.stderr) == (1, True)
+
+
+def test_without_source_files_there_is_no_run_to_resume(project):
+    (project / "home/lake/raw/a.json").unlink()
+    said = plan(code=1).stderr
+    assert "no files: nothing matches" in said
+    assert "resume" not in said
+    assert "then run the pipeline again" in said
+
+
+@pytest.mark.parametrize("error", SourceError.__subclasses__())
+def test_no_error_of_a_source_advises_to_resume_since_a_plan_may_find_it(error):
+    facts = list(signature(error).parameters)
+    assert "stagehold resume" not in str(error(**dict.fromkeys(facts, "x")))

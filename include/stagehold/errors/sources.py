@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from stagehold.errors.base import StageholdError, Terminal, first_of
 
+AGAIN = "then run the pipeline again; `stagehold plan` shows what it would read."  # a plan has no run to resume
+
 
 class SourceError(StageholdError):
     """What a stage should read is not there, or not as it was; nothing new was read."""
@@ -18,7 +20,7 @@ class SourceMissing(SourceError, Terminal):
         self.stage, self.pattern = stage, pattern
         super().__init__(
             f"Source stage {stage} has no files: nothing matches {pattern}. Nothing was run. "
-            "Put the files there or mend the stage's source path, then run `stagehold resume`."
+            f"Put the files there or mend the stage's source path, {AGAIN}"
         )
 
 
@@ -30,8 +32,8 @@ class ReadMissing(SourceError, Terminal):
         wanted = "a file" if field.endswith("files") else "a Delta table"
         super().__init__(
             f"{place}: {field}: got {given!r}; allowed: {wanted} that is there. Stage {stage} declares to read it, so "
-            "its content belongs to the keys of the stage, and nothing was run. Put it there or mend the field, then "
-            "run `stagehold resume`."
+            "its content belongs to the keys of the stage, and nothing was run. Put it there or mend the field, "
+            f"{AGAIN}"
         )
 
 
@@ -40,10 +42,7 @@ class SourceUnusable(SourceError, Terminal):
 
     def __init__(self, stage: str, reason: str, remedy: str) -> None:
         self.stage, self.reason, self.remedy = stage, reason, remedy
-        super().__init__(
-            f"Source stage {stage} cannot be read: {reason}. Nothing of it was run. {remedy}, then run "
-            "`stagehold resume`."
-        )
+        super().__init__(f"Source stage {stage} cannot be read: {reason}. Nothing of it was run. {remedy}, {AGAIN}")
 
 
 class SourceChanged(SourceError, Terminal):
@@ -55,8 +54,7 @@ class SourceChanged(SourceError, Terminal):
         super().__init__(
             f"Source stage {stage} reads what was added, but something was changed:\n{lines}\n"
             "Nothing new was read, and what was recorded stays safe to read. Put it back as it was and add what is "
-            "new beside it; or, if the change does not matter, set `on_change: ignore` on the source. Then run "
-            "`stagehold resume`."
+            f"new beside it; or, if the change does not matter, set `on_change: ignore` on the source; {AGAIN}"
         )
 
 
