@@ -149,6 +149,8 @@ SPARK = [
     ("spark.sql('SELECT * FROM {source}', source=source)", []),
     ("source.createOrReplaceTempView('rows')\nspark.sql('SELECT * FROM Rows')", []),
     ("source.createTempView('rows')\nspark.table('rows')", []),
+    ("source.createTempView('`my rows`')\nspark.sql('SELECT * FROM `my rows`')", []),
+    ("source.createTempView('rows')\nspark.table('`Rows`')", []),
     ("source.createOrReplaceGlobalTempView('rows')\nspark.table('global_temp.rows')", []),
     ("view = f'rows_{ctx.interval}'\nsource.createTempView(view)\nspark.sql(f'SELECT * FROM {view}')", []),
     ("spark.sql('CREATE TEMP VIEW v AS SELECT * FROM marts.land')\nspark.table('v')", ["table marts.land"]),

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from stagehold.code.calls import lines_of
 from stagehold.code.scopes import ModuleNames, NameScope, last_name
-from stagehold.code.sql_tables import OF_TABLES, UNKNOWN, tables_in, views_in
+from stagehold.code.sql_tables import OF_TABLES, UNKNOWN, tables_in, view_name, views_in
 from stagehold.code.stage_code import reached_code
 from stagehold.model.compute_key import ReadKind
 
@@ -120,7 +120,7 @@ def _views(scope: NameScope) -> Iterator[str]:
     for call in scope.calls:
         given = _first(call, "name", "sqlQuery")
         if last_name(call.func) in MAKES_VIEW:
-            yield (scope.literal(given) or UNKNOWN).lower()
+            yield view_name(scope.literal(given) or UNKNOWN)
         elif last_name(call.func) == "sql" and given is not None:
             yield from views_in(scope.text(given))
 
@@ -138,7 +138,7 @@ def _is_view(found: _Found, views: frozenset[str]) -> bool:
         return False
     if found.name is None:
         return UNKNOWN in views
-    name = found.name.lower().removeprefix("global_temp.")
+    name = view_name(found.name).removeprefix("global_temp.")
     return name in views or (UNKNOWN in views and "." not in name)
 
 

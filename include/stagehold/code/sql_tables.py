@@ -63,7 +63,12 @@ def views_in(text: str) -> Iterator[str]:
     bare = _without_comments(text)
     for match in (*VIEW.finditer(bare), *CTE.finditer(bare)):
         name = next(group for group in match.groups() if group)
-        yield UNKNOWN if UNKNOWN in name else ".".join(_parts(name)).lower()
+        yield view_name(name)
+
+
+def view_name(text: str) -> str:
+    """As all spellings of one view are compared: without quotes, in lower case."""
+    return UNKNOWN if UNKNOWN in text else ".".join(_parts(text)).lower()
 
 
 def tables_in(text: str) -> Iterator[NamedTable]:

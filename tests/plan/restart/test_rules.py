@@ -67,10 +67,25 @@ def stage_failed(kind, cause):
     return failed
 
 
+def several(*failures):
+    """What comes over Connect when parts of one query fail side by side."""
+    listed = "".join(f"\n  {number}. {text}" for number, text in enumerate(failures, 1))
+    return SparkException(
+        f"[STAGE_MATERIALIZATION_MULTIPLE_FAILURES] Multiple failures ({len(failures)}) in stage materialization: "
+        f"{listed} SQLSTATE: XX000",
+        errorClass="STAGE_MATERIALIZATION_MULTIPLE_FAILURES",
+        messageParameters={"failureDetails": listed},
+        sql_state="XX000",
+        server_stacktrace="org.apache.spark.SparkException",
+    )
+
+
 FAILED_READ = "FAILED_READ_FILE.NO_HINT"
 MALFORMED = (
     "SparkException\nCaused by: org.apache.spark.SparkException: [MALFORMED_RECORD_IN_PARSING] x SQLSTATE: 22023"
 )
+
+CAST = "SparkNumberFormatException: [CAST_INVALID_INPUT] x SQLSTATE: 22018"
 
 # error -> rule, class
 TABLE = [
@@ -106,6 +121,9 @@ TABLE = [
         RECOVERABLE,
     ),
     (spark_error("PATH_NOT_FOUND", "42K03", kind=AnalysisException), "file_unreadable", RECOVERABLE),
+    (several(CAST, CAST), "user_data", TERMINAL),
+    (several(str(raised("ValueError: x")), str(raised("ValueError: y"))), "user_function", TERMINAL),
+    (several(str(raised("TimeoutError: x")), CAST), "connection", ENVIRONMENT),
     (raised("ValueError: connection to the truth"), "user_function", TERMINAL),
     (raised("jobs.errors.BadInput: line 4 has no date"), "user_function", TERMINAL),
     (raised("MemoryError"), "out_of_memory", ENVIRONMENT),

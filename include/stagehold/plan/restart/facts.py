@@ -9,6 +9,7 @@ import re
 import sys
 from dataclasses import dataclass
 
+from stagehold.plan.restart.many_failures import failures_in
 from stagehold.plan.restart.python_traceback import RaisedError, read_traceback
 
 CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\] ")
@@ -32,15 +33,22 @@ class ErrorFacts:
 
 def facts_of(error: BaseException) -> ErrorFacts:
     classes = names_of(type(error))
-    raised = read_traceback(str(error)) if WORKER_ERROR in classes else None
+    raised = raised_in_worker(error)
     if raised is not None:
-        return ErrorFacts(classes | _raised_names(raised), (), (), str(raised))
+        return ErrorFacts(classes | {WORKER_ERROR} | _raised_names(raised), (), (), str(raised))
     if not hasattr(error, "getCondition"):
         return ErrorFacts(classes, (), (), str(error))
     story = f"{error}\n{_asked(error, 'getStackTrace')}"
     conditions = (_asked(error, "getCondition"), *CONDITION.findall(story))
     states = (_asked(error, "getSqlState"), *STATE.findall(story))
     return ErrorFacts(classes, tuple(filter(None, conditions)), tuple(filter(None, states)), str(error))
+
+
+def raised_in_worker(error: BaseException) -> RaisedError | None:
+    """What Python code raised in a worker of Spark; of several at once the first."""
+    if WORKER_ERROR in names_of(type(error)):
+        return read_traceback(str(error))
+    return next(filter(None, map(read_traceback, failures_in(error))), None)
 
 
 def names_of(kind: type) -> frozenset[str]:

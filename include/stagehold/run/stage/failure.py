@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any
 import stagehold
 from stagehold.code.project import functions, load_module
 from stagehold.errors import FunctionFailed, StageFailed
-from stagehold.plan.restart.python_traceback import TracedFrame, read_traceback
+from stagehold.plan.restart.facts import raised_in_worker
+from stagehold.plan.restart.many_failures import failures_in
+from stagehold.plan.restart.python_traceback import TracedFrame
 from stagehold.run.stage.isolation import reporting_stray_keys
 from stagehold.spark.session.sessions import translate
 from stagehold.spec.pipeline import Stage
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
 LIBRARY = Path(stagehold.__file__).parent
 CALL_SITE = re.compile(r"^(?P<file>.+):(?P<line>\d+)$")
+CALLED_FROM = re.compile(r"^\S+ was called from\n(?P<file>.+):(?P<line>\d+)$", re.MULTILINE)
 CAUSED_BY = re.compile(r"^Caused by: [\w.$]+: (?P<text>\[[A-Z0-9_.]+\] .*)$", re.MULTILINE)
 # What Spark Connect lacks, by the name that pyspark's error gives it, and what does the same there.
 LACKS = "functions run in Spark Connect, which has no {lacking}; {instead}"
@@ -79,7 +82,7 @@ def reporting_queries(stage: Stage, partitions: Sequence[int], project: Path) ->
 
     :raises StrayKey: what Spark was told to raise about a row with another partition's key.
     """
-    from pyspark.errors import PySparkException, PythonException
+    from pyspark.errors import PySparkException
 
     try:
         with reporting_stray_keys():
@@ -87,7 +90,7 @@ def reporting_queries(stage: Stage, partitions: Sequence[int], project: Path) ->
     except PySparkException as error:
         if translate(error) is not None:
             raise
-        kind = FunctionFailed if isinstance(error, PythonException) else StageFailed
+        kind = FunctionFailed if raised_in_worker(error) else StageFailed
         raise _failed(stage, partitions, project, error, kind) from error
 
 
@@ -106,15 +109,17 @@ def _failed(
 
 def _problem(error: Exception) -> str:
     """The error in one line, with the cause that Spark names last."""
-    from pyspark.errors import PySparkException, PythonException
+    from pyspark.errors import PySparkException
 
-    raised = read_traceback(str(error)) if isinstance(error, PythonException) else None
+    raised = raised_in_worker(error)
     if raised is not None:
         return _one_line(str(raised))
     if not isinstance(error, PySparkException):
         return _one_line(f"{type(error).__name__}: {error}")
     if lacking := _lacking(error):
         return lacking
+    if several := failures_in(error):
+        return f"{_one_line(several[0].splitlines()[0])} ({len(several)} such failures at once)"
     first = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
     causes = CAUSED_BY.findall(_stack(error))
     return _one_line(f"{first} Caused by: {causes[-1]}" if causes else first)
@@ -151,9 +156,7 @@ def _driver_frames(error: Exception) -> Iterator[TracedFrame]:
 
 
 def _worker_frames(error: Exception) -> Sequence[TracedFrame]:
-    from pyspark.errors import PythonException
-
-    raised = read_traceback(str(error)) if isinstance(error, PythonException) else None
+    raised = raised_in_worker(error)
     return raised.frames if raised else ()
 
 
@@ -164,6 +167,9 @@ def _call_sites(error: Exception) -> Iterator[TracedFrame]:
     for context in error.getQueryContext() if isinstance(error, PySparkException) else ():
         site = CALL_SITE.match(context.callSite()) if context.contextType() is QueryContextType.DataFrame else None
         if site:
+            yield TracedFrame(site["file"], int(site["line"]), "")
+    for text in failures_in(error):
+        for site in CALLED_FROM.finditer(text):
             yield TracedFrame(site["file"], int(site["line"]), "")
 
 

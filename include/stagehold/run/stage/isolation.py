@@ -17,6 +17,7 @@ from stagehold.plan.isolation.given import GivenInput, mark
 from stagehold.plan.isolation.key_checks import Key
 from stagehold.plan.isolation.tree import is_plain
 from stagehold.plan.isolation.verdict import Isolation, isolation_of
+from stagehold.plan.restart.many_failures import failures_in
 from stagehold.run.stage.call import StageCall
 from stagehold.spark.connect import explained, plan_ids, plan_message
 from stagehold.spec.pipeline import Exchange, Input, Stage
@@ -98,10 +99,11 @@ def reporting_stray_keys() -> Iterator[None]:
     try:
         yield
     except PySparkException as error:
-        message = (error.getMessageParameters() or {}).get("errorMessage", "") if error.getCondition() == RAISED else ""
-        if not message.startswith(STRAY):
+        raised = (error.getMessageParameters() or {}).get("errorMessage", "") if error.getCondition() == RAISED else ""
+        told = next((text for text in (raised, *failures_in(error)) if STRAY in text), None)
+        if told is None:
             raise
-        facts = json.loads(message.removeprefix(STRAY))
+        facts, _ = json.JSONDecoder().raw_decode(told.partition(STRAY)[2])
         raise StrayKey(facts["stage"], facts["key"], computed=facts["computed"], belongs=facts["belongs"]) from None
 
 
