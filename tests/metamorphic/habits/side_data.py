@@ -121,7 +121,7 @@ class Rebuilding(StrEnum):
 
     ROWS = "{session}.createDataFrame({child}.collect(), {child}.schema)"
     TUPLES = "{session}.createDataFrame([tuple(row) for row in {child}.toLocalIterator()], {child}.schema)"
-    ARROW = "{session}.createDataFrame({child}.toArrow())"
+    ARROW = "{session}.createDataFrame({child}.toArrow(), {child}.schema)"
     PANDAS = "{session}.createDataFrame({child}.toPandas(), {child}.schema)"
     UNITED = '{child}.where("false").unionByName({session}.createDataFrame({child}.collect(), {child}.schema))'
 

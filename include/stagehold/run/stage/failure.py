@@ -49,6 +49,10 @@ NEW_SESSION = LACKS.format(
     lacking="newSession", instead="each call's views and settings are its own anyway, so use the session as it is"
 )
 JVM = LACKS.format(lacking="JVM in this process", instead="use pyspark.sql.functions, F.expr or spark.sql instead")
+NO_ROWS = (
+    "a partition may have no rows, from which no types can be told: give createDataFrame a schema, such as that of the "
+    "frame which the rows are from"
+)
 NOT_IN_CONNECT = {"rdd": RDD, "sparkContext": CONTEXT, "_jsc": CONTEXT, "newSession": NEW_SESSION}
 LONGEST = 400  # letters of one error in a text for people; the trace has them all
 
@@ -116,6 +120,8 @@ def _problem(error: Exception) -> str:
         return _one_line(str(raised))
     if not isinstance(error, PySparkException):
         return _one_line(f"{type(error).__name__}: {error}")
+    if error.getCondition() == "CANNOT_INFER_EMPTY_SCHEMA":
+        return NO_ROWS
     if lacking := _lacking(error):
         return lacking
     if several := failures_in(error):
