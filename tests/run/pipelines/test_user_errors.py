@@ -164,7 +164,7 @@ TABLE = [
     ("in_the_jvm", "user_query", "_jvm: functions run in Spark Connect", "_jvm.functions", "JVM_ATTRIBUTE"),
     ("in_a_new_session", "user_query", "newSession: functions run in Spark Connect", "newSession", "JVM_ATTRIBUTE"),
     ("stops", "user_function", "StopRefused: the Spark session is its attempt's", "Session.stop()", "Take the line"),
-    ("of_no_rows", "user_function", "a partition may have no rows, from which no types", "createData", "EMPTY_SCHEMA"),
+    ("of_no_rows", "user_query", "a partition may have no rows, from which no types", "createData", "EMPTY_SCHEMA"),
     ("told", "user_data", "[USER_RAISED_EXCEPTION] this must not be", "def told", "JVM stacktrace"),
 ]
 
