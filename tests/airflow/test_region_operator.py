@@ -100,6 +100,19 @@ def test_a_checkpoint_that_does_not_exist_is_on_record_as_the_reason_and_not_loo
     assert (attempt.restore, attempt.failure) == (asked.identity, f"UnknownCheckpoint: {refused.value}")
 
 
+@pytest.mark.parametrize(("state", "waits"), [("running", True), ("failed", True), ("success", False), (None, False)])
+def test_a_task_knows_whether_airflow_holds_back_what_goes_on_with_the_run_before(airflow_home, runner, state, waits):
+    from stagehold.airflow.region_operator import RegionOperator
+    from stagehold.spec.loader import find_pipeline
+
+    pipeline = find_pipeline("customer_totals", load_settings())
+    given = context()
+    given["ti"].get_previous_dagrun = lambda: SimpleNamespace(state=state) if state else None
+    for region, own in (("daily_orders", {}), ("customer_totals", {"depends_on_past": True})):
+        RegionOperator(task_id=region, pipeline=pipeline, region=region, **own).execute(given)
+    assert [task.waits for task in runner.ran] == [waits, False]
+
+
 def test_both_kinds_of_restore_end_the_task_without_another_try(operator, runner):
     from airflow.sdk.exceptions import AirflowFailException
 

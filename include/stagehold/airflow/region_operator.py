@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import BaseOperator
+from airflow.sdk import BaseOperator, DagRunState
 from airflow.sdk.exceptions import AirflowFailException, AirflowTaskTerminated
 
 from stagehold.airflow.intervals import interval_of, ledger_run_id
@@ -177,8 +177,18 @@ class RegionOperator(BaseOperator):
             logical_date=moment_of(interval, self._pipeline.schedule) or dag_run.logical_date,
             share=self._share,
             again=is_retry(context["ti"], self.retries or 0),
+            waits=self._waits(context),
             redact=masked,
         )
+
+    def _waits(self, context: Context) -> bool:
+        """Whether Airflow starts later tasks that go on with the run before only when that has succeeded."""
+        from stagehold.run.backfill.running import keeps_state
+
+        if self.depends_on_past or not keeps_state(self._pipeline):
+            return False
+        before = context["ti"].get_previous_dagrun()
+        return before is not None and before.state != DagRunState.SUCCESS
 
     def _interval(self, dag_run: Any, asked: str | None) -> str:
         try:

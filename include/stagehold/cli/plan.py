@@ -71,7 +71,7 @@ def show_plan(request: RunRequest, settings: Settings, *, as_json: bool) -> None
     from stagehold.lake.chronicle import open_ledger
     from stagehold.plan.resume.planner import resume_plan
     from stagehold.run.local_run import current_situation
-    from stagehold.run.planning.refusal import refuse_broken_code, refuse_spoiled_sources
+    from stagehold.run.planning.refusal import refuse_broken_code, refuse_spoiled_sources, refuse_too_early
 
     situation = current_situation(request, settings)
     found = resume_plan(situation)
@@ -83,6 +83,7 @@ def show_plan(request: RunRequest, settings: Settings, *, as_json: bool) -> None
             preview.show()
         _print_table(request, found)
     refuse_broken_code(request.pipeline, found, settings)
+    refuse_too_early(request.pipeline, found)
     with open_ledger(settings) as ledger:
         refuse_spoiled_sources(request, found, ledger, settings)
 

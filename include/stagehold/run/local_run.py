@@ -25,7 +25,7 @@ from stagehold.run.attempt.verdict import verdict_of
 from stagehold.run.lost_ledger import refuse_lost_ledger
 from stagehold.run.planning.code_choices import record_acceptances
 from stagehold.run.planning.planning import RunRequest, situation_of_run
-from stagehold.run.planning.refusal import refuse_broken_code
+from stagehold.run.planning.refusal import refuse_broken_code, refuse_too_early
 from stagehold.run.planning.restoring import check_restore
 from stagehold.run.stopping.cancel_watch import cancel_watch
 from stagehold.run.workplace import Progress
@@ -100,8 +100,8 @@ def current_situation(request: RunRequest, settings: Settings) -> Situation:
 def _accepted_plan(request: RunRequest, settings: Settings, progress: Progress) -> ResumePlan:
     """The plan of a run that begins: from now on a resume of it works for the same restore.
 
-    A plan that cannot be made is a failure of the first region, which would begin now; a restore or code that is
-    refused begins nothing.
+    A plan that cannot be made is a failure of the first region, which would begin now; a restore, code or an
+    interval that is refused begins nothing.
     """
     task = next(_tasks(request))
 
@@ -113,6 +113,7 @@ def _accepted_plan(request: RunRequest, settings: Settings, progress: Progress) 
                 known = situation_of_run(request, ledger, settings)
                 plan = resume_plan(known)
             refuse_broken_code(request.pipeline, plan, settings)
+            refuse_too_early(request.pipeline, plan)
             ledger.runs.create(journal.run_of(request, task.launcher))
             ledger.runs.begin_life(request.run_id)
             if request.restore:

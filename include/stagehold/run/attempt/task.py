@@ -25,8 +25,9 @@ class RegionTask:
 
     ``owner`` names who may run it: two tries of one owner never run on purpose at once. ``only`` are partitions to heal
     for another region, by stage; None for whatever the region needs. ``again`` says that the launcher tries again by
-    itself, and nobody asked for it. ``redact`` takes secrets out of what the attempt has to say before the ledger keeps
-    it.
+    itself, and nobody asked for it. ``waits`` says that it holds back what goes on with the interval before until that
+    has run, so that this need not be asked yet. ``redact`` takes secrets out of what the attempt has to say before the
+    ledger keeps it.
     """
 
     request: RunRequest
@@ -37,6 +38,7 @@ class RegionTask:
     share: Share | None = None
     only: Mapping[str, frozenset[int]] | None = None
     again: bool = False
+    waits: bool = False
     redact: Redact = str
 
     @property

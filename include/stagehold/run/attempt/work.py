@@ -42,6 +42,7 @@ from stagehold.run.planning.planning import (
     plan_region,
     sources_of,
 )
+from stagehold.run.planning.refusal import refuse_too_early
 from stagehold.run.stage.runner import StageRunner
 from stagehold.run.stage.wave_limits import wave_sizer
 from stagehold.run.state.later import tell_later_intervals
@@ -86,6 +87,7 @@ class RegionWork:
         """
         started = time.monotonic()
         self.report(AttemptEvent.REPORTED_INITIALIZING)
+        self._refuse_too_early()
         self._settle_sources()
         plan = self._plan_with_inputs()
         plan = self._put_restored(plan)
@@ -196,7 +198,22 @@ class RegionWork:
 
     @cached_property
     def _sources(self) -> Sources:
+        return self._unsettled_sources()
+
+    def _unsettled_sources(self) -> Sources:
         return sources_of(self.task.request, self.workplace.ledger, self.workplace.settings)
+
+    def _refuse_too_early(self) -> None:
+        """Before anything is taken of a source, or computed, that a later region of the run could do nothing with.
+
+        :raises EarlierMissing: a stage of any region goes on with what an interval keeps that has to run first.
+        """
+        request, place = self._request, self.workplace
+        if self.task.waits or self.task.only is not None:
+            return
+        if any(one.gap for one in self._given.earlier(counted(request, place.ledger).pipeline).values()):
+            stages, sources = self.task.region.stages, self._unsettled_sources()
+            refuse_too_early(request.pipeline, plan_region(request, stages, place.ledger, place.settings, sources))
 
     def _settle_sources(self) -> None:
         """What the region's sources give is settled before anything is planned,

@@ -23,7 +23,7 @@ from stagehold.plan.resume.planner import resume_plan
 from stagehold.plan.split.regions import stage_regions
 from stagehold.run.lost_ledger import refuse_lost_ledger
 from stagehold.run.planning.planning import RunRequest, as_asked, situation_of_run
-from stagehold.run.planning.refusal import refuse_broken_code, refuse_spoiled_sources
+from stagehold.run.planning.refusal import refuse_broken_code, refuse_spoiled_sources, refuse_too_early
 from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline
 
@@ -162,6 +162,7 @@ class _Planning:
 
     def _refuse(self, request: RunRequest, plan: ResumePlan) -> None:
         """What is wrong with code is wrong for all intervals, what is wrong with files for one."""
+        refuse_too_early(request.pipeline, plan)
         refuse_spoiled_sources(request, plan, self.ledger, self.settings)
         try:
             refuse_broken_code(request.pipeline, plan, self.settings)

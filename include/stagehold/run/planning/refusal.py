@@ -6,15 +6,22 @@ from pathlib import Path
 
 from stagehold.code.checks import code_problems
 from stagehold.code.side_reads import side_reads
-from stagehold.errors import CodeUnusable, SourceChanged
+from stagehold.errors import CodeUnusable, EarlierMissing, SourceChanged
 from stagehold.ledger.ledger import Ledger
-from stagehold.plan.resume.decisions import ResumePlan
+from stagehold.plan.resume.decisions import Action, ResumePlan
 from stagehold.run.planning.planning import RunRequest, counted, sources_of
 from stagehold.settings import Settings
 from stagehold.sources.declared_reads import ReadRoots
 from stagehold.sources.undeclared_reads import undeclared, undeclared_error
 from stagehold.spec.pipeline import Pipeline
 from stagehold.spec.source import Undeclared
+
+
+def refuse_too_early(pipeline: Pipeline, plan: ResumePlan) -> None:
+    """:raises EarlierMissing: a stage goes on with what an interval keeps that has to run first."""
+    for one in plan.decisions:
+        if one.action is Action.BLOCKED and one.gap:
+            raise EarlierMissing(pipeline.name, one.stage, one.gap.interval, str(one.reason))
 
 
 def refuse_spoiled_sources(request: RunRequest, plan: ResumePlan, ledger: Ledger, settings: Settings) -> None:

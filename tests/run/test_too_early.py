@@ -1,0 +1,112 @@
+"""An interval that goes on with one that has not run is refused before anything is taken, computed or recorded."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from tests.ledger.samples import record
+from tests.run.small_project import NUMBERS, SmallProject
+from typer.testing import CliRunner
+
+from stagehold.cli.main import app
+from stagehold.errors import EarlierMissing, StageholdError
+from stagehold.model.backfill import BackfillChoice
+from stagehold.model.records import AttemptState, Cell
+from stagehold.plan.split.regions import stage_regions
+from stagehold.run.attempt.region import run_region
+from stagehold.run.attempt.task import RegionTask
+from stagehold.run.backfill.planning import plan_backfill
+from stagehold.run.local_run import run_locally
+from stagehold.run.planning.planning import RunRequest
+
+JOBS = """
+from stagehold import stage
+
+@stage
+def numbers(ctx, source): ...
+@stage
+def tidy(ctx, numbers): ...
+@stage
+def totals(ctx, tidy): ...
+"""
+STAGES = {
+    "numbers": {"source": {**NUMBERS, "incremental": True}, "output": {"type": "blocking"}},
+    "tidy": {"inputs": {"numbers": "forward"}, "output": {"type": "blocking"}},
+    "totals": {
+        "inputs": {"tidy": {"exchange": "keyed", "key": "number"}},
+        "partitions": 2,
+        "state": {"seen": {"key": "number", "columns": {"number": "bigint"}}},
+    },
+}
+RAN, MISSING, EARLY = "2026-11-01", "2026-11-02", "2026-11-04"
+NO_SERVER = "sc://localhost:1"
+
+
+@pytest.fixture
+def project(tmp_path):
+    return SmallProject.make(tmp_path, NO_SERVER, JOBS)
+
+
+@pytest.fixture
+def pipeline(project):
+    declared = project.pipeline("sums", STAGES, schedule="@daily", restart={"strategy": "none"})
+    with project.ledger() as ledger:
+        lease = ledger.leases.acquire("x", "me", 60)
+        ledger.partitions.record([record(0, cell=Cell("sums", declared.stage("totals").id, RAN))], lease)
+    return declared
+
+
+def first_task(pipeline) -> RegionTask:
+    (region,) = (one for one in stage_regions(pipeline) if one.name == "numbers")
+    return RegionTask(RunRequest(pipeline, "early", EARLY, {}), region, "somebody", "airflow")
+
+
+def attempts(project, pipeline):
+    with project.ledger() as ledger:
+        assert ledger.positions.taken_by(Cell("sums", pipeline.stage("numbers").id, EARLY)) is None
+        return ledger.attempts.of_run("early")
+
+
+def test_a_run_begins_nothing(project, pipeline):
+    with pytest.raises(EarlierMissing, match=f"{MISSING} has to run first.*--interval {MISSING}"):
+        run_locally(RunRequest(pipeline, "early", EARLY, {}), project.settings, print)
+    assert attempts(project, pipeline) == ()
+
+
+def test_a_plan_shows_what_is_blocked_and_ends_as_the_run_would(project, pipeline, tmp_path, monkeypatch):
+    stages = {name: {"job": f"{tmp_path.name}:{name}", **fields} for name, fields in STAGES.items()}
+    (tmp_path / "pipelines").mkdir()
+    declaration = {"pipeline": "sums", "schedule": "@daily", "stages": stages}
+    (tmp_path / "pipelines/sums.yaml").write_text(json.dumps(declaration))
+    settings = replace(project.settings, pipelines=str(tmp_path / "pipelines"))
+    for name, value in settings.environment.items():
+        monkeypatch.setenv(name, value)
+    ended = CliRunner().invoke(app, ["plan", "sums", "--interval", EARLY])
+    assert ended.exit_code == 1
+    assert "0 partitions reused, 8 run, 2 blocked" in ended.stdout
+    assert f"`stagehold run sums --interval {MISSING}`" in ended.stderr
+
+
+def test_the_first_task_in_airflow_ends_before_it_takes_anything_of_its_source(project, pipeline):
+    with pytest.raises(EarlierMissing, match="has to run first"):
+        run_region(first_task(pipeline), project.settings, print)
+    assert [one.state for one in attempts(project, pipeline)] == [AttemptState.FAILED]
+
+
+def test_a_task_goes_on_where_airflow_itself_holds_back_what_comes_too_early(project, pipeline):
+    with pytest.raises(StageholdError) as failed:
+        run_region(replace(first_task(pipeline), waits=True), project.settings, print)
+    assert not isinstance(failed.value, EarlierMissing)
+    with project.ledger() as ledger:
+        assert ledger.positions.taken_by(Cell("sums", pipeline.stage("numbers").id, EARLY)) is not None
+
+
+def test_a_backfill_leaves_it_out_with_the_reason_and_its_first_date_runs_once_the_gap_is_in_it(project, pipeline):
+    with project.ledger() as ledger:
+        alone = plan_backfill(BackfillChoice(EARLY, EARLY), pipeline, ledger, project.settings)
+        filled = plan_backfill(BackfillChoice(MISSING, EARLY), pipeline, ledger, project.settings)
+    assert (alone.runs, alone.refusal) == (0, "There is nothing to run. 1 of 1 intervals cannot be planned.")
+    assert f"{MISSING} has to run first" in str(alone.intervals[0].problem)
+    assert [one.problem for one in filled.intervals] == [None] * 3
