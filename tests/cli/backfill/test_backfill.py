@@ -98,7 +98,6 @@ def test_as_json_it_is_the_document_of_the_web_api(command):
             "is not what you were shown: now it is 2026-11-02 drafts[0-2]",
         ),
         (["--stages", "other", "--yes"], True, "drafts, edits, prints"),
-        (["--to", DATES[0], "--yes"], True, "There is nothing to run."),
         (["--restore-from-stage", "edits", "--only", "stale"], True, "--only is 'stale'"),
     ],
 )
@@ -106,6 +105,35 @@ def test_what_cannot_begin_says_why_and_begins_nothing(command, words, scheduled
     ended = command(*words, scheduled=scheduled)
     assert ended.exit_code == 1
     assert told in " ".join(ended.stderr.split())
+
+
+def test_nothing_to_run_is_no_failure_and_begins_nothing(command):
+    done = ("--to", DATES[0], "--yes", "--local")
+    ended = command(*done)
+    assert (ended.exit_code, "There is nothing to run." in ended.stdout) == (0, True)
+    assert json.loads(command(*done, "--json").stdout) == {"backfill": None, "intervals": []}
+    assert "No backfill was begun" in command("--list").stdout
+
+
+def test_a_killed_one_has_said_its_id_before_anything_ran_and_is_listed_until_it_has_finished(command, monkeypatch):
+    def killed(request, settings, progress):
+        raise SystemExit(137)
+
+    monkeypatch.setenv("STAGEHOLD_SPARK_REMOTE", "sc://localhost:1")
+    monkeypatch.setattr("stagehold.run.local_run.run_locally", killed)
+    ended = command("--local", "--yes")
+    assert ended.exit_code == 137
+    (listed,) = json.loads(command("--list", "--json").stdout)["backfills"]
+    again = f"stagehold backfill {PIPELINE} --resume {listed['backfill']}"
+    assert f"backfill {listed['backfill']} of {PIPELINE}: 1 to run" in ended.stderr
+    assert f"`{again}`" in ended.stderr
+    assert (listed["next"], listed["intervals"]) == (
+        again,
+        [{"interval": DATES[1], "state": "not begun", "run_id": None}],
+    )
+    shown = command("--list").stdout
+    assert "1 not begun" in shown
+    assert again in shown
 
 
 @pytest.mark.parametrize("command_words", [["--yes"], ["--yes", "--json"]])

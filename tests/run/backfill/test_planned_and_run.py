@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from tests.run.backfill.paper_backfill import STAGES, PaperBackfill, running, states
+from tests.run.backfill.paper_backfill import PIPELINE, STAGES, PaperBackfill, running, states
 
 from stagehold.errors import BackfillChanged, BackfillRefused, GateBlocked
 from stagehold.model.backfill import BackfillChoice, Only
+from stagehold.run.backfill.listing import known_backfills
 
 pytestmark = pytest.mark.slow
 
@@ -53,6 +54,8 @@ def test_only_what_a_run_would_do_runs_and_good_dates_are_left_alone(world) -> N
     assert {date: world.nights.published(date) for date in DATES} == dict.fromkeys(DATES, world.nights.expected)
     assert {date: world.nights.records(date, "prints") for date in (GOOD, LAST)} == before
     assert world.plan(FIVE).refusal == "There is nothing to run."
+    (known,) = known_backfills(PIPELINE, world.nights.ledger, 9)
+    assert (known.counts, known.resume) == ({"finished": len(known.states)}, None)
 
 
 @pytest.mark.parametrize(

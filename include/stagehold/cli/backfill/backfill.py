@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from stagehold.cli.backfill.grid import show_plan
+from stagehold.cli.backfill.listing import show_backfills
 from stagehold.cli.output import print_document
 from stagehold.cli.request import AsJson, PipelineName, RestoreFrom
 from stagehold.errors import BackfillChanged, BackfillRefused, InvalidArgument
@@ -53,6 +54,7 @@ Token = Annotated[
 GoOn = Annotated[
     str | None, typer.Option("--resume", metavar="ID", help="Go on with a --local backfill that was interrupted.")
 ]
+Begun = Annotated[bool, typer.Option("--list", help="Only show which backfills were begun, and how far they came.")]
 
 
 def backfill(
@@ -68,6 +70,7 @@ def backfill(
     yes: Yes = False,
     token: Token = None,
     resume: GoOn = None,
+    begun: Begun = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a range of intervals: only the cells of dates and stages that need it, which are shown first."""
@@ -77,6 +80,8 @@ def backfill(
     settings = load_settings()
     require_production(settings)
     declared = find_pipeline(pipeline, settings)
+    if begun:
+        return show_backfills(declared.name, settings, as_json=as_json)
     if resume is not None:
         return _go_on(resume, declared, settings, as_json=as_json)
     if first is None:
@@ -89,6 +94,8 @@ def backfill(
         return None
     here = local or bool(settings.sandbox)
     _refuse(plan, token, declared, here=here)
+    if plan.is_done:
+        return print_document({"backfill": None, "intervals": []}) if as_json else None
     asked = token or (plan.token if yes or _agreed(plan) else None)
     if asked is None:
         raise typer.Exit(1)
@@ -111,7 +118,7 @@ def _refuse(plan: BackfillPlan, token: str | None, pipeline: Pipeline, *, here: 
     changed = difference(token, plan.planned) if token else None
     if changed:
         raise BackfillChanged(plan.pipeline, changed)
-    if plan.refusal:
+    if plan.refusal and not plan.is_done:
         raise BackfillRefused(plan.pipeline, plan.refusal)
 
 

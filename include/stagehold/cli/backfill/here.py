@@ -28,14 +28,18 @@ def run_here(backfill_id: str, pipeline: Pipeline, settings: Settings) -> Sequen
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     outcomes: list[IntervalOutcome] = []
+    again = f"stagehold backfill {pipeline.name} --resume {backfill_id}"
     try:
-        with open_ledger(settings) as ledger, spark_server(settings, f"backfill {backfill_id}"):
+        with open_ledger(settings) as ledger:
             begun = ledger.backfills.get(pipeline.name, backfill_id)
-            for one in run_intervals(begun, pipeline, ledger, lambda request: run_locally(request, settings, _tell)):
-                outcomes.append(one)
-                _tell(f"{one.interval}: {_result(one)} ({len(outcomes)} of {len(begun.intervals)})")
+            _tell(f"backfill {backfill_id} of {pipeline.name}: {len(begun.intervals)} to run, one after the other")
+            _tell(f"`{again}` goes on with it whenever it ends early")
+            with spark_server(settings, f"backfill {backfill_id}"):
+                runs = run_intervals(begun, pipeline, ledger, lambda request: run_locally(request, settings, _tell))
+                for one in runs:
+                    outcomes.append(one)
+                    _tell(f"{one.interval}: {_result(one)} ({len(outcomes)} of {len(begun.intervals)})")
     except KeyboardInterrupt:
-        again = f"stagehold backfill {pipeline.name} --resume {backfill_id}"
         text = f"Backfill {backfill_id} was interrupted. What is consumable is kept; `{again}` goes on from there."
         typer.secho(text, fg="red", err=True)
         raise typer.Exit(CANCELLED) from None

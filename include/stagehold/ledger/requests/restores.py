@@ -10,9 +10,9 @@ from sqlalchemy import ColumnElement, func, select, update
 
 from stagehold.ledger.database.columns import DatabaseTime
 from stagehold.ledger.database.engine import Database
-from stagehold.ledger.database.rows import restore_from, restore_row
+from stagehold.ledger.database.rows import restore_from, restore_row, run_from
 from stagehold.ledger.database.schema import attempts, partitions, restores, runs
-from stagehold.model.records import Restore
+from stagehold.model.records import Restore, Run
 from stagehold.model.states import GLOBALLY_TERMINAL
 
 
@@ -44,6 +44,24 @@ class Restores:
     def of_run(self, run_id: str) -> tuple[Restore, ...]:
         """All requests of a run, the newest first."""
         return self._select(restores.c.run_id == run_id)
+
+    def runs_of_backfills(self, pipeline: str) -> Mapping[str, tuple[Run, ...]]:
+        """The runs that carry out orders of backfills, by the backfill's id; of a run that was asked more than once the
+        newest order counts.
+        """
+        query = select(restores).join(runs, runs.c.run_id == restores.c.run_id).where(runs.c.pipeline == pipeline)
+        with self._database.reading() as connection:
+            ordered = {
+                one.run_id: one.work_order.backfill
+                for one in map(restore_from, connection.execute(query.order_by(restores.c.requested_at)).mappings())
+                if one.work_order is not None
+            }
+            known = connection.execute(select(runs).where(runs.c.run_id.in_(ordered))).mappings()
+            found: dict[str, tuple[Run, ...]] = {}
+            for run in map(run_from, known):
+                if backfill := ordered[run.run_id]:
+                    found[backfill] = (*found.get(backfill, ()), run)
+            return found
 
     def settle(self, restore: Restore, snapshot: str) -> Restore:
         """Note with which checkpoint the run begins, and give the request as it stands: the first word counts."""

@@ -61,6 +61,11 @@ class BackfillPlan:
         return sum(one.saved_seconds for one in self.intervals)
 
     @property
+    def is_done(self) -> bool:
+        """Whether all intervals are known to need nothing."""
+        return not self.runs and not any(one.problem for one in self.intervals)
+
+    @property
     def running(self) -> tuple[IntervalPlan, ...]:
         """The intervals of which anything runs."""
         return tuple(one for one in self.intervals if one.runs)
