@@ -56,7 +56,7 @@ def main() -> int:
     most = len(FAMILIES) if asked.habits else asked.runs
     numbers = [asked.only] if asked.only else list(range(asked.first, most + 1))
     outcomes = _done_before(asked)
-    with tempfile.TemporaryDirectory(prefix="chaos-") as folder:
+    with tempfile.TemporaryDirectory(prefix="chaos-", ignore_cleanup_errors=True) as folder:
         for outcome in chaos(Path(folder), asked.seed, numbers, by_habit=asked.habits):
             outcomes.append(outcome)
             print(_line(outcome), flush=True)

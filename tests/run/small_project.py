@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,6 +22,11 @@ from stagehold.spec.pipeline import Pipeline
 INTERVAL = "i"
 FILES, ROWS = 4, 25
 NUMBERS = {"kind": "parquet", "path": "${lake}/raw/*.parquet", "splits": FILES}
+
+
+def numbers(file: int) -> list[int]:
+    """What is in one file, and so in one partition of a stage that passes it on."""
+    return list(range(file * ROWS, (file + 1) * ROWS))
 
 
 @dataclass(frozen=True)
@@ -62,9 +68,20 @@ class SmallProject:
         run_locally(RunRequest(pipeline, run_id, interval, {}, restore), self.settings, print)
         return self.records(pipeline, interval)
 
+    def made(self, name: str, stages: Mapping[str, Any], **facts: Any) -> dict[int, list[int]]:
+        """Run a pipeline of these stages; the sorted numbers of the last one, by partition."""
+        records = self.run(self.pipeline(name, stages, **facts), str(uuid4()), interval=name)
+        return {record.partition: values_of(record, "number") for record in records[list(stages)[-1]]}
+
     def ledger(self) -> Ledger:
         return Ledger.open(self.settings.ledger_url)
 
     def records(self, pipeline: Pipeline, interval: str) -> dict[str, tuple[PartitionRecord, ...]]:
         with self.ledger() as ledger:
             return dict(ledger.partitions.newest_of(pipeline.name, interval))
+
+
+def values_of(record: PartitionRecord, column: str) -> list[int]:
+    """Sorted."""
+    files = [pq.ParquetFile(Path(record.table, file.path)).read(columns=[column]) for file in record.files]
+    return sorted(value for file in files for value in file[column].to_pylist())

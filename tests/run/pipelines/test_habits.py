@@ -5,17 +5,11 @@ Each function here is everyday PySpark; `RIGHT` says in plain Python what it has
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from uuid import uuid4
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from tests.run.small_project import FILES, NUMBERS, ROWS, SmallProject
+from tests.run.small_project import FILES, NUMBERS, ROWS, SmallProject, numbers, values_of
 
-from stagehold.errors import StageContractBroken, UndeclaredRead
-from stagehold.model.records import PartitionRecord
 from stagehold.spark.connect import kept_by_spark
 
 pytestmark = pytest.mark.spark
@@ -314,32 +308,13 @@ def project(tmp_path_factory, spark_remote):
     return SmallProject.make(tmp_path_factory.mktemp("habits"), spark_remote, JOBS)
 
 
-def rows(record: PartitionRecord, column: str = "number") -> list[int]:
-    files = [pq.ParquetFile(Path(record.table, file.path)).read(columns=[column]) for file in record.files]
-    return sorted(value for file in files for value in file[column].to_pylist())
-
-
-def by_partition(records: Sequence[PartitionRecord]) -> dict[int, list[int]]:
-    return {record.partition: rows(record) for record in records}
-
-
-def numbers(partition: int) -> list[int]:
-    return list(range(partition * ROWS, (partition + 1) * ROWS))
-
-
-def made(project: SmallProject, name: str, stages: Mapping[str, object], **facts) -> dict[int, list[int]]:
-    """What the last stage holds, by partition."""
-    records = project.run(project.pipeline(name, stages, **facts), str(uuid4()), interval=name)
-    return by_partition(records[list(stages)[-1]])
-
-
 ANY_WAVE = ("1ms", "1h")  # one partition, or all of them
 
 
 @pytest.mark.parametrize("wave", ANY_WAVE)
 @pytest.mark.parametrize("function", RIGHT)
 def test_a_source_stage_holds_what_follows_from_its_own_rows(project, function, wave):
-    found = made(project, f"source_{function}_{wave}", {function: {"source": NUMBERS}}, wave=wave)
+    found = project.made(f"source_{function}_{wave}", {function: {"source": NUMBERS}}, wave=wave)
     assert found == {number: sorted(RIGHT[function](numbers(number))) for number in range(FILES)}
 
 
@@ -358,7 +333,7 @@ def test_stages_that_are_computed_together_have_names_and_settings_of_their_own(
         first: {"inputs": {"plain": "forward"}, "output": {"type": kept}},
         second: {"inputs": {first: "forward"}},
     }
-    found = made(project, f"fused_{second}_{kept}", stages, wave="1h")
+    found = project.made(f"fused_{second}_{kept}", stages, wave="1h")
     right = FUSED[first, second]
     assert found == {number: sorted(right(numbers(number))) for number in range(FILES)}
 
@@ -370,8 +345,10 @@ def test_a_keyed_stage_may_name_and_ask(project, function):
         function: {"inputs": {"plain": {"exchange": "keyed", "key": "number"}}, "partitions": 3},
     }
     records = project.run(project.pipeline(function, stages, wave="1h"), function, interval=function)
-    assert sorted(row for record in records[function] for row in rows(record)) == list(range(FILES * ROWS))
-    assert all(row == 1 for record in records[function] for row in rows(record, "rows"))
+    assert sorted(row for record in records[function] for row in values_of(record, "number")) == list(
+        range(FILES * ROWS)
+    )
+    assert all(row == 1 for record in records[function] for row in values_of(record, "rows"))
 
 
 def test_what_is_read_by_key_again_and_again_is_computed_once(project, monkeypatch):
@@ -386,18 +363,18 @@ def test_what_is_read_by_key_again_and_again_is_computed_once(project, monkeypat
         "named_by_key": {"inputs": {"plain": by_number}, "partitions": 8, "output": {"type": "pipelined"}},
         "named_by_key_again": {"inputs": {"named_by_key": by_number}, "partitions": 8},
     }
-    found = made(project, "again_by_key", stages, wave="1h")
+    found = project.made("again_by_key", stages, wave="1h")
     assert sorted(row for rows in found.values() for row in rows) == list(range(FILES * ROWS))
     assert len(kept) == 1
 
 
 def test_a_stage_that_gathers_asks_about_all(project):
     stages = {"plain": {"source": NUMBERS}, "most_of_all": {"inputs": {"plain": "gather"}}}
-    assert made(project, "gathered", stages) == {0: [FILES * ROWS - 1]}
+    assert project.made("gathered", stages) == {0: [FILES * ROWS - 1]}
 
 
 def test_what_a_function_did_is_told_with_its_line(project, capsys):
-    made(project, "told", {"counted": {"source": NUMBERS}})
+    project.made("told", {"counted": {"source": NUMBERS}})
     line = next(number for number, text in enumerate(JOBS.splitlines(), 1) if "source.count() == 0" in text)
     module = Path(project.settings.project).name
     told = "counted is called for each partition by itself, which is slower: its function, which asks Spark for"
@@ -420,7 +397,7 @@ def test_declared_settings_are_those_of_their_stage(project, pipeline, first, se
         "asks_the_zone_again": {"inputs": {"asks_the_zone": "forward"}, "spark": second},
     }
     name = f"declared_{kept}_{bool(pipeline)}_{bool(first)}_{bool(second)}".lower()
-    found = made(project, name, stages, wave="1h", spark=pipeline)
+    found = project.made(name, stages, wave="1h", spark=pipeline)
     assert found == {number: [row + more for row in numbers(number)] for number in range(FILES)}
 
 
@@ -428,189 +405,5 @@ def test_declared_variables_are_those_of_python_functions_in_workers_too(project
     for value in (3, 4):
         monkeypatch.setenv("STAGEHOLD_TEST_MORE", str(value))
         stages = {"by_environment": {"source": NUMBERS, "reads": {"env": ["STAGEHOLD_TEST_MORE"]}}}
-        found = made(project, "by_environment", stages)
+        found = project.made("by_environment", stages)
         assert found == {number: [row + value for row in numbers(number)] for number in range(FILES)}
-
-
-def test_a_function_that_asks_is_called_twice_for_the_first_partition_and_once_for_each_other(tmp_path, spark_remote):
-    folder = tmp_path / "calls_of_function"
-    folder.mkdir()
-    project = SmallProject.make(folder, spark_remote, CALLS)
-    made(project, "counted_calls", {"counted_calls": {"source": NUMBERS}}, wave="1h")
-    assert (folder / "noted").read_text().split() == ["0", "0", "1", "2", "3"]
-
-
-CALLS = """
-from pathlib import Path
-
-from stagehold import stage
-
-
-def note(partition):
-    with Path(__file__).with_name("noted").open("a") as file:
-        file.write(f"{partition} ")
-
-
-@stage
-def counted_calls(ctx, source):
-    note(ctx.partitions[0])
-    return source.limit(source.count())
-"""
-
-TOPS = {
-    "spark.conf.set('spark.sql.ansi.enabled', 'false')": "Declare it with `spark:`",
-    "spark.sql('SET TIME ZONE \"Asia/Tokyo\"')": "Declare it with `spark:`",
-    "spark.range(3).createOrReplaceTempView('t')": "Do that in the stage function",
-    "spark.range(3).write.parquet('/tmp/nowhere')": "Return the frame",
-    "spark.udf.register('f', lambda n: n, 'long'); spark.udf.register('f', lambda n: -n, 'long')": "Register it in the",
-    "spark.udf.register('f', lambda n: n + 1, 'long'); spark.range(3).count()": "",
-    "spark.conf.set('spark.sql.shuffle.partitions', 3); spark.udf.register('f', lambda n: n + 1, 'long')": "",
-}
-
-
-@pytest.mark.parametrize("place", range(len(TOPS)))
-def test_what_a_module_does_at_its_top_is_for_all_stages_or_refused(tmp_path, spark_remote, place):
-    line, refusal = list(TOPS.items())[place]
-    folder = tmp_path / f"top_{place}"
-    folder.mkdir()
-    jobs = f"""
-from pyspark.sql import SparkSession
-
-from stagehold import stage
-
-spark = SparkSession.builder.getOrCreate()
-{line}
-
-
-@stage
-def top(ctx, source):
-    return source.selectExpr("f(number) AS number")
-"""
-    project = SmallProject.make(folder, spark_remote, jobs)
-    if refusal:
-        with pytest.raises(StageContractBroken, match=refusal) as raised:
-            made(project, "top", {"top": {"source": NUMBERS}})
-        assert f"{folder.name}.py:7)" in str(raised.value)
-    else:
-        assert made(project, "top", {"top": {"source": NUMBERS}})[0] == [row + 1 for row in numbers(0)]
-
-
-WRITERS = """
-from pathlib import Path
-
-from pyspark.sql import functions as F
-
-from stagehold import stage
-
-
-@stage
-def saves(ctx, source):
-    source.write.mode("append").parquet("{folder}/out")
-    return source
-
-
-@stage
-def saves_in_spite(ctx, source):
-    try:
-        source.write.mode("append").parquet("{folder}/out")
-    except Exception:
-        pass
-    return source
-
-
-@stage
-def inserts(ctx, source):
-    source.sparkSession.sql("CREATE TABLE mine USING parquet AS SELECT 1 AS one")
-    return source
-
-
-@stage
-def computes_for_nothing(ctx, source):
-    source.write.format("noop").mode("overwrite").save()
-    return source
-
-
-@stage
-def reads_aside(ctx, source):
-    path = ctx.params["side"]
-    spark = source.sparkSession
-    side = spark.read.parquet(path)
-    extra = int(Path(path).with_name("more.txt").read_text())
-    return source.join(side, "number", "left_semi").select((F.col("number") + extra).alias("number"))
-
-
-@stage
-def asks_in_waves(ctx, source):
-    return source.where(F.col("number") < source.count())
-"""
-
-
-@pytest.fixture
-def writers(tmp_path, spark_remote):
-    folder = tmp_path / f"writers_{tmp_path.name.replace('-', '_')}"
-    folder.mkdir()
-    return SmallProject.make(folder, spark_remote, WRITERS.replace("{folder}", str(folder)))
-
-
-@pytest.mark.parametrize(
-    ("function", "call"), [("saves", "parquet"), ("saves_in_spite", "parquet"), ("inserts", "sql")]
-)
-def test_a_function_that_writes_is_refused_with_its_line(writers, function, call):
-    with pytest.raises(StageContractBroken) as raised:
-        made(writers, function, {function: {"source": NUMBERS}})
-    module = Path(writers.settings.project).name
-    assert f"(`{call}` at {module}.py:" in str(raised.value)
-    assert "`effects: allowed`" in str(raised.value)
-    assert not (writers.settings.home_path / "out").exists()
-
-
-def test_a_function_may_write_where_its_stage_says_so(writers):
-    made(writers, "saves", {"saves": {"source": NUMBERS, "effects": "allowed"}})
-    assert (writers.settings.home_path / "out").exists()
-
-
-def test_to_compute_for_nothing_is_no_writing(writers):
-    found = made(writers, "noop", {"computes_for_nothing": {"source": NUMBERS}})
-    assert found == {number: numbers(number) for number in range(FILES)}
-
-
-@pytest.fixture
-def aside(writers):
-    """Half of the numbers, and one more number, in files that no input names."""
-    folder = writers.settings.home_path
-    pq.write_table(pa.table({"number": pa.array(range(0, FILES * ROWS, 2), pa.int64())}), folder / "side.parquet")
-    (folder / "more.txt").write_text("1")
-    return {"params": {"side": str(folder / "side.parquet")}, "source": NUMBERS}
-
-
-def test_what_a_function_reads_beside_its_inputs_is_told_once(writers, aside, capsys):
-    made(writers, "reads_aside", {"reads_aside": aside})
-    told = [line for line in capsys.readouterr().out.splitlines() if "warning: reads_aside reads" in line]
-    module, lines = Path(writers.settings.project).name, WRITERS.splitlines()
-    places = [
-        next(n for n, line in enumerate(lines, 1) if text in line) for text in ("spark.read.parquet", "with_name")
-    ]
-    assert {line.split(", which")[0] for line in told} == {
-        f"warning: reads_aside reads file side.parquet ({module}.py:{places[0]})",
-        f"warning: reads_aside reads file more.txt ({module}.py:{places[1]})",
-    }
-    assert len(told) == 2
-
-
-def test_or_is_refused(writers, aside):
-    with pytest.raises(UndeclaredRead, match=r"reads: \{files: \[.*\], undeclared: strict\}"):
-        made(writers, "reads_aside", {"reads_aside": {**aside, "reads": "strict"}})
-
-
-def test_or_is_declared_and_then_counts(writers, aside):
-    stages = {"reads_aside": {**aside, "reads": {"files": ["more.txt", "side.parquet"], "undeclared": "strict"}}}
-    evens = [number for number in range(FILES * ROWS) if number % 2 == 0]
-    for more in (1, 5):
-        (writers.settings.home_path / "more.txt").write_text(str(more))
-        found = made(writers, "reads_aside", stages)
-        assert sorted(row for rows in found.values() for row in rows) == [number + more for number in evens]
-
-
-def test_a_function_that_is_given_whole_waves_may_not_ask(writers):
-    with pytest.raises(StageContractBroken, match="take `per_wave` away"):
-        made(writers, "asks", {"asks_in_waves": {"source": NUMBERS, "per_wave": True}})
