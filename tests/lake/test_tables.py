@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
 
 from stagehold.errors import StageContractBroken, TableSchemaConflict
+from stagehold.lake.commit.delta_spark_committer import DeltaSparkCommitter
 from stagehold.lake.commit.wave_commit import Claim
+from stagehold.lake.measure import fingerprints
 from stagehold.lake.tables import ensure_table
+from stagehold.spec.pipeline import CommitterKind, OutputForm
 
 pytestmark = pytest.mark.spark
 
@@ -64,6 +70,86 @@ def test_a_published_table_gains_columns_and_keeps_its_rows(shared):
     records = wider.prepare().publish({0: [(*B, 7)]})
     assert wider.read(records) == [(0, *B, 7)]
     assert len(shared.seen_by_anybody()) == 2
+
+
+def test_a_published_table_takes_wider_types_and_reads_its_old_rows_with_them(shared, spark):
+    narrow = shared.at(columns="name string, amount int, share float, price decimal(5,2)")
+    old = narrow.prepare().publish({0: [("a", 1, 0.5, Decimal("1.25"))]})
+    wide = shared.on("2026-11-21").at(columns="name string, amount bigint, share double, price decimal(12,4)")
+    new = wide.prepare().publish({0: [("b", 1 << 40, 0.1, Decimal("1234567.1234"))]})
+    whole = [(0, "a", 1, 0.5, Decimal("1.25")), (0, "b", 1 << 40, 0.1, Decimal("1234567.1234"))]
+    assert shared.seen_by_anybody() == whole
+    read = spark.read.format("delta").load(shared.location.uri).where("amount >= 1 and price >= 1.25 and share > 0")
+    assert sorted((row._partition, *row[:4]) for row in read.collect()) == whole
+    assert fingerprints(spark, [*old]) == {0: old[0].fingerprint}
+    assert fingerprints(spark, [*new]) == {0: new[0].fingerprint}
+
+
+def test_a_day_with_narrower_types_is_taken_as_it_is(shared):
+    shared.at(columns="name string, amount bigint").prepare().publish({0: [("a", 1 << 40)]})
+    before = shared.version
+    narrow = shared.on("2026-11-21").at(columns="name string, amount int")
+    narrow.prepare().publish({0: [("b", 1)]})
+    assert shared.seen_by_anybody() == [(0, "a", 1 << 40), (0, "b", 1)]
+    assert shared.handle(before).schema().fields == shared.handle().schema().fields
+
+
+@pytest.mark.parametrize("committer", ["staged", "delta_spark"])
+def test_a_day_of_before_a_column_came_is_written_again_as_it_is_recorded(shared, spark, committer):
+    own = shared.at(committer=DeltaSparkCommitter(spark, shared.location, only_writer=True))
+    day = own if committer == "delta_spark" else shared
+    old = day.prepare().publish({0: [A], 1: [B]})
+    wider = day.on("2026-11-21").at(columns="name string, amount bigint, extra int")
+    wider.prepare().publish({0: [(*B, 7)]})
+    with pytest.raises(TableSchemaConflict, match=re.escape('as NULL: F.lit(None).cast("int").alias("extra")')):
+        day.at(epoch=2).prepare()
+    again = day.at(epoch=2)
+    ensure_table(again.location, again.schema, again.claim, as_recorded=True)
+    healed = again.publish({0: [A], 1: [B]})
+    assert [one.fingerprint for one in healed] == [one.fingerprint for one in old]
+    assert fingerprints(spark, healed) == {one.partition: one.fingerprint for one in old}
+    rows = spark.read.format("delta").load(shared.location.uri)
+    seen = sorted((row._interval, row._partition, row.name, row.amount, row.extra) for row in rows.collect())
+    assert seen == [
+        ("2026-11-20", 0, *A, None),
+        ("2026-11-20", 1, *B, None),
+        ("2026-11-21", 0, *B, 7),
+    ]
+    assert len(shared.seen_by_anybody()) == 3
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        ("name string, amount bigint, extra int", "`schema: fail` keeps them out: extra"),
+        ("name string, amount decimal(38,0)", r"another type: amount \(bigint in the table, decimal\(38,0\) in"),
+        ("name string, amount int", r"another type: amount \(bigint in the table, int in the output\)"),
+        ("name string", "no longer in the output: amount"),
+    ],
+)
+def test_a_table_whose_schema_may_not_grow_takes_no_other_columns(shared, changed, named):
+    output = OutputForm.model_validate({"schema": "fail"})
+    shared.prepare().publish({0: [A]})
+    before, other = shared.version, shared.on("2026-11-21").at(columns=changed)
+    with pytest.raises(TableSchemaConflict, match=named):
+        ensure_table(other.location, other.schema, other.claim, output)
+    assert shared.version == before
+    ensure_table(shared.location, shared.schema, shared.claim, output)
+
+
+def test_delta_spark_takes_no_narrower_types_as_it_would_write_wide_ones(shared):
+    output = OutputForm(committer=CommitterKind.DELTA_SPARK)
+    narrow = shared.prepare().on("2026-11-21").at(columns="name string, amount int")
+    with pytest.raises(TableSchemaConflict, match="Cast what is of another type"):
+        ensure_table(narrow.location, narrow.schema, narrow.claim, output, as_recorded=True)
+
+
+def test_a_column_of_a_type_that_a_table_is_prepared_for_comes_later(shared):
+    shared.prepare().publish({0: [A]})
+    wider = shared.on("2026-11-21").at(columns="name string, amount bigint, at timestamp_ntz")
+    moment = datetime(2026, 11, 21, 1)
+    records = wider.prepare().publish({0: [(*B, moment)]})
+    assert wider.read(records) == [(0, *B, moment)]
 
 
 @pytest.mark.parametrize(

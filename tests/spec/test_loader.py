@@ -15,7 +15,7 @@ from tests.spec.samples import MISTAKES, VALID, Project, edited
 from stagehold.errors import InvalidSpec, UnknownName
 from stagehold.settings import Settings
 from stagehold.spec.loader import build_pipeline, find_pipeline, load_each_pipeline, load_pipeline
-from stagehold.spec.pipeline import CommitterKind, Exchange, OnForeignChange, Output, OutputType, Pipeline
+from stagehold.spec.pipeline import CommitterKind, Evolution, Exchange, OnForeignChange, Output, OutputType, Pipeline
 from stagehold.spec.restart import RestartStrategy
 from stagehold.spec.run_settings import CheckpointSettings, Failover, OnCancel, ScheduleMode
 
@@ -342,6 +342,18 @@ def test_what_others_do_is_asked_only_of_a_published_table(project: Project) -> 
     output = project.load(edited("marts.top => marts.top, on_foreign_change: keep")).stage("top").output
     assert output.on_foreign_change is OnForeignChange.KEEP
     assert project.load(VALID).stage("top").output.on_foreign_change is OnForeignChange.FAIL
+
+
+def test_whether_columns_may_come_is_asked_only_of_a_published_table(project: Project) -> None:
+    given = edited("    per_wave: true =>     output: {schema: fail}")
+    problem = (33, "stages.cleaned.output.schema", "fail | only where the type is blocking_persistent")
+    assert problem in project.problems(given)
+    pipeline = project.load(edited("marts.top => marts.top, schema: fail"))
+    assert pipeline.stage("top").output.evolution is Evolution.FAIL
+    assert Pipeline.model_validate(pipeline.model_dump(mode="json")) == pipeline
+    assert project.load(VALID).stage("top").output.evolution is Evolution.EVOLVE
+    wrong = edited("marts.top => marts.top, evolution: fail")
+    assert [problem[1] for problem in project.problems(wrong)] == ["stages.top.output.evolution"]
 
 
 def test_how_an_output_is_stored_comes_through(project: Project) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from stagehold.errors.base import StageholdError, Terminal, Transient
 
@@ -12,22 +13,49 @@ class LakeError(StageholdError):
 
 
 class TableSchemaConflict(LakeError, Terminal):
-    """Earlier intervals of a published table hold columns that the stage's output no longer has,
-    or has with another type.
+    """A published table may not take the columns that the stage's output has now.
+
+    ``missing`` are columns of the table with their types, ``changed`` others with their types in table and output, and
+    ``new`` those that the output's `schema: fail` keeps out.
     """
 
-    def __init__(self, stage: str, table: str, *, missing: Sequence[str], changed: Sequence[str]) -> None:
-        self.stage, self.table, self.missing, self.changed = stage, table, tuple(missing), tuple(changed)
-        facts = (
-            f"no longer in the output: {', '.join(self.missing)}" if missing else "",
-            f"of another type: {', '.join(self.changed)}" if changed else "",
-        )
+    def __init__(
+        self,
+        stage: str,
+        table: str,
+        *,
+        missing: Mapping[str, str] = MappingProxyType({}),
+        changed: Mapping[str, tuple[str, str]] = MappingProxyType({}),
+        new: Sequence[str] = (),
+    ) -> None:
+        self.stage, self.table = stage, table
+        self.missing, self.changed, self.new = dict(missing), dict(changed), tuple(new)
         super().__init__(
             f"Stage {stage} cannot publish to {table}, which may gain columns but not lose or change them; "
-            f"{'; '.join(fact for fact in facts if fact)}. The table is unchanged. "
-            "Keep those columns as they were, or name another table under the stage's output, then run `stagehold "
+            f"{'; '.join(self._facts())}. The table is unchanged. "
+            f"{', and '.join(self._ways_out())}, or name another table under the stage's output; then run `stagehold "
             "resume`."
         )
+
+    def _facts(self) -> Iterator[str]:
+        if self.missing:
+            yield f"no longer in the output: {', '.join(self.missing)}"
+        if self.changed:
+            of = (
+                f"{name} ({before} in the table, {now} in the output)" for name, (before, now) in self.changed.items()
+            )
+            yield f"of another type: {', '.join(of)}"
+        if self.new:
+            yield f"new in the output, whose `schema: fail` keeps them out: {', '.join(self.new)}"
+
+    def _ways_out(self) -> Iterator[str]:
+        if self.missing:
+            nulls = (f'F.lit(None).cast("{kind}").alias("{name}")' for name, kind in self.missing.items())
+            yield f"Have the function select what a day does not have as NULL: {', '.join(nulls)}"
+        if self.changed:
+            yield "Cast what is of another type in the function"
+        if self.new:
+            yield "Take the new columns out of the function, or set `schema: evolve` under the output"
 
 
 class TableChanged(LakeError, Terminal):

@@ -1,10 +1,12 @@
-"""Columns of a stage's output: which are ours, which types a table can hold."""
+"""Columns of a stage's output: which are ours, which types a table can hold, how a table's grow."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from stagehold.errors import StageContractBroken
 
@@ -21,6 +23,8 @@ FILE, ROW = f"{GROUP_PREFIX}file", f"{GROUP_PREFIX}row"  # what tells rows that 
 METADATA = "_metadata"  # a column of that name would hide the one in which Spark says which file a row is from
 
 FORBIDDEN_CHARACTERS = " ,;{}()\n\t="  # Parquet and Delta without column mapping refuse them
+WIDENING = (("byte", "short", "integer", "long"), ("float", "double"))  # beside decimals
+DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 USABLE_TYPES = (
     "boolean",
     "byte",
@@ -56,6 +60,54 @@ def refuse_unusable_columns(stage: str, schema: StructType) -> None:
     problems = list(_problems(schema))
     if problems:
         raise StageContractBroken(stage, f"its output has {'; '.join(problems)}")
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How a frame's columns differ from those of the table that it is published to; types as Delta's JSON has them.
+
+    ``missing`` are in the table alone and ``narrower`` have a type there that takes all of theirs, so a reader of the
+    table sees NULL, or the wider type. ``other`` have types of which neither takes all of the other's.
+    """
+
+    new: tuple[str, ...]
+    wider: tuple[str, ...]
+    missing: tuple[str, ...]
+    narrower: tuple[str, ...]
+    other: tuple[str, ...]
+
+    @classmethod
+    def of(cls, table: Mapping[str, Any], frame: Mapping[str, Any]) -> Growth:
+        changed = [name for name in frame if name in table and frame[name] != table[name]]
+        wider = tuple(name for name in changed if _takes_all_of(frame[name], table[name]))
+        narrower = tuple(name for name in changed if _takes_all_of(table[name], frame[name]))
+        return cls(
+            new=tuple(name for name in frame if name not in table),
+            wider=wider,
+            missing=tuple(name for name in table if name not in frame),
+            narrower=narrower,
+            other=tuple(name for name in changed if name not in wider and name not in narrower),
+        )
+
+
+def sql_type(kind: Any) -> str:
+    """A type of Delta's JSON as people write it."""
+    from pyspark.sql.types import StructField, StructType
+
+    field = {"name": "it", "type": kind, "nullable": True, "metadata": {}}
+    return StructType([StructField.fromJson(field)])["it"].dataType.simpleString()
+
+
+def _takes_all_of(wide: Any, narrow: Any) -> bool:
+    """Whether readers read a file with ``narrow`` values as ``wide`` ones, and each of these is the same."""
+    for order in WIDENING:
+        if wide in order and narrow in order:
+            return order.index(wide) > order.index(narrow)
+    digits = [DECIMAL.fullmatch(str(kind)) for kind in (wide, narrow)]
+    if not (digits[0] and digits[1]):
+        return False
+    (precision, scale), (least, least_scale) = ((int(one[1]), int(one[2])) for one in digits if one)
+    return scale >= least_scale and precision - scale >= least - least_scale
 
 
 def quoted(name: str) -> str:

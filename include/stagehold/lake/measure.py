@@ -129,7 +129,12 @@ class RecordedContent:
 
     @cached_property
     def _fields(self) -> list[StructField]:
-        return data_fields(recorded_schema(self.records))
+        """The columns that the records are of. Behind them delta-spark wrote, as NULL, those that others had brought
+        into the table.
+        """
+        fields = data_fields(recorded_schema(self.records))
+        begins = (fields[:count] for count in range(len(fields), 0, -1))
+        return next((some for some in begins if any(_is_of(one, some) for one in self.records)), fields)
 
 
 def measure(
@@ -178,6 +183,15 @@ def _content_aggregates() -> list[Column]:
 
     hashed = F.col(HASH)
     return [F.count(F.lit(1)), F.bit_xor(hashed), F.sum(hashed.bitwiseAND(F.lit(LOW_BITS)))]
+
+
+def has_columns(record: PartitionRecord, schema: StructType) -> bool:
+    """Whether the record is of content with just the columns of ``schema``, whether or not its files are there."""
+    return _is_of(record, data_fields(schema))
+
+
+def _is_of(record: PartitionRecord, fields: Sequence[StructField]) -> bool:
+    return record.fingerprint.startswith(f"{_columns_digest(fields)}-")
 
 
 def _columns_digest(fields: Sequence[StructField]) -> str:

@@ -6,19 +6,23 @@ could overwrite one that landed at the same moment.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from stagehold.errors import TableSchemaConflict
-from stagehold.lake.columns import INTERVAL, refuse_unusable_columns
+from stagehold.lake.columns import INTERVAL, PARTITION, Growth, refuse_unusable_columns, sql_type
 from stagehold.lake.commit.delta_log import schema_fields, storage_options, table_exists
 from stagehold.lake.commit.tokens import RetryReason, by_delta_rs, partition_columns, token_properties, until_done
 from stagehold.lake.commit.wave_commit import Claim
 from stagehold.lake.location import TableLocation
+from stagehold.spec.pipeline import CommitterKind, Evolution, OutputForm
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable, Schema
     from pyspark.sql.types import StructType
 
+NO_PARTITION = "-1"
 # Recorded versions stay readable for as long as their records: Spark refuses to read what is older than the first.
 PROPERTIES = {
     "delta.deletedFileRetentionDuration": "interval 3650 days",
@@ -26,11 +30,22 @@ PROPERTIES = {
 }
 
 
-def ensure_table(location: TableLocation, schema: StructType, claim: Claim) -> None:
+def ensure_table(
+    location: TableLocation,
+    schema: StructType,
+    claim: Claim,
+    output: OutputForm = OutputForm(),  # noqa: B008 - it is immutable
+    *,
+    as_recorded: bool = False,
+) -> None:
     """Create the table, or give it the columns of ``schema``, which has `_partition`.
 
     A stage's own table takes any schema; its earlier versions stay readable as they were. A published one only gains
-    columns. Two attempts may do this at once: the later one finds the table made. One that was fenced changes nothing.
+    columns and wider types, and as far as its ``output`` lets it. Two attempts may do this at once: the later one finds
+    the table made. One that was fenced changes nothing.
+
+    :param as_recorded: the interval is recorded with just these columns, so that columns which others brought into a
+        published table since then are none of its loss: readers see NULL there, as before.
 
     :raises StageContractBroken: when a column cannot be stored.
     :raises TableSchemaConflict: when a published table would lose or change columns; nothing is changed.
@@ -40,8 +55,11 @@ def ensure_table(location: TableLocation, schema: StructType, claim: Claim) -> N
     wanted = _table_schema(location, schema)
     if not table_exists(location.uri):
         _create(location, wanted)
-    change = _replace_columns if location.interval is None else _add_columns
-    until_done(location, claim, lambda table, landed: change(table, location, wanted, landed))
+    if location.interval is None:
+        until_done(location, claim, lambda table, landed: _replace_columns(table, location, wanted, landed))
+        return
+    grown = _Grown(location, wanted, output, as_recorded)
+    until_done(location, claim, grown.step)
 
 
 def _create(location: TableLocation, wanted: Schema) -> None:
@@ -94,15 +112,56 @@ def _add_feature(table: DeltaTable) -> None:
     table.alter.add_feature(TableFeatures.TimestampWithoutTimezone, allow_protocol_versions_increase=True)
 
 
-def _add_columns(table: DeltaTable, location: TableLocation, wanted: Schema, landed: int) -> RetryReason:
-    present, types = schema_fields(table.schema()), schema_fields(wanted)
-    missing = [name for name in present if name not in types]
-    changed = [name for name, kind in types.items() if name in present and present[name] != kind]
-    if missing or changed:
-        raise TableSchemaConflict(location.stage, location.uri, missing=missing, changed=changed)
-    new = [field for field in wanted.fields if field.name not in present]
-    if not new:
-        return None
-    return by_delta_rs(
-        lambda: table.alter.add_columns(new, commit_properties=token_properties({location.token: landed}))
-    )
+@dataclass(frozen=True)
+class _Grown:
+    """A published table with what ``wanted`` has beyond it."""
+
+    location: TableLocation
+    wanted: Schema
+    output: OutputForm
+    as_recorded: bool
+
+    def step(self, table: DeltaTable, landed: int) -> RetryReason:
+        present, wanted = schema_fields(table.schema()), schema_fields(self.wanted)
+        growth = Growth.of(present, wanted)
+        self._refuse(growth, present, wanted)
+        if not (growth.new or growth.wider):
+            return None
+        if _lacks_feature(table, self.wanted):
+            return by_delta_rs(lambda: _add_feature(table)) or "the table was prepared for its new types"
+        return by_delta_rs(lambda: self._commit(table, self._schema(table, growth), landed))
+
+    def _refuse(self, growth: Growth, present: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+        """delta-spark writes rows with the table's types, so a narrow one would not be what is recorded of it."""
+        fixed = self.output.evolution is Evolution.FAIL and not self.as_recorded
+        keeps_narrow = not fixed and self.output.committer is CommitterKind.STAGED
+        wider, new = (growth.wider, growth.new) if fixed else ((), ())
+        changed = (*growth.other, *wider, *(() if keeps_narrow else growth.narrower))
+        missing = () if self.as_recorded else growth.missing
+        if missing or changed or new:
+            raise TableSchemaConflict(
+                self.location.stage,
+                self.location.uri,
+                missing={name: sql_type(present[name]) for name in missing},
+                changed={name: (sql_type(present[name]), sql_type(wanted[name])) for name in changed},
+                new=new,
+            )
+
+    def _schema(self, table: DeltaTable, growth: Growth) -> Schema:
+        """The table's, with wider types where they are wanted, and with what is new behind the others."""
+        from deltalake import Schema
+
+        wanted = {field.name: field for field in self.wanted.fields}
+        kept = [wanted[field.name] if field.name in growth.wider else field for field in table.schema().fields]
+        return Schema([*kept, *(wanted[name] for name in growth.new)])
+
+    def _commit(self, table: DeltaTable, schema: Schema, landed: int) -> None:
+        """delta-rs takes another schema with a commit that replaces something: here, what never is."""
+        table.create_write_transaction(
+            [],
+            "overwrite",
+            schema,
+            partition_columns(self.location),
+            [(INTERVAL, "=", self.location.interval or ""), (PARTITION, "in", [NO_PARTITION])],
+            commit_properties=token_properties({self.location.token: landed}),
+        )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from stagehold.model.key_groups import HASH_NAME, HIGHEST
 from stagehold.model.stage_state import StateColumn, StateKind, StateShape
@@ -66,6 +66,13 @@ class OnForeignChange(StrEnum):
     KEEP = "keep"  # it stays as it is, and counts as done
 
 
+class Evolution(StrEnum):
+    """Whether a published table may gain columns or get wider types. It never loses or narrows any."""
+
+    EVOLVE = "evolve"
+    FAIL = "fail"
+
+
 class OutputForm(SpecPart):
     """How an output is kept, as the file says it."""
 
@@ -89,6 +96,12 @@ class OutputForm(SpecPart):
     and names the commit, `heal` computes them again, `keep` leaves them as they are. For `blocking_persistent` only.
     Example: `type: blocking_persistent, table: marts.totals, on_foreign_change: heal`"""
 
+    evolution: Evolution = Field(default=Evolution.EVOLVE, alias="schema")
+    """Whether the published table may gain columns and wider types: with `evolve` new columns are NULL in days before
+    them, `fail` refuses the run that brings some. None goes and none gets a narrower type with either. For
+    `blocking_persistent` only.
+    Example: `type: blocking_persistent, table: marts.totals, schema: fail`"""
+
     file_bytes: Annotated[Size, Field(ge=KILOBYTE)] = 128 * MEGABYTE
     """About how large a partition's file grows before another is begun. Example: `file_bytes: 64mb`"""
 
@@ -106,6 +119,8 @@ class Output(OutputForm):
     that there was one in the interval. It is then in its stored form, and still of its type: see
     `plan.restart.fallback`.
     """
+
+    model_config = ConfigDict(validate_by_name=True)  # as manifests have it
 
     falls_back: bool = False
     fallback: Fallback | None = None

@@ -109,7 +109,8 @@ class Putting:
             one if by_reference[one.partition] else copied_for(one, location.uri, self.attempt.attempt_id)
             for one in records
         ]
-        ensure_table(location, table_schema(max(records, key=lambda one: one.version or 0)), claim)
+        schema = table_schema(max(records, key=lambda one: one.version or 0))
+        ensure_table(location, schema, claim, stage.output, as_recorded=True)
         committer.fence(location, claim, self.tables.rivals(stage.name))
         published = {one.partition for one in records}
         kept = [one for one in results if one.partition in published]

@@ -19,6 +19,7 @@ from stagehold.lake.commit.staging import WaveFiles
 from stagehold.lake.commit.wave_commit import Claim
 from stagehold.lake.file_sizing import FileSizer
 from stagehold.lake.location import TableLocation
+from stagehold.lake.measure import has_columns
 from stagehold.lake.read import recorded_schema
 from stagehold.lake.tables import ensure_table
 from stagehold.model.records import DataFile, StatePart
@@ -173,10 +174,16 @@ class StageRunner:
 
     def _prepare(self, schema: StructType, epoch: int) -> None:
         claim = Claim(epoch, self._task.attempt.attempt_id)
-        ensure_table(self._task.location, schema, claim)
+        output, as_recorded = self._task.stage.output, self._is_recorded_with(schema)
+        ensure_table(self._task.location, schema, claim, output, as_recorded=as_recorded)
         self._reach(Point.BEFORE_FENCE)
         self._committer.fence(self._task.location, claim, self._rivals())
         self._reach(Point.AFTER_FENCE)
+
+    def _is_recorded_with(self, schema: StructType) -> bool:
+        """Whether all that is on record of the stage and interval has just these columns."""
+        records = [one.record for one in self._reading.decisions[self._task.stage.name] if one.record]
+        return bool(records) and all(has_columns(one, schema) for one in records)
 
     def _run_waves(self, remaining: tuple[Decision, ...], schema: StructType) -> tuple[int, dict[int, str]]:
         """The number of waves, and the partitions that the gate refused."""

@@ -22,8 +22,9 @@ from stagehold.spec.checks.sources import check_source
 from stagehold.spec.checks.state import check_state
 from stagehold.spec.checks.variables import check_variables
 from stagehold.spec.draft import Draft
+from stagehold.spec.fields import written_name
 from stagehold.spec.form import show, suggest
-from stagehold.spec.pipeline import OnCodeChange, OutputType
+from stagehold.spec.pipeline import OnCodeChange, OutputForm, OutputType
 from stagehold.spec.restart import RestartSettings, RestartStrategy
 from stagehold.spec.spark_settings import refusal_of
 from stagehold.spec.suites import is_of_python, suite_files
@@ -37,6 +38,7 @@ OF_THE_FORMS = ("restore_from_stage", "restore", "allow_non_restored_state", "in
 OF_THE_LAKE = ("stages", "checkpoints", "ledger", "savepoints")  # its own folders, which nobody publishes into
 TABLE = re.compile(r"([a-z][a-z0-9_]*\.)?[a-z][a-z0-9_]*")
 STORED_ONLY = {"committer", "file_bytes"}  # options of an output
+PUBLISHED_ONLY = {"on_foreign_change", "evolution"}
 SCHEDULES = (ONCE, *PRESETS)  # besides cron
 
 
@@ -166,11 +168,12 @@ def _check_published_only(draft: Draft) -> Iterator[Problem]:
     """Nobody else has a reason to write to a table that a stage keeps for itself."""
     for name, stage in draft.stages.items():
         path = ("stages", name, "output")
-        given = "on_foreign_change" in stage.output.model_fields_set
-        if given and draft.types[name] is not OutputType.BLOCKING_PERSISTENT and not draft.is_broken(*path, "type"):
+        if draft.types[name] is OutputType.BLOCKING_PERSISTENT or draft.is_broken(*path, "type"):
+            continue
+        for field in sorted(PUBLISHED_ONLY & stage.output.model_fields_set):
             yield Problem(
-                (*path, "on_foreign_change"),
-                stage.output.on_foreign_change,
+                (*path, written_name(OutputForm, field)),
+                getattr(stage.output, field),
                 "only where the type is blocking_persistent",
             )
 
