@@ -103,6 +103,24 @@ PLANS = [
             "no_stage c: the pipeline has no such stage",
         ],
     ),
+    ("a stage got a uid", ("a", "b: a"), ("a", "b#bee: a"), "a b", "", []),
+    ("a stage lost its uid", OLD, ("a", "b: a", "c: b~keyed"), "a b c", "", []),
+    (
+        "a stage got the uid of another one",
+        ("a", "b: a"),
+        ("a#b", "b#a: a"),
+        "a b",
+        "",
+        [],
+    ),
+    (
+        "a new stage has the name that one had whose uid is kept elsewhere",
+        ("a", "b#bee: a"),
+        ("a", "c#bee: a", "b: c"),
+        "a c",
+        "b",
+        [],
+    ),
     ("a stage was added above what is finished", ("b",), ("a", "b: a"), "b", "a", []),
     ("a stage moved", OLD, ("a", "c: a~keyed", "b#bee: c"), "a c b", "", []),
     ("fewer partitions than the state's max", ("a", "b*4/8: a~keyed"), ("a", "b*2/8: a~keyed"), "a b", "", []),
@@ -166,6 +184,12 @@ def test_state_without_a_stage_is_a_problem_unless_there_is_none(held, problems)
     gone = StageSnapshot(stage_shapes(pipeline("gone"))[0], 2, 128, **held)
     checkpoint = Checkpoint(1, SnapshotKind.CHECKPOINT, "sample", "i", "run", NOW, (gone,))
     assert len(restore_plan(checkpoint, pipeline("a")).problems) == problems
+
+
+def test_what_a_stage_had_before_its_uid_is_its_own_under_that():
+    plan = restore_plan(taken(pipeline("a", "b: a")), pipeline("a", "b#bee: a"))
+    assert [(one.stage, one.snapshot.shape.id) for one in plan.stages] == [("a", "a"), ("b", "bee")]
+    assert (plan.left_behind, plan.renames) == ((), ())
 
 
 def test_state_is_left_behind_only_when_allowed_and_then_named():

@@ -6,8 +6,8 @@ would start empty. `require_restorable` turns the problems into one error before
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from stagehold.checkpoints.checkpoint import Checkpoint, StageSnapshot
@@ -91,14 +91,17 @@ class RestorePlan:
 
 
 def restore_plan(checkpoint: Checkpoint, pipeline: Pipeline, *, allow_non_restored: bool = False) -> RestorePlan:
-    """Match state to stages by id and check that what is matched fits. A stage without state starts empty.
+    """Match state to stages and check that what is matched fits. A stage without state starts empty.
+
+    By id; and by name where a stage got or lost its ``uid`` since then. Two uids that differ are two stages.
 
     Flink also refuses what is finished behind something that is not, as below a new stage. Here the planner runs what
     follows from something that runs.
 
     :param allow_non_restored: state that no stage takes is left behind instead of being a problem.
     """
-    shapes, by_id = stage_shapes(pipeline), {snapshot.shape.id: snapshot for snapshot in checkpoint.stages}
+    snapshots = under_present_ids(checkpoint.stages, pipeline)
+    shapes, by_id = stage_shapes(pipeline), {snapshot.shape.id: snapshot for snapshot in snapshots}
     matched = [(stage, by_id.pop(stage.id)) for stage in pipeline.stages if stage.id in by_id]
     strangers = tuple(snapshot for snapshot in by_id.values() if not snapshot.empty)
     found = {stage.name for stage, _ in matched}
@@ -111,9 +114,21 @@ def restore_plan(checkpoint: Checkpoint, pipeline: Pipeline, *, allow_non_restor
         stages=tuple(_restore(stage, snapshot) for stage, snapshot in matched),
         starts_empty=tuple(stage.name for stage in pipeline.stages if stage.name not in found),
         left_behind=strangers,
-        renames=find_renames([snapshot.shape for snapshot in checkpoint.stages], shapes),
+        renames=find_renames([snapshot.shape for snapshot in snapshots], shapes),
         problems=tuple(problems),
     )
+
+
+def under_present_ids(snapshots: Sequence[StageSnapshot], pipeline: Pipeline) -> tuple[StageSnapshot, ...]:
+    """Each under the id that its stage has now, as far as the pipeline has that stage."""
+    recorded, known = {one.shape.id for one in snapshots}, {stage.id for stage in pipeline.stages}
+    unmatched = {stage.name: stage for stage in pipeline.stages if stage.id not in recorded}
+    found = []
+    for one in snapshots:
+        stage = None if one.shape.id in known else unmatched.get(one.shape.name)
+        same = stage is not None and (stage.uid is None or one.shape.id == one.shape.name)
+        found.append(replace(one, shape=replace(one.shape, id=stage.id)) if stage and same else one)
+    return tuple(found)
 
 
 def require_restorable(plan: RestorePlan) -> RestorePlan:

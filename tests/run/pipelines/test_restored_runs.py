@@ -114,7 +114,7 @@ def test_a_bad_night_is_rolled_back_in_one_commit_and_computes_nothing(bench):
     assert summary(bench) != good
     version = DeltaTable(f"{bench.settings.lake_uri}/marts/summary").version()
     shown = json.loads(say(bench, "savepoint", "restore", "good").out)
-    assert (shown["published"], shown["restored"]) == (False, 13)
+    assert (shown["published"], shown["restored"]) == (False, 1)
     assert DeltaTable(f"{bench.settings.lake_uri}/marts/summary").version() == version
     back = say(bench, "savepoint", "restore", "good", "--publish", "--by", "ann", "--reason", "wrong factor")
     assert back.code == 0, back.err
@@ -133,7 +133,68 @@ def test_what_is_not_whole_is_not_rolled_back(bench):
     assert say(bench, "savepoint", "create", "--name", "half").code == 0
     refused = say(bench, "savepoint", "restore", "half", "--publish")
     assert refused.code == 1
-    assert "it lacks 4 partitions of by_colour, 1 partitions of summary" in refused.err
+    assert "it lacks 1 partitions of summary, or their data is gone" in refused.err
+
+
+def test_what_is_published_goes_back_whatever_code_sources_and_inner_stages_are_now(bench):
+    assert bench.run().code == 0
+    assert say(bench, "savepoint", "create", "--name", "good").code == 0
+    good = summary(bench)
+    for number in range(4):
+        bench.write_source(number, 1000 * number)
+    assert bench.run().code == 0
+    declared = Path(bench.settings.pipelines, "toy.yaml")
+    changed = declared.read_text().replace("partitions: 4\n", "partitions: 3\n").replace("splits: 4", "splits: 2")
+    late = "  late:\n    job: toy_jobs:summary\n    inputs: {by_colour: gather}\n"
+    declared.write_text(f"{changed}{late}    output: {{type: blocking_persistent, table: marts.late}}\n")
+    jobs = Path(bench.settings.project, "toy_jobs.py")
+    jobs.write_text(jobs.read_text().replace('ctx.params["factor"])', 'ctx.params["factor"] + 1)'))
+    shutil.rmtree(f"{bench.settings.lake_uri}/raw")
+    shutil.rmtree(f"{bench.settings.lake_uri}/stages")
+    back = say(bench, "savepoint", "restore", "good", "--publish")
+    assert back.code == 0, back.err
+    assert json.loads(back.out)["restored"] == 1
+    assert summary(bench) == good
+    assert say(bench, "savepoint", "dispose", "good").code == 0, "the run needs nothing of it any more"
+
+
+def test_a_published_stage_goes_back_to_the_partitions_that_it_had_and_on_with_those_of_now(bench):
+    declared = Path(bench.settings.pipelines, "toy.yaml")
+    pipeline = """
+pipeline: toy
+stages:
+  numbers:
+    job: toy_jobs:numbers
+    source: {kind: parquet, path: "${lake}/raw/numbers/*.parquet", splits: 4}
+    output: {type: blocking_persistent, table: marts.numbers}
+"""
+    declared.write_text(pipeline)
+    assert bench.run().counts == (0, 4)
+    assert say(bench, "savepoint", "create", "--name", "four").code == 0
+    declared.write_text(pipeline.replace("splits: 4", "splits: 6"))
+    bench.write_source(0, 1000)
+    assert bench.run().counts == (0, 6)
+    assert say(bench, "savepoint", "restore", "four", "--publish").code == 0
+    table = f"{bench.settings.lake_uri}/marts/numbers"
+    rows = DeltaTable(table).to_pyarrow_table()
+    assert sorted(rows["number"].to_pylist()) == [*range(100)]
+    assert {*rows["_partition"].to_pylist()} == {*range(4)}
+    assert bench.run().code == 0
+    assert sorted(DeltaTable(table).to_pyarrow_table()["number"].to_pylist()) == [*range(25, 100), *range(1000, 1025)]
+
+
+def test_a_stage_that_gets_a_uid_takes_its_own_savepoint_over(bench):
+    assert bench.run().code == 0
+    assert say(bench, "savepoint", "create", "--name", "named").code == 0
+    before, declared = summary(bench), Path(bench.settings.pipelines, "toy.yaml")
+    text = declared.read_text()
+    for name in ("by_colour", "summary"):
+        text = text.replace(f"  {name}:\n    job:", f"  {name}:\n    uid: {name}_1\n    job:")
+    declared.write_text(text)
+    taken = bench.run("--restore", "named")
+    assert (taken.code, taken.counts[1]) == (0, 0), taken.err
+    assert bench.run().counts[1] == 0
+    assert summary(bench) == before
 
 
 def test_data_of_other_code_is_kept_for_the_run_that_says_so(bench):

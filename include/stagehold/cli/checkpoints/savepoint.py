@@ -120,9 +120,10 @@ def dispose(name: Name, as_json: AsJson = False) -> None:
 
 @savepoint.command()
 def restore(name: Name, publish: Publish = False, reason: Reason = "", by: By = None, as_json: AsJson = False) -> None:
-    """Put the interval of a savepoint back to how it was, published tables included, and compute nothing.
+    """Put what an interval has published back to how a savepoint has it, and compute nothing.
 
-    Each table gets one commit on top of what it has. Without --publish it only says what would be put back.
+    Each table gets one commit on top of what it has, whatever code and sources are now; stages that keep state get that
+    of then. Without --publish it only says what would be put back.
     """
     from stagehold.cli.output import print_explanation
     from stagehold.lake.checkpoints.savepoints import Savepoints

@@ -79,7 +79,8 @@ class Situation:
     what becomes of those that other code made; without one the stage and ``acceptances`` do. ``earlier`` is what stages
     that keep state begin with. ``rescaled`` are stages that the checkpoint has in other partitions. ``waivers``
     are those that hold now, ``verdicts`` what gates said of all partitions of a stage together. ``confined`` is where a
-    run works that was told so; None for everywhere.
+    run works that was told so; None for everywhere. ``put_back`` are the stages of a run that puts
+    them back as they are recorded, and does nothing else; None for every other run.
     """
 
     pipeline: Pipeline
@@ -103,6 +104,7 @@ class Situation:
     waivers: Mapping[str, tuple[Waiver, ...]] = field(default_factory=dict)
     verdicts: Mapping[str, ContentVerdicts] = field(default_factory=dict)
     confined: Confinement | None = None
+    put_back: frozenset[str] | None = None
 
     def foreign_change(self, stage: str, partition: int) -> ForeignChange | None:
         return self.removed.get(stage, {}).get(partition)

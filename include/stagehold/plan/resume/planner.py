@@ -17,6 +17,7 @@ from stagehold.plan.resume.confining import leave_alone
 from stagehold.plan.resume.dealing import RescaledStage
 from stagehold.plan.resume.decisions import Action, Decision, ResumePlan, Situation, StageFacts
 from stagehold.plan.resume.judgement import ask_about, identities, judge, shared_key, take
+from stagehold.plan.resume.putting_back import put_back
 from stagehold.plan.resume.reasons import because
 from stagehold.plan.resume.together import together
 from stagehold.plan.resume.upstream import Upstream
@@ -36,6 +37,16 @@ def descendants(pipeline: Pipeline, stage: str) -> frozenset[str]:
 
 def resume_plan(situation: Situation) -> ResumePlan:
     """Decide for every partition of the pipeline."""
+    drafts = _drafts(situation) if situation.put_back is None else put_back(situation, situation.put_back)
+    by_stage = {
+        stage: tuple(_told_if_restored(one, situation) for one in decisions) for stage, decisions in drafts.items()
+    }
+    unstored = frozenset(stage.name for stage in situation.pipeline.stages if not stage.output.stored)
+    return ResumePlan(tuple(decision for decisions in by_stage.values() for decision in decisions), by_stage, unstored)
+
+
+def _drafts(situation: Situation) -> dict[str, list[Decision]]:
+    """What runs because something changed or is gone, and what follows from that."""
     drafts: dict[str, list[Decision]] = {}
     held_back: dict[str, list[Decision]] = {}
     for stage in situation.pipeline.stages:
@@ -52,11 +63,7 @@ def resume_plan(situation: Situation) -> ResumePlan:
     _mark_what_hinges_on_heals(situation.pipeline, drafts)
     if any(situation.waivers.values()):
         _mark_what_rests_on_waivers(situation.pipeline, drafts)
-    by_stage = {
-        stage: tuple(_told_if_restored(one, situation) for one in decisions) for stage, decisions in drafts.items()
-    }
-    unstored = frozenset(stage.name for stage in situation.pipeline.stages if not stage.output.stored)
-    return ResumePlan(tuple(decision for decisions in by_stage.values() for decision in decisions), by_stage, unstored)
+    return drafts
 
 
 def _told_if_restored(decision: Decision, situation: Situation) -> Decision:

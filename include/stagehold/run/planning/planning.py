@@ -92,7 +92,7 @@ def judged_stages(request: RunRequest) -> frozenset[str]:
     every = frozenset(stage.name for stage in request.pipeline.stages)
     if restore is not None and restore.work_order is not None:
         return forced if restore.work_order.as_recorded else every & frozenset(restore.work_order.stages)
-    return forced if forced or (restore is not None and restore.as_recorded) else every
+    return forced or every
 
 
 def in_its_form(request: RunRequest, ledger: Ledger) -> RunRequest:
@@ -127,7 +127,7 @@ def _judged_by_region(request: RunRequest, stages: Sequence[str]) -> frozenset[s
     if restore is not None and restore.work_order is not None:
         following = (descendants(request.pipeline, stage) for stage in stages)
         return judged_stages(request).intersection(frozenset[str]().union(*following))
-    return frozenset[str]() if restore is not None and restore.as_recorded else frozenset(stages)
+    return frozenset(stages)
 
 
 def sources_of(request: RunRequest, ledger: Ledger, settings: Settings) -> Sources:
@@ -250,6 +250,7 @@ def situation(
         waivers=waivers_for(pipeline, request.interval, ledger, settings),
         verdicts=verdicts_of(pipeline, request.interval, ledger),
         confined=_confined(request),
+        put_back=begins_with.put_back(pipeline) if begins_with and begins_with.restore.as_recorded else None,
     )
 
 

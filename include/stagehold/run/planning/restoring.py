@@ -137,8 +137,10 @@ def is_fulfilled(request: RunRequest, ledger: Ledger) -> bool:
 def _is_done(request: RunRequest, restore: Restore, ledger: Ledger) -> bool:
     if restore.work_order is not None and not restore.work_order.anew:
         return False  # it is told what to leave alone, and nothing that could be ticked off
-    known, computed = counted(request, ledger), ledger.restores.computed(restore)
+    known, computed, begins_with = counted(request, ledger), ledger.restores.computed(restore), begins_with_of(request)
     asked = forced_stages(request) or {stage.name for stage in known.pipeline.stages}
+    if begins_with and restore.as_recorded:
+        asked = begins_with.put_back(known.pipeline)
     wanted = [stage for stage in known.pipeline.stages if stage.name in asked and stage.output.type.stored]
     return all(
         stage.name not in known.undecided and computed.get(stage.id, frozenset()) >= {*range(stage.partitions)}

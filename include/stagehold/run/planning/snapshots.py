@@ -70,6 +70,13 @@ class BeginsWith:
         taken = self.plan.checkpoint
         return (taken.pipeline, taken.interval) == (self.plan.pipeline, self.interval)
 
+    def put_back(self, pipeline: Pipeline) -> frozenset[str]:
+        """Stages of which somebody else than the pipeline's own stages sees what it has: in published tables, or in a
+        later interval, which goes on with what they keep.
+        """
+        known = (pipeline.stage(one.stage) for one in self.plan.stages)
+        return frozenset(stage.name for stage in known if stage.output.table is not None or stage.states)
+
     def in_place_of(
         self, recorded: ById, ledger: Ledger, tied: frozenset[str]
     ) -> tuple[ById, Mapping[str, frozenset[int]]]:

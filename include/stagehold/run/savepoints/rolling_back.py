@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from stagehold.checkpoints.checkpoint import StageSnapshot
+from stagehold.checkpoints.restore import under_present_ids
 from stagehold.errors import RollbackIncomplete
 from stagehold.lake.checkpoints.savepoints import Savepoint, Savepoints
 from stagehold.lake.chronicle import open_ledger
@@ -15,19 +17,38 @@ from stagehold.run.planning.planning import RunRequest
 from stagehold.run.planning.restoring import new_restore_of_snapshot
 from stagehold.run.workplace import Progress
 from stagehold.settings import Settings
-from stagehold.spec.pipeline import Pipeline
+from stagehold.sources.sources import is_incremental
+from stagehold.spec.pipeline import Pipeline, Stage
+from stagehold.spec.source import ReadsForm
 
 
 def rollback_request(savepoint: Savepoint, pipeline: Pipeline, settings: Settings) -> RunRequest:
-    """A run of the savepoint's interval that takes all over as it is recorded there. No region is dealt out to several
-    tasks, so each table gets one commit.
-    """
-    manifest = Savepoints(settings.lake_uri).stored(savepoint).address(savepoint.number)
+    """A run of the savepoint's interval that puts back what is published as it is recorded there."""
+    stored = Savepoints(settings.lake_uri).stored(savepoint)
+    manifest, taken = stored.address(savepoint.number), stored.read_checkpoint(savepoint.number)
     run_id = f"{pipeline.name}/rollback__{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f}"
     restore = new_restore_of_snapshot(run_id, manifest, allow_non_restored=True, as_recorded=True)
-    stages = tuple(stage.model_copy(update={"max_parallel_tasks": 1}) for stage in pipeline.stages)
+    snapshots = {one.shape.id: one for one in under_present_ids(taken.stages, pipeline)}
+    stages = tuple(_as_it_was(stage, snapshots.get(stage.id)) for stage in pipeline.stages)
     whole = pipeline.model_copy(update={"stages": stages})
     return RunRequest(whole, run_id, savepoint.interval, pipeline.params, restore)
+
+
+def _as_it_was(stage: Stage, snapshot: StageSnapshot | None) -> Stage:
+    """Cut as it was then, in one task, so that each table gets one commit. What it would read is looked at only where
+    its commits have to say what was taken of that.
+    """
+    alone: dict[str, object] = {"max_parallel_tasks": 1, "reads": ReadsForm()}
+    if not is_incremental(stage):
+        alone["source"] = None
+    if snapshot is not None:
+        alone |= {
+            "partitions": snapshot.parallelism,
+            "max_parallelism": snapshot.max_parallelism,
+            "max_parallelism_declared": False,
+            "auto_partitions": False,
+        }
+    return stage.model_copy(update=alone)
 
 
 def rollback_plan(savepoint: Savepoint, request: RunRequest, settings: Settings) -> ResumePlan:
