@@ -170,6 +170,21 @@ def checkpointed(ctx, source):
 
 
 @stage
+def views_kept_and_united(ctx, source):
+    spark, kept = source.sparkSession, []
+    for rest in (0, 1):
+        part = source
+        for condition in ("number < 0 OR number IS NOT NULL", f"number % 2 = {rest}"):
+            part.createOrReplaceTempView("t")
+            part = spark.sql(f"SELECT * FROM t WHERE {condition}")
+        kept.append(part.localCheckpoint())
+    both = kept[0].union(kept[1]).where("number >= 0")
+    known = spark.range(1000).withColumnRenamed("id", "known")
+    joined = both.join(known, both.number == known.known, "left").where("known IS NOT NULL")
+    return joined.select((F.col("number") + 1).alias("number"))
+
+
+@stage
 def fitted(ctx, source):
     from pyspark.ml.feature import StringIndexer
 
@@ -289,7 +304,7 @@ RIGHT = {
             *("view_and_sql", "view_and_table", "view_without_replace", "global_view", "view_in_sql"),
             *("view_in_a_loop", "view_given_to_two_frames", "view_seen_by_the_catalog", "view_as_an_argument"),
             *("registered", "registered_in_expressions", "registered_by_sql", "cached", "setting", "setting_by_sql"),
-            *("session_of_its_own", "checkpointed"),
+            *("session_of_its_own", "checkpointed", "views_kept_and_united"),
         ),
         PLUS_ONE,
     ),

@@ -82,6 +82,18 @@ def shifted(ctx, left):
 @stage
 def same(ctx, shifted):
     return shifted.select("number")
+
+@stage
+def asks(ctx, shifted):
+    return shifted.limit(shifted.count())
+
+@stage
+def known(ctx, source):
+    return source.select(F.col("number").alias("known"))
+
+@stage
+def of_known(ctx, left, known):
+    return left.limit(left.count()).join(known, left.id == known.known, "left_semi").select("id", "number")
 """
 TOGETHER = {
     "coalesced": "SELECT coalesce(l.p, r.p), coalesce(l.id, r.id), number, value FROM l FULL JOIN r ON l.id = r.id",
@@ -206,9 +218,18 @@ def test_a_row_with_a_key_of_another_partition_is_an_error_in_any_wave(project):
             assert "shifted" not in ledger.partitions.newest_of(f"stray_{cores}", INTERVAL)
 
 
+def test_keys_of_what_is_only_joined_with_are_nobodys(project):
+    """Spark asks of the other side of a join what it knows of the rows of this one."""
+    stages = keyed("of_known") | {"known": {"source": NUMBERS}}
+    stages["of_known"]["inputs"] |= {"known": {"exchange": "broadcast"}}
+    made = project.run(project.pipeline("joined", stages), "joined")
+    assert sorted(row[2] for row in rows(made["of_known"])) == sorted(row[2] for row in rows(made["left"]))
+
+
+@pytest.mark.parametrize("reader", ["same", "asks"])
 @pytest.mark.parametrize("kind", ["pipelined", "pipelined_bounded"])
-def test_the_same_holds_of_an_output_that_is_computed_along_with_its_reader(project, kind):
-    stages = keyed("shifted") | {"same": {"inputs": {"shifted": "forward"}}}
+def test_the_same_holds_of_an_output_that_is_computed_along_with_its_reader(project, kind, reader):
+    stages = keyed("shifted") | {reader: {"inputs": {"shifted": "forward"}}}
     stages["shifted"] = stages["shifted"] | {"output": {"type": kind}}
     with pytest.raises(StrayKey, match="Stage shifted gave partition"):
         project.run(project.pipeline("fused", stages), "fused")

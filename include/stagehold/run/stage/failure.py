@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import stagehold
 from stagehold.code.project import functions, load_module
-from stagehold.errors import FunctionFailed, StageFailed
+from stagehold.errors import FunctionFailed, StageFailed, StrayKey
 from stagehold.plan.restart.facts import raised_in_worker
 from stagehold.plan.restart.many_failures import failures_in
 from stagehold.plan.restart.python_traceback import TracedFrame
@@ -70,9 +70,15 @@ def reporting_function(stage: Stage, project: Path, function: Callable[..., Data
 
 @contextmanager
 def reporting_code(stage: Stage, project: Path, partitions: Callable[[], Sequence[int]] = tuple) -> Iterator[None]:
-    """Errors of the project's own code, in the block, come out as FunctionFailed. ``partitions`` is asked only then."""
+    """Errors of the project's own code, in the block, come out as FunctionFailed. ``partitions`` is asked only then.
+
+    :raises StrayKey: the code asked Spark for an answer about rows of which one has another partition's key.
+    """
     try:
-        yield
+        with reporting_stray_keys():
+            yield
+    except StrayKey:
+        raise
     except Exception as error:
         if translate(error) is not None:
             raise

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from stagehold.spark.connect import kept_by_spark
+from stagehold.spark.calls.watch import settings_in_force
+from stagehold.spark.connect import WITHOUT_CONSTRAINTS, kept_by_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -39,6 +40,8 @@ class Intermediates:
         for kept in self._kept[stage]:
             if keys.items() <= kept.keys.items():
                 return kept.frame
-        made = _Kept(keys, kept_by_spark(compute()))
+        computed = compute()
+        with settings_in_force(computed.sparkSession, WITHOUT_CONSTRAINTS):
+            made = _Kept(keys, kept_by_spark(computed))
         self._kept[stage].append(made)
         return made.frame

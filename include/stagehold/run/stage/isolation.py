@@ -72,8 +72,8 @@ def judged(stage: Stage, call: StageCall, given: Sequence[GivenInput], columns: 
 def require_own_keys(stage: Stage, partition: int, belongs: Column, key: Sequence[str]) -> Column:
     """True for rows whose ``key`` belongs to the partition that is computed; Spark fails at the first other one.
 
-    It is made to look random, so that Spark asks it of the rows that come out and not of any that are dropped on the
-    way.
+    It hangs on where a row stands, so that Spark asks it of the rows that come out, and neither of any that are dropped
+    on the way nor of those that they are joined with. A comparison of `rand` does not do: Spark (4.2) knows its bounds.
     """
     from pyspark.sql import functions as F
 
@@ -85,7 +85,7 @@ def require_own_keys(stage: Stage, partition: int, belongs: Column, key: Sequenc
         belongs.alias("belongs"),
     )
     error = F.raise_error(F.concat(F.lit(STRAY), F.to_json(facts, {"ignoreNullFields": "false"})))
-    return F.when(belongs == partition, F.rand(0) >= 0).otherwise(error.cast("boolean"))
+    return F.when(belongs == partition, F.monotonically_increasing_id() >= 0).otherwise(error.cast("boolean"))
 
 
 @contextmanager

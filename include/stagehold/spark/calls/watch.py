@@ -33,6 +33,7 @@ from stagehold.spark.calls.touches import (
     subject_of_execution,
 )
 from stagehold.spark.connect import (
+    WITHOUT_CONSTRAINTS,
     all_settings,
     frame_of,
     kept_by_spark,
@@ -297,7 +298,7 @@ class SessionWatch:
         return called, subject, place
 
     def _before(self, names: Names, plan: Any, habit: Habit) -> None:
-        """What has to be known of the session before a command changes it."""
+        """What has to be known of the session before a command changes it, and what has to hold while it runs."""
         if habit is Habit.NAMES:
             self._name(names, plan)
         elif habit is Habit.REGISTERS:
@@ -309,6 +310,8 @@ class SessionWatch:
                 self._aside(self._state.note_schema)
             elif found.name and found.verb != "SET":
                 self._define(names, plan.command.sql_command, found)
+        elif plan.HasField("command") and plan.command.HasField("checkpoint_command"):
+            self._aside(lambda: self._state.set_meanwhile(WITHOUT_CONSTRAINTS, ()))
 
     def _register(self, names: Names, command: Any) -> None:
         """A name that another function of the same call has had is given to both, each for what was planned with it."""
