@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import os
+import signal
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from unittest.mock import Mock
 
@@ -11,6 +13,7 @@ import pytest
 from stagehold.errors import (
     InputsNeverCame,
     LedgerUnavailable,
+    ProcessTerminated,
     SparkUnavailable,
     StageFailed,
     UnknownCheckpoint,
@@ -248,16 +251,46 @@ def test_five_tries_of_a_ledger_that_stays_away_are_enough(operator, runner, mon
     assert len(runner.ran) == 5
 
 
-def test_a_kill_interrupts_the_work_and_ends_the_task_for_good(operator, runner, monkeypatch):
+def told_to_end(operator, monkeypatch, meaning=None):
+    """Its work is interrupted by a SIGTERM, and a second one while it cleans up; ``meaning`` is what that then was."""
+
+    def run(*arguments):
+        try:
+            operator.on_kill()
+        finally:
+            operator.on_kill()
+            if meaning:
+                raise meaning
+
+    monkeypatch.setattr("stagehold.run.attempt.region.run_region", run)
+
+
+def test_a_sigterm_that_somebody_asked_for_ends_the_task_for_good_and_says_who(operator, runner, monkeypatch):
     from airflow.sdk.exceptions import AirflowTaskTerminated
 
-    monkeypatch.setattr("stagehold.run.attempt.region.run_region", lambda *asked: operator.on_kill())
-    with pytest.raises(AirflowTaskTerminated, match="orders was cancelled"):
+    told_to_end(operator, monkeypatch, KeyboardInterrupt("by `stagehold cancel`"))
+    with pytest.raises(AirflowTaskTerminated, match="orders was cancelled by `stagehold cancel`\\. `stagehold resume`"):
         operator.execute(context())
 
 
-def test_a_kill_before_the_start_or_after_the_end_has_nothing_to_interrupt(operator, runner):
-    operator.on_kill()
+def test_every_other_sigterm_is_tried_again(operator, runner, monkeypatch):
+    told_to_end(operator, monkeypatch)  # where nothing could be recorded of it
+    with pytest.raises(ProcessTerminated) as raised:
+        operator.execute(context())
+    decision = operator.retry_policy.evaluate(raised.value, 1, 100)
+    assert (decision.action.value, decision.retry_delay) == ("retry", timedelta(seconds=1))
+
+
+def test_a_sigterm_before_the_work_ends_the_process_as_if_nobody_handled_it(operator):
+    child = os.fork()
+    if child == 0:
+        signal.signal(signal.SIGTERM, lambda *_: operator.on_kill())
+        signal.raise_signal(signal.SIGTERM)
+        os._exit(0)
+    assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGTERM
+
+
+def test_a_sigterm_behind_the_work_has_nothing_to_interrupt(operator, runner):
     operator.execute(context())
     operator.on_kill()
 

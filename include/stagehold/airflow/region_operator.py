@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from enum import Enum, auto
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator, DagRunState
 from airflow.sdk.exceptions import AirflowFailException, AirflowTaskTerminated
 
+from stagehold.airflow.asked_end import asked_end
 from stagehold.airflow.intervals import interval_of, ledger_run_id
 from stagehold.airflow.restores.params import AskedRestore
 from stagehold.airflow.retry import retry_arguments
 from stagehold.airflow.telling.outlets import outlets_of
-from stagehold.errors import InvalidInterval, InvalidParameter, UnknownName
+from stagehold.errors import InvalidInterval, InvalidParameter, ProcessTerminated, UnknownName
 from stagehold.model.interval_key import moment_of
 from stagehold.model.share import Share
 from stagehold.plan.split.regions import Region, stage_regions
@@ -37,6 +40,14 @@ if TYPE_CHECKING:
 INTERVAL = "interval"
 BACKFILL_RUN = "backfill"  # what Airflow calls the type of such a run
 TAG = "stagehold"  # of each DAG of ours
+
+
+class TaskPhase(Enum):
+    """Of a task's process."""
+
+    BEFORE_WORK = auto()
+    AT_WORK = auto()
+    ENDING = auto()
 
 
 class RegionOperator(BaseOperator):
@@ -68,7 +79,7 @@ class RegionOperator(BaseOperator):
         self._pipeline = pipeline
         self._region = found
         self._share = None if share is None else Share.parse(share)
-        self._working = False
+        self._phase, self._interrupt = TaskPhase.BEFORE_WORK, KeyboardInterrupt()
 
     def execute(self, context: Context) -> dict[str, float]:
         # Imported here because DAG files import this module, and the runner reaches libraries that are slow to import.
@@ -83,22 +94,26 @@ class RegionOperator(BaseOperator):
     def _execute(self, context: Context, link: str) -> dict[str, float]:
         from stagehold.airflow.telling.telling import Telling
         from stagehold.run.attempt.unbegun import despite_outages
+        from stagehold.run.stopping.sigterm import Sigterm
 
         die_with_parent()  # Airflow's supervisor of this process, so that no writer outlives its owner
         context["share"] = str(self._share)  # type: ignore[typeddict-unknown-key]  # read by the name of a mapped task
         asked, life = self._asked_restore(context), context["dag_run"].start_date or context["dag_run"].run_after
-        task, self._working = self._region_task(context), True
+        task, self._interrupt = self._region_task(context), Sigterm(partial(asked_end, context["ti"]))
         telling = Telling(task, context, link, load_settings(project=self.project), datetime.now(UTC))
+        self._phase = TaskPhase.AT_WORK
         try:
             telling.tell_beginning(life)
             with telling.telling_end():
                 outcome = despite_outages(task, self.log.info, lambda: self._run(task, asked, life))
+        except Sigterm as sigterm:  # between what is on record
+            raise ProcessTerminated(task.subject) from sigterm
         except KeyboardInterrupt as stop:
             raise AirflowTaskTerminated(
-                f"{self.region_name} was cancelled. `stagehold resume` goes on from what is consumable."
+                f"{self.region_name} was cancelled {stop}. `stagehold resume` goes on from what is consumable."
             ) from stop
         finally:
-            self._working = False
+            self._phase = TaskPhase.ENDING
         self.log.info("%s: %s", self.region_name, outcome)
         return {**asdict(outcome), "seconds": round(outcome.seconds, 3)}
 
@@ -151,12 +166,18 @@ class RegionOperator(BaseOperator):
 
     def on_kill(self) -> None:
         """Airflow calls this in its handler of SIGTERM, so on top of `execute`: interrupt it, and it cleans up on its
-        way out.
+        way out. Airflow kills what is still there 5 s later.
 
-        Airflow kills what is still there 5 s later.
+        A whole group of processes may be told to end, so a second SIGTERM, from the supervisor, follows the first: it
+        interrupts no cleaning up. Before the work there is nothing to clean up, and Airflow tries again what a signal
+        ended.
         """
-        if self._working:
-            raise KeyboardInterrupt
+        phase, self._phase = self._phase, TaskPhase.ENDING
+        if phase is TaskPhase.BEFORE_WORK:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            signal.raise_signal(signal.SIGTERM)
+        elif phase is TaskPhase.AT_WORK:
+            raise self._interrupt
 
     def _region_task(self, context: Context) -> RegionTask:
         from stagehold.run.attempt.task import RegionTask

@@ -8,7 +8,7 @@ from airflow.sdk.definitions.retry_policy import RetryDecision, RetryPolicy
 
 from stagehold.plan.restart.failure import diagnose
 from stagehold.plan.restart.replay import first_delay
-from stagehold.plan.restart.rules import rules_of
+from stagehold.plan.restart.rules import TERMINATED, rules_of
 from stagehold.run.attempt.verdict import verdict_of
 from stagehold.spec.pipeline import Pipeline
 from stagehold.spec.restart import RestartStrategy
@@ -56,7 +56,10 @@ class StrategyRetryPolicy(RetryPolicy):
 
     def _unrecorded(self, exception: BaseException) -> RetryDecision:
         """The ledger was away, and the task has tried for as long as it may;
-        or no run can be told of this error at all.
+        or no run can be told of this error at all. What a SIGTERM ended may try again: the next try asks the strategy.
         """
         diagnosis = diagnose(exception, rules_of(self.pipeline.failures))
-        return RetryDecision.fail(f"{diagnosis.kind} failure (rule {diagnosis.rule.name}) that could not be recorded")
+        reason = f"{diagnosis.kind} failure (rule {diagnosis.rule.name}) that could not be recorded"
+        if diagnosis.rule.name == TERMINATED:
+            return RetryDecision.retry(first_delay(self.pipeline.restart), reason)
+        return RetryDecision.fail(reason)

@@ -95,8 +95,9 @@ Every error that Stagehold raises on purpose, by what is to be mended.
     |   |   +-- RollbackIncomplete   going back to a savepoint means computing
     |   |   +-- ExportUnusable       what should be imported is not what was exported
     |   +-- RunSuspended             a run was stopped with a savepoint
-    +-- RunError                     a region of a run does not start
+    +-- RunError                     a region of a run does not start, or not to its end
     |   +-- RestartRefused           the restart strategy allows no further attempt
+    |   +-- ProcessTerminated ~      the process of an attempt was told to end, and nobody had asked for that
     |   +-- EarlierMissing           an interval that keeps state for this one has not run
     |   +-- InputsNeverCame          what an eager task reads was waited for in vain
     |   +-- InputsNotReady ~         a region was started before what it reads was computed
@@ -196,7 +197,14 @@ from stagehold.errors.requests import (
     UnknownCheckpoint,
     UnknownName,
 )
-from stagehold.errors.runs import EarlierMissing, InputsNeverCame, InputsNotReady, RestartRefused, RunError
+from stagehold.errors.runs import (
+    EarlierMissing,
+    InputsNeverCame,
+    InputsNotReady,
+    ProcessTerminated,
+    RestartRefused,
+    RunError,
+)
 from stagehold.errors.services import (
     AirflowRefused,
     AirflowSilent,
@@ -320,6 +328,7 @@ __all__ = [
     "PartitionDataMissing",
     "PortTaken",
     "PositionTaken",
+    "ProcessTerminated",
     "ProductionMissing",
     "QueryRefused",
     "ReadMissing",

@@ -1,4 +1,4 @@
-"""Errors: a region of a run does not start."""
+"""Errors: a region of a run does not start, or not to its end."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from stagehold.errors.base import StageholdError, Terminal, Transient
 
 
 class RunError(StageholdError):
-    """A region of a run does not start, or not again."""
+    """A region of a run does not start, not again, or not to its end."""
 
 
 class RestartRefused(RunError, Terminal):
@@ -20,6 +20,18 @@ class RestartRefused(RunError, Terminal):
             f"The last attempt of {region} ended without a word (killed, or its machine was lost), and it is not "
             f"restarted: {reason}. What it had committed is kept, and what was recorded stays safe to read. "
             "`stagehold resume` goes on from there."
+        )
+
+
+class ProcessTerminated(RunError, Transient):
+    """The process of an attempt was told to end, and nobody had asked for the end of the task or of the run."""
+
+    def __init__(self, subject: str) -> None:
+        self.subject = subject
+        super().__init__(
+            f"The process that worked on {subject} was told to end (SIGTERM), which nobody had asked for: its pod was "
+            "evicted, its machine drained, or Airflow had lost sight of it. What is consumable is kept, and the next "
+            "try goes on from there. If there is none, `stagehold resume` does."
         )
 
 

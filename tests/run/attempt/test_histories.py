@@ -64,7 +64,7 @@ class Scene:
         self.lose_lease(attempt)
 
     def cancel(self, name: str, attempt: Attempt) -> None:
-        journal.cancel(self.tasks[name], attempt, self.ledger)
+        journal.cancel(self.tasks[name], attempt, self.ledger, KeyboardInterrupt())
         self.lose_lease(attempt)
 
     def lose_lease(self, attempt: Attempt) -> None:

@@ -131,10 +131,12 @@ class PaperRun:
         again: bool = False,
     ) -> RegionOutcome:
         """One attempt of the region, in this thread; ``again`` if the launcher tries by itself."""
-        (region,) = (one for one in stage_regions(self.pipeline) if one.name == stage)
-        task = RegionTask(self.request, region, f"{launcher}/{RUN}/{stage}", launcher, again=again)
         with self.ledger() as ledger:
-            return work_on(task, self.workplace(ledger, pace, faults))
+            return work_on(self.task(stage, launcher, again=again), self.workplace(ledger, pace, faults))
+
+    def task(self, stage: str, launcher: str, *, again: bool = False) -> RegionTask:
+        (region,) = (one for one in stage_regions(self.pipeline) if one.name == stage)
+        return RegionTask(self.request, region, f"{launcher}/{RUN}/{stage}", launcher, again=again)
 
     def start(self, stage: str, seconds: float, tear: int = 0) -> subprocess.Popen[str]:
         """The same in a process of its own, each of whose waves takes so long."""

@@ -22,6 +22,7 @@ from stagehold.spec.restart import FailureDeclaration
 
 FENCED = "fenced"  # the one failure of an attempt that says nothing about its run
 WORKER_LOST = "worker_lost"  # given to attempts that ended without a word; no error shows it
+TERMINATED = "terminated"  # by a SIGTERM that nobody asked for
 LEDGER_UNAVAILABLE = "ledger_unavailable"
 ANYTHING = "anything_else"
 
@@ -70,6 +71,7 @@ RULES: tuple[FailureRule, ...] = (
     FailureRule("lease_wait", _TERMINAL, errors=("stagehold.errors:LeaseNotFreed",)),
     FailureRule("terminal", _TERMINAL, errors=("stagehold.errors:Terminal",)),
     FailureRule("partition_data_missing", _MISSING, errors=("stagehold.errors:PartitionDataMissing",)),
+    FailureRule(TERMINATED, _ENVIRONMENT, errors=("stagehold.errors:ProcessTerminated",)),
     FailureRule("stalled", _ENVIRONMENT, errors=("stagehold.errors:CallStalled",)),
     FailureRule("out_of_memory", _ENVIRONMENT, errors=("builtins:MemoryError",)),
     FailureRule("disk_full", _ENVIRONMENT, errors=("builtins:OSError",), texts=(_DISK_FULL,)),

@@ -25,6 +25,7 @@ from stagehold.run.delivery.publisher import PublishRight
 from stagehold.run.faults import Point
 from stagehold.run.planning.restoring import check_restore, fulfil_restore
 from stagehold.run.starting_anew import counts, unattended_part
+from stagehold.run.stopping.sigterm import sigterms_told_apart
 from stagehold.run.workplace import Workplace
 
 
@@ -68,10 +69,11 @@ class RegionAttempt:
         """Do the work and record how it ended; None if the run starts anew meanwhile, so that all is to do again."""
         task, attempt, place = self.work.task, self.work.attempt, self.work.workplace
         try:
-            outcome = self._work_unless_overtaken()
-        except KeyboardInterrupt:
+            with sigterms_told_apart(task, place.ledger):
+                outcome = self._work_unless_overtaken()
+        except KeyboardInterrupt as asked:
             self.work.answers.close()
-            journal.cancel(task, attempt, place.ledger)
+            journal.cancel(task, attempt, place.ledger, asked)
             raise
         except RunSuspended as suspended:
             journal.suspend(task, attempt, place.ledger, suspended)

@@ -156,9 +156,9 @@ def record_loss(task: RegionTask, lost: Attempt, ledger: Ledger, settings: Setti
     return decision
 
 
-def cancel(task: RegionTask, attempt: Attempt, ledger: Ledger) -> None:
-    """An attempt that a newer one has ended already does not cancel the run."""
-    text = "cancelled by the user" if attempt.began else "cancelled by the user before it began"
+def cancel(task: RegionTask, attempt: Attempt, ledger: Ledger, asked: KeyboardInterrupt) -> None:
+    """An attempt that a newer one has ended already does not cancel the run. What interrupted it may say who asked."""
+    text = f"cancelled {str(asked) or 'by the user'}{'' if attempt.began else ' before it began'}"
     events = (AttemptEvent.CANCEL, AttemptEvent.REPORTED_CANCELED)
     if not ledger.attempts.apply(attempt.attempt_id, *events, failure=Failure(text)):
         return

@@ -31,6 +31,7 @@ from stagehold.run.attempt.work import Heal, RegionWork
 from stagehold.run.checkpoints.answering import Answers
 from stagehold.run.delivery.publisher import PublishRight
 from stagehold.run.planning.planning import in_its_form
+from stagehold.run.stopping.sigterm import sigterms_told_apart
 from stagehold.run.workplace import Workplace
 
 
@@ -139,10 +140,11 @@ class SpeculativeAttempt:
         """The ledger hears how it ended, if it knows of it by then."""
         task, ledger, settings = self._task, self._workplace.ledger, self._workplace.settings
         try:
-            outcome = self._work.do()
-        except KeyboardInterrupt:
+            with sigterms_told_apart(task, ledger):
+                outcome = self._work.do()
+        except KeyboardInterrupt as asked:
             if self._won:
-                journal.cancel(task, self._won.attempt, ledger)
+                journal.cancel(task, self._won.attempt, ledger, asked)
             raise
         except BaseException as error:
             if self._won:

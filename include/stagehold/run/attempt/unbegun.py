@@ -18,6 +18,7 @@ from stagehold.plan.restart.rules import LEDGER_UNAVAILABLE
 from stagehold.run.attempt import journal
 from stagehold.run.attempt.task import RegionTask
 from stagehold.run.attempt.verdict import attach, verdict_of
+from stagehold.run.stopping.sigterm import sigterms_told_apart
 from stagehold.run.workplace import Progress
 from stagehold.settings import Settings
 from stagehold.spec.restart import RestartStrategy
@@ -35,9 +36,10 @@ def recorded(
     :param waiting: the attempt that ends with it; without one, it is made then.
     """
     try:
-        yield
-    except KeyboardInterrupt:
-        journal.cancel(task, waiting or journal.create_attempt(task, ledger), ledger)
+        with sigterms_told_apart(task, ledger):
+            yield
+    except KeyboardInterrupt as asked:
+        journal.cancel(task, waiting or journal.create_attempt(task, ledger), ledger, asked)
         raise
     except Exception as error:
         with suppress(LedgerUnavailable, RunIdTaken):

@@ -1,0 +1,56 @@
+"""Whether somebody asked Airflow for the end of a task that is told to end. Its state says so: while nobody did, the
+task is still running, or is Airflow's to try again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import Future
+from threading import Thread
+from typing import Any
+
+from airflow.sdk import TaskInstanceState
+
+ASK_SECONDS = 2.0  # of the five after which Airflow kills
+
+# Each state that somebody's wish gives to a task that was running; a run that took longer than it may is skipped.
+ASKED: Mapping[TaskInstanceState, str] = {
+    TaskInstanceState.FAILED: "in Airflow, where its task was set to failed",
+    TaskInstanceState.SUCCESS: "in Airflow, where its task was set to success",
+    TaskInstanceState.SKIPPED: "in Airflow, where its task was skipped, as of a run that takes longer than it may",
+    TaskInstanceState.RESTARTING: "in Airflow, where its task was cleared",
+    TaskInstanceState.REMOVED: "in Airflow, where its DAG has no such task any more",
+}
+DELETED = "in Airflow, where its task was deleted"
+
+
+def asked_end(task_instance: Any) -> str | None:
+    """Who asked for the end of the task, in words; None if nobody did, or Airflow does not answer in time: then it is
+    itself in trouble, and told the task to end for that.
+    """
+    answer: Future[str | None] = Future()
+    Thread(target=_ask, args=(task_instance, answer), daemon=True).start()
+    try:
+        return answer.result(ASK_SECONDS)
+    except Exception:  # noqa: BLE001 - whatever keeps it from answering
+        return None
+
+
+def _ask(task_instance: Any, answer: Future[str | None]) -> None:
+    try:
+        answer.set_result(_asked(task_instance))
+    except Exception as error:  # noqa: BLE001 - for whoever waits
+        answer.set_exception(error)
+
+
+def _asked(task_instance: Any) -> str | None:
+    states = task_instance.get_task_states(
+        dag_id=task_instance.dag_id,
+        map_index=task_instance.map_index,
+        task_ids=[task_instance.task_id],
+        run_ids=[task_instance.run_id],
+    )
+    found = list(states.get(task_instance.run_id, {}).values())
+    if not found:
+        return DELETED
+    return ASKED.get(TaskInstanceState(found[0])) if found[0] else None
