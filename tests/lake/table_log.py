@@ -23,6 +23,11 @@ class Entry:
         return tuple(one["partition"] for one in self.wave["partitions"]) if self.wave else ()
 
     @property
+    def retracted(self) -> tuple[int, ...]:
+        """Those that it takes out."""
+        return tuple(self.wave.get("retracted", ())) if self.wave else ()
+
+    @property
     def author(self) -> tuple[str, int]:
         """Attempt and wave; of a wave's commit only."""
         assert self.wave is not None, f"version {self.version} is no wave's"

@@ -23,7 +23,7 @@ class PartitionState(StrEnum):
     """The last thing known about a partition of a stage."""
 
     CONSUMABLE = "consumable"  # committed, gated and recorded: safe to read
-    HELD = "held"  # staged and gated by itself; nobody reads it before its gate lets all of the stage
+    HELD = "held"  # it passes by itself; nobody reads it before its gate lets all of the stage, or what it rests on
     BLOCKED = "blocked"  # the gate said no: nobody reads it
     RELEASED = "released"  # it was consumable, nobody needed its data any more, and that may be deleted
     DAMAGED = "damaged"  # its content no longer matches its fingerprint: as good as gone
@@ -242,7 +242,8 @@ class StatePart:
 class PartitionRecord:
     """One partition as one attempt left it. Records are appended; the newest of a partition counts.
 
-    ``version`` is the Delta version that published it, None when the gate blocked it before that, or holds it.
+    ``version`` is the Delta version that published it, None when the gate blocked it before that, or holds it, or when
+    it was taken out of its table again.
     ``fingerprint`` is a hash of the content that does not depend on row order. ``seconds`` is the partition's share of
     its wave's time.
     ``unexplained`` says that it came out different from the one before though its key is the same, or that it was made
@@ -296,6 +297,11 @@ class PartitionRecord:
         if first != "_data":
             return self.attempt_id
         return folders[0] if folders[1:2] and folders[1].isdigit() else "/".join(folders[:2])
+
+    @property
+    def in_table(self) -> bool:
+        """Whether it was published, and not taken out since."""
+        return self.version is not None and self.state is not PartitionState.RELEASED
 
     @property
     def taken_over(self) -> bool:

@@ -73,6 +73,13 @@ class Evolution(StrEnum):
     FAIL = "fail"
 
 
+class OnWaiverEnd(StrEnum):
+    """What becomes of a table's rows that rest on data which a gate refuses, when the word ends that let it through."""
+
+    RETRACT = "retract"  # they are taken out of the table
+    KEEP = "keep"  # they stay, and are marked
+
+
 class OutputForm(SpecPart):
     """How an output is kept, as the file says it."""
 
@@ -101,6 +108,12 @@ class OutputForm(SpecPart):
     them, `fail` refuses the run that brings some. None goes and none gets a narrower type with either. For
     `blocking_persistent` only.
     Example: `type: blocking_persistent, table: marts.totals, schema: fail`"""
+
+    on_waiver_end: OnWaiverEnd = OnWaiverEnd.RETRACT
+    """What becomes of rows of a published table that were made from data which a gate refuses, when the waiver ends by
+    which it could be read: `retract` takes them out, `keep` leaves them there and marks them. For
+    `blocking_persistent` only.
+    Example: `type: blocking_persistent, table: marts.totals, on_waiver_end: keep`"""
 
     file_bytes: Annotated[Size, Field(ge=KILOBYTE)] = 128 * MEGABYTE
     """About how large a partition's file grows before another is begun. Example: `file_bytes: 64mb`"""

@@ -160,6 +160,15 @@ def waived(situation: Situation, name: str, partition: int, *expectations: str, 
     return replace(situation, waivers={**situation.waivers, name: (*situation.waivers.get(name, ()), *words)})
 
 
+def word_ended(situation: Situation, name: str, partition: int, *expectations: str, fingerprint: str = "") -> Situation:
+    """Somebody had waived that, and does so no more."""
+    before = replace(situation, waivers={})
+    said = waived(before, name, partition, *expectations, fingerprint=fingerprint).waivers[name]
+    ended = tuple(replace(one, until=NOW) for one in said)
+    every = {**situation.ended_waivers, name: (*situation.ended_waivers.get(name, ()), *ended)}
+    return replace(situation, ended_waivers=every)
+
+
 def made_by(situation: Situation, name: str, code: str) -> Situation:
     """All of a stage's records as other code would have made them: with equal data."""
     keys = [ComputeKey.parse(one.compute_key) for one in situation.recorded[name]]

@@ -80,7 +80,7 @@ class Judge:
             for partition in self._taken[stage, epoch] if entry.wave is None else ():
                 place = (stage, partition)
                 self._guard[place] = max(self._guard.get(place, BEGINNING), (epoch, 0))
-        for partition in entry.partitions:
+        for partition in (*entry.partitions, *entry.retracted):
             place, moment = (stage, partition), entry.moment
             assert self._guard.get(place, BEGINNING) < moment, f"{place}: {moment} committed after {self._guard[place]}"
             self._guard[place] = moment
@@ -115,9 +115,9 @@ class Judge:
         """Once the newest attempt has finished, any reader of the table sees what is recorded,
         whoever may still wake up.
         """
-        consumable = [
-            one for one in self._recorded.get((stage, partition), []) if one.state is PartitionState.CONSUMABLE
-        ]
+        known = self._recorded.get((stage, partition), [])
+        retracted = max((entry.moment for entry in log.entries if partition in entry.retracted), default=BEGINNING)
+        consumable = [one for one in known if one.state is PartitionState.CONSUMABLE and _moment(one) > retracted]
         recorded = {file.path for file in consumable[-1].files} if consumable else set()
         assert log.files_of(partition) == recorded, (
             f"{stage}[{partition}]: {log.files_of(partition)} can be read, {recorded} is recorded"

@@ -104,10 +104,10 @@ class World:
     def write_suite(self, most: int) -> None:
         Path(self.settings.suites, "sound.yaml").write_text(SUITE.format(most=most))
 
-    def waive(self, *, ends: bool) -> None:
-        """Somebody lets through all that gates refuse now, or takes that back."""
+    def waive(self, *, ends: bool, stages: Sequence[str] = STAGES) -> None:
+        """Somebody lets through all that gates of these stages refuse now, or takes that back."""
         now = datetime.now(UTC)
-        for stage in STAGES:
+        for stage in stages:
             cell = Cell(PIPELINE, self.pipelines[1].stage(stage).id, INTERVAL)
             records = self.ledger.partitions.newest(cell)
             if any(one.refused for one in records):

@@ -43,7 +43,8 @@ class Landed(NamedTuple):
 
 
 def committed(location: TableLocation, limit: int | None = RECENT) -> tuple[Landed, ...]:
-    """What the log says of each partition of this share, newest commit only; each commit with just those partitions.
+    """What the log says of each partition of this share, newest commit only; each commit with just those partitions,
+    published or retracted.
 
     Of whatever share the commits are. Oldest first. Reads log files only, the newest ``limit`` of them.
     """
@@ -51,7 +52,7 @@ def committed(location: TableLocation, limit: int | None = RECENT) -> tuple[Land
     live: list[Landed] = []
     for version, commit, entry in _commits(location, limit):
         newest = _unseen(_with_files(commit, entry), seen)
-        if newest.partitions:
+        if newest.partitions or newest.retracted:
             live.insert(0, Landed(version, newest))
     return tuple(live)
 
@@ -73,8 +74,9 @@ def committed_intervals(uri: str, prefix: str) -> Mapping[str, tuple[Landed, ...
 def _unseen(commit: WaveCommit, seen: set[int]) -> WaveCommit:
     """The commit with those of its partitions that no newer one has; they are ``seen`` from now on."""
     newest = tuple(one for one in commit.partitions if one.partition not in seen)
-    seen.update(one.partition for one in newest)
-    return replace(commit, partitions=newest)
+    retracted = tuple(one for one in commit.retracted if one not in seen)
+    seen.update((*(one.partition for one in newest), *retracted))
+    return replace(commit, partitions=newest, retracted=retracted)
 
 
 def read_back(location: TableLocation, commit: WaveCommit) -> Landed:

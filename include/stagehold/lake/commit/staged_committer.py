@@ -80,7 +80,8 @@ class StagedCommitter:
         self, table: DeltaTable, location: TableLocation, commit: WaveCommit, adds: list[AddAction]
     ) -> None:
         """One commit that takes the wave in. The table's own schema is passed on: another would change the table's."""
-        partitions = [*(str(one.partition) for one in commit.partitions), *_beyond(table, location, commit.cut_into)]
+        wave = (*(one.partition for one in commit.partitions), *commit.retracted)
+        partitions = [*map(str, wave), *_beyond(table, location, commit.cut_into)]
         share = [] if location.interval is None else [(INTERVAL, "=", location.interval)]
         table.create_write_transaction(
             list(adds),

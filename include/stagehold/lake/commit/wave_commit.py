@@ -82,7 +82,8 @@ class WaveCommit:
 
     The stage has ``cut_into`` partitions in all. Whatever the table holds beyond them is of an earlier cut, and goes.
     ``positions`` are what the interval took of the incremental sources that these rows were made from: who has lost the
-    ledger can tell by them what must not be read again. ``note`` is for people who read the table's history.
+    ledger can tell by them what must not be read again. ``retracted`` partitions leave the table. ``note`` is
+    for people who read the table's history.
     """
 
     run_id: str
@@ -94,6 +95,7 @@ class WaveCommit:
     cut_into: int
     positions: tuple[SourcePosition, ...] = ()
     note: str = ""
+    retracted: tuple[int, ...] = ()
 
     @property
     def claim(self) -> Claim:
@@ -116,6 +118,8 @@ def to_metadata(commit: WaveCommit, cell: str) -> str:
         for name in ("kept", "judged", "refused"):
             if not partition[name]:
                 del partition[name]  # as versions wrote it that did not know of it
+    if not facts["retracted"]:
+        del facts["retracted"]  # likewise
     positions = [[one.stage, write_position(one.position)] for one in commit.positions]
     return json.dumps({MARK: SCHEMA_VERSION, "token": cell, **facts, "positions": positions}, separators=(",", ":"))
 
@@ -146,6 +150,7 @@ def _read(found: dict[str, Any]) -> WaveCommit:
         partitions=tuple(_partition(one) for one in found["partitions"]),
         cut_into=found["cut_into"],
         note=found.get("note", ""),
+        retracted=tuple(found.get("retracted", ())),
         positions=tuple(SourcePosition(stage, read_position(position)) for stage, position in found["positions"]),
     )
 

@@ -78,9 +78,9 @@ class Situation:
     have a record of the checkpoint that the run begins with, and have not been put in place yet. ``code_choices`` say
     what becomes of those that other code made; without one the stage and ``acceptances`` do. ``earlier`` is what stages
     that keep state begin with. ``rescaled`` are stages that the checkpoint has in other partitions. ``waivers``
-    are those that hold now, ``verdicts`` what gates said of all partitions of a stage together. ``confined`` is where a
-    run works that was told so; None for everywhere. ``put_back`` are the stages of a run that puts
-    them back as they are recorded, and does nothing else; None for every other run.
+    are those that hold now, ``ended_waivers`` those that did before, ``verdicts`` what gates said of all partitions of
+    a stage together. ``confined`` is where a run works that was told so; None for everywhere. ``put_back`` are the
+    stages of a run that puts them back as they are recorded, and does nothing else; None for every other run.
     """
 
     pipeline: Pipeline
@@ -102,6 +102,7 @@ class Situation:
     earlier: Mapping[str, Earlier] = field(default_factory=dict)
     rescaled: Mapping[str, Rescaled] = field(default_factory=dict)
     waivers: Mapping[str, tuple[Waiver, ...]] = field(default_factory=dict)
+    ended_waivers: Mapping[str, tuple[Waiver, ...]] = field(default_factory=dict)
     verdicts: Mapping[str, ContentVerdicts] = field(default_factory=dict)
     confined: Confinement | None = None
     put_back: frozenset[str] | None = None
@@ -120,6 +121,9 @@ class Decision:
     that the run begins with, ``dealt`` that its rows are those of other partitions of that, dealt anew by their keys.
     ``rests_on`` is a partition that this one is made from, directly or not, and that was let through by a waiver alone.
     ``together`` says that it is judged with all others of its stage, and not by itself.
+    ``ended`` is a partition that a gate refuses and nobody's word lets any more, of which this one was made, directly
+    or not, or which it is; ``retracts`` says that its rows are taken out of its table for that. ``presumed`` is the key
+    that it would have if all that it reads stayed as it is recorded; there is none unless it is needed for that.
     """
 
     stage: str
@@ -136,6 +140,14 @@ class Decision:
     dealt: bool = False
     rests_on: Place | None = None
     together: bool = False
+    ended: Place | None = None
+    retracts: bool = False
+    presumed: ComputeKey | None = None
+
+    @property
+    def outstays(self) -> bool:
+        """Whether its rows stay in its table, marked, though it rests on data that may be read no more."""
+        return self.ended is not None and not self.retracts and self.record is not None and self.record.in_table
 
     @property
     def reused(self) -> PartitionRecord | None:
@@ -146,7 +158,8 @@ class Decision:
 @dataclass(frozen=True)
 class Tally:
     """How many partitions a plan reuses, runs, leaves blocked and has judged again;
-    those ``along`` are computed with their readers, not stored.
+    those ``along`` are computed with their readers, not stored. Whatever else becomes of them, so many ``retract``ed
+    ones are taken out of their tables, since a waiver has ended.
     """
 
     reuse: int
@@ -154,12 +167,13 @@ class Tally:
     along: int
     blocked: int
     judge: int = 0
+    retract: int = 0
 
     def __str__(self) -> str:
         judged = f", {self.judge} judged again" if self.judge else ""
-        return (
-            f"{self.reuse} partitions reused, {self.run} run{also_computed(self.along)}, {self.blocked} blocked{judged}"
-        )
+        taken = f", {self.retract} taken out of their tables" if self.retract else ""
+        counts = f"{self.reuse} partitions reused, {self.run} run{also_computed(self.along)}, {self.blocked} blocked"
+        return f"{counts}{judged}{taken}"
 
 
 def also_computed(along: int) -> str:
@@ -210,7 +224,8 @@ class ResumePlan:
         stored = [decision for decision in self.decisions if decision.stage not in self.unstored]
         computing = sum(decision.action.computes for decision in self.decisions)
         reuses, runs = sum(one.reused is not None for one in stored), sum(one.action.computes for one in stored)
-        return Tally(reuses, runs, computing - runs, self.count(Action.BLOCKED), self.count(Action.JUDGE))
+        retracted = sum(one.retracts for one in self.decisions)
+        return Tally(reuses, runs, computing - runs, self.count(Action.BLOCKED), self.count(Action.JUDGE), retracted)
 
     @property
     def needs_session(self) -> bool:

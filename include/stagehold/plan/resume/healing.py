@@ -41,9 +41,10 @@ def missing_inputs(
     plan: ResumePlan, pipeline: Pipeline, region: Region, share: Share | None = None
 ) -> Mapping[str, tuple[int, ...]]:
     """Partitions that a share of ``region`` has to read, by stage, which were never consumable,
-    so that nothing can be healed.
+    so that nothing can be healed. What may be published again once those can be read waits for them as well.
     """
-    if not any(decision.action.computes for stage in region.stages for decision in plan.of(stage)):
+    decisions = [decision for stage in region.stages for decision in plan.of(stage)]
+    if not any(one.action.computes or (one.action is Action.JUDGE and _waits(one)) for one in decisions):
         return {}
     read = partitions_read(plan, pipeline, region, share)
     missing = {
@@ -72,6 +73,11 @@ def partitions_read(
 def lost_data(plan: ResumePlan) -> tuple[Decision, ...]:
     """Partitions that were consumable, are needed, and cannot be read now."""
     return tuple(decision for decision in plan.decisions if _is_lost(decision))
+
+
+def _waits(decision: Decision) -> bool:
+    """Whether it may not be read before what it was made from is judged anew."""
+    return decision.ended is not None and decision.ended[0] != decision.stage
 
 
 def _followed_by(region: Region, regions: Sequence[Region]) -> frozenset[str]:

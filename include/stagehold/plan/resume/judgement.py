@@ -11,6 +11,7 @@ from stagehold.model.records import PartitionRecord, PartitionState
 from stagehold.model.restore_choices import CodeChoice, CodeHandling
 from stagehold.plan.resume.acceptance import acceptance_of
 from stagehold.plan.resume.decisions import Action, Situation
+from stagehold.plan.resume.ended import own_word_ended, why_ended
 from stagehold.plan.resume.reasons import Detail, Reason, because, joined
 from stagehold.plan.resume.upstream import Upstream
 from stagehold.plan.resume.waiving import is_waived, waivers_of, who_waived
@@ -83,10 +84,19 @@ def judge(
     counting = [change for change in changes if change != "code" or why_it_counts is None]
     if counting:
         return Action.RUN, joined([_in_words(change, stage, record, situation, upstreams) for change in counting])
+    return _judge_unchanged(stage, record, situation, why_it_counts)
+
+
+def _judge_unchanged(stage: Stage, record: PartitionRecord, situation: Situation, why_it_counts: str | None) -> Opinion:
+    """What is recorded is what would be computed: what its gate says of it decides."""
+    if own_word_ended(stage, record, situation):
+        return _judge_ended(stage, record, situation)
     if record.state is PartitionState.RELEASED:
         return Action.REUSE, because("released: nothing that runs reads it")
     if _is_unjudged(stage, record, situation):
         return _judge_again(stage, record, situation)
+    if record.state is PartitionState.HELD and not situation.facts[stage.name].whole:
+        return _judge_let_go(stage, record, situation)
     if record.refused:
         return _judge_waived(stage, record, situation)
     if record.state is PartitionState.HELD:
@@ -99,6 +109,24 @@ def _judge_held(stage: Stage, record: PartitionRecord, situation: Situation) -> 
     if record.partition in situation.gone.get(stage.name, ()):
         return Action.RUN, because("it was held, and its data is gone from the lake")
     return Action.REUSE, because("held, and nothing it follows from changed")
+
+
+def _judge_let_go(stage: Stage, record: PartitionRecord, situation: Situation) -> Opinion:
+    """It passed, and what held it back is over: what it was made from could be read by nobody."""
+    held = _judge_held(stage, record, situation)
+    if held[0] is not Action.REUSE:
+        return held
+    return Action.JUDGE, because("held, and nothing holds it back any more; it is published, and nothing is computed")
+
+
+def _judge_ended(stage: Stage, record: PartitionRecord, situation: Situation) -> Opinion:
+    """Its gate refuses it and nobody's word lets it any more, unless the gate says something else by now."""
+    if record.judged == situation.facts[stage.name].gate:
+        return Action.BLOCKED, why_ended(record, stage, situation)
+    gone = record.partition in situation.gone.get(stage.name, ()) or record.state is PartitionState.RELEASED
+    if gone:
+        return Action.RUN, because(f"its gate {stage.gate} changed, and its data is gone from the lake")
+    return Action.JUDGE, because(f"its gate {stage.gate} changed; its data is there, and nothing is computed")
 
 
 def _judge_consumable(
@@ -130,8 +158,6 @@ def take(record: PartitionRecord, key: ComputeKey | None, upstreams: Sequence[Up
 def _is_unjudged(stage: Stage, record: PartitionRecord, situation: Situation) -> bool:
     """Whether what its gate said of it counts no more. What passed stays consumable if its gate is taken away."""
     gate = situation.facts[stage.name].gate
-    if record.state is PartitionState.HELD and not situation.facts[stage.name].whole:
-        return True
     if record.state is PartitionState.BLOCKED:
         return record.judged != gate or not record.refused  # a version blocked it that did not keep why
     return record.judged != gate and bool(gate)
@@ -150,7 +176,7 @@ def _judge_again(stage: Stage, record: PartitionRecord, situation: Situation) ->
 
 def _judge_waived(stage: Stage, record: PartitionRecord, situation: Situation) -> Opinion:
     """What its gate refuses is there for readers as long as all that it does not meet is waived."""
-    words = waivers_of(record, situation.waivers.get(stage.name, ()))
+    gate, words = situation.facts[stage.name].gate, waivers_of(record, situation.waivers.get(stage.name, ()))
     if is_waived(record, words):
         told = who_waived(words)
         if record.state is PartitionState.HELD:
@@ -161,7 +187,8 @@ def _judge_waived(stage: Stage, record: PartitionRecord, situation: Situation) -
             return Action.RUN, told.and_then("; its data is gone from the lake")
         return Action.JUDGE, told.and_then("; its data is there, and nothing is computed")
     if record.state.passed:
-        return Action.JUDGE, because("somebody waived what it does not meet, and that has ended; nothing is computed")
+        why = "its gate refuses it, and nobody let it through" if gate else "its gate was taken away"
+        return Action.JUDGE, because(f"{why}; its data is there, and nothing is computed")
     return Action.BLOCKED, because(Detail(record.reason or "the gate said no"))
 
 

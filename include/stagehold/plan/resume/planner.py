@@ -8,17 +8,18 @@ it. One whose data is gone while somebody needs it is healed; what read it runs 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from stagehold.model.compute_key import digest
+from stagehold.model.compute_key import ComputeKey, digest
 from stagehold.model.foreign_change import ForeignChange
 from stagehold.model.records import PartitionRecord, PartitionState
 from stagehold.plan.resume.confining import leave_alone
 from stagehold.plan.resume.dealing import RescaledStage
 from stagehold.plan.resume.decisions import Action, Decision, ResumePlan, Situation, StageFacts
+from stagehold.plan.resume.ended import made_from, own_word_ended, with_consequences, word_for_all_ended
 from stagehold.plan.resume.judgement import ask_about, identities, judge, shared_key, take
 from stagehold.plan.resume.putting_back import put_back
-from stagehold.plan.resume.reasons import because
+from stagehold.plan.resume.reasons import Place, because
 from stagehold.plan.resume.together import together
 from stagehold.plan.resume.upstream import Upstream
 from stagehold.spec.pipeline import Exchange, OnForeignChange, Pipeline, Stage
@@ -51,7 +52,7 @@ def _drafts(situation: Situation) -> dict[str, list[Decision]]:
     held_back: dict[str, list[Decision]] = {}
     for stage in situation.pipeline.stages:
         drafted = [_unless_gap(stage, situation, one) for one in _draft(stage, situation, drafts)]
-        drafts[stage.name] = together(stage, drafted, situation)
+        drafts[stage.name] = with_consequences(stage, together(stage, drafted, situation), situation)
         if not stage.output.type.stored:
             held_back[stage.name] = drafts[stage.name]
             drafts[stage.name] = [_unless_needed(one, situation) for one in drafts[stage.name]]
@@ -83,25 +84,61 @@ def _draft(stage: Stage, situation: Situation, drafts: Mapping[str, list[Decisio
     records = {record.partition: record for record in recorded}
     upstreams = [Upstream(edge, drafts[edge.stage], situation.pipeline) for edge in stage.inputs]
     shared, rescaled = shared_key(stage, situation), RescaledStage(stage, situation, upstreams)
+    all_ended = word_for_all_ended(stage, recorded, situation)
     for partition in range(stage.partitions):
         obstacle = next((found for upstream in upstreams if (found := upstream.obstacle(partition))), None)
         record = records.get(partition)
-        made_from = identities(stage, situation, upstreams, partition, record)
-        key = None if obstacle else replace(shared, inputs=digest(made_from))
+        inputs = identities(stage, situation, upstreams, partition, record)
+        key = None if obstacle else replace(shared, inputs=digest(inputs))
         foreign = _undecided_change(stage, record, situation)
+        ended = (
+            _ended(stage, partition, record, situation, upstreams) if not all_ended else _Ended((stage.name, partition))
+        )
         if foreign is not None:
-            yield Decision(stage.name, partition, Action.BLOCKED, ask_about(foreign), None, record, foreign=foreign)
+            drafted = Decision(stage.name, partition, Action.BLOCKED, ask_about(foreign), None, record, foreign=foreign)
         elif _starts_anew(stage, partition, situation, obstacle):
             reason = because("this run starts anew after a failure (failover: full)")
-            yield Decision(stage.name, partition, Action.RUN, reason, key, record, anew=True)
-        elif _is_accepted(stage, situation) and record is not None and record.state.passed:
-            yield Decision(stage.name, partition, *take(record, key, upstreams), key, record)
+            drafted = Decision(stage.name, partition, Action.RUN, reason, key, record, anew=True)
+        elif _is_accepted(stage, situation) and record is not None and record.state.passed and not ended.place:
+            drafted = Decision(stage.name, partition, *take(record, key, upstreams), key, record)
         elif obstacle is not None:
-            yield replace(obstacle, stage=stage.name, partition=partition, record=record)
-        elif key is not None:
+            drafted = replace(obstacle, stage=stage.name, partition=partition, record=record)
+        else:
+            assert key is not None
             opinion = judge(stage, record, key, situation, upstreams)
             drafted = Decision(stage.name, partition, *opinion, key, record)
-            yield rescaled.of(drafted) if record is None else drafted
+            drafted = rescaled.of(drafted) if record is None else drafted
+        yield replace(drafted, ended=ended.place, presumed=ended.presumed) if ended.place else drafted
+
+
+@dataclass(frozen=True)
+class _Ended:
+    """See the fields of `Decision`."""
+
+    place: Place | None = None
+    presumed: ComputeKey | None = None
+
+
+def _ended(
+    stage: Stage,
+    partition: int,
+    record: PartitionRecord | None,
+    situation: Situation,
+    upstreams: Sequence[Upstream],
+) -> _Ended:
+    """On which data the partition rests that may be read no more. What was made from other data than is recorded now
+    does not rest on that.
+    """
+    if own_word_ended(stage, record, situation):
+        return _Ended((stage.name, partition))
+    place = next((found for upstream in upstreams if (found := upstream.ended(partition))), None)
+    if place is None:
+        return _Ended()
+    inputs = digest(identities(stage, situation, upstreams, partition, record))
+    presumed = replace(shared_key(stage, situation), inputs=inputs)
+    if not stage.output.type.stored:
+        return _Ended(place, presumed)
+    return _Ended(place if record is not None and made_from(record, presumed) else None)
 
 
 def _is_accepted(stage: Stage, situation: Situation) -> bool:

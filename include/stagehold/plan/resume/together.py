@@ -58,7 +58,12 @@ def _by_verdict(stage: Stage, drafted: Sequence[Decision], situation: Situation)
     verdicts = situation.verdicts.get(stage.name, ContentVerdicts())
     verdict = verdicts.of(content_of(records), situation.facts[stage.name].whole)
     if verdict is None:
-        counts = passed and (stage.name in situation.accepted or any(_is_away(one, situation) for one in drafted))
+        ended = any(one.ended for one in drafted)
+        counts = (
+            passed
+            and not ended
+            and (stage.name in situation.accepted or any(_is_away(one, situation) for one in drafted))
+        )
         return list(drafted) if counts else [_to_judge(one, WITH_ALL) for one in drafted]
     words = situation.waivers.get(stage.name, ())
     if verdict.refused and not is_waived(verdict, words):

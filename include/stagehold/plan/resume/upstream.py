@@ -39,6 +39,14 @@ class Upstream:
         """That this input was computed anew and came out different for no good reason."""
         return self._unexplained([self._decisions[partition]]) if self.is_pointwise else self._whole_unexplained
 
+    def ended(self, partition: int) -> Place | None:
+        """A partition that this input is made from, or is, and that may be read no more."""
+        return self._ended([self._decisions[partition]]) if self.is_pointwise else self._whole_ended
+
+    @cached_property
+    def _whole_ended(self) -> Place | None:
+        return self._ended(self._decisions)
+
     def waived(self, partition: int) -> Place | None:
         """A partition that the reader is made from, directly or not, and that may be read by a waiver alone."""
         return self._waived([self._decisions[partition]]) if self.is_pointwise else self._whole_waived
@@ -63,12 +71,17 @@ class Upstream:
     def _whole_unexplained(self) -> Reason | None:
         return self._unexplained(self._decisions)
 
+    def _ended(self, decisions: Iterable[Decision]) -> Place | None:
+        return next((one.ended for one in decisions if one.ended), None)
+
     def _first_obstacle(self, decisions: Iterable[Decision]) -> Decision | None:
         computing: list[int] = []
         for decision in decisions:
             if decision.action is Action.BLOCKED:
                 reason = because("waits for ", (decision.stage, decision.partition), f", which {_why(decision)}")
-                return replace(decision, reason=reason, key=None, record=None)
+                return replace(
+                    decision, reason=reason, key=None, record=None, ended=None, retracts=False, presumed=None
+                )
             if decision.action.computes:
                 computing.append(decision.partition)
         if not computing:
@@ -83,7 +96,7 @@ class Upstream:
         """
         record = decision.record
         if record is None or self.along:
-            return str(decision.key)
+            return str(decision.key or decision.presumed)
         return record.fingerprint if self._cutoff else digest((record.compute_key, record.fingerprint))
 
     def _healed(self, decisions: Iterable[Decision]) -> Place | None:

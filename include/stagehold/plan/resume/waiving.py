@@ -13,8 +13,17 @@ from stagehold.plan.resume.reasons import Detail, Reason, because, partition_ran
 
 def held(words: Iterable[Waiver], now: datetime) -> tuple[Waiver, ...]:
     """Those that hold now: of the same data and expectation the one that was said last, unless it has ended."""
-    newest = {(one.partition, one.fingerprint, one.expectation): one for one in words}
-    return tuple(one for one in newest.values() if one.until is None or one.until > now)
+    return tuple(one for one in _newest(words) if one.until is None or one.until > now)
+
+
+def no_longer_held(words: Iterable[Waiver], now: datetime) -> tuple[Waiver, ...]:
+    """Those that held once: of the same data and expectation nobody has said another one since that does."""
+    newest = _newest(words)
+    return tuple(one for one in newest if one.until is not None and one.until <= now)
+
+
+def _newest(words: Iterable[Waiver]) -> tuple[Waiver, ...]:
+    return tuple({(one.partition, one.stage, one.fingerprint, one.expectation): one for one in words}.values())
 
 
 def waivers_of(data: RefusedData, words: Sequence[Waiver]) -> tuple[Waiver, ...]:

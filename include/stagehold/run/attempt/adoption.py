@@ -14,6 +14,7 @@ from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, GateResult, Lease, PartitionRecord, PartitionState
 from stagehold.model.share import Share
 from stagehold.plan.determinism.reproduction import remark
+from stagehold.plan.resume.ended import as_retracted
 
 ADOPTED = "adopted: committed by an attempt that died before it could record it"
 
@@ -39,11 +40,18 @@ def adopt(
     :param limit: how many of the table's newest commits are looked through; None for all, as when the ledger was lost.
     """
     known = {record.partition: record for record in ledger.partitions.newest(cell)}
+    every = committed(location, limit)
     found = [
         _remarked(as_record(cell, location.uri, landed, partition), known.get(partition.partition))
-        for landed in committed(location, limit)
+        for landed in every
         for partition in landed.commit.partitions
         if (share is None or partition.partition in share) and _is_newer(landed.commit, known.get(partition.partition))
+    ]
+    found += [
+        _as_retracted(known[number], landed.commit)
+        for landed in every
+        for number in landed.commit.retracted
+        if (share is None or number in share) and number in known and _is_newer(landed.commit, known[number])
     ]
     said = tuple(verdicts_beside(found))
     if found:
@@ -88,6 +96,19 @@ def as_record(cell: Cell, uri: str, landed: Landed, partition: CommittedPartitio
         kept=partition.kept,
         judged=partition.judged,
         refused=partition.refused,
+    )
+
+
+def _as_retracted(known: PartitionRecord, wave: WaveCommit) -> PartitionRecord:
+    """Nothing to record where the ledger knows nothing of the partition: it is in no table."""
+    return replace(
+        as_retracted(known),
+        run_id=wave.run_id,
+        attempt_id=wave.attempt_id,
+        epoch=wave.epoch,
+        wave=wave.wave,
+        recorded_at=datetime.now(UTC),
+        reason=wave.note,
     )
 
 

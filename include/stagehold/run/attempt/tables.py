@@ -36,6 +36,11 @@ class RegionTables:
         task, lake = self.task, self.workplace.settings.lake_uri
         return table_location(lake, task.pipeline.name, task.pipeline.stage(stage), task.request.interval, task.share)
 
+    def waves_of(self, stage: str, attempt_id: str) -> int:
+        """The highest number of a wave that the attempt has recorded of the stage."""
+        newest = self.workplace.ledger.partitions.newest(self.cell(stage))
+        return max((one.wave for one in newest if one.attempt_id == attempt_id), default=0)
+
     def rivals(self, stage: str) -> list[TableLocation]:
         """The same table as attempts of other shares know it, as far as those overlap this one."""
         overlapping = self.workplace.ledger.leases.overlapping(self.task.lease_name, self.task.share)

@@ -43,6 +43,7 @@ from stagehold.run.planning.planning import (
     sources_of,
 )
 from stagehold.run.planning.refusal import refuse_too_early
+from stagehold.run.retracting.regions import Retraction
 from stagehold.run.stage.runner import StageRunner
 from stagehold.run.stage.wave_limits import wave_sizer
 from stagehold.run.state.later import tell_later_intervals
@@ -80,6 +81,10 @@ class RegionWork:
     def _given(self) -> GivenToStages:
         return GivenToStages(self.task, self.attempt, self.tables, self._sources, self.workplace)
 
+    @property
+    def _retraction(self) -> Retraction:
+        return Retraction(self.tables, self.attempt, self.heartbeat, self._planned)
+
     def do(self) -> RegionOutcome:
         """Bring every partition of the region, or of the task's share of it, to consumable.
 
@@ -89,6 +94,7 @@ class RegionWork:
         self.report(AttemptEvent.REPORTED_INITIALIZING)
         self._refuse_too_early()
         self._settle_sources()
+        self._retraction.carry_out()
         plan = self._plan_with_inputs()
         plan = self._put_restored(plan)
         for line in explain(plan, self.task.region.stages):
@@ -97,7 +103,11 @@ class RegionWork:
         computing = [name for name in working if self._to_compute(name, plan)]
         if computing:
             self._tell_form()
-        waves = self._work(working, plan) if working or self._verifies_all else 0
+        try:
+            waves = self._work(working, plan) if working or self._verifies_all else 0
+        except GateBlocked:
+            self._retraction.carry_out()  # of what is refused by another gate than the one that somebody overruled
+            raise
         self._show_quarantined([name for name in self.tables.stages if name not in working])
         tell_later_intervals(self.task, self.tables.stages, self.workplace)
         self.refuse_blocked(self.plan() if working and self._changes_others else plan)
@@ -156,10 +166,12 @@ class RegionWork:
         :param done: stages that this attempt has computed, which count as they are: also if nobody can compare their
             code.
         """
-        task, place = self.task, self.workplace
-        stages = tuple(name for name in task.region.stages if name not in done)
-        planned = plan_region(self._request, stages, place.ledger, place.settings, self._sources, task.only)
-        return planned.within(task.region.stages, task.share)
+        return self._planned(done).within(self.task.region.stages, self.task.share)
+
+    def _planned(self, done: Sequence[str] = ()) -> ResumePlan:
+        """The same, of all shares of the region."""
+        place, stages = self.workplace, tuple(name for name in self.task.region.stages if name not in done)
+        return plan_region(self._request, stages, place.ledger, place.settings, self._sources, self.task.only)
 
     @property
     def _request(self) -> RunRequest:
@@ -327,7 +339,7 @@ class RegionWork:
 
     def _runner(self, name: str, plan: ResumePlan, session: Session) -> StageRunner:
         ledger, settings = self.workplace.ledger, self.workplace.settings
-        pipeline = counted(self.task.request, ledger).pipeline
+        pipeline, begun = counted(self.task.request, ledger).pipeline, WAVE if begins_with_of(self.task.request) else 0
         stage = pipeline.stage(name)
         return StageRunner(
             self._given.stage_task(stage, pipeline),
@@ -336,7 +348,7 @@ class RegionWork:
             publisher=self.publisher,
             rivals=partial(self.tables.rivals, name),
             sizer=wave_sizer(stage, pipeline, ledger, settings),
-            waves_before=WAVE if begins_with_of(self.task.request) else 0,
+            waves_before=max(begun, self.tables.waves_of(name, self.attempt.attempt_id)),
             at_boundary=self.answers.at_boundary,
             workplace=self.workplace,
         )

@@ -14,7 +14,7 @@ from stagehold.lake.commit.wave_commit import CommittedPartition, WaveCommit
 from stagehold.lake.commit.wave_verdicts import WaveVerdicts
 from stagehold.lake.copying import copied_for
 from stagehold.lake.measure import PartitionMetrics
-from stagehold.model.records import GateResult, PartitionRecord
+from stagehold.model.records import GateResult, PartitionRecord, PartitionState
 from stagehold.plan.determinism.verification import as_damaged, same_content
 from stagehold.plan.resume.decisions import Decision
 from stagehold.run.delivery.comparison import mismatches
@@ -72,8 +72,9 @@ class JudgingAgain:
         return record.version is None and self.task.whole is None
 
     def _is_judged(self, record: PartitionRecord) -> bool:
-        """By this very suite: then a waiver began or ended, and nothing is read."""
-        return record.judged == self.task.judge and bool(record.refused)
+        """By this very suite: then a waiver began or ended, and nothing is read. What is held has passed it."""
+        kept_back = bool(record.refused) or record.state is PartitionState.HELD
+        return record.judged == self.task.judge and kept_back
 
     def _rulings(
         self, records: Sequence[PartitionRecord], verdicts: Sequence[GateVerdict], judged: Sequence[PartitionRecord]

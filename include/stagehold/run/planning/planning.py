@@ -36,7 +36,7 @@ from stagehold.plan.split.regions import stored_with
 from stagehold.run.planning.earlier import KnownIntervals, earlier_states
 from stagehold.run.planning.on_record import on_record
 from stagehold.run.planning.snapshots import BeginsWith
-from stagehold.run.planning.vouched import acceptances_for, verdicts_of, waivers_for
+from stagehold.run.planning.vouched import acceptances_for, ended_waivers_for, verdicts_of, waivers_for
 from stagehold.settings import Settings
 from stagehold.sources.declared_reads import ReadRoots, declared_reads
 from stagehold.sources.sources import Sources, is_incremental
@@ -248,6 +248,7 @@ def situation(
         earlier=earlier_states(pipeline, request.interval, KnownIntervals.of(ledger, settings), begins_with),
         rescaled=begins_with.rescaled(pipeline, tied) if begins_with else {},
         waivers=waivers_for(pipeline, request.interval, ledger, settings),
+        ended_waivers=ended_waivers_for(pipeline, request.interval, ledger, settings),
         verdicts=verdicts_of(pipeline, request.interval, ledger),
         confined=_confined(request),
         put_back=begins_with.put_back(pipeline) if begins_with and begins_with.restore.as_recorded else None,

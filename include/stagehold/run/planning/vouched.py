@@ -11,7 +11,7 @@ from stagehold.lake.told import facts_told
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Acceptance, PartitionRecord, StageVerdict, Waiver
 from stagehold.plan.resume.content_verdicts import ContentVerdicts, content_of
-from stagehold.plan.resume.waiving import held
+from stagehold.plan.resume.waiving import held, no_longer_held
 from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline
 
@@ -34,16 +34,31 @@ def waivers_for(
     pipeline: Pipeline, interval: str, ledger: Ledger, settings: Settings
 ) -> Mapping[str, tuple[Waiver, ...]]:
     """Those that hold now."""
-    words = waivers_held(pipeline.name, interval, ledger, settings)
-    by_name = {stage.name: tuple(one for one in words if one.stage == stage.id) for stage in pipeline.stages}
-    return {name: some for name, some in by_name.items() if some}
+    return _by_name(pipeline, waivers_held(pipeline.name, interval, ledger, settings))
+
+
+def ended_waivers_for(
+    pipeline: Pipeline, interval: str, ledger: Ledger, settings: Settings
+) -> Mapping[str, tuple[Waiver, ...]]:
+    """Those that were taken back, or have run out."""
+    words = _said(pipeline.name, interval, ledger, settings)
+    return _by_name(pipeline, no_longer_held(words, datetime.now(UTC)))
 
 
 def waivers_held(pipeline: str, interval: str, ledger: Ledger, settings: Settings) -> tuple[Waiver, ...]:
     """Of all stages, whether or not the pipeline still has them."""
+    return held(_said(pipeline, interval, ledger, settings), datetime.now(UTC))
+
+
+def _said(pipeline: str, interval: str, ledger: Ledger, settings: Settings) -> tuple[Waiver, ...]:
     told = facts_told(settings.production.lake_uri, Waiver) if settings.sandbox else ()
-    before = [one for one in told if (one.pipeline, one.interval) == (pipeline, interval)]
-    return held((*before, *ledger.waivers.of(pipeline, interval)), datetime.now(UTC))
+    before = (one for one in told if (one.pipeline, one.interval) == (pipeline, interval))
+    return (*before, *ledger.waivers.of(pipeline, interval))
+
+
+def _by_name(pipeline: Pipeline, words: Sequence[Waiver]) -> Mapping[str, tuple[Waiver, ...]]:
+    by_name = {stage.name: tuple(one for one in words if one.stage == stage.id) for stage in pipeline.stages}
+    return {name: some for name, some in by_name.items() if some}
 
 
 def verdicts_of(pipeline: Pipeline, interval: str, ledger: Ledger) -> Mapping[str, ContentVerdicts]:

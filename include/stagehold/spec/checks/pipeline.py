@@ -38,7 +38,7 @@ OF_THE_FORMS = ("restore_from_stage", "restore", "allow_non_restored_state", "in
 OF_THE_LAKE = ("stages", "checkpoints", "ledger", "savepoints")  # its own folders, which nobody publishes into
 TABLE = re.compile(r"([a-z][a-z0-9_]*\.)?[a-z][a-z0-9_]*")
 STORED_ONLY = {"committer", "file_bytes"}  # options of an output
-PUBLISHED_ONLY = {"on_foreign_change", "evolution"}
+PUBLISHED_ONLY = {"on_foreign_change", "on_waiver_end", "evolution"}
 SCHEDULES = (ONCE, *PRESETS)  # besides cron
 
 
@@ -165,7 +165,7 @@ def _check_stored_only(draft: Draft) -> Iterator[Problem]:
 
 
 def _check_published_only(draft: Draft) -> Iterator[Problem]:
-    """Nobody else has a reason to write to a table that a stage keeps for itself."""
+    """Nobody else has a reason to read or write a table that a stage keeps for itself."""
     for name, stage in draft.stages.items():
         path = ("stages", name, "output")
         if draft.types[name] is OutputType.BLOCKING_PERSISTENT or draft.is_broken(*path, "type"):

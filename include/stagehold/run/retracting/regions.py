@@ -1,0 +1,85 @@
+"""Takes out of all tables of a pipeline what may be shown no more, from within an attempt of one of its regions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+from stagehold.errors import LeaseHeld
+from stagehold.lake.commit.wave_commit import Claim
+from stagehold.ledger.heartbeat import Heartbeat
+from stagehold.model.records import Attempt
+from stagehold.plan.resume.decisions import Decision, ResumePlan
+from stagehold.plan.split.regions import stage_regions
+from stagehold.plan.split.shares import region_shares
+from stagehold.run.attempt.leasing import LeaseWait, take_lease
+from stagehold.run.attempt.tables import RegionTables
+from stagehold.run.attempt.task import RegionTask
+from stagehold.run.planning.vouched import ended_waivers_for
+from stagehold.run.retracting.region import RegionRetraction
+
+
+@dataclass(frozen=True)
+class Retraction:
+    """By one attempt, which holds the lease of its own task; ``plan`` makes a plan by what ledger and lake say now, of
+    all partitions.
+
+    A gate that refuses something ends its run before the regions behind it begin. So the attempt that finds out takes
+    the rows out of their tables as well, under their leases; whoever works on one of them is let finish.
+    """
+
+    tables: RegionTables
+    attempt: Attempt
+    heartbeat: Heartbeat
+    plan: Callable[[], ResumePlan]
+    waits: dict[str, LeaseWait] = field(default_factory=dict)
+
+    def carry_out(self) -> None:
+        """Nothing is asked of the lake unless a word has ended that somebody gave for the interval."""
+        request, place = self.tables.task.request, self.tables.workplace
+        if not self.attempt.began:
+            return  # a speculative one, which has the right to nothing yet
+        if not ended_waivers_for(request.pipeline, request.interval, place.ledger, place.settings):
+            return
+        claim = Claim(self.attempt.epoch, self.attempt.attempt_id)
+        RegionRetraction(self.tables, claim, self.heartbeat).carry_out(self.plan())
+        while others := self._others():
+            for task in others:
+                self._take_out(task)
+
+    def _others(self) -> tuple[RegionTask, ...]:
+        """In whose place rows are taken out; nobody's, if this attempt only heals something for another one."""
+        if self.tables.task.only is not None:
+            return ()
+        plan = self.plan()
+        return tuple(task for task in self._tasks() if any(one.retracts for one in _decisions(task, plan)))
+
+    def _tasks(self) -> Iterator[RegionTask]:
+        """Those of all other regions, and of the other shares of the own one."""
+        own = self.tables.task
+        for region in stage_regions(own.pipeline):
+            shares = region_shares(own.pipeline, region) if region.name == own.region.name else (None,)
+            for share in shares:
+                if (region.name, share) != (own.region.name, own.share):
+                    yield replace(own, region=region, share=share)
+
+    def _take_out(self, task: RegionTask) -> None:
+        self.heartbeat.check()
+        place = self.tables.workplace
+        try:
+            lease = take_lease(task, place)
+        except LeaseHeld as held:
+            return self.waits.setdefault(task.subject, LeaseWait(task, place)).pause(held)
+        tables, claim = RegionTables(task, place), Claim(lease.epoch, self.attempt.attempt_id)
+        try:
+            with Heartbeat(place.ledger, lease, place.settings.lease_seconds) as heartbeat:
+                tables.fence(claim)
+                tables.adopt(lease)
+                RegionRetraction(tables, claim, heartbeat).carry_out(self.plan())
+        finally:
+            place.ledger.leases.release(lease)
+
+
+def _decisions(task: RegionTask, plan: ResumePlan) -> Iterator[Decision]:
+    for stage in task.region.stages:
+        yield from (one for one in plan.of(stage) if task.share is None or one.partition in task.share)

@@ -1,0 +1,168 @@
+"""When a word ends, what was let through by it leaves all tables, whoever dies on the way, and nothing else does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+from tests.run.protocol.world import INTERVAL, PARTITIONS, PIPELINE, STAGES, World
+
+from stagehold.errors import GateBlocked
+from stagehold.model.records import PartitionState
+from stagehold.run.planning.planning import RunRequest, plan_run
+
+GOOD = [(n, amount) for n in range(PARTITIONS - 1) for amount in (n + 1, n + 11)]
+LAST = PARTITIONS - 1
+BAD = 600
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """All is published, the last partition by somebody's word."""
+    world = World(tmp_path)
+    world.write_suite(500)
+    world.write_source(LAST, (BAD,))
+    for stage in STAGES:
+        assert isinstance(ended(world, stage), GateBlocked)
+        world.waive(ends=False)
+        assert ended(world, stage) is None
+    assert published(world, "prints") == doubled([*GOOD, (LAST, BAD)])
+    return world
+
+
+def ended(world: World, stage: str) -> BaseException | None:
+    world.end_leases()
+    attempt = world.begin(stage)
+    attempt.go_to("its end", most=1000)
+    assert attempt.ended, attempt.at
+    world.check()
+    return attempt.error
+
+
+def doubled(rows: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    return [(partition, 2 * amount) for partition, amount in rows]
+
+
+def published(world: World, stage: str) -> list[tuple[int, int]]:
+    rows = DeltaTable(world.table(stage)).to_pyarrow_table().to_pylist()
+    return sorted((row["_partition"], row["amount"]) for row in rows)
+
+
+def states(world: World, stage: str) -> list[str]:
+    return [str(one.state) for one in world.ledger.partitions.newest_of(PIPELINE, INTERVAL)[stage]]
+
+
+def plan(world: World) -> str:
+    found = plan_run(RunRequest(world.pipelines[1], "preview", INTERVAL, {}), world.ledger, world.settings)
+    return str(found.tally)
+
+
+def test_the_attempt_that_finds_out_takes_the_rows_out_of_all_tables(world):
+    staged = dict(world.staged)
+    world.waive(ends=True, stages=STAGES[:1])
+    assert plan(world) == "6 partitions reused, 0 run, 2 blocked, 2 taken out of their tables"
+    error = ended(world, "drafts")
+    assert isinstance(error, GateBlocked)
+    assert "is not met; the word of ann has ended (known)" in str(error)
+    assert (published(world, "drafts"), published(world, "prints")) == (GOOD, doubled(GOOD))
+    assert states(world, "drafts") == [*["consumable"] * LAST, "blocked"]
+    assert states(world, "prints") == [*["consumable"] * LAST, "blocked"]  # its own gate refuses it as well
+    assert plan(world) == "6 partitions reused, 0 run, 2 blocked"
+    world.waive(ends=False)
+    assert [ended(world, stage) for stage in STAGES] == [None, None]
+    assert published(world, "prints") == doubled([*GOOD, (LAST, BAD)])
+    assert world.staged == staged
+    world.bring_to_an_end()
+
+
+def test_one_table_loses_all_that_it_loses_in_one_commit(world):
+    world.write_source(0, (BAD + 1,))
+    for stage in STAGES:
+        assert isinstance(ended(world, stage), GateBlocked)
+        world.waive(ends=False)
+        assert ended(world, stage) is None
+    before = DeltaTable(world.table("prints")).version()
+    world.waive(ends=True)
+    ended(world, "drafts")
+    operations = [one.retracted for one in world.judge._logs["prints"].entries[before + 1 :] if one.retracted]
+    assert operations == [(0, LAST)]
+    assert published(world, "prints") == doubled(GOOD)[2:]
+
+
+def test_only_a_word_for_the_reader_ends(world):
+    world.waive(ends=True, stages=STAGES[1:])
+    assert ended(world, "drafts") is None
+    assert published(world, "prints") == doubled(GOOD)
+    assert published(world, "drafts") == [*GOOD, (LAST, BAD)]
+    assert isinstance(ended(world, "prints"), GateBlocked)
+
+
+def test_other_data_in_its_place_is_published_and_the_old_is_not_seen_meanwhile(world):
+    world.waive(ends=True)
+    world.write_source(LAST, (5,))
+    assert ended(world, "drafts") is None
+    assert (published(world, "drafts"), published(world, "prints")) == ([*GOOD, (LAST, 5)], doubled(GOOD))
+    assert ended(world, "prints") is None
+    assert published(world, "prints") == doubled([*GOOD, (LAST, 5)])
+
+
+def test_a_gate_that_lets_it_by_now_has_it_published_again(world):
+    staged = dict(world.staged)
+    world.waive(ends=True)
+    world.write_suite(5000)
+    assert [ended(world, stage) for stage in STAGES] == [None, None]
+    assert published(world, "prints") == doubled([*GOOD, (LAST, BAD)])
+    assert world.staged == staged
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("killed_after", range(1, 60, 3))
+def test_whoever_dies_at_any_step_leaves_the_rest_to_the_next(world, killed_after):
+    world.waive(ends=True)
+    world.end_leases()
+    first = world.begin("drafts")
+    for _ in range(killed_after):
+        first.step()
+        assert set(doubled(GOOD)) <= set(published(world, "prints"))
+        assert set(GOOD) <= set(published(world, "drafts"))
+    first.kill()
+    world.check()
+    assert isinstance(ended(world, "drafts"), GateBlocked)
+    assert (published(world, "drafts"), published(world, "prints")) == (GOOD, doubled(GOOD))
+    assert set(states(world, "drafts")) == {"consumable", "blocked"} == set(states(world, "prints"))
+    world.waive(ends=False)
+    assert [ended(world, stage) for stage in STAGES] == [None, None]
+    assert published(world, "prints") == doubled([*GOOD, (LAST, BAD)])
+    world.bring_to_an_end()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("killed_after", range(1, 60, 6))
+def test_a_word_that_is_said_again_in_the_middle_counts(world, killed_after):
+    world.waive(ends=True)
+    world.end_leases()
+    first = world.begin("drafts")
+    for _ in range(killed_after):
+        first.step()
+    first.kill()
+    world.waive(ends=False)
+    assert [ended(world, stage) for stage in STAGES] == [None, None]
+    assert published(world, "prints") == doubled([*GOOD, (LAST, BAD)])
+    assert published(world, "drafts") == [*GOOD, (LAST, BAD)]
+    assert states(world, "prints") == [str(PartitionState.CONSUMABLE)] * PARTITIONS
+    world.bring_to_an_end()
+
+
+def test_a_zombie_takes_out_nothing_that_was_let_again(world):
+    world.waive(ends=True)
+    world.end_leases()
+    zombie = world.begin("drafts")
+    zombie.go_to("before its commit")
+    world.end_leases()
+    world.waive(ends=False)
+    assert [ended(world, stage) for stage in STAGES] == [None, None]
+    zombie.go_to("its end", most=1000)
+    world.check()
+    assert published(world, "drafts") == [*GOOD, (LAST, BAD)]
+    assert published(world, "prints") == doubled([*GOOD, (LAST, BAD)])
