@@ -19,9 +19,10 @@ class GateBlocked(GateError, Terminal):
         lines = "\n".join(f"  {stage}[{partition}] {reason}" for partition, reason in sorted(self.reasons.items()))
         super().__init__(
             f"The gate of {stage} blocked {len(self.reasons)} partition(s):\n{lines}\n"
-            "Their data was not published and no stage can read it. All other partitions stay consumable and are not "
-            "computed again. Mend the data or the stage (or the gate, if it is wrong), or say with `stagehold waive` "
-            "that they may be read as they are. Then run `stagehold resume`: it runs only these and their readers."
+            "No stage can read their data, and this run published none of it. All other partitions stay consumable and "
+            "are not computed again. Mend the data or the stage (or the gate, if it is wrong), or say with "
+            "`stagehold waive` that they may be read as they are. Then run `stagehold resume`: it runs only these and "
+            "their readers."
         )
 
 

@@ -32,10 +32,11 @@ def quarantine_uri(lake_uri: str, pipeline: str, stage: Stage) -> str:
     return f"{table_location(lake_uri, pipeline, stage, '').uri}{ENDING}"
 
 
-def bring_up_to_date(uri: str, interval: str, records: Sequence[PartitionRecord]) -> bool:
+def bring_up_to_date(uri: str, interval: str, records: Sequence[PartitionRecord], partitions: int) -> bool:
     """Have the table show what is set aside of the partitions of an interval now; False if it does so already.
 
-    What was set aside of a partition that is released or blocked since stays as it is shown.
+    What was set aside of a partition that is released or blocked since stays as it is shown. Of one that there is no
+    more, as the stage has fewer ``partitions`` now, nothing is.
 
     :param records: the newest of the partitions.
     """
@@ -43,12 +44,14 @@ def bring_up_to_date(uri: str, interval: str, records: Sequence[PartitionRecord]
 
     for tries_left in reversed(range(TRIES)):
         shown = _shown(uri, interval)
-        wanted = {one.partition: _who(one) for one in records if _is_to_show(one)}
+        to_show = [one for one in records if _is_to_show(one) and one.partition < partitions]
+        wanted = {one.partition: _who(one) for one in to_show}
         settled = {one.partition for one in records if one.state is PartitionState.CONSUMABLE}
+        settled |= {number for number in shown if number >= partitions}
         if wanted == {number: who for number, who in shown.items() if number in settled}:
             return False
         try:
-            _show(uri, interval, [one for one in records if _is_to_show(one)], settled)
+            _show(uri, interval, to_show, settled)
         except CommitFailedError:
             if not tries_left:
                 raise

@@ -22,11 +22,12 @@ export const computes = (action) => action === "run" || action === "heal";
 export const plural = (count, noun) => `${count.toLocaleString()} ${noun}${count === 1 ? "" : "s"}`;
 
 // The same words as the commands have.
-export function resumeCounts({ reuse, restored, run, along, judge }) {
+export function resumeCounts({ reuse, restored, run, along, judge, retract }) {
   const more = along ? ` (${along.toLocaleString()} more computed along, not stored)` : "";
   const taken = restored ? ` (${restored.toLocaleString()} of them restored)` : "";
   const judged = judge ? `, has ${judge.toLocaleString()} judged again` : "";
-  return `reuses ${plural(reuse, "partition")}${taken}, runs ${run.toLocaleString()}${more}${judged}`;
+  const retracted = retract ? `, takes ${retract.toLocaleString()} out of their tables` : "";
+  return `reuses ${plural(reuse, "partition")}${taken}, runs ${run.toLocaleString()}${more}${judged}${retracted}`;
 }
 
 // With what a run begins, in place of what its interval has.
@@ -90,7 +91,8 @@ export const STANDINGS = {
   to_publish: { palette: "success", text: "waived: Resume publishes it" },
   published: { palette: "warning", text: "waived and published" },
   outdated: { palette: "gray", text: "Resume computes it anew, and it is judged again" },
-  ended: { palette: "failed", text: "published by a waiver that has ended: Resume blocks it" },
+  ended: { palette: "failed", text: "published by a waiver that has ended: Resume takes it out" },
+  outstaying: { palette: "failed", text: "blocked, and still in its table" },
 };
 
 // What an expectation came to for a partition.

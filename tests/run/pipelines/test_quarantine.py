@@ -245,3 +245,11 @@ def test_an_expectation_that_blames_no_row_cannot_set_any_aside(gated):
     gated.suite("type: expect_column_mean_to_be_between, column: number, max_value: 0, on_fail: quarantine")
     with pytest.raises(Exception, match=r"own.yaml:3.*it does not say of each row whether it is expected"):
         gated.run()
+
+
+def test_a_gate_that_is_taken_away_leaves_nothing_aside_that_is_published(gated):
+    gated.suite(NOT_NULL)
+    assert gated.run() == (ALL, ALL)
+    assert len(gated.aside()) == FILES * ROWS // 10
+    assert gated.run(gate=None) == (ALL, ALL)
+    assert (gated.aside(), gated.published("numbers")) == ([], EVERY)

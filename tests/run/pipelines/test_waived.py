@@ -21,7 +21,7 @@ from tests.run.pipelines.test_judged_again import (
 
 from stagehold.errors import GateBlocked
 from stagehold.lake.chronicle import open_ledger
-from stagehold.model.records import Cell, Waiver
+from stagehold.model.records import Cell, PartitionState, Waiver
 from stagehold.plan.resume.waiving import WaiverWish, refused_data, wished
 from stagehold.run.faults import FaultAction, Point, inject
 from stagehold.run.planning.planning import RunRequest, plan_run
@@ -92,11 +92,15 @@ def test_when_the_word_ends_the_data_is_blocked_again_and_nothing_is_computed(ga
     with pytest.raises(GateBlocked, match=r"numbers\[3\] expect_column_values_to_be_between"):
         gated.run()
     assert gated.states("numbers") == BLOCKED_LAST
+    good = [*range(ROWS * (FILES - 1))]
+    assert (gated.published("numbers"), gated.published("doubled")) == (good, [2 * number for number in good])
+    assert gated.states("doubled") == [*ALL[:-1], PartitionState.HELD]
     assert gated.reasons("doubled")[-1] == "waits for numbers[3], which its gate blocked"
     gated.waive()
     assert gated.run() == (ALL, ALL)
     assert (gated.computed(), gated.computed("doubled")) == computed
     assert gated.published("numbers") == [*range(ROWS * FILES)]
+    assert gated.published("doubled") == [*range(0, 2 * ROWS * FILES, 2)]
 
 
 def test_other_data_is_not_what_was_waived(gated):

@@ -20,7 +20,8 @@ class RefusalStanding(StrEnum):
     TO_PUBLISH = "to_publish"  # all that blocked them is waived, so that the next run or resume publishes them
     PUBLISHED = "published"
     OUTDATED = "outdated"  # the next run or resume computes them anew
-    ENDED = "ended"  # published by a word that holds no more, so that the next run or resume blocks them
+    ENDED = "ended"  # published by a word that holds no more, so that the next run or resume takes them out
+    OUTSTAYING = "outstaying"  # likewise, and they stay where they are
 
 
 @dataclass(frozen=True)
@@ -117,5 +118,5 @@ def _standing(record: PartitionRecord, word: Waiver | None, words: Sequence[Waiv
     if record.state is PartitionState.CONSUMABLE:
         return RefusalStanding.PUBLISHED if word else RefusalStanding.ENDED
     if word is None:
-        return RefusalStanding.BLOCKED
+        return RefusalStanding.OUTSTAYING if record.in_table else RefusalStanding.BLOCKED
     return RefusalStanding.TO_PUBLISH if is_waived(record, words) else RefusalStanding.WAIVED

@@ -111,6 +111,8 @@ def _recorded_state(decision: Decision, state: PartitionState, *, restored: bool
             return CellState.HELD
         case PartitionState.RELEASED:
             return CellState.RELEASED
+    if decision.outstays:
+        return CellState.BLOCKED
     if decision.action is not Action.REUSE:
         return CellState.STALE
     if waived:

@@ -111,6 +111,12 @@ def _reason(region: Region, task: DagTask, plan: ResumePlan) -> str | None:
         return (
             f"judges {len(judging)} of {len(decisions)} partitions: {', '.join(grouped(one.reason for one in judging))}"
         )
+    retracting = [decision for decision in decisions if decision.retracts]
+    if retracting:
+        return (
+            f"takes {len(retracting)} of {len(decisions)} partitions out of their tables: "
+            f"{', '.join(grouped(one.reason for one in retracting))}"
+        )
     hinging = [decision for decision in decisions if decision.hinges_on]
     if hinging:
         # Starting it costs a second; that its data was made from what another task replaces would not be seen until the

@@ -16,7 +16,8 @@ class ResumePreview:
     """What the Resume button would do; ``refusal`` says why it cannot, None when it can.
 
     Those ``along`` are computed with their readers and not stored, and not counted in ``run``; of those that are
-    reused, so many are to be ``restored``. Of those to ``judge`` the data is there, and read by their gate. Of those to
+    reused, so many are to be ``restored``. Of those to ``judge`` the data is there, and read by their gate. So many to
+    ``retract`` leave their tables, since a waiver has ended. Of those to
     run, so many are consumable now and run ``again``. What is reused took ``saved_seconds`` when it was computed.
     """
 
@@ -27,6 +28,7 @@ class ResumePreview:
     along: int
     restored: int = 0
     judge: int = 0
+    retract: int = 0
     again: int = 0
     saved_seconds: float = 0.0
 
@@ -48,6 +50,7 @@ def resume_preview(facts: RunFacts) -> ResumePreview:
         along=tally.along,
         restored=sum(one.restored and one.action is Action.REUSE for one in decisions),
         judge=tally.judge,
+        retract=tally.retract,
         again=sum(_runs_again(one) for one in decisions),
         saved_seconds=sum(one.reused.seconds or 0.0 for one in decisions if one.reused),
     )

@@ -68,6 +68,7 @@ class ResumeAnswer:
     run: int
     along: int
     judge: int
+    retract: int
 
 
 @router.get("/grid", dependencies=[MAY_SEE_RUN], response_model=RunGrid)
@@ -172,7 +173,8 @@ async def _resume(
             await run_in_threadpool(ledger.runs.lift_suspension, ledger_run_id(dag_id, run_id))
             await _clear(facts, chosen, _note(chosen, preview), request)
             await run_in_threadpool(presser.put_on_record, facts.dag_run.request.run_id, _note(chosen, preview), ledger)
-        return ResumeAnswer(wanted.dry_run, chosen, preview.reuse, preview.run, preview.along, preview.judge)
+        counts = (preview.reuse, preview.run, preview.along, preview.judge, preview.retract)
+        return ResumeAnswer(wanted.dry_run, chosen, *counts)
     finally:
         await run_in_threadpool(ledger.leases.release, lease)
 
@@ -243,7 +245,8 @@ async def _clear(facts: RunFacts, chosen: tuple[TaskToClear, ...], note: str, re
 
 def _note(chosen: tuple[TaskToClear, ...], preview: ResumePreview) -> str:
     judged = f", has {preview.judge} judged again" if preview.judge else ""
-    counts = f"reuses {preview.reuse} partitions, runs {preview.run}{also_computed(preview.along)}{judged}"
+    retracted = f", takes {preview.retract} out of their tables" if preview.retract else ""
+    counts = f"reuses {preview.reuse} partitions, runs {preview.run}{also_computed(preview.along)}{judged}{retracted}"
     return "\n".join([f"Resumed by Stagehold: {counts}.", *(f"{task.name}: {task.reason}" for task in chosen)])[
         :NOTE_LENGTH
     ]

@@ -11,7 +11,7 @@ from itertools import groupby
 from stagehold.airflow.telling.news import Progressed, Remaining, RunNews
 from stagehold.errors import StageholdError
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import Attempt, GateResult, Run, RunState, Severity
+from stagehold.model.records import Attempt, Event, GateResult, Run, RunState, Severity
 from stagehold.model.standing import DeclaredStage, Standing, together
 from stagehold.model.states import Transition
 from stagehold.plan.resume.decisions import ResumePlan
@@ -61,6 +61,24 @@ def news_of_gates(
             cause=gate_cause(tuple(some)),
             link=link,
             progressed=_progressed(names[stage], (names[stage],), plan, pipeline) if plan else None,
+            remaining=_remaining(plan),
+        )
+
+
+def news_of_ended_waivers(
+    run: Run, ended: Sequence[Event], pipeline: Pipeline, ledger: Ledger, settings: Settings, link: str
+) -> Iterator[RunNews]:
+    """One for each event that says which rows left a table, or stay there marked, since a waiver has ended."""
+    plan = _plan(run, pipeline, ledger, settings) if ended else None
+    for event in ended:
+        yield RunNews(
+            hook=Hook.ON_GATE_WARNING,
+            pipeline=pipeline.name,
+            interval=run.interval,
+            run_id=run.run_id,
+            cause=event.text,
+            link=link,
+            progressed=_progressed(event.subject, (event.subject,), plan, pipeline) if plan else None,
             remaining=_remaining(plan),
         )
 

@@ -17,7 +17,7 @@ from stagehold.airflow.telling.lineage import emit_lineage
 from stagehold.airflow.telling.metrics import send_checkpoint_age, send_work
 from stagehold.airflow.telling.notifying import notify
 from stagehold.airflow.telling.outlets import table_asset
-from stagehold.airflow.telling.reading import news_of_gates, news_of_run, was_resumed
+from stagehold.airflow.telling.reading import news_of_ended_waivers, news_of_gates, news_of_run, was_resumed
 from stagehold.airflow.telling.work_done import StageWork, work_since
 from stagehold.errors import LeaseHeld, UnknownName
 from stagehold.lake.chronicle import open_ledger
@@ -27,6 +27,7 @@ from stagehold.plan.split.shares import region_shares
 from stagehold.run.attempt.task import RegionTask
 from stagehold.run.intervals.known import stage_standings
 from stagehold.run.planning.vouched import waivers_for
+from stagehold.run.retracting.region import ENDED
 from stagehold.settings import Settings
 from stagehold.spec.notifiers import Hook
 
@@ -110,6 +111,9 @@ class Telling:
         judged = [one for work in work_since(self.began, self.task, ledger) for one in work.judged]
         run = ledger.runs.get(self.task.request.run_id)
         for news in news_of_gates(run, judged, self.task.pipeline, ledger, self.settings, self.link):
+            notify(self.task.pipeline, news, self.context)
+        ended = [one for one in ledger.events.of_run(run.run_id) if one.kind == ENDED and one.recorded_at >= self.began]
+        for news in news_of_ended_waivers(run, ended, self.task.pipeline, ledger, self.settings, self.link):
             notify(self.task.pipeline, news, self.context)
 
     def _tell_computed(self, ledger: Ledger) -> None:

@@ -12,12 +12,13 @@ import typer
 
 from stagehold.cli.output import moment, print_document, print_table
 from stagehold.cli.request import AsJson
+from stagehold.model.records import Severity
 from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from stagehold.gates.outcomes import Waived
     from stagehold.ledger.ledger import Ledger
-    from stagehold.model.records import GateResult, Run, Severity
+    from stagehold.model.records import GateResult, Run
 
 COLUMNS = ("stage", "gate", "severity", "passed", "failed", "judged", "expectation", "seen where it failed first")
 RunName = Annotated[str, typer.Argument(metavar="RUN", help="Id of a run, as `stagehold status` shows it.")]
@@ -50,10 +51,17 @@ class JudgedExpectation:
     judged_at: datetime
     results: tuple[GateResult, ...]
     waived: Waived
+    published: frozenset[int]
 
     @property
     def waived_partitions(self) -> int:
         return sum((one.partition, self.expectation) in self.waived for one in self.failed)
+
+    @property
+    def outstaying(self) -> int:
+        """How many are in their table though nobody's word lets them."""
+        lacking = (one for one in self.failed if (one.partition, self.expectation) not in self.waived)
+        return sum(one.partition in self.published for one in lacking) if self.severity is Severity.CRITICAL else 0
 
 
 def gates(run: RunName, failed: OnlyFailed = False, as_json: AsJson = False, docs: WithDocs = False) -> None:
@@ -64,19 +72,36 @@ def gates(run: RunName, failed: OnlyFailed = False, as_json: AsJson = False, doc
     with open_ledger(settings) as ledger:
         found = ledger.runs.get(run)
         every = list(judged_in(found, ledger, settings))
+        marked = list(_marked(found, ledger))
     judged = [one for one in every if one.failed or not failed]
     pages = _write_docs(found, every, settings) if docs and every else None
     if as_json:
-        about = {"run": found.run_id, "pipeline": found.pipeline, "interval": found.interval}
+        about: dict[str, Any] = {"run": found.run_id, "pipeline": found.pipeline, "interval": found.interval}
         about |= {"docs": pages} if pages else {}
+        about |= {"outstaying": marked} if marked else {}
         print_document({**about, "gates": [_document(one) for one in judged]})
     elif judged:
         print_table(f"Gates of {found.pipeline} for {found.interval}", COLUMNS, map(_cells, judged))
     else:
         what = "every partition meets what its gate asks for" if failed else "no gate has judged anything"
         typer.echo(f"{found.pipeline} for {found.interval}: {what}")
+    if not as_json:
+        for line in marked:
+            typer.echo(line)
     if pages and not as_json:
         typer.echo(f"Pages: {pages}")
+
+
+def _marked(run: Run, ledger: Ledger) -> Iterator[str]:
+    """Published tables that say of their rows that they stay though a waiver has ended."""
+    from stagehold.lake.commit.marks import outstaying
+    from stagehold.plan.resume.reasons import partition_ranges
+
+    for stage, records in ledger.partitions.newest_of(run.pipeline, run.interval).items():
+        tables = {one.table for one in records if one.in_table}
+        for partitions in filter(None, (outstaying(table, run.interval) for table in sorted(tables))):
+            which = f"{stage}[{partition_ranges(partitions)}]"
+            yield f"{which} stays in its table though a waiver has ended that it rests on"
 
 
 def judged_in(run: Run, ledger: Ledger, settings: Settings) -> Iterator[JudgedExpectation]:
@@ -93,7 +118,8 @@ def judged_in(run: Run, ledger: Ledger, settings: Settings) -> Iterator[JudgedEx
         for result in ledger.gates.newest(records[0].cell):
             by_expectation.setdefault((result.suite, result.expectation, result.is_of_stage), []).append(result)
         for results in by_expectation.values():
-            yield _judged(stage, results, waived)
+            published = frozenset(one.partition for one in records if one.in_table)
+            yield _judged(stage, results, waived, published)
 
 
 def _write_docs(run: Run, judged: Sequence[JudgedExpectation], settings: Settings) -> str:
@@ -109,7 +135,7 @@ def _write_docs(run: Run, judged: Sequence[JudgedExpectation], settings: Setting
     )
 
 
-def _judged(stage: str, results: Sequence[GateResult], waived: Waived) -> JudgedExpectation:
+def _judged(stage: str, results: Sequence[GateResult], waived: Waived, published: frozenset[int]) -> JudgedExpectation:
     failed = tuple(FailedPartition(one.partition, one.observed) for one in results if not one.passed)
     newest = max(results, key=lambda one: one.recorded_at)
     return JudgedExpectation(
@@ -122,6 +148,7 @@ def _judged(stage: str, results: Sequence[GateResult], waived: Waived) -> Judged
         judged_at=newest.recorded_at,
         results=tuple(results),
         waived=waived,
+        published=published,
     )
 
 
@@ -135,6 +162,7 @@ def _document(one: JudgedExpectation) -> Mapping[str, Any]:
         "passed": one.passed,
         "failed": [asdict(partition) for partition in one.failed],
         "judged_at": one.judged_at,
+        "outstaying": one.outstaying,
         "results": [_result(result, one.waived) for result in one.results],
     }
 
@@ -162,5 +190,6 @@ def _cells(one: JudgedExpectation) -> tuple[str, ...]:
     which = f"{len(one.failed)} ({partition_ranges([each.partition for each in one.failed])})" if one.failed else "0"
     waived = f", {one.waived_partitions} waived" if one.waived_partitions else ""
     seen = one.failed[0].observed if one.failed else ""
+    waived += f", {one.outstaying} in its table all the same" if one.outstaying else ""
     judged = (str(one.passed), which + waived, moment(one.judged_at))
     return (one.stage, one.suite, one.severity, *judged, one.expectation, seen)

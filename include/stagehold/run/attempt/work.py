@@ -107,9 +107,11 @@ class RegionWork:
             waves = self._work(working, plan) if working or self._verifies_all else 0
         except GateBlocked:
             self._retraction.carry_out()  # of what is refused by another gate than the one that somebody overruled
+            self._retraction.mark()
             raise
         self._show_quarantined([name for name in self.tables.stages if name not in working])
         tell_later_intervals(self.task, self.tables.stages, self.workplace)
+        self._retraction.mark()
         self.refuse_blocked(self.plan() if working and self._changes_others else plan)
         self.workplace.faults.reach(Point.BEFORE_FINISH, self.task.region.name)
         return self._outcome(plan, waves, time.monotonic() - started)
@@ -132,9 +134,7 @@ class RegionWork:
         """Of stages of which nothing is computed: an attempt before this one may have died before it did so."""
         pipeline = counted(self.task.request, self.workplace.ledger).pipeline
         for name in names:
-            task = self._given.stage_task(pipeline.stage(name), pipeline)
-            if task.suite and task.suite.setting_aside:
-                show_quarantined(task, self.workplace)
+            show_quarantined(self._given.stage_task(pipeline.stage(name), pipeline), self.workplace)
 
     def _tell_form(self) -> None:
         """That outputs are stored which were to be computed along, and why."""

@@ -8,19 +8,18 @@ from stagehold.run.workplace import Workplace
 
 
 def show_quarantined(task: StageTask, workplace: Workplace) -> None:
-    """Bring the stage's quarantine table up to date for the interval. If that cannot be done it is told: the rows are
-    kept with their partitions all the same.
+    """Bring the stage's quarantine table up to date for the interval, also if its gate sets nothing aside any more or
+    there is none. If that cannot be done it is told: the rows are kept with their partitions all the same.
     """
     from deltalake.exceptions import DeltaError
 
-    if task.suite is None:
-        return
     uri = quarantine_uri(workplace.settings.lake_uri, task.cell.pipeline, task.stage)
     try:
-        changed = bring_up_to_date(uri, task.cell.interval, workplace.ledger.partitions.newest(task.cell))
+        records = workplace.ledger.partitions.newest(task.cell)
+        changed = bring_up_to_date(uri, task.cell.interval, records, task.stage.partitions)
     except (DeltaError, OSError) as error:
         text = f"{uri} does not show what was set aside of {task.stage.name} for {task.cell.interval}: {error}"
         workplace.warn(task.attempt.run_id, "quarantine", task.stage.name, text)
         return
     if changed:
-        workplace.progress(f"{task.stage.name}: {uri} shows the rows that were set aside")
+        workplace.progress(f"{task.stage.name}: {uri} shows the rows that are set aside now")

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from stagehold.errors import LeaseHeld
+from stagehold.lake.commit.marks import mark_outstaying
 from stagehold.lake.commit.wave_commit import Claim
+from stagehold.lake.location import table_location
 from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.model.records import Attempt
 from stagehold.plan.resume.decisions import Decision, ResumePlan
+from stagehold.plan.resume.reasons import partition_ranges
 from stagehold.plan.split.regions import stage_regions
 from stagehold.plan.split.shares import region_shares
 from stagehold.run.attempt.leasing import LeaseWait, take_lease
 from stagehold.run.attempt.tables import RegionTables
 from stagehold.run.attempt.task import RegionTask
 from stagehold.run.planning.vouched import ended_waivers_for
-from stagehold.run.retracting.region import RegionRetraction
+from stagehold.run.retracting.region import ENDED, RegionRetraction
+from stagehold.spec.pipeline import OnWaiverEnd, Stage
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,27 @@ class Retraction:
         while others := self._others():
             for task in others:
                 self._take_out(task)
+
+    def mark(self) -> None:
+        """Have each published table say which of its rows stay though a word has ended, and no others."""
+        request, place = self.tables.task.request, self.tables.workplace
+        said = place.ledger.waivers.of(request.pipeline.name, request.interval)
+        tables = [one for one in request.pipeline.stages if one.output.table and (said or _may_mark(one))]
+        plan = self.plan() if tables and self.attempt.began else None
+        for stage in tables if plan else ():
+            uri = table_location(place.settings.lake_uri, request.pipeline.name, stage, request.interval).uri
+            outstaying = [one.partition for one in plan.of(stage.name) if one.outstays] if plan else []
+            if mark_outstaying(uri, request.interval, outstaying):
+                self._tell_marked(stage, outstaying)
+
+    def _tell_marked(self, stage: Stage, outstaying: Sequence[int]) -> None:
+        place, table = self.tables.workplace, stage.output.table
+        if not outstaying:
+            place.progress(f"{table}: none of its rows rests on a waiver that has ended any more")
+            return
+        which = f"{stage.name}[{partition_ranges(outstaying)}]"
+        text = f"{which} stays in {table}, marked, though a waiver has ended that it rests on (on_waiver_end: keep)"
+        place.warn(self.tables.task.request.run_id, ENDED, stage.name, text)
 
     def _others(self) -> tuple[RegionTask, ...]:
         """In whose place rows are taken out; nobody's, if this attempt only heals something for another one."""
@@ -78,6 +103,10 @@ class Retraction:
                 RegionRetraction(tables, claim, heartbeat).carry_out(self.plan())
         finally:
             place.ledger.leases.release(lease)
+
+
+def _may_mark(stage: Stage) -> bool:
+    return stage.output.on_waiver_end is OnWaiverEnd.KEEP
 
 
 def _decisions(task: RegionTask, plan: ResumePlan) -> Iterator[Decision]:
