@@ -46,6 +46,8 @@ TABLE = [
     ("a word for other data has ended", word_ended(LET, "clean", 1, fingerprint="other"), "rr rJ r", ""),
     ("the output says keep", KEPT, "rr rB B", "clean[1]"),
     ("its source changed", changed(ENDED, "raw", splits=("split 0", "x")), "rR rR R", "clean[1] total[0]"),
+    ("the word holds, and other data will be there", changed(waived(LET, "clean", 1), "raw", splits=("split 0", "x")),
+     "rR rR R", "clean[1] total[0]"),
     ("its gate changed", changed(ENDED, "clean", gate="h"), "rr JJ r", "clean[1] total[0]"),
     ("its gate changed after all is out", changed(HELD, "clean", gate="h"), "rr JJ J", ""),
     ("its gate was taken away", changed(ENDED, "clean", gate=""), "rr rJ r", ""),

@@ -247,7 +247,8 @@ def test_an_expectation_that_blames_no_row_cannot_set_any_aside(gated):
         gated.run()
 
 
-def test_a_gate_that_is_taken_away_leaves_nothing_aside_that_is_published(gated):
+def test_a_gate_that_is_taken_away_leaves_nothing_aside_that_is_published(tmp_path, spark_remote):
+    gated = Quarantining(SmallProject.make(tmp_path, spark_remote, JOBS), type="blocking")
     gated.suite(NOT_NULL)
     assert gated.run() == (ALL, ALL)
     assert len(gated.aside()) == FILES * ROWS // 10

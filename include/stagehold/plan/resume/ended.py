@@ -1,7 +1,9 @@
 """What may be shown no more: data that a gate refuses and that somebody's word let through which holds no more, and
 what was made from it.
 
-Once a word was needed for data, it is in tables only as long as its gate lets it, or a word does.
+Once a word was needed for data, it is in tables only as long as its gate lets it, or a word does. A word is about the
+data that was there when it was said: before other data is computed in its place, what was let by it leaves the tables,
+since nobody knows yet whether that will be let.
 """
 
 from __future__ import annotations
@@ -37,6 +39,32 @@ def _has_ended(data: RefusedData, stage: Stage, situation: Situation) -> bool:
     words, ended = situation.waivers.get(stage.name, ()), situation.ended_waivers.get(stage.name, ())
     said = any(one.holds_for(data) for one in (*words, *ended))
     return said and bool(data.refused) and not is_waived(data, words)
+
+
+def about_to_be_replaced(stage: Stage, drafted: Sequence[Decision], situation: Situation) -> list[Decision]:
+    """The decisions, with those ended that a word let and in whose place, or that of others which it let together with
+    them, something else is computed.
+    """
+    replaced = {one.partition for one in drafted if one.action is Action.RUN and _is_let(one, stage, situation)}
+    if any(one.action is Action.RUN and one.record for one in drafted) and _are_let_together(stage, drafted, situation):
+        replaced = {one.partition for one in drafted}
+    return [
+        replace(one, ended=(stage.name, one.partition)) if one.partition in replaced and not one.ended else one
+        for one in drafted
+    ]
+
+
+def _is_let(decision: Decision, stage: Stage, situation: Situation) -> bool:
+    refused = decision.record is not None and bool(decision.record.refused)
+    return refused and bool(situation.facts[stage.name].gate)
+
+
+def _are_let_together(stage: Stage, drafted: Sequence[Decision], situation: Situation) -> bool:
+    records = [one.record for one in drafted if one.record is not None]
+    if not situation.facts[stage.name].whole or not records:
+        return False
+    verdict = situation.verdicts.get(stage.name, ContentVerdicts()).newest_of(content_of(records))
+    return verdict is not None and bool(verdict.refused)
 
 
 def made_from(record: PartitionRecord, key: ComputeKey) -> bool:
@@ -88,3 +116,5 @@ def _told(stage: Stage, decision: Decision, *, retracts: bool) -> Iterator[str]:
     yield f"; its rows are taken out of {where}" if retracts else f"; its rows stay in {where}, and are marked"
     if decision.action is Action.REUSE:
         yield " until it may be read again"
+    if decision.action.computes:
+        yield " until then"

@@ -16,7 +16,13 @@ from stagehold.model.records import PartitionRecord, PartitionState
 from stagehold.plan.resume.confining import leave_alone
 from stagehold.plan.resume.dealing import RescaledStage
 from stagehold.plan.resume.decisions import Action, Decision, ResumePlan, Situation, StageFacts
-from stagehold.plan.resume.ended import made_from, own_word_ended, with_consequences, word_for_all_ended
+from stagehold.plan.resume.ended import (
+    about_to_be_replaced,
+    made_from,
+    own_word_ended,
+    with_consequences,
+    word_for_all_ended,
+)
 from stagehold.plan.resume.judgement import ask_about, identities, judge, shared_key, take
 from stagehold.plan.resume.putting_back import put_back
 from stagehold.plan.resume.reasons import Place, because
@@ -52,6 +58,7 @@ def _drafts(situation: Situation) -> dict[str, list[Decision]]:
     held_back: dict[str, list[Decision]] = {}
     for stage in situation.pipeline.stages:
         drafted = [_unless_gap(stage, situation, one) for one in _draft(stage, situation, drafts)]
+        drafted = about_to_be_replaced(stage, drafted, situation)
         drafts[stage.name] = with_consequences(stage, together(stage, drafted, situation), situation)
         if not stage.output.type.stored:
             held_back[stage.name] = drafts[stage.name]

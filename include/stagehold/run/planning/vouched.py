@@ -41,16 +41,17 @@ def ended_waivers_for(
     pipeline: Pipeline, interval: str, ledger: Ledger, settings: Settings
 ) -> Mapping[str, tuple[Waiver, ...]]:
     """Those that were taken back, or have run out."""
-    words = _said(pipeline.name, interval, ledger, settings)
+    words = waivers_said(pipeline.name, interval, ledger, settings)
     return _by_name(pipeline, no_longer_held(words, datetime.now(UTC)))
 
 
 def waivers_held(pipeline: str, interval: str, ledger: Ledger, settings: Settings) -> tuple[Waiver, ...]:
     """Of all stages, whether or not the pipeline still has them."""
-    return held(_said(pipeline, interval, ledger, settings), datetime.now(UTC))
+    return held(waivers_said(pipeline, interval, ledger, settings), datetime.now(UTC))
 
 
-def _said(pipeline: str, interval: str, ledger: Ledger, settings: Settings) -> tuple[Waiver, ...]:
+def waivers_said(pipeline: str, interval: str, ledger: Ledger, settings: Settings) -> tuple[Waiver, ...]:
+    """Those that hold, and those that did before."""
     told = facts_told(settings.production.lake_uri, Waiver) if settings.sandbox else ()
     before = (one for one in told if (one.pipeline, one.interval) == (pipeline, interval))
     return (*before, *ledger.waivers.of(pipeline, interval))

@@ -18,7 +18,7 @@ from stagehold.plan.split.shares import region_shares
 from stagehold.run.attempt.leasing import LeaseWait, take_lease
 from stagehold.run.attempt.tables import RegionTables
 from stagehold.run.attempt.task import RegionTask
-from stagehold.run.planning.vouched import ended_waivers_for
+from stagehold.run.planning.vouched import waivers_said
 from stagehold.run.retracting.region import ENDED, RegionRetraction
 from stagehold.spec.pipeline import OnWaiverEnd, Stage
 
@@ -39,11 +39,11 @@ class Retraction:
     waits: dict[str, LeaseWait] = field(default_factory=dict)
 
     def carry_out(self) -> None:
-        """Nothing is asked of the lake unless a word has ended that somebody gave for the interval."""
+        """Nothing is asked of the lake unless somebody gave his word for something of the interval."""
         request, place = self.tables.task.request, self.tables.workplace
         if not self.attempt.began:
             return  # a speculative one, which has the right to nothing yet
-        if not ended_waivers_for(request.pipeline, request.interval, place.ledger, place.settings):
+        if not waivers_said(request.pipeline.name, request.interval, place.ledger, place.settings):
             return
         claim = Claim(self.attempt.epoch, self.attempt.attempt_id)
         RegionRetraction(self.tables, claim, self.heartbeat).carry_out(self.plan())
@@ -54,7 +54,7 @@ class Retraction:
     def mark(self) -> None:
         """Have each published table say which of its rows stay though a word has ended, and no others."""
         request, place = self.tables.task.request, self.tables.workplace
-        said = place.ledger.waivers.of(request.pipeline.name, request.interval)
+        said = waivers_said(request.pipeline.name, request.interval, place.ledger, place.settings)
         tables = [one for one in request.pipeline.stages if one.output.table and (said or _may_mark(one))]
         plan = self.plan() if tables and self.attempt.began else None
         for stage in tables if plan else ():
