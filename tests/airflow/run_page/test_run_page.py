@@ -169,7 +169,7 @@ def test_one_partition_is_waived_until_a_date_and_taken_back_where_its_facts_are
     chosen.get_by_label("Why?").fill("it was not known at all")
     page.get_by_test_id("waive").get_by_role("button", name="Take back").click()
     expect(page.get_by_test_id("waived")).to_contain_text("Taken back: shipping_priority[5]")
-    expect(chosen).to_contain_text("published by a waiver that has ended: Resume blocks it")
+    expect(chosen).to_contain_text("published by a waiver that has ended: Resume takes it out")
     assert held_now(refused_run) == []
 
 

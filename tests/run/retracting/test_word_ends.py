@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
-from tests.run.protocol.world import INTERVAL, PARTITIONS, PIPELINE, STAGES, World
+from tests.run.protocol.world import INTERVAL, PARTITIONS, PIPELINE, RUN, STAGES, World
 
 from stagehold.errors import GateBlocked
+from stagehold.lake.commit.marks import outstaying
 from stagehold.model.records import PartitionState
 from stagehold.run.planning.planning import RunRequest, plan_run
+from stagehold.run.retracting.region import ENDED
+from stagehold.spec.pipeline import OnWaiverEnd
 
 GOOD = [(n, amount) for n in range(PARTITIONS - 1) for amount in (n + 1, n + 11)]
 LAST = PARTITIONS - 1
@@ -166,3 +170,35 @@ def test_a_zombie_takes_out_nothing_that_was_let_again(world):
     world.check()
     assert published(world, "drafts") == [*GOOD, (LAST, BAD)]
     assert published(world, "prints") == doubled([*GOOD, (LAST, BAD)])
+
+
+def keep(world: World) -> None:
+    """From now on prints stay, whatever they were made from."""
+    for cut, pipeline in world.pipelines.items():
+        prints = pipeline.stage("prints")
+        output = prints.output.model_copy(update={"on_waiver_end": OnWaiverEnd.KEEP})
+        stages = (pipeline.stage("drafts"), prints.model_copy(update={"output": output}))
+        world.pipelines[cut] = pipeline.model_copy(update={"stages": stages})
+
+
+def test_an_output_that_keeps_its_rows_says_which_ones_stay(world):
+    keep(world)
+    marks, all_prints = partial(outstaying, world.table("prints"), INTERVAL), doubled([*GOOD, (LAST, BAD)])
+    world.waive(ends=True, stages=STAGES[:1])
+    assert plan(world) == "6 partitions reused, 0 run, 2 blocked, 1 taken out of their tables"
+    assert isinstance(ended(world, "drafts"), GateBlocked)
+    assert (published(world, "drafts"), published(world, "prints"), marks()) == (GOOD, all_prints, (LAST,))
+    told = [one.text for one in world.ledger.events.of_run(RUN) if one.kind == ENDED]
+    assert told[-1].startswith(f"prints[{LAST}] stays in marts.prints, marked, though a waiver has ended")
+    world.waive(ends=False)
+    assert [ended(world, stage) for stage in STAGES] == [None, None]
+    assert (published(world, "prints"), marks()) == (all_prints, ())
+    world.waive(ends=True, stages=STAGES[1:])
+    assert ended(world, "drafts") is None
+    assert isinstance(ended(world, "prints"), GateBlocked)
+    assert (published(world, "prints"), marks()) == (all_prints, (LAST,))
+    assert states(world, "prints") == [*["consumable"] * LAST, "blocked"]
+    world.write_source(LAST, (5,))
+    assert [ended(world, stage) for stage in STAGES] == [None, None]
+    assert (published(world, "prints"), marks()) == (doubled([*GOOD, (LAST, 5)]), ())
+    world.bring_to_an_end()
