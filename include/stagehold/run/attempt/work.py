@@ -128,7 +128,10 @@ class RegionWork:
             taken = [one for one in plan.of(name) if self.task.takes(name, one.partition)]
             stage = pipeline.stage(name)
             put += putting.put(stage, taken, self._given.positions(stage, pipeline))
-        return self.plan() if put else plan
+        if not put:
+            return plan
+        self._retraction.carry_out()  # of what was let by a word that has ended since the checkpoint was made
+        return self.plan()
 
     def _show_quarantined(self, names: Sequence[str]) -> None:
         """Of stages of which nothing is computed: an attempt before this one may have died before it did so."""
