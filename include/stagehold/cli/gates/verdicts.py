@@ -118,7 +118,7 @@ def judged_in(run: Run, ledger: Ledger, settings: Settings) -> Iterator[JudgedEx
         for result in ledger.gates.newest(records[0].cell):
             by_expectation.setdefault((result.suite, result.expectation, result.is_of_stage), []).append(result)
         for results in by_expectation.values():
-            published = frozenset(one.partition for one in records if one.in_table)
+            published = frozenset(one.partition for one in records if one.in_table and one.refused)
             yield _judged(stage, results, waived, published)
 
 

@@ -11,10 +11,9 @@ from stagehold.model.records import PartitionRecord, PartitionState
 from stagehold.model.restore_choices import CodeChoice, CodeHandling
 from stagehold.plan.resume.acceptance import acceptance_of
 from stagehold.plan.resume.decisions import Action, Situation
-from stagehold.plan.resume.ended import own_word_ended, why_ended
 from stagehold.plan.resume.reasons import Detail, Reason, because, joined
 from stagehold.plan.resume.upstream import Upstream
-from stagehold.plan.resume.waiving import is_waived, waivers_of, who_waived
+from stagehold.plan.resume.waiving import is_waived, own_word_ended, waivers_of, who_waived, why_ended
 from stagehold.plan.state.earlier import Cut
 from stagehold.spec.pipeline import Exchange, OnCodeChange, OnForeignChange, Stage
 

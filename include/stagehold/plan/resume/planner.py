@@ -16,18 +16,18 @@ from stagehold.model.records import PartitionRecord, PartitionState
 from stagehold.plan.resume.confining import leave_alone
 from stagehold.plan.resume.dealing import RescaledStage
 from stagehold.plan.resume.decisions import Action, Decision, ResumePlan, Situation, StageFacts
-from stagehold.plan.resume.ended import (
+from stagehold.plan.resume.judgement import ask_about, identities, judge, shared_key, take
+from stagehold.plan.resume.putting_back import put_back
+from stagehold.plan.resume.reasons import Place, because
+from stagehold.plan.resume.together import together
+from stagehold.plan.resume.upstream import Upstream
+from stagehold.plan.resume.waiving import (
     about_to_be_replaced,
     made_from,
     own_word_ended,
     with_consequences,
     word_for_all_ended,
 )
-from stagehold.plan.resume.judgement import ask_about, identities, judge, shared_key, take
-from stagehold.plan.resume.putting_back import put_back
-from stagehold.plan.resume.reasons import Place, because
-from stagehold.plan.resume.together import together
-from stagehold.plan.resume.upstream import Upstream
 from stagehold.spec.pipeline import Exchange, OnForeignChange, Pipeline, Stage
 
 __all__ = ["Action", "Decision", "ResumePlan", "Situation", "StageFacts", "descendants", "resume_plan"]

@@ -14,7 +14,7 @@ from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, GateResult, Lease, PartitionRecord, PartitionState
 from stagehold.model.share import Share
 from stagehold.plan.determinism.reproduction import remark
-from stagehold.plan.resume.ended import as_retracted
+from stagehold.plan.resume.waiving import as_retracted
 
 ADOPTED = "adopted: committed by an attempt that died before it could record it"
 
