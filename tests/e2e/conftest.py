@@ -145,6 +145,16 @@ expectations:
   - {type: expect_column_values_to_not_be_null, column: c_custkey, severity: critical}
   - {type: expect_table_row_count_to_be_between, max_value: 1, severity: warning}
 """
+# One stage in two waves, so that many runs of it are soon over.
+SIGNALLED = """\
+pipeline: signalled
+wave: 100ms
+stages:
+  customer:
+    job: jobs.tpch:customer
+    source: {kind: parquet, path: "${lake}/raw/customer/*.parquet", splits: 8}
+    output: {type: blocking_persistent, table: marts.signalled}
+"""
 # The sample that keeps state, for dates that no other test runs it for.
 RUNNING = (Path(Settings().pipelines) / "customer_totals.yaml").read_text()
 for part, own in {"pipeline: customer_totals": "pipeline: running", "marts.customer_totals": "marts.running"}.items():
@@ -178,6 +188,7 @@ PIPELINES = {
     "running": RUNNING,
     "accrued": ACCRUED,
     "told": TOLD,
+    "signalled": SIGNALLED,
     BRIEF: SAMPLE_IN_BRIEF,
 }
 SLOTS = 32

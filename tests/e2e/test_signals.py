@@ -1,0 +1,106 @@
+"""Processes that are told to end in the middle of a wave, on a real Airflow with a real Spark: who asked for that?"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from dataclasses import replace
+
+import duckdb
+import pytest
+from deltalake import DeltaTable
+from tests.e2e.stack import Stack, parent_of, thaw, until
+
+from stagehold.ledger.ledger import Ledger
+from stagehold.local.airflow_client import DagRun
+from stagehold.local.services import airflow_health
+from stagehold.model.records import AttemptState, Cell, FailureClass
+from stagehold.model.states import ATTEMPT
+from stagehold.run.faults import FaultAction, Point, inject
+
+pytestmark = pytest.mark.e2e
+
+STAGE = "customer"
+WAVE = 4  # partitions, of which the stage has twice as many
+HEARTBEAT_SECONDS = 15  # a task's process asks Airflow every second or so whether it may go on
+UNASKED = [(AttemptState.FAILED, FailureClass.ENVIRONMENT, "terminated"), (AttemptState.FINISHED, None, None)]
+
+
+@pytest.fixture(scope="module")
+def signalled(stack: Stack) -> Stack:
+    return replace(stack, pipeline="signalled")
+
+
+def in_second_wave(stack: Stack, interval: str) -> tuple[DagRun, int]:
+    """A run whose task has stopped when Spark was writing its second wave, and the pid of the task."""
+    inject(stack.settings.home_path, Point.MID_WRITE, STAGE, 2, FaultAction.FREEZE, interval)
+    run = stack.start(interval)
+    task = stack.await_frozen_task()
+    assert len(stack.records(interval)[STAGE]) == WAVE
+    return run, task
+
+
+def ends(stack: Stack, run: DagRun) -> list[tuple[AttemptState, FailureClass | None, str | None]]:
+    return [(one.state, one.failure_class, one.failure_rule) for one in stack.attempts_of(run, STAGE)]
+
+
+def assert_computed_once(stack: Stack, interval: str, epochs: list[int]) -> None:
+    """Nothing that was committed was computed again: each partition has one record, of the attempt with its epoch; and
+    what is published is as DuckDB has it.
+    """
+    with Ledger.open(stack.settings.ledger_url) as ledger:
+        history = ledger.partitions.history(Cell(stack.pipeline, STAGE, interval))
+    assert sorted((one.partition, one.epoch) for one in history) == list(enumerate(epochs))
+    lake = stack.settings.lake_uri
+    published = DeltaTable(f"{lake}/marts/signalled").to_pyarrow_table(filters=[("_interval", "=", interval)])
+    right = duckdb.sql(f"select c_custkey from '{lake}/raw/customer/*.parquet' where c_mktsegment = 'BUILDING'")
+    assert sorted(published["c_custkey"].to_pylist()) == sorted(key for (key,) in right.fetchall())
+
+
+def failures(stack: Stack, run: DagRun) -> list[str | None]:
+    return [one.failure for one in stack.attempts_of(run, STAGE)]
+
+
+def ended(stack: Stack, run: DagRun) -> bool:
+    return all(ATTEMPT.is_terminal(one.state) for one in stack.attempts(run))
+
+
+@pytest.mark.parametrize("of_whom", [lambda task: task, parent_of], ids=["runner", "supervisor"])
+def test_a_task_that_is_told_to_end_goes_on_by_itself(signalled: Stack, of_whom: Callable[[int], int], request):
+    """As in a pod that is evicted, or on a machine that is drained."""
+    interval = request.node.callspec.id
+    run, task = in_second_wave(signalled, interval)
+    os.kill(of_whom(task), signal.SIGTERM)
+    thaw(task)
+    signalled.finish(run)
+    assert ends(signalled, run) == UNASKED
+    assert "was told to end (SIGTERM), which nobody had asked for" in signalled.log(run, STAGE, 1)
+    assert_computed_once(signalled, interval, [1] * WAVE + [2] * WAVE)
+
+
+@pytest.mark.parametrize("service", ["scheduler", "api-server"])
+def test_a_service_that_is_told_to_end_ends_no_task(signalled: Stack, service: str):
+    run, task = in_second_wave(signalled, service)
+    before = signalled.service(service).pid
+    os.kill(before, signal.SIGTERM)
+    thaw(task)
+    until(lambda: signalled.service(service).pid != before, f"{service} was started again")
+    until(lambda: airflow_health(signalled.settings), "Airflow answers")
+    signalled.finish(run)
+    assert_computed_once(signalled, service, [1] * 2 * WAVE)
+
+
+def test_what_somebody_asked_for_is_told_apart(signalled: Stack):
+    cleared, task = in_second_wave(signalled, "cleared")
+    signalled.airflow.clear(cleared)
+    thaw(task)
+    marked, task = in_second_wave(signalled, "marked")
+    signalled.airflow.mark_failed(marked, STAGE)
+    thaw(task)
+    signalled.finish(marked, expected="failed")
+    until(lambda: ended(signalled, marked), "the attempt has ended", HEARTBEAT_SECONDS)
+    assert failures(signalled, marked) == ["cancelled in Airflow, where its task was set to failed"]
+    signalled.finish(cleared)
+    assert failures(signalled, cleared) == ["cancelled in Airflow, where its task was cleared", None]
+    assert_computed_once(signalled, "cleared", [1] * WAVE + [2] * WAVE)
