@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from stagehold.ledger.ledger import Ledger
@@ -38,6 +40,18 @@ def test_its_tasks_run_the_commands(dag, ledger):
     assert ledger.name.endswith("ledger.db")
     assert dag.test(run_conf={"older_than": "12h", "sample": "1"}).state == "success"
     assert ledger.leases.get("maintenance").epoch == 1
+
+
+def test_a_command_that_is_told_to_end_is_tried_again(dag, ledger):
+    from airflow.sdk.exceptions import AirflowException, AirflowFailException
+
+    from stagehold.airflow.maintenance import CommandOperator
+
+    task = CommandOperator(task_id="waits", words=("gc",))
+    threading.Timer(0.5, task.on_kill).start()
+    with pytest.raises(AirflowException, match=r"stagehold gc was told to end before") as raised:
+        task.execute({})
+    assert (isinstance(raised.value, AirflowFailException), task.retries) == (False, 3)
 
 
 def test_a_command_that_fails_fails_its_task_and_not_the_other(dag, ledger):

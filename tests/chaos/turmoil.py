@@ -19,6 +19,7 @@ from tests.run.zygote import Command
 
 from stagehold.ledger.ledger import Ledger
 from stagehold.run.faults import CheckpointPoint, ClearingPoint, FaultAction, Point, inject
+from stagehold.spark.server.files import ServerState
 from stagehold.spark.server.server import running_server, start_server, stop_server
 from stagehold.spec.run_settings import ReleasePolicy
 
@@ -37,6 +38,9 @@ OF_WAVES = (
     Point.AFTER_RECORD,
 )
 KILLED = -signal.SIGKILL
+CANCELLED = 130
+ENDINGS = (signal.SIGKILL, signal.SIGTERM)
+NEVER_SAID = ("taken by another program", "Traceback (most recent call last)")
 
 
 @dataclass
@@ -89,7 +93,8 @@ class Turmoil:
 
     def _possible(self) -> dict[Callable[[], None], int]:
         """What can happen now, with how likely it is beside the others."""
-        possible = {self.kill: 4, self.freeze: 3, self.begin_two: 2, self.kill_server: 1, self.lose_ledger: 1}
+        possible = {self.kill: 4, self.terminate: 2, self.freeze: 3, self.begin_two: 2, self.lose_ledger: 1}
+        possible |= {self.end_server: 2, self.end_keeper: 1}
         possible |= {self.kill_at_checkpoint: 2, self.collect: 2, self.collect_beside: 2}
         if isinstance(self.subject, Toy):
             possible[self.spoil] = 1
@@ -111,6 +116,30 @@ class Turmoil:
         place = self._arm(FaultAction.KILL)
         code = self._wait(self._start())
         self._tell("kill", place, hit=code == KILLED)
+        if code == KILLED:
+            self._resume_at_once()
+
+    def terminate(self) -> None:
+        """A worker is told to end at some point, and does so by itself."""
+        place = self._arm(FaultAction.FREEZE)
+        worker = self._start()
+        if frozen := worker.stops(SECONDS):
+            worker.send_signal(signal.SIGTERM)
+            worker.send_signal(signal.SIGCONT)
+        code = self._wait(worker)
+        assert not frozen or code in (0, CANCELLED), f"told to end, it ended with {code}:\n{worker.err()}"
+        self._tell("terminate", f"{place}, ended with {code}", hit=frozen)
+        if frozen:
+            self._resume_at_once()
+
+    def _resume_at_once(self) -> None:
+        """Somebody resumes the run before what was killed is gone, or two do; one of two may overtake the other."""
+        words = ("resume", f"r/{self.watch.interval}", "--json")
+        workers = [self.subject.bench.command(*words) for _ in range(self.random.choice((1, 1, 2)))]
+        codes = [self._wait(worker) for worker in workers]
+        for worker in workers:
+            assert not any(text in worker.err() for text in NEVER_SAID), worker.err()
+        self._tell("resume", f"at once, ended with {codes}", hit=True)
 
     def kill_at_checkpoint(self) -> None:
         """A worker dies while it takes a checkpoint, or when it has released outputs."""
@@ -120,6 +149,8 @@ class Turmoil:
         inject(self.subject.bench.settings.home_path, point, self.subject.name, number, FaultAction.KILL)
         code = self._wait(self._start())
         self._tell("checkpoint", f"{point} {number}", hit=code == KILLED)
+        if code == KILLED:
+            self._resume_at_once()
 
     def _next_checkpoint(self) -> int:
         with Ledger.open(self.subject.bench.settings.ledger_url) as ledger:
@@ -164,19 +195,34 @@ class Turmoil:
         zombie.send_signal(signal.SIGCONT)
         self._tell("thaw", f"ended with {self._wait(zombie)}", hit=True)
 
-    def kill_server(self) -> None:
-        """Spark's server is killed beneath a worker and started anew, as a supervisor does."""
-        place = self._arm(FaultAction.FREEZE)
-        worker = self._start()
-        if frozen := worker.stops(SECONDS):
-            server = running_server(self.subject.bench.settings)
-            assert server is not None
-            os.kill(server.pid, signal.SIGKILL)
+    def end_server(self) -> None:
+        """Spark's server is killed, or told to end, beneath a worker, and started anew, as a supervisor does."""
+
+        def end(number: signal.Signals) -> None:
+            os.kill(self._server.pid, number)
             stop_server(self.subject.bench.settings)
             start_server(self.subject.bench.settings)
+
+        self._end_beneath_a_worker("server", end)
+
+    def end_keeper(self) -> None:
+        """The process that holds the server ends, and the server with it; the worker has to find another one itself."""
+        self._end_beneath_a_worker("keeper", lambda number: os.kill(self._server.keeper_pid, number))
+
+    def _end_beneath_a_worker(self, kind: str, end: Callable[[signal.Signals], None]) -> None:
+        place, number = self._arm(FaultAction.FREEZE), self.random.choice(ENDINGS)
+        worker = self._start()
+        if frozen := worker.stops(SECONDS):
+            end(number)
             worker.send_signal(signal.SIGCONT)
         code = self._wait(worker)
-        self._tell("server", f"{place}, the worker ended with {code}", hit=frozen)
+        self._tell(kind, f"{number.name} {place}, the worker ended with {code}", hit=frozen)
+
+    @property
+    def _server(self) -> ServerState:
+        server = running_server(self.subject.bench.settings)
+        assert server is not None
+        return server
 
     def begin_two(self) -> None:
         """Two attempts at once, of one run, which take the region from each other, or of two,

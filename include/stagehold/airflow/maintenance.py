@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import DAG, BaseOperator, Param
-from airflow.sdk.exceptions import AirflowFailException
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from stagehold.airflow.compile import wait_for_the_next_time
 from stagehold.model.units import DURATION_ALLOWED
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
 LINES_TOLD = 20
+RETRIES = 3  # of what was killed; what a command finds is not tried again
 DOCUMENTATION = """\
 `gc` runs `stagehold gc`: it deletes what no run, no checkpoint and nobody who reads needs any more.
 
@@ -35,9 +36,10 @@ class CommandOperator(BaseOperator):
     template_fields: Sequence[str] = ("words",)
 
     def __init__(self, *, words: Sequence[str], **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+        super().__init__(**{"retries": RETRIES, **kwargs})
         self.words = words
         self._process: subprocess.Popen[str] | None = None
+        self._stopped = False
 
     def execute(self, context: Context) -> None:  # noqa: ARG002
         command = (sys.executable, "-m", "stagehold", *self.words)
@@ -47,10 +49,14 @@ class CommandOperator(BaseOperator):
             for line in self._process.stdout or ():
                 self.log.info("%s", line.rstrip())
                 last.append(line)
+        if self._process.returncode < 0 or self._stopped:
+            raise AirflowException(f"stagehold {' '.join(self.words)} was told to end before it had ended by itself.")
         if self._process.returncode:
             raise AirflowFailException(f"stagehold {' '.join(self.words)} found something:\n{''.join(last)}")
 
     def on_kill(self) -> None:
+        """A mark or a clear has changed the task's state by now; whatever else wants its end has it tried again."""
+        self._stopped = True
         if self._process is not None:
             self._process.terminate()
 
