@@ -47,6 +47,7 @@ ONE = (("client",), ("server",), ("keeper",))
 VICTIMS = (*ONE, *combinations(("client", "server", "keeper"), 2))
 SECONDS = 300
 KILLED = -signal.SIGKILL
+LOST = ("the server did not start", "its keeper ended")  # beneath whoever waited for it, which is what was killed
 OVERTAKEN = ("Fenced", "LeaseLost", "was fenced", "newer attempt")  # by the other one of two that work on the same run
 WRONG = ("taken by another program", "Traceback (most recent call last)")
 
@@ -113,7 +114,10 @@ def _carried_out(case: Case, bench: Workbench) -> Case:
     hit = tuple(name for name, pid in _pids(client, bench).items() if name in case.victims and _kill(pid))
     workers = [client, *(_resume(interval, bench) for _ in range(case.resumes))]
     ends = [ended(worker, SECONDS) for worker in workers]
-    violation = next((one.err for one in ends if _is_wrong(one.code, one.err)), None)
+    allowed = (*OVERTAKEN, *LOST) if hit else OVERTAKEN
+    violation = next((one.err for one in ends if _is_wrong(one.code, one.err, allowed)), None)
+    if violation is None and all(one.code for one in ends[1:]):
+        violation = f"nobody who resumed came to an end: {ends[-1].err}"
     if violation is None:
         violation = _wrong_at_the_end(interval, bench)
     codes = tuple(one.code for one in ends)
@@ -161,10 +165,10 @@ def _kill(pid: int) -> bool:
     return True
 
 
-def _is_wrong(code: int, said: str) -> bool:
+def _is_wrong(code: int, said: str, allowed: tuple[str, ...]) -> bool:
     if any(text in said for text in WRONG):
         return True
-    return code not in (0, KILLED) and not any(text in said for text in OVERTAKEN)
+    return code not in (0, KILLED) and not any(text in said for text in allowed)
 
 
 def _wrong_at_the_end(interval: str, bench: Workbench) -> str | None:

@@ -57,7 +57,8 @@ def test_a_cancelled_run_ends_at_once_and_goes_on_from_there(stack: Stack):
     until(lambda: len(stack.records("cancelled").get(STAGE, ())) == WAVE, "a wave is recorded")
     assert stopped(stack, "cancel", run)["state"] == "canceled"
     assert stack.finish(run, expected="failed").state == "failed"
-    assert [one.state for one in stack.attempts_of(run, STAGE)] == [AttemptState.CANCELED]
+    (attempt,) = stack.attempts_of(run, STAGE)
+    assert (attempt.state, attempt.failure) == (AttemptState.CANCELED, "cancelled by `stagehold cancel`")
     refused = stack.command("cancel", f"{run.dag_id}/{run.run_id}")
     assert (refused.returncode, "is canceled, so there is nothing to stop" in refused.stderr) == (1, True)
     assert_goes_on(stack, run, "cancelled", reused=stack.partitions - 1 - 16 + WAVE)

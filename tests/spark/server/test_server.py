@@ -21,7 +21,7 @@ from stagehold.errors import SessionClosed, SparkUnavailable
 from stagehold.settings import Settings
 from stagehold.spark.environment import python_environment
 from stagehold.spark.processes import identify, wait_until
-from stagehold.spark.server.files import server_folder, write_state
+from stagehold.spark.server.files import read_state, server_folder, write_state
 from stagehold.spark.server.server import port_answers, running_server, spark_server, start_server
 from stagehold.spark.server.users import server_users
 from stagehold.spark.session.sessions import measuring_session, open_session, release_session, translate
@@ -292,6 +292,22 @@ def test_a_starter_that_is_killed_while_the_server_starts_leaves_nothing(own_set
     user.kill()
     user.communicate()
     assert wait_until(lambda: processes_of(own_settings) == [], 60)
+
+
+def test_a_server_whose_starter_was_killed_is_waited_for_by_whoever_comes_at_once(own_settings: Settings) -> None:
+    """And no second one is started beside it, which could not have its port."""
+    killed = start_user(own_settings)
+    assert wait_until(lambda: read_state(own_settings) is not None, 60)
+    killed.kill()
+    first = read_state(own_settings)
+    following = start_user(own_settings)
+    assert first is not None
+    assert following.stdout is not None
+    assert following.stdout.readline().strip() == str(first.pid)
+    for user in (killed, following):
+        user.kill()
+        user.communicate()
+    assert wait_until(lambda: processes_of(own_settings) == [], 30)
 
 
 def test_a_server_with_other_settings_of_another_process_is_left_alone(spark_settings: Settings) -> None:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
+from typing import IO
 
 from stagehold.errors import SparkUnavailable
 from stagehold.settings import Settings
@@ -88,9 +89,9 @@ def start_server(settings: Settings, purpose: str = "a program of yours") -> Ser
     :raises SparkUnavailable: it did not start, or others use one with another configuration.
     """
     begin_use(settings, purpose)
-    with _start_lock(settings):
+    with start_lock(settings) as lock:
         _end_left_server(settings)
-        return _usable_server(settings) or _start_by_keeper(settings)
+        return _usable_server(settings) or _start_by_keeper(settings, lock)
 
 
 def _end_left_server(settings: Settings) -> None:
@@ -100,12 +101,16 @@ def _end_left_server(settings: Settings) -> None:
         stop_server(settings)
 
 
-def _start_by_keeper(settings: Settings) -> ServerState:
-    """Have a keeper start it, which is nobody's child for long, so that no user's end is the server's."""
+def _start_by_keeper(settings: Settings, lock: IO[str]) -> ServerState:
+    """Have a keeper start it, which is nobody's child for long, so that no user's end is the server's.
+
+    The keeper has the lock as well, until the server is ready: whoever comes when this process was killed meanwhile
+    waits for that server, and starts no second one beside it.
+    """
     _require_startable(settings)
     log_file = server_log(settings).with_name("spark-keeper.log")
     log_file.parent.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-m", "stagehold.spark.server.keeper"]
+    command = [sys.executable, "-m", "stagehold.spark.server.keeper", str(lock.fileno())]
     with log_file.open("wb") as errors:
         keeper = subprocess.Popen(
             command,
@@ -115,6 +120,7 @@ def _start_by_keeper(settings: Settings) -> ServerState:
             stdout=subprocess.PIPE,
             stderr=errors,
             start_new_session=True,
+            pass_fds=(lock.fileno(),),
         )
     _keepers.append(keeper)
     assert keeper.stdout is not None
@@ -181,7 +187,7 @@ def stop_if_unused(settings: Settings) -> None:
     state = read_state(settings)
     if state is None or state.kept_up or server_users(settings):
         return
-    with suppress(BlockingIOError), _start_lock(settings, fcntl.LOCK_NB):
+    with suppress(BlockingIOError), start_lock(settings, fcntl.LOCK_NB):
         if not server_users(settings):
             stop_server(settings)
 
@@ -299,9 +305,10 @@ def _spark_home() -> Path:
 
 
 @contextmanager
-def _start_lock(settings: Settings, manner: int = 0) -> Iterator[None]:
+def start_lock(settings: Settings, manner: int = 0) -> Iterator[IO[str]]:
+    """Only who has it starts a server of this home, or ends one. Child processes that it is passed to have it, too."""
     folder = server_folder(settings)
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "start.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | manner)
-        yield
+        yield lock
