@@ -36,6 +36,8 @@ def test_every_form_finds_its_checkpoint(two_runs):
     assert found("run", two_runs) == ("run", 2)
     assert found("run#1", two_runs) == ("run", 1)
     assert found(f"{stored(two_runs).uri}/0000000001.json", "/nowhere") == ("run", 1)
+    assert found(stored(two_runs).uri, "/nowhere") == ("run", 2)
+    assert found(f"{StoredCheckpoints(two_runs, OTHER).uri}/", "/nowhere") == (OTHER.run_id, 7)
     assert found("sample/cli#1#7", two_runs) == (OTHER.run_id, 7)
     assert found(two_runs, "/nowhere") == (OTHER.run_id, 7)
 
@@ -69,5 +71,8 @@ def test_a_savepoint_is_found_by_its_name(tmp_path):
     there.write(checkpoint(3, stage([record(0)])), PIPELINE)
     savepoint = Savepoint("before-the-fix", RUN.pipeline, RUN.interval, RUN.run_id, 3, "ann", "", NOW)
     Savepoints(str(tmp_path)).create(savepoint)
-    found = find_checkpoint("before-the-fix", str(tmp_path))
-    assert (found.number, found.address) == (3, f"{there.uri}/0000000003.json")
+    for name, lake in (("before-the-fix", str(tmp_path)), (f"{tmp_path}/savepoints/before-the-fix.json", "/nowhere")):
+        found = find_checkpoint(name, lake)
+        assert (found.number, found.address) == (3, f"{there.uri}/0000000003.json")
+    with pytest.raises(UnknownCheckpoint, match=r"savepoints/NAME\.json"):
+        find_checkpoint(f"{tmp_path}/savepoints/other.json", str(tmp_path))

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from tests.run.clearing.nights import STAGES, Nights
 
+from stagehold.model.checkpoint_records import SavepointRequest
 from stagehold.model.records import PartitionState
 from stagehold.run.faults import ClearingPoint
+from stagehold.run.savepoints.creating import create_savepoint
+from stagehold.run.savepoints.disposing import dispose_of
 from stagehold.spec.run_settings import ReleasePolicy
 
 pytestmark = pytest.mark.slow
@@ -96,6 +101,21 @@ def test_at_once_an_output_goes_as_soon_as_its_readers_have_finished(tmp_path):
     nights.begin(DAYS[0], "prints").go_to("its end")
     assert nights.states(DAYS[0]) == ONLY_RESULTS
     assert nights.published(DAYS[0]) == nights.expected
+    nights.check()
+
+
+def test_at_once_what_a_checkpoint_pointed_to_goes_when_that_is_gone(tmp_path):
+    nights = Nights(tmp_path, ReleasePolicy.AT_ONCE)
+    nights.begin(DAYS[0], "drafts").go_to("its end")
+    asked = SavepointRequest("early", f"r.{DAYS[0]}", False, "ann", "", datetime.now(UTC))
+    made = create_savepoint(asked, nights.pipeline, nights.workplace)
+    nights.begin(DAYS[0], "edits").go_to("its end")
+    assert nights.states(DAYS[0])["drafts"] == RELEASED
+    assert nights.files(DAYS[0])["drafts"] != [], "the savepoint needs them"
+    nights.check()
+    dispose_of(made, nights.workplace)
+    nights.begin(DAYS[0], "prints").go_to("its end")
+    assert nights.files(DAYS[0]) == {"drafts": [], "edits": []}
     nights.check()
 
 

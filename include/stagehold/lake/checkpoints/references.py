@@ -1,6 +1,8 @@
 """Which checkpoint is meant by what a user writes. Only the lake is asked, so no ledger is needed.
 
 /lake/checkpoints/sales/2026-11-20/sales-run/0000000007.json      the address of its manifest, also with s3://
+/lake/checkpoints/sales/2026-11-20/sales-run      the newest in the folder of a run's checkpoints
+/lake/savepoints/before-the-fix.json      a savepoint, by its file
 sales/run#7      number 7 of a run of the lake
 sales/run        the newest of that run
 before-the-fix   the savepoint of that name
@@ -14,15 +16,16 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from stagehold.errors import CheckpointCorrupt, UnknownCheckpoint, UnknownName
-from stagehold.lake.checkpoints.savepoints import NAME, Savepoints
+from stagehold.lake.checkpoints.savepoints import ENDING, NAME, Savepoints
+from stagehold.lake.checkpoints.savepoints import FOLDER as SAVEPOINTS
 from stagehold.lake.checkpoints.stored import MANIFEST, StoredCheckpoints
 from stagehold.lake.commit.delta_log import AT_ONCE
 from stagehold.lake.files import FileFacts, files_at
 from stagehold.lake.location import CHECKPOINTS, lake_root, path_safe
 
 FORMS = (
-    "the name of a savepoint, RUN_ID, RUN_ID#NUMBER, the address of a manifest (.../0000000007.json), a folder that is "
-    "a lake"
+    "the name of a savepoint, RUN_ID, RUN_ID#NUMBER, the address of a manifest (.../0000000007.json), the "
+    "folder of a run's checkpoints, the file of a savepoint (.../savepoints/NAME.json), a folder that is a lake"
 )
 NEWEST = 4  # runs that an error names
 
@@ -47,7 +50,10 @@ def find_checkpoint(reference: str, lake_uri: str) -> CheckpointReference:
     :raises UnknownName: the run has no checkpoint of that number.
     :raises CheckpointCorrupt: the manifest is missing or not what was written. No other one is taken in its place.
     """
-    ways: tuple[Callable[[str, str], CheckpointReference | None], ...] = (_by_address, _by_name, _by_lake, _by_run)
+    ways: tuple[Callable[[str, str], CheckpointReference | None], ...] = (
+        *(_by_address, _by_savepoint_file, _by_folder),
+        *(_by_name, _by_lake, _by_run),
+    )
     found = next((found for way in ways if (found := way(reference, lake_root(lake_uri)))), None)
     if found is None:
         raise UnknownCheckpoint(reference, lake_uri, _newest_runs(lake_root(lake_uri)), FORMS)
@@ -58,6 +64,18 @@ def _by_address(reference: str, _: str) -> CheckpointReference | None:
     if not MANIFEST.fullmatch(reference.rpartition("/")[2]):
         return None
     return CheckpointReference(*StoredCheckpoints.holding(lake_root(reference)))
+
+
+def _by_savepoint_file(reference: str, _: str) -> CheckpointReference | None:
+    lake, _, name = lake_root(reference).removesuffix(ENDING).rpartition(f"/{SAVEPOINTS}/")
+    return _by_name(name, lake) if lake and reference.endswith(ENDING) else None
+
+
+def _by_folder(reference: str, _: str) -> CheckpointReference | None:
+    """What lies right in it; a run's id may hold slashes, too, so only what is there counts."""
+    folder = lake_root(reference)
+    manifests = [name for name in files_at(folder).names() if MANIFEST.fullmatch(name)] if "/" in reference else []
+    return CheckpointReference(*StoredCheckpoints.holding(f"{folder}/{max(manifests)}")) if manifests else None
 
 
 def _by_name(reference: str, lake: str) -> CheckpointReference | None:

@@ -23,7 +23,7 @@ from stagehold.errors import LeaseHeld, StageholdError
 from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.model.records import PartitionRecord, RunState
 from stagehold.plan.garbage import Why
-from stagehold.run.clearing.collecting import delete_garbage
+from stagehold.run.clearing.collecting import delete_garbage, find_all_garbage
 from stagehold.run.clearing.pins import IntervalCheckpoints
 from stagehold.run.clearing.place import Cleared, ClearedInterval
 from stagehold.run.faults import ClearingPoint
@@ -133,8 +133,17 @@ class Release:
     def _stages(self) -> frozenset[str]:
         """Of which something is released, or may be deleted once no checkpoint points to it any more."""
         chosen = (self._names[record.cell.stage] for record in self.chosen)
-        pinned = self.with_checkpoints and IntervalCheckpoints(self.place).kept()
+        if not self.with_checkpoints:
+            return frozenset((*chosen, *self._left))
+        pinned = IntervalCheckpoints(self.place).kept()
         return frozenset((*chosen, *(stage.name for stage in self.place.stages if pinned and not stage.output.table)))
+
+    @property
+    def _left(self) -> Iterator[str]:
+        """Stages of which something was released before this, while a checkpoint pointed to it or was being taken."""
+        for found in find_all_garbage(self.place, datetime.now(UTC)):
+            if any(one.why is Why.RELEASED for one in found.files):
+                yield found.stage.name
 
     def _record(self, hearts: Mapping[str, Heartbeat]) -> int:
         """What it says now that nobody else can be at it."""
