@@ -71,24 +71,33 @@ def show_plan(request: RunRequest, settings: Settings, *, as_json: bool) -> None
     from stagehold.lake.chronicle import open_ledger
     from stagehold.plan.resume.planner import resume_plan
     from stagehold.run.local_run import current_situation
-    from stagehold.run.planning.refusal import refuse_broken_code, refuse_spoiled_sources, refuse_too_early
+    from stagehold.run.planning.refusal import (
+        left_to_others,
+        refuse_broken_code,
+        refuse_spoiled_sources,
+        refuse_too_early,
+    )
 
     situation = current_situation(request, settings)
     found = resume_plan(situation)
     preview = RestorePreview.of(request, situation, found)
+    with open_ledger(settings) as ledger:
+        left = left_to_others(request, ledger, settings)
     if as_json:
-        _print_json(request, found, preview)
+        _print_json(request, found, preview, left)
     else:
         if preview:
             preview.show()
         _print_table(request, found)
+        for line in left:
+            typer.echo(line)
     refuse_broken_code(request.pipeline, found, settings)
     refuse_too_early(request.pipeline, found)
     with open_ledger(settings) as ledger:
         refuse_spoiled_sources(request, found, ledger, settings)
 
 
-def _print_json(request: RunRequest, plan: ResumePlan, preview: RestorePreview | None) -> None:
+def _print_json(request: RunRequest, plan: ResumePlan, preview: RestorePreview | None, left: tuple[str, ...]) -> None:
     from stagehold.plan.resume.explanation import explain
 
     decisions = [
@@ -96,6 +105,8 @@ def _print_json(request: RunRequest, plan: ResumePlan, preview: RestorePreview |
         for one in plan.decisions
     ]
     about: dict[str, Any] = {"pipeline": request.pipeline.name, "interval": request.interval, **asdict(plan.tally)}
+    if left:
+        about["left_to_others"] = left
     if preview:
         about["restore"] = preview.document()
     print_document({**about, "summary": [asdict(line) for line in explain(plan)], "decisions": decisions})

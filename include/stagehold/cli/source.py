@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from stagehold.cli.output import print_document, print_table
 from stagehold.cli.request import AsJson, recorded_interval, stage_asked
-from stagehold.settings import load_settings
+from stagehold.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from stagehold.run.retake import Retake
 
 source = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="What intervals have taken of incremental sources."
@@ -18,6 +21,15 @@ source = typer.Typer(
 StageName = Annotated[str, typer.Argument(metavar="STAGE", help="The source stage, by name.")]
 Pipeline = Annotated[str, typer.Option("--pipeline", help="Name of the stage's pipeline.")]
 Interval = Annotated[str, typer.Option("--interval", help="The interval that takes its files anew.")]
+FromVersion = Annotated[
+    int | None,
+    typer.Option(
+        "--from-version",
+        min=0,
+        help="Of a Delta table: take what it has now of what its versions from this one on brought, and no other "
+        "interval has published.",
+    ),
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show which files change.")]
 
 
@@ -28,7 +40,12 @@ def sources() -> None:
 
 @source.command("retake")
 def retake(
-    stage: StageName, pipeline: Pipeline, interval: Interval, dry_run: DryRun = False, as_json: AsJson = False
+    stage: StageName,
+    pipeline: Pipeline,
+    interval: Interval,
+    from_version: FromVersion = None,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
 ) -> None:
     """Have an interval take its files anew, as they are now, if nothing made from them is published."""
     from stagehold.lake.chronicle import open_ledger
@@ -40,6 +57,9 @@ def retake(
     declared = find_pipeline(pipeline, settings)
     asked = stage_asked(declared, stage)
     key = recorded_interval(interval, pipeline, settings)
+    if from_version is not None:
+        _retake_table(Retake(declared, asked, key), from_version, settings, dry_run=dry_run, as_json=as_json)
+        return
     with open_ledger(settings) as ledger:
         changes = take_anew(Retake(declared, asked, key), ledger, settings, dry_run=dry_run)
     if as_json:
@@ -54,3 +74,23 @@ def retake(
         f"{key} {would} {len(changes)} files otherwise than before; `stagehold run {pipeline} --interval "
         f"'{key}'` reads them"
     )
+
+
+def _retake_table(wanted: Retake, from_version: int, settings: Settings, *, dry_run: bool, as_json: bool) -> None:
+    from stagehold.lake.chronicle import open_ledger
+    from stagehold.run.retake_table import retake_table
+
+    with open_ledger(settings) as ledger:
+        done = retake_table(wanted, from_version, ledger, settings, dry_run=dry_run)
+    if as_json:
+        about = {"stage": wanted.stage.name, "interval": wanted.interval, "dry_run": dry_run}
+        print_document({**about, **asdict(done), "left_out": done.left_out})
+        return
+    would = "would take" if dry_run else "takes"
+    typer.echo(f"{wanted.interval} {would} {done.after} ({done.bytes:,} bytes); before, it took {done.before}")
+    for other in done.gave_up:
+        typer.echo(f"{other} {'would give' if dry_run else 'gives'} up what it had taken and published nothing of")
+    if done.left_out:
+        typer.echo(f"{done.left_out} {'would be' if dry_run else 'are'} left out, which no later interval takes")
+    run = f"stagehold run {wanted.pipeline.name} --interval '{wanted.interval}'"
+    typer.echo(f"`{run}` reads them")

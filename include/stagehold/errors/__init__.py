@@ -51,6 +51,7 @@ Every error that Stagehold raises on purpose, by what is to be mended.
     |   +-- ReadMissing              a file or table is not there that a stage declares to read beside its inputs
     |   +-- SourceUnusable           a source cannot be read as it is declared
     |   +-- SourceChanged            something that a source has read is not what it was
+    |   +-- SourceLost               rows that an interval took of a table are found nowhere any more
     |   +-- PositionTaken            a restore needs what another interval has taken of a source
     |   +-- RetakeRefused            an interval cannot take the files of its source anew
     +-- GateError                    a gate did not say yes, so partitions were not published
@@ -222,6 +223,7 @@ from stagehold.errors.sources import (
     RetakeRefused,
     SourceChanged,
     SourceError,
+    SourceLost,
     SourceMissing,
     SourceUnusable,
 )
@@ -358,6 +360,7 @@ __all__ = [
     "SessionClosed",
     "SourceChanged",
     "SourceError",
+    "SourceLost",
     "SourceMissing",
     "SourceUnusable",
     "SparkError",

@@ -58,6 +58,19 @@ class SourceChanged(SourceError, Terminal):
         )
 
 
+class SourceLost(SourceError, Terminal):
+    """What an interval took of a table cannot be read any more; each of ``losses`` says what, why, and the way out."""
+
+    def __init__(self, stage: str, losses: Sequence[str], waiting: str | None = None) -> None:
+        self.stage, self.losses, self.waiting = stage, tuple(losses), waiting
+        lines = "\n".join(f"  {loss}" for loss in self.losses)
+        until = f" Until then {waiting} takes nothing: it would pass over these rows." if waiting else ""
+        super().__init__(
+            f"Source stage {stage} has taken rows of a table that it cannot read any more:\n{lines}\n"
+            f"Nothing new was read, and what was recorded stays safe to read.{until}"
+        )
+
+
 class RetakeRefused(SourceError, Terminal):
     """An interval is to take its files anew, and must not, or has none.
     ``made`` is what was published from ``files``.

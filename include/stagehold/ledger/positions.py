@@ -62,6 +62,14 @@ class Positions:
             same = _taken(connection, *_of_cell(cell)).get(cell.interval) == position
             return position if same else self._record(connection, cell, run_id, position)
 
+    def exchange(self, cell: Cell, run_id: str, before: Position, after: Position) -> Position:
+        """What the cell's interval has taken from now on: ``after``, if it was ``before`` until now, else whatever
+        somebody else made of it meanwhile.
+        """
+        with self._taking() as connection:
+            known = _taken(connection, *_of_cell(cell))[cell.interval]
+            return self._record(connection, cell, run_id, after) if known == before else known
+
     def take_again(self, cell: Cell, run_id: str, choose: Choose) -> Position:
         """What ``choose`` picks knowing what all other intervals took,
         in place of what the cell's interval took before.

@@ -46,20 +46,44 @@ class FilesRead:
 
 
 @dataclass(frozen=True)
+class FilesFound:
+    """Files of a Delta table ``at`` a version that hold what was taken of it, after its own were rewritten and deleted.
+
+    Their paths begin at the table, whose ``schema`` then is as JSON of Spark's.
+    """
+
+    at: int
+    files: tuple[SourceFile, ...]
+    schema: str = ""
+
+
+@dataclass(frozen=True)
 class VersionsRead:
     """What a Delta table's commits after ``after`` added, up to ``version``;
-    with None, all that the table held then.
+    with None, all that the table held then. If ``found``, its rows are read from these files.
     """
 
     after: int | None
     version: int
+    found: FilesFound | None = None
 
     @property
     def first(self) -> int:
         """The first version that is read."""
         return 0 if self.after is None else self.after + 1
 
+    @property
+    def is_empty(self) -> bool:
+        return not self.found.files if self.found else self.after is not None and self.version <= self.after
+
     def __str__(self) -> str:
+        if self.found:
+            return f"{self.versions}, from {len(self.found.files)} files that the table has at version {self.found.at}"
+        return self.versions
+
+    @property
+    def versions(self) -> str:
+        """What of the table, in words."""
         if self.after is None:
             return f"the table at version {self.version}"
         return (
@@ -83,7 +107,7 @@ class SourcePosition:
 def write_position(position: Position) -> dict[str, Any]:
     """As plain data for JSON."""
     if isinstance(position, VersionsRead):
-        return {"after": position.after, "version": position.version}
+        return {"after": position.after, "version": position.version, **_write_found(position.found)}
     return {
         "files": [[file.path, file.bytes, file.version] for file in position.files],
         "columns": [[column.name, column.type] for column in position.columns],
@@ -95,4 +119,16 @@ def read_position(data: dict[str, Any]) -> Position:
     if "files" in data:
         files = tuple(SourceFile(path, size, version) for path, size, version in data["files"])
         return FilesRead(files, tuple(FolderColumn(name, kind) for name, kind in data.get("columns", ())))
-    return VersionsRead(data["after"], data["version"])
+    return VersionsRead(data["after"], data["version"], _read_found(data.get("found")))
+
+
+def _write_found(found: FilesFound | None) -> dict[str, Any]:
+    files = [[file.path, file.bytes, dict(file.partition)] for file in found.files] if found else []
+    return {"found": {"at": found.at, "schema": found.schema, "files": files}} if found else {}
+
+
+def _read_found(data: dict[str, Any] | None) -> FilesFound | None:
+    if data is None:
+        return None
+    files = (SourceFile(path, size, "", tuple(sorted(values.items()))) for path, size, values in data["files"])
+    return FilesFound(data["at"], tuple(files), data["schema"])

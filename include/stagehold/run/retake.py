@@ -22,6 +22,7 @@ from stagehold.run.attempt.task import region_lease
 from stagehold.settings import Settings
 from stagehold.sources.contents import ReadingInterval, Taken, contents_of
 from stagehold.sources.files import SourceRoots
+from stagehold.sources.outcome import published_of
 from stagehold.spec.pipeline import Pipeline, Stage
 from stagehold.spec.source import SourceKind
 
@@ -38,6 +39,23 @@ class Retake:
     def cell(self) -> Cell:
         return Cell(self.pipeline.name, self.stage.id, self.interval)
 
+    @contextmanager
+    def lease(self, ledger: Ledger, settings: Settings) -> Iterator[None]:
+        """Of the region, so that no attempt works on the interval meanwhile.
+
+        :raises LeaseHeld: one does.
+        """
+        region = next(region for region in stage_regions(self.pipeline) if self.stage.name in region.stages)
+        name, holder = (
+            region_lease(self.pipeline.name, self.interval, region.name),
+            this_process(f"retake/{self.stage.name}"),
+        )
+        lease = ledger.leases.take(name, None, str(holder), settings.lease_seconds, holder.may_seize)
+        try:
+            yield
+        finally:
+            ledger.leases.release(lease)
+
 
 def retake(wanted: Retake, ledger: Ledger, settings: Settings, *, dry_run: bool) -> tuple[FileChange, ...]:
     """What changes for the interval; unless it is a ``dry_run``, that is recorded, behind what it took before.
@@ -49,11 +67,11 @@ def retake(wanted: Retake, ledger: Ledger, settings: Settings, *, dry_run: bool)
     attempt works on the region now
     """
     _refuse_other_sources(wanted)
-    with _lease(wanted, ledger, settings):
+    with wanted.lease(ledger, settings):
         taken = ledger.positions.taken(wanted.pipeline.name, wanted.stage.id)
         before = taken.get(wanted.interval)
         if not isinstance(before, FilesRead):
-            raise _refused(
+            raise refused(
                 wanted, f"interval {wanted.interval} has taken no files of it; its next run takes what there is"
             )
         _refuse_published(wanted, before, ledger)
@@ -72,30 +90,22 @@ def retake(wanted: Retake, ledger: Ledger, settings: Settings, *, dry_run: bool)
 def _refuse_other_sources(wanted: Retake) -> None:
     source = wanted.stage.source
     if source is None or not source.incremental:
-        raise _refused(
-            wanted, "it has no incremental source, and whatever else a run reads, it looks at anew by itself"
-        )
+        raise refused(wanted, "it has no incremental source, and whatever else a run reads, it looks at anew by itself")
     if source.kind is SourceKind.DELTA:
-        raise _refused(wanted, "it reads a Delta table, whose files never change")
+        raise refused(wanted, "it reads a Delta table, so say from which version on: `--from-version N`")
+
+
+def made_from(wanted: Retake, ledger: Ledger) -> tuple[str, ...]:
+    """What was published of all that is made from what the interval took."""
+    names = descendants(wanted.pipeline, wanted.stage.name)
+    stages = [stage for stage in wanted.pipeline.stages if stage.name in names]
+    return published_of(wanted.pipeline.name, stages, wanted.interval, ledger)
 
 
 def _refuse_published(wanted: Retake, before: FilesRead, ledger: Ledger) -> None:
-    """Whatever was ever published counts, also if a later try of the same partition was refused by its gate."""
-    names = descendants(wanted.pipeline, wanted.stage.name)
-    stages = [stage for stage in wanted.pipeline.stages if stage.name in names]
-    made = {
-        f"{stage.name}[{record.partition}] (version {record.version})": None
-        for stage in stages
-        for record in ledger.partitions.history(Cell(wanted.pipeline.name, stage.id, wanted.interval))
-        if record.version is not None
-    }
-    if made:
-        raise _refused(
-            wanted,
-            "what was made from them is published",
-            made=tuple(made),
-            files=tuple(file.path for file in before.files),
-        )
+    if made := made_from(wanted, ledger):
+        files = tuple(file.path for file in before.files)
+        raise refused(wanted, "what was made from them is published", made=made, files=files)
 
 
 def _choose(wanted: Retake, ledger: Ledger, choose: Choose, others: Taken, *, dry_run: bool) -> Position:
@@ -104,19 +114,5 @@ def _choose(wanted: Retake, ledger: Ledger, choose: Choose, others: Taken, *, dr
     return ledger.positions.take_again(wanted.cell, f"retake by {getpass.getuser()}", choose)
 
 
-@contextmanager
-def _lease(wanted: Retake, ledger: Ledger, settings: Settings) -> Iterator[None]:
-    region = next(region.name for region in stage_regions(wanted.pipeline) if wanted.stage.name in region.stages)
-    name, holder = (
-        region_lease(wanted.pipeline.name, wanted.interval, region),
-        this_process(f"retake/{wanted.stage.name}"),
-    )
-    lease = ledger.leases.take(name, None, str(holder), settings.lease_seconds, holder.may_seize)
-    try:
-        yield
-    finally:
-        ledger.leases.release(lease)
-
-
-def _refused(wanted: Retake, reason: str, *, made: tuple[str, ...] = (), files: tuple[str, ...] = ()) -> RetakeRefused:
+def refused(wanted: Retake, reason: str, *, made: tuple[str, ...] = (), files: tuple[str, ...] = ()) -> RetakeRefused:
     return RetakeRefused(wanted.stage.name, reason, made=made, files=files)

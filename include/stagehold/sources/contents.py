@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from stagehold.errors import SourceChanged, SourceMissing, SourceUnusable
-from stagehold.model.source_position import FilesRead, FolderColumn, Position, SourceFile, VersionsRead
+from stagehold.errors import SourceChanged, SourceLost, SourceMissing, SourceUnusable
+from stagehold.model.source_position import FilesFound, FilesRead, FolderColumn, Position, SourceFile, VersionsRead
 from stagehold.plan.sources.folders import MixedFolders, folder_columns
 from stagehold.plan.sources.positions import changes_since, last_version, new_files, new_versions
 from stagehold.plan.sources.splits import deal
-from stagehold.sources.delta import TableFiles, files_added, files_of_version, newest_version
+from stagehold.sources.delta import (
+    TableFiles,
+    below_table,
+    files_added,
+    files_of_version,
+    gone_files,
+    in_table,
+    newest_version,
+    schema_now,
+)
 from stagehold.sources.files import SourceRoots
-from stagehold.sources.reading import SourceReading, split_files
+from stagehold.sources.found_again import RowsLost, Whereabouts
+from stagehold.sources.reading import SourceReading, Split, split_files
 from stagehold.spec.source import Source, SourceKind
 
 Taken = Mapping[str, Position]  # by interval
@@ -32,6 +43,12 @@ class SourceContents(Protocol):
     def choose(self, taken: Taken) -> Position:
         """What an interval that has taken nothing takes."""
 
+    def again(self, position: Position) -> Position:
+        """The same rows in the files that hold them now, if those they were taken with are gone, and all are found."""
+
+    def lost(self, interval: str, position: Position) -> str | None:
+        """What of an interval's rows can be read nowhere any more, why, and the way out; None if all can."""
+
     def reading(self, position: Position, count: int) -> SourceReading:
         """What an interval took, in ``count`` splits."""
 
@@ -48,7 +65,7 @@ def contents_of(reader: ReadingInterval, stage: str, source: Source, roots: Sour
     place = source.path or ""
     if source.kind is SourceKind.DELTA:
         uri = roots.address(place)
-        return TableContents(stage, source, uri, newest_version(stage, uri))
+        return TableContents(reader, stage, source, uri, newest_version(stage, uri))
     return FileContents(reader, stage, source, roots.files(place), roots.lake)
 
 
@@ -77,6 +94,12 @@ class FileContents:
     def choose(self, taken: Taken) -> Position:
         chosen = new_files(self.listed, taken.values()) if self.source.incremental else FilesRead(self.listed)
         return replace(chosen, columns=self._columns(taken))
+
+    def again(self, position: Position) -> Position:
+        return position
+
+    def lost(self, interval: str, position: Position) -> str | None:  # noqa: ARG002
+        return None
 
     def _gone(self, files: Iterable[SourceFile], now: Mapping[str, SourceFile]) -> list[str]:
         return [file.path for file in files if file.path not in now]
@@ -126,6 +149,7 @@ class FileContents:
 
 @dataclass(frozen=True)
 class TableContents:
+    reader: ReadingInterval
     stage: str
     source: Source
     uri: str
@@ -145,12 +169,61 @@ class TableContents:
     def choose(self, taken: Taken) -> Position:
         return self._choose(taken)
 
+    def again(self, position: Position) -> Position:
+        if not self.source.incremental or not isinstance(position, VersionsRead):
+            return position
+        with suppress(SourceUnusable, RowsLost):
+            taken = self._files(position).files
+            if gone_files(self.uri, taken):
+                files = tuple(below_table(self.uri, file) for file in self._whereabouts(position, taken).of(taken))
+                return replace(position, found=FilesFound(self.newest, files, schema_now(self.stage, self.uri)))
+        return position
+
+    def lost(self, interval: str, position: Position) -> str | None:
+        if not isinstance(position, VersionsRead) or position.is_empty or self.again(position) != position:
+            return None
+        try:
+            taken = self._files(position).files
+            if gone_files(self.uri, taken):
+                self._whereabouts(position, taken).of(taken)
+        except (RowsLost, SourceUnusable) as lost:
+            reason = lost.reason if isinstance(lost, SourceUnusable) else str(lost)
+            return self._loss(interval, position, reason)
+        return None
+
     def reading(self, position: Position, count: int) -> SourceReading:
         if not isinstance(position, VersionsRead):
             raise _of_another_kind(self.stage)
-        table = self._files(position)
-        return SourceReading(
-            self.source, split_files(self.source, deal(table.files, count), table.schema), schema=table.schema
+        table = self._taken_files(position) if self.source.incremental else self._files(position)
+        splits = split_files(self.source, deal(table.files, count), table.schema)
+        gone = frozenset(gone_files(self.uri, table.files)) if self.source.incremental else frozenset[SourceFile]()
+        if not gone:
+            return SourceReading(self.source, splits, schema=table.schema)
+        where, spoiled = self._whereabouts(position, table.files), dict[str, str]()
+        found = tuple(
+            self._found(split, where, spoiled) if gone.intersection(split.files) else split for split in splits
+        )
+        return SourceReading(self.source, found, schema=table.schema, spoiled=spoiled)
+
+    def _found(self, split: Split, where: Whereabouts, spoiled: dict[str, str]) -> Split:
+        """The split with the files that have its rows now; what is lost is noted in ``spoiled``."""
+        try:
+            return replace(split, found=where.of(split.files))
+        except RowsLost as lost:
+            loss = self._loss(self.reader.interval, where.position, str(lost))
+            spoiled |= dict.fromkeys((file.path for file in split.files), loss)
+            return split
+
+    def _whereabouts(self, position: VersionsRead, taken: tuple[SourceFile, ...]) -> Whereabouts:
+        return Whereabouts(self.uri, position, self.newest, taken)
+
+    def _loss(self, interval: str, position: VersionsRead, why: str) -> str:
+        command = f"stagehold source retake {self.stage} --pipeline {self.reader.pipeline} --interval '{interval}'"
+        return (
+            f"interval {interval} took {position.versions} of {self.uri}, and files of that are gone: {why}. "
+            f"`{command} --from-version {position.first}` takes what is there now, without what other intervals "
+            f"published; if some of it is published, `stagehold intervals delete {self.reader.pipeline} '{interval}'` "
+            "comes first"
         )
 
     def _choose(self, taken: Taken) -> VersionsRead:
@@ -161,7 +234,16 @@ class TableContents:
             return VersionsRead(None, self.newest if source.version is None else source.version)
         return VersionsRead(source.from_version - 1, self.newest if source.to_version is None else source.to_version)
 
+    def _taken_files(self, position: VersionsRead) -> TableFiles:
+        """:raises SourceLost: the log has forgotten which files they were"""
+        try:
+            return self._files(position)
+        except SourceUnusable as error:
+            raise SourceLost(self.stage, [self._loss(self.reader.interval, position, error.reason)]) from error
+
     def _files(self, position: VersionsRead) -> TableFiles:
+        if found := position.found:
+            return TableFiles(found.at, found.schema, tuple(in_table(self.uri, file) for file in found.files))
         if position.after is None:
             return files_of_version(self.stage, self.uri, position.version)
         skip = self.source.skips_changes

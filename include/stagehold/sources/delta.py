@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from stagehold.errors import SourceChanged, SourceMissing, SourceUnusable
 from stagehold.lake.commit.delta_log import commit_versions, open_table, read_commits, table_exists
+from stagehold.lake.files import files_at
 from stagehold.model.source_position import SourceFile
 
 if TYPE_CHECKING:
@@ -107,6 +108,28 @@ def _refuse_forgotten(stage: str, uri: str, versions: Sequence[int]) -> None:
 def _file(uri: str, path: str, size: int, values: Mapping[str, str | None]) -> SourceFile:
     """A path with a scheme is a file that a shallow clone has elsewhere."""
     return SourceFile(path if "://" in path else f"{uri}/{path}", size, "", tuple(sorted(values.items())))
+
+
+def below_table(uri: str, file: SourceFile) -> SourceFile:
+    """The file as it is called from the table."""
+    return replace(file, path=file.path.removeprefix(f"{uri}/"))
+
+
+def in_table(uri: str, file: SourceFile) -> SourceFile:
+    """What `below_table` made, at its address again."""
+    return _file(uri, file.path, file.bytes, dict(file.partition))
+
+
+def gone_files(uri: str, files: Iterable[SourceFile]) -> tuple[SourceFile, ...]:
+    """Those of these files of the table that are no longer there; of a clone's files elsewhere nobody is asked."""
+    own = [file for file in files if file.path.startswith(f"{uri}/")]
+    folders = {below_table(uri, file).path.rpartition("/")[0] for file in own}
+    there = {f"{uri}/{path}" for folder in folders for path in files_at(uri).sizes(folder)}
+    return tuple(file for file in own if file.path not in there)
+
+
+def schema_now(stage: str, uri: str) -> str:
+    return _open(stage, uri, None).schema().to_json()
 
 
 def _place(file: SourceFile) -> str:

@@ -11,7 +11,7 @@ from functools import cached_property, reduce
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from stagehold.errors import SourceChanged, SourceUnusable
+from stagehold.errors import SourceUnusable
 from stagehold.lake.columns import is_reserved, quoted
 from stagehold.lake.location import spark_uri
 from stagehold.model.source_position import SourceFile
@@ -42,14 +42,15 @@ class SourceFrames:
         """The rows of one split.
 
         :raises SourceChanged: a file of it is no longer what was taken
+        :raises SourceLost: its rows are found nowhere any more
         """
         split = self.reading.splits[partition]
-        self._refuse_spoiled(split.files)
+        self.reading.refuse_spoiled(self.stage, split.files)
         if split.condition is not None:
             return self._database(split)
-        if not split.files:
+        if not split.read:
             return self.spark.createDataFrame([], self._schema)
-        return self._files(split.files)
+        return self._files(split.read)
 
     def _files(self, files: Sequence[SourceFile]) -> DataFrame:
         if self._source.kind is SourceKind.DELTA:
@@ -72,11 +73,11 @@ class SourceFrames:
 
         None unless each split is one plain file.
 
-        :raises SourceChanged: as `frame` does
+        :raises SourceError: as `frame` does
         """
         from pyspark.sql import functions as F
 
-        taken = [(partition, file) for partition in partitions for file in self.reading.splits[partition].files]
+        taken = [(partition, file) for partition in partitions for file in self.reading.splits[partition].read]
         names = [file.path.rpartition("/")[2] for _, file in taken]
         of_files = (
             bool(taken)
@@ -87,16 +88,12 @@ class SourceFrames:
             return None
         if not all(map(PLAIN_NAME.fullmatch, names)) or any(map(is_reserved, self._schema.fieldNames())):
             return None
+        for partition in partitions:
+            self.reading.refuse_spoiled(self.stage, self.reading.splits[partition].files)
         files = [file for _, file in taken]
-        self._refuse_spoiled(files)
         place = F.array_position(F.array(*map(F.lit, names)), F.col("_metadata.file_name"))
-        partition = F.element_at(F.array(*(F.lit(partition) for partition, _ in taken)), place.cast("int"))
-        return self._files(files), partition
-
-    def _refuse_spoiled(self, files: Sequence[SourceFile]) -> None:
-        spoiled = [self.reading.spoiled[file.path] for file in files if file.path in self.reading.spoiled]
-        if spoiled:
-            raise SourceChanged(self.stage, spoiled)
+        split = F.element_at(F.array(*(F.lit(partition) for partition, _ in taken)), place.cast("int"))
+        return self._files(files), split
 
     @property
     def _source(self) -> Source:

@@ -5,22 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from stagehold.errors import SourceChanged, SourceLost
 from stagehold.model.compute_key import digest
 from stagehold.model.source_position import FolderColumn, SourceFile
 from stagehold.sources.files import LAKE
-from stagehold.spec.source import Source
+from stagehold.spec.source import Source, SourceKind
 
 
 @dataclass(frozen=True)
 class Split:
     """What one partition of a source stage reads: files, or the rows of a database that meet ``condition``.
 
-    ``reading`` stands for everything else that decides about its rows.
+    ``reading`` stands for everything else that decides about its rows. ``found`` are files that hold the same rows now,
+    if its own are gone.
     """
 
     files: tuple[SourceFile, ...]
     reading: str
     condition: str | None = None
+    found: tuple[SourceFile, ...] | None = None
+
+    @property
+    def read(self) -> tuple[SourceFile, ...]:
+        """The files to read now."""
+        return self.files if self.found is None else self.found
 
     def below(self, lake: str) -> Split:
         """The same split as it is called from the root of its lake, wherever that lies."""
@@ -48,6 +56,16 @@ class SourceReading:
     schema: str | None = None
     columns: tuple[FolderColumn, ...] = ()
     spoiled: Mapping[str, str] = field(default_factory=dict)
+
+    def refuse_spoiled(self, stage: str, files: Iterable[SourceFile]) -> None:
+        """:raises SourceChanged: one of them is not what was taken
+        :raises SourceLost: the rows of one, of a table, are found nowhere any more
+        """
+        reasons = dict.fromkeys(self.spoiled[file.path] for file in files if file.path in self.spoiled)
+        if reasons and self.source.kind is SourceKind.DELTA:
+            raise SourceLost(stage, tuple(reasons))
+        if reasons:
+            raise SourceChanged(stage, tuple(reasons))
 
 
 def split_files(

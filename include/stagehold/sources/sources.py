@@ -7,16 +7,17 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
 
-from stagehold.errors import PositionTaken, SourceMissing, SourceUnusable
+from stagehold.errors import PositionTaken, SourceLost, SourceMissing, SourceUnusable
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.compute_key import digest
 from stagehold.model.records import Cell
-from stagehold.model.source_position import Position, SourceFile, SourcePosition
+from stagehold.model.source_position import Position, SourceFile, SourcePosition, VersionsRead
 from stagehold.plan.sources.positions import taken_twice
 from stagehold.plan.sources.ranges import range_conditions
 from stagehold.sources.contents import ReadingInterval, SourceContents, columns_of_folders, contents_of
 from stagehold.sources.files import SourceRoots
 from stagehold.sources.log_positions import PublishedPosition, unknown_positions
+from stagehold.sources.outcome import published_of, unfinished
 from stagehold.sources.reading import SourceReading, Split, how_rows_are_read, split_files
 from stagehold.sources.told_positions import told_positions
 from stagehold.spec.pipeline import Stage
@@ -48,6 +49,7 @@ class Sources:
     What an attempt deals into splits is kept in the ledger. So partitions of one source that are computed by several
     attempts, because they are shared out or healed later, are cut from the same files, and no file is in two of them or
     in none. ``stored_with`` are the stages whose commits say once more what intervals took of an incremental source.
+    ``made_from`` are all that are made from such a source.
     ``restored`` are positions, by stage name, that the run begins with: incremental sources go back to them.
     ``production`` is the lake of which a sandbox reads the sources; what intervals took there counts as taken here.
     ``project`` is the folder that relative paths are seen from.
@@ -62,6 +64,7 @@ class Sources:
     lake_uri: str
     ledger: Ledger
     stored_with: Mapping[str, tuple[Stage, ...]] = field(default_factory=dict)
+    made_from: Mapping[str, tuple[Stage, ...]] = field(default_factory=dict)
     restored: Mapping[str, RestoredPosition] = field(default_factory=dict)
     production: str | None = None
     project: str = ""
@@ -75,6 +78,7 @@ class Sources:
 
         :raises SourceMissing: there is nothing
         :raises SourceChanged: an incremental source is not what it was
+        :raises SourceLost: rows that another interval took and left are gone
         """
         source = _declared(stage)
         if not source.dealt:
@@ -84,8 +88,8 @@ class Sources:
         kept = self.interval in taken and (source.incremental or listing is Listing.OF_INTERVAL)
         contents = self._contents(stage, source)
         if not kept:
-            contents.check(taken)
-        position = taken[self.interval] if kept else self._take(stage, contents, listing)
+            self._check(stage, contents, taken)
+        position = self._kept(stage, contents, taken[self.interval]) if kept else self._take(stage, contents, listing)
         self._settled[stage.name] = (contents, position)
         return None if position == taken.get(self.interval) else position
 
@@ -172,9 +176,52 @@ class Sources:
         taken = {**{interval: one.position for interval, one in self._unrecorded(stage, taken).items()}, **taken}
         if restored := self.restored.get(stage.name):
             return contents, self._found_restored(stage, restored, taken)
-        if self.interval not in taken:
-            contents.check(taken)
-        return contents, taken.get(self.interval) or contents.choose(taken)
+        if position := taken.get(self.interval):
+            return contents, self._found_again(stage, contents, position)
+        self._check(stage, contents, taken)
+        return contents, contents.choose(taken)
+
+    def _check(self, stage: Stage, contents: SourceContents, taken: Mapping[str, Position]) -> None:
+        """:raises SourceLost: another interval took rows that it has not made anything from, and they are gone: whoever
+        takes what comes after them would pass over them.
+        """
+        contents.check(taken)
+        losses = [contents.lost(interval, taken[interval]) for interval in self._unfinished(stage, taken)]
+        if found := [loss for loss in losses if loss]:
+            raise SourceLost(stage.name, found, waiting=self.interval)
+
+    def left_to_others(self, stage: Stage) -> tuple[str, ...]:
+        """What other intervals have taken of an incremental table and not made all of their partitions from, in words:
+        no later interval reads that.
+        """
+        taken = self._taken(stage, _declared(stage))
+        return tuple(
+            f"{stage.name}: {interval} took {taken[interval]}, and has not made all of that yet; its own run reads it"
+            for interval in self._unfinished(stage, taken)
+        )
+
+    def _unfinished(self, stage: Stage, taken: Mapping[str, Position]) -> tuple[str, ...]:
+        others = {
+            interval
+            for interval, position in taken.items()
+            if isinstance(position, VersionsRead) and not position.is_empty and interval != self.interval
+        }
+        return unfinished(self.pipeline, self.stored_with.get(stage.name, ()), others, self.ledger) if others else ()
+
+    def _kept(self, stage: Stage, contents: SourceContents, before: Position) -> Position:
+        position = self._found_again(stage, contents, before)
+        if position == before:
+            return before
+        cell = Cell(self.pipeline, stage.id, self.interval)
+        return self.ledger.positions.exchange(cell, self.run_id, before, position)
+
+    def _found_again(self, stage: Stage, contents: SourceContents, position: Position) -> Position:
+        """In files that are dealt anew, as long as nothing that was made from the others is published."""
+        found = contents.again(position)
+        made = self.made_from.get(stage.name, ())
+        if found == position or published_of(self.pipeline, made, self.interval, self.ledger):
+            return position
+        return found
 
     def _found_restored(self, stage: Stage, restored: RestoredPosition, taken: Mapping[str, Position]) -> Position:
         known = {interval: position for interval, position in taken.items() if interval != self.interval}

@@ -242,6 +242,8 @@ class RegionWork:
             position = self._sources.settle(stage, listing) if stage.source else None
             if position is not None:
                 self.workplace.progress(f"{stage.name}: {self.task.request.interval} reads {position}")
+                for line in self._sources.left_to_others(stage):
+                    self.workplace.progress(line)
 
     def _tell_taken_back(self, stage: Stage, intervals: Sequence[str]) -> None:
         if intervals and self.workplace.settings.sandbox:

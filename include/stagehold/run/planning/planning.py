@@ -135,6 +135,9 @@ def sources_of(request: RunRequest, ledger: Ledger, settings: Settings) -> Sourc
     stored = {
         stage.name: stored_with(stage, request.pipeline) for stage in request.pipeline.stages if is_incremental(stage)
     }
+    made_from = {
+        name: tuple(map(request.pipeline.stage, sorted(descendants(request.pipeline, name)))) for name in stored
+    }
     begins_with = begins_with_of(request)
     return Sources(
         pipeline=request.pipeline.name,
@@ -143,6 +146,7 @@ def sources_of(request: RunRequest, ledger: Ledger, settings: Settings) -> Sourc
         lake_uri=settings.lake_uri,
         ledger=ledger,
         stored_with=stored,
+        made_from=made_from,
         restored=begins_with.positions(request.pipeline, settings) if begins_with else {},
         production=settings.production.lake_uri if settings.sandbox else None,
         project=settings.project,

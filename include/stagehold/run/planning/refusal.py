@@ -6,12 +6,13 @@ from pathlib import Path
 
 from stagehold.code.checks import code_problems
 from stagehold.code.side_reads import side_reads
-from stagehold.errors import CodeUnusable, EarlierMissing, SourceChanged
+from stagehold.errors import CodeUnusable, EarlierMissing
 from stagehold.ledger.ledger import Ledger
 from stagehold.plan.resume.decisions import Action, ResumePlan
 from stagehold.run.planning.planning import RunRequest, counted, sources_of
 from stagehold.settings import Settings
 from stagehold.sources.declared_reads import ReadRoots
+from stagehold.sources.sources import is_incremental
 from stagehold.sources.undeclared_reads import undeclared, undeclared_error
 from stagehold.spec.pipeline import Pipeline
 from stagehold.spec.source import Undeclared
@@ -27,22 +28,22 @@ def refuse_too_early(pipeline: Pipeline, plan: ResumePlan) -> None:
 def refuse_spoiled_sources(request: RunRequest, plan: ResumePlan, ledger: Ledger, settings: Settings) -> None:
     """Splits that would be read although a file of them is no longer what the interval took.
 
-    :raises SourceChanged: for the first such stage, with the way out for each file
+    :raises SourceChanged: or SourceLost, for the first such stage, with the way out for each file
     """
     sources = sources_of(request, ledger, settings)
     for stage in counted(request, ledger).pipeline.stages:
         if stage.source is None or not stage.source.incremental:
             continue
         reading = sources.of(stage)
-        read = {
-            file.path
-            for one in plan.of(stage.name)
-            if one.action.computes
-            for file in reading.splits[one.partition].files
-        }
-        spoiled = [reading.spoiled[path] for path in sorted(read & set(reading.spoiled))]
-        if spoiled:
-            raise SourceChanged(stage.name, spoiled)
+        computing = (one.partition for one in plan.of(stage.name) if one.action.computes)
+        reading.refuse_spoiled(stage.name, [file for number in computing for file in reading.splits[number].files])
+
+
+def left_to_others(request: RunRequest, ledger: Ledger, settings: Settings) -> tuple[str, ...]:
+    """What a run would not read of its sources, since others have taken it and are not done with it."""
+    sources = sources_of(request, ledger, settings)
+    stages = [stage for stage in counted(request, ledger).pipeline.stages if is_incremental(stage)]
+    return tuple(line for stage in stages for line in sources.left_to_others(stage))
 
 
 def refuse_broken_code(pipeline: Pipeline, plan: ResumePlan, settings: Settings) -> None:
