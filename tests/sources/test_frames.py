@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+from datetime import date, datetime
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -203,3 +205,45 @@ def test_a_password_that_is_not_there_is_an_error_that_names_its_variable(frames
     )
     with pytest.raises(SourceUnusable, match="NO_SUCH_PASSWORD is not set"):
         source.frame(0)
+
+
+def test_parquet_files_with_other_columns_are_united_by_name_and_widened(frames, tmp_path):
+    """A row of each file that a later one has wider, or lacks; values stay what they are."""
+    first = {
+        "whole": pa.array([2**31 - 1], pa.int32()),
+        "real": pa.array([1.5], pa.float32()),
+        "count": pa.array([7], pa.int16()),
+        "price": pa.array([Decimal("1.25")], pa.decimal128(5, 2)),
+        "day": pa.array([date(2026, 3, 29)], pa.date32()),
+        "part": pa.array([{"x": 1}]),
+        "old": pa.array(["a"]),
+    }
+    second = {
+        "Whole": pa.array([2**40], pa.int64()),
+        "real": pa.array([0.1], pa.float64()),
+        "count": pa.array([2.5], pa.float64()),
+        "price": pa.array([Decimal("123456.7891")], pa.decimal128(10, 4)),
+        "day": pa.array([datetime(2026, 3, 29, 1, 30)], pa.timestamp("us")),
+        "part": pa.array([{"y": "z", "x": 2**40}]),
+        "new": pa.array(["b"]),
+    }
+    for name, columns in (("a", first), ("b", second)):
+        pq.write_table(pa.table(columns), tmp_path / f"{name}.parquet")
+    source = frames(kind="parquet")
+    kinds = [
+        "bigint",
+        "double",
+        "double",
+        "decimal(10,4)",
+        "timestamp_ntz",
+        "struct<x:bigint,y:string>",
+        *["string"] * 2,
+    ]
+    assert [kind for _, kind in source.frame(0).dtypes] == kinds
+    assert source.frame(0).schema == source.frame(1).schema
+    (a,), (b,) = rows(source, 0), rows(source, 1)
+    assert a == (2**31 - 1, 1.5, 7.0, Decimal("1.2500"), datetime(2026, 3, 29), (1, None), "a", None)
+    assert b == (2**40, 0.1, 2.5, Decimal("123456.7891"), datetime(2026, 3, 29, 1, 30), (2**40, "z"), None, "b")
+    together = source.together([0, 1])
+    assert together is not None
+    assert sorted(together[0].select("whole").collect()) == [(2**31 - 1,), (2**40,)]

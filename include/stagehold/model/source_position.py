@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 
@@ -31,15 +31,28 @@ class FolderColumn:
 
 
 @dataclass(frozen=True)
+class MixedColumns:
+    """The columns of files that do not all have the same ones: ``fields`` are names and types, as Spark spells them,
+    and ``samples`` files that have them all together. Those that are ``wider`` have another type in some file.
+    """
+
+    samples: tuple[str, ...]
+    fields: tuple[tuple[str, str], ...]
+    wider: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class FilesRead:
     """Files that one interval reads, as they were when it took them; none if there was nothing new.
 
     ``columns`` come from the names of folders. Their types fit all files that the source had then, so they are kept:
-    what comes later, and only a part of the files, could have others.
+    what comes later, and only a part of the files, could have others. So are ``mixed`` columns of the files themselves,
+    if they are.
     """
 
     files: tuple[SourceFile, ...]
     columns: tuple[FolderColumn, ...] = ()
+    mixed: MixedColumns | None = None
 
     def __str__(self) -> str:
         return f"{len(self.files)} files"
@@ -111,6 +124,7 @@ def write_position(position: Position) -> dict[str, Any]:
     return {
         "files": [[file.path, file.bytes, file.version] for file in position.files],
         "columns": [[column.name, column.type] for column in position.columns],
+        **({"mixed": asdict(position.mixed)} if position.mixed else {}),
     }
 
 
@@ -118,8 +132,16 @@ def read_position(data: dict[str, Any]) -> Position:
     """What `write_position` wrote."""
     if "files" in data:
         files = tuple(SourceFile(path, size, version) for path, size, version in data["files"])
-        return FilesRead(files, tuple(FolderColumn(name, kind) for name, kind in data.get("columns", ())))
+        columns = tuple(FolderColumn(name, kind) for name, kind in data.get("columns", ()))
+        return FilesRead(files, columns, _read_mixed(data.get("mixed")))
     return VersionsRead(data["after"], data["version"], _read_found(data.get("found")))
+
+
+def _read_mixed(data: dict[str, Any] | None) -> MixedColumns | None:
+    if data is None:
+        return None
+    fields = tuple((name, kind) for name, kind in data["fields"])
+    return MixedColumns(tuple(data["samples"]), fields, tuple(data["wider"]))
 
 
 def _write_found(found: FilesFound | None) -> dict[str, Any]:

@@ -8,8 +8,17 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from stagehold.errors import SourceChanged, SourceLost, SourceMissing, SourceUnusable
-from stagehold.model.source_position import FilesFound, FilesRead, FolderColumn, Position, SourceFile, VersionsRead
+from stagehold.model.source_position import (
+    FilesFound,
+    FilesRead,
+    FolderColumn,
+    MixedColumns,
+    Position,
+    SourceFile,
+    VersionsRead,
+)
 from stagehold.plan.sources.folders import MixedFolders, folder_columns
+from stagehold.plan.sources.merging import UnlikeColumns, mixed_columns
 from stagehold.plan.sources.positions import changes_since, last_version, new_files, new_versions
 from stagehold.plan.sources.splits import deal
 from stagehold.sources.delta import (
@@ -23,6 +32,7 @@ from stagehold.sources.delta import (
     schema_now,
 )
 from stagehold.sources.files import SourceRoots
+from stagehold.sources.footers import columns_of
 from stagehold.sources.found_again import RowsLost, Whereabouts
 from stagehold.sources.reading import SourceReading, Split, split_files
 from stagehold.spec.source import Source, SourceKind
@@ -90,10 +100,16 @@ class FileContents:
             if changes:
                 raise SourceChanged(self.stage, changes)
         self._columns(taken)
+        new = new_files(self.listed, taken.values()).files if self.source.incremental else self.listed
+        columns_of_files(self.stage, self.source, new)  # so that `choose` has nothing to read
 
     def choose(self, taken: Taken) -> Position:
         chosen = new_files(self.listed, taken.values()) if self.source.incremental else FilesRead(self.listed)
-        return replace(chosen, columns=self._columns(taken))
+        return replace(
+            chosen,
+            columns=self._columns(taken),
+            mixed=columns_of_files(self.stage, self.source, chosen.files),
+        )
 
     def again(self, position: Position) -> Position:
         return position
@@ -143,8 +159,10 @@ class FileContents:
             spoiled |= dict(
                 zip((file.path for file in changed), self._changes(changed, interval, position), strict=False)
             )
-        splits = split_files(self.source, deal(files, count), columns=position.columns)
-        return SourceReading(self.source, splits, sample, columns=position.columns, spoiled=spoiled)
+        splits = split_files(self.source, deal(files, count), columns=position.columns, mixed=position.mixed)
+        return SourceReading(
+            self.source, splits, sample, columns=position.columns, mixed=position.mixed, spoiled=spoiled
+        )
 
 
 @dataclass(frozen=True)
@@ -259,6 +277,20 @@ def columns_of_folders(stage: str, paths: Iterable[str], lake_uri: str) -> tuple
             "Let `path` match only files whose folders have the same names, and read the others in a stage of their own"
         )
         raise SourceUnusable(stage, str(mixed), remedy) from mixed
+
+
+def columns_of_files(stage: str, source: Source, files: Sequence[SourceFile]) -> MixedColumns | None:
+    """The columns of Parquet files that do not all have the same.
+
+    :raises SourceUnusable: a column has types in two files that no type holds both of
+    """
+    if source.kind is not SourceKind.PARQUET:
+        return None
+    try:
+        return mixed_columns(columns_of(files))
+    except UnlikeColumns as unlike:
+        remedy = "Write one of them anew with the other's type, or read them in stages of their own"
+        raise SourceUnusable(stage, str(unlike), remedy) from unlike
 
 
 def _check_kind(stage: str, taken: Taken, kind: type[Position]) -> None:

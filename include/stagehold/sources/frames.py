@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from stagehold.errors import SourceUnusable
 from stagehold.lake.columns import is_reserved, quoted
 from stagehold.lake.location import spark_uri
-from stagehold.model.source_position import SourceFile
+from stagehold.model.source_position import MixedColumns, SourceFile
 from stagehold.plan.sources.folders import root_of
 from stagehold.sources.reading import SourceReading, Split
 from stagehold.spec.source import INFER, Source, SourceKind
@@ -140,12 +140,30 @@ class SourceFrames:
             return StructType([field for field in fields if not is_reserved(field.name)])
         if self._source.ddl is not None and self._source.ddl != INFER:
             return self.spark.createDataFrame([], self._source.ddl).schema
+        if self.reading.mixed is not None:
+            return self._union(self.reading.mixed)
         if self.reading.sample is None:
             raise SourceUnusable(
                 self.stage, "no file is left that shows its columns", "Put one of those it has read back"
             )
         reader = self._reader.option("inferSchema", "true") if self._source.ddl == INFER else self._reader
         return reader.load(_paths([SourceFile(self.reading.sample, 0, "")])).schema
+
+    def _union(self, mixed: MixedColumns) -> StructType:
+        """By name, as Spark has each column in the first file with it; as the footers say of what is wider, and where
+        no such file is left.
+        """
+        from pyspark.sql.types import StructType
+
+        ddl = ", ".join(f"{quoted(name)} {kind}" for name, kind in mixed.fields)
+        there = {file.path for split in self.reading.splits for file in split.files} - set(self.reading.spoiled)
+        known: dict[str, StructField] = {}
+        for sample in (path for path in mixed.samples if path in there):
+            for field in self._reader.load(_paths([SourceFile(sample, 0, "")])).schema.fields:
+                known.setdefault(field.name.lower(), field)
+        wider = {name.lower() for name in mixed.wider}
+        fields = self.spark.createDataFrame([], ddl).schema.fields
+        return StructType([one if one.name.lower() in wider else known.get(one.name.lower(), one) for one in fields])
 
     def _table(self, files: Sequence[SourceFile]) -> DataFrame:
         """Files of a Delta table; those of one table partition are read together and given its values."""

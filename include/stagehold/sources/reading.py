@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from stagehold.errors import SourceChanged, SourceLost
 from stagehold.model.compute_key import digest
-from stagehold.model.source_position import FolderColumn, SourceFile
+from stagehold.model.source_position import FolderColumn, MixedColumns, SourceFile
 from stagehold.sources.files import LAKE
 from stagehold.spec.source import Source, SourceKind
 
@@ -47,7 +47,7 @@ class SourceReading:
     """All splits of a source. ``sample`` is a file with the columns of all; ``schema`` a table's columns as JSON.
 
     ``columns`` are those that the names of folders give to all files. ``spoiled`` says of files, by path, why they must
-    not be read: they are no longer what was taken.
+    not be read: they are no longer what was taken. ``mixed`` are the columns of files that do not all have the same.
     """
 
     source: Source
@@ -55,6 +55,7 @@ class SourceReading:
     sample: str | None = None
     schema: str | None = None
     columns: tuple[FolderColumn, ...] = ()
+    mixed: MixedColumns | None = None
     spoiled: Mapping[str, str] = field(default_factory=dict)
 
     def refuse_spoiled(self, stage: str, files: Iterable[SourceFile]) -> None:
@@ -73,9 +74,13 @@ def split_files(
     groups: Iterable[tuple[SourceFile, ...]],
     schema: str | None = None,
     columns: Sequence[FolderColumn] = (),
+    mixed: MixedColumns | None = None,
 ) -> tuple[Split, ...]:
-    """One split for each group of files. A column of another type changes them all, so that they stay alike."""
-    reading = digest((how_rows_are_read(source), schema or "", *map(repr, columns)))
+    """One split for each group of files. A column that is new or of another type changes them all, so that they stay
+    alike.
+    """
+    fields = (repr(mixed.fields),) if mixed else ()
+    reading = digest((how_rows_are_read(source), schema or "", *map(repr, columns), *fields))
     return tuple(Split(files, reading) for files in groups)
 
 

@@ -14,7 +14,13 @@ from stagehold.model.records import Cell
 from stagehold.model.source_position import Position, SourceFile, SourcePosition, VersionsRead
 from stagehold.plan.sources.positions import taken_twice
 from stagehold.plan.sources.ranges import range_conditions
-from stagehold.sources.contents import ReadingInterval, SourceContents, columns_of_folders, contents_of
+from stagehold.sources.contents import (
+    ReadingInterval,
+    SourceContents,
+    columns_of_files,
+    columns_of_folders,
+    contents_of,
+)
 from stagehold.sources.files import SourceRoots
 from stagehold.sources.log_positions import PublishedPosition, unknown_positions
 from stagehold.sources.outcome import published_of, unfinished
@@ -164,7 +170,9 @@ class Sources:
             groups = _listed(stage, source, self._roots)
             paths = sorted(file.path for files in groups for file in files)
             columns = columns_of_folders(stage.name, paths, self._roots.lake)
-            return SourceReading(source, split_files(source, groups, columns=columns), sample=paths[0], columns=columns)
+            mixed = columns_of_files(stage.name, source, [file for files in groups for file in files])
+            splits = split_files(source, groups, columns=columns, mixed=mixed)
+            return SourceReading(source, splits, sample=paths[0], columns=columns, mixed=mixed)
         contents, position = self._settled.get(stage.name) or self._found(stage, source)
         self._settled[stage.name] = (contents, position)
         return contents.reading(position, stage.partitions)

@@ -44,7 +44,9 @@ class Relocation:
     def position(self, position: Position) -> Position:
         if not isinstance(position, FilesRead):
             return position
-        return replace(position, files=tuple(map(self._source_file, position.files)))
+        mixed = position.mixed
+        samples = mixed and replace(mixed, samples=tuple(map(self.moved, mixed.samples)))
+        return replace(position, files=tuple(map(self._source_file, position.files)), mixed=samples)
 
     def _record(self, record: PartitionRecord) -> PartitionRecord:
         return replace(record, table=self.moved(record.table))
