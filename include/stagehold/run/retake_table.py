@@ -15,7 +15,7 @@ from stagehold.settings import Settings
 from stagehold.sources.delta import TableFiles, below_table, files_of_version, gone_files
 from stagehold.sources.files import SourceRoots
 from stagehold.sources.lineage import Lineage
-from stagehold.sources.there_now import Claim, RowsMixed, ThereNow
+from stagehold.sources.there_now import RowsMixed, TakenByOther, ThereNow
 from stagehold.spec.source import SourceKind
 
 
@@ -83,16 +83,16 @@ def _refuse_published(wanted: Retake, ledger: Ledger) -> None:
         raise refused(wanted, f"what was made from what {wanted.interval} took is published; {delete}", made=made)
 
 
-def _claims(wanted: Retake, taken: Mapping[str, Position], ledger: Ledger) -> tuple[Claim, ...]:
+def _claims(wanted: Retake, taken: Mapping[str, Position], ledger: Ledger) -> tuple[TakenByOther, ...]:
     return tuple(
-        Claim(interval, position, bool(made_from(replace(wanted, interval=interval), ledger)))
+        TakenByOther(interval, position, bool(made_from(replace(wanted, interval=interval), ledger)))
         for interval, position in taken.items()
         if interval != wanted.interval and isinstance(position, VersionsRead)
     )
 
 
 def _chosen(
-    wanted: Retake, from_version: int, uri: str, table: TableFiles, claims: tuple[Claim, ...]
+    wanted: Retake, from_version: int, uri: str, table: TableFiles, claims: tuple[TakenByOther, ...]
 ) -> tuple[tuple[SourceFile, ...], tuple[str, ...]]:
     """The files to take, as they are called from the table, and who gives up what it had taken."""
     begin = commit_versions(uri)[0]

@@ -10,7 +10,7 @@ from stagehold.sources.lineage import Block, Lineage
 
 
 @dataclass(frozen=True)
-class Claim:
+class TakenByOther:
     """What another interval has taken. If nothing was made from it, it may have to give it up."""
 
     interval: str
@@ -41,7 +41,7 @@ class ThereNow:
     others: Collection[str]
     start: int
     wanted: int
-    claims: Sequence[Claim]
+    claims: Sequence[TakenByOther]
     given_up: frozenset[str] = field(default=frozenset())
 
     def take(self) -> tuple[frozenset[str], frozenset[str]]:
@@ -62,11 +62,11 @@ class ThereNow:
         yield from (block for block in self.lineage.blocks if block.files)
         yield from (Block(frozenset((path,)), frozenset((path,))) for path in self.others)
 
-    def _claims_on(self, origin: str) -> Iterator[Claim]:
+    def _claims_on(self, origin: str) -> Iterator[TakenByOther]:
         version = self.lineage.versions.get(origin)
         return (claim for claim in self.claims if claim.may_have(origin, version, self.start))
 
-    def _owners(self, origin: str) -> Iterator[Claim]:
+    def _owners(self, origin: str) -> Iterator[TakenByOther]:
         return (claim for claim in self._claims_on(origin) if claim.interval not in self.given_up)
 
     def _is_mine(self, origin: str) -> bool:
