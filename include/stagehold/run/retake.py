@@ -79,12 +79,16 @@ def retake(wanted: Retake, ledger: Ledger, settings: Settings, *, dry_run: bool)
         source = wanted.stage.source
         assert source is not None, "checked above"
         reader = ReadingInterval(wanted.pipeline.name, wanted.interval)
-        roots = SourceRoots(settings.production.lake_uri, settings.project)
-        contents = contents_of(reader, wanted.stage.name, source, roots)
+        contents = contents_of(reader, wanted.stage.name, source, roots_of(settings))
         contents.check(others)
         after = _choose(wanted, ledger, contents.choose, others, dry_run=dry_run)
         assert isinstance(after, FilesRead), "a source of files gives files"
         return file_changes(before, after)
+
+
+def roots_of(settings: Settings) -> SourceRoots:
+    """Where sources are: those of production, also for a sandbox."""
+    return SourceRoots(settings.production.lake_uri, settings.project)
 
 
 def _refuse_other_sources(wanted: Retake) -> None:

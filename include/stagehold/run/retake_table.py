@@ -10,10 +10,9 @@ from dataclasses import dataclass, replace
 from stagehold.lake.commit.delta_log import commit_versions, read_commits
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.source_position import FilesFound, Position, SourceFile, VersionsRead
-from stagehold.run.retake import Retake, made_from, refused
+from stagehold.run.retake import Retake, made_from, refused, roots_of
 from stagehold.settings import Settings
 from stagehold.sources.delta import TableFiles, below_table, files_of_version, gone_files
-from stagehold.sources.files import SourceRoots
 from stagehold.sources.lineage import Lineage
 from stagehold.sources.there_now import RowsMixed, TakenByOther, ThereNow
 from stagehold.spec.source import SourceKind
@@ -74,7 +73,7 @@ def _table_of(wanted: Retake, settings: Settings) -> str:
     source = wanted.stage.source
     if source is None or not source.incremental or source.kind is not SourceKind.DELTA:
         raise refused(wanted, "--from-version is for incremental Delta tables, and it reads none")
-    return SourceRoots(settings.production.lake_uri, settings.project).address(source.path or "")
+    return roots_of(settings).address(source.path or "")
 
 
 def _refuse_published(wanted: Retake, ledger: Ledger) -> None:
