@@ -20,7 +20,9 @@ SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 
 @dataclass(frozen=True)
 class ColumnRange:
-    """``nulls`` is None when the file does not count them; ``minimum`` and ``maximum`` when it has no exact ones."""
+    """``nulls`` is None when the file does not count them; ``minimum`` and ``maximum`` when it has no exact ones, or
+    such as Python cannot say.
+    """
 
     nulls: int | None
     minimum: Any
@@ -74,4 +76,7 @@ def _range(metadata: FileMetaData, index: int) -> ColumnRange:
     filled = [one for chunk, one in zip(chunks, statistics, strict=True) if one.null_count != chunk.num_values]
     if not filled or not all(one.has_min_max for one in filled):
         return ColumnRange(nulls, None, None)
-    return ColumnRange(nulls, min(one.min for one in filled), max(one.max for one in filled))
+    try:
+        return ColumnRange(nulls, min(one.min for one in filled), max(one.max for one in filled))
+    except (OverflowError, ValueError):  # Python knows no year beyond 9999 or before 1, and no text that is not UTF-8
+        return ColumnRange(nulls, None, None)

@@ -49,7 +49,13 @@ def test_ranges_are_written_so_that_they_hold_every_value(minimum, maximum, writ
     assert (found["minValues"]["c"], found["maxValues"]["c"]) == written
 
 
-@pytest.mark.parametrize("value", [1.5, float("nan"), True, b"x", "x" * 33, Decimal("1234567890.123456"), None])
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(1.5, float("nan"), True, b"x", "x" * 33, Decimal("1234567890.123456"), None),
+        *(datetime.max, datetime.max.replace(tzinfo=UTC), datetime.max.replace(microsecond=999_001)),
+    ],
+)
 def test_ranges_that_might_mislead_are_left_out(value):
     found = statistics(c=ColumnRange(1, value, value))
     assert (found["minValues"], found["maxValues"], found["nullCount"]) == ({}, {}, {"c": 1})
@@ -71,6 +77,30 @@ def test_a_footer_tells_rows_nulls_and_ranges_over_all_row_groups(tmp_path: Path
         "s": ColumnRange(2, "a", "c"),
         "nothing": ColumnRange(4, None, None),
     }
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ((-719_163, 0), pa.date32()),  # a day before the year 1
+        ((0, 2_932_897), pa.date32()),  # a day after the year 9999
+        ((-62_135_596_800_000_001, 0), pa.timestamp("us")),
+        ((0, 253_402_300_800_000_000), pa.timestamp("us", "UTC")),
+        ((2**63 - 1, -(2**63) + 1), pa.timestamp("us")),
+    ],
+)
+def test_values_that_python_cannot_say_have_no_range_and_are_counted(tmp_path: Path, values, kind):
+    column = pa.array(values, pa.int32() if kind == pa.date32() else pa.int64()).cast(kind)
+    pq.write_table(pa.table({"c": pa.chunked_array([column, pa.array([None], kind)]), "n": [1, 2, 3]}), tmp_path / "f")
+    footer = read_footer(str(tmp_path), "f")
+    assert footer.columns == {"c": ColumnRange(1, None, None), "n": ColumnRange(0, 1, 3)}
+    found = json.loads(delta_statistics(footer))
+    assert (found["minValues"], found["maxValues"], found["nullCount"]) == ({"n": 1}, {"n": 3}, {"c": 1, "n": 0})
+
+
+def test_the_last_moment_that_can_be_said_has_a_range():
+    last = datetime(9999, 12, 31, 23, 59, 59, 999_000)
+    assert statistics(c=ColumnRange(0, last, last))["maxValues"] == {"c": "9999-12-31T23:59:59.999"}
 
 
 def test_a_file_without_statistics_has_none(tmp_path: Path):

@@ -10,6 +10,7 @@ from typing import Any
 from stagehold.lake.footers import ColumnRange, Footer
 
 LONGEST_TEXT = 32  # Delta's own writers cut longer ones
+LAST_MOMENT = datetime.fromisoformat("9999-12-31T23:59:59.999")  # of those that are whole milliseconds
 DIGITS = 15  # a decimal with more of them is not the same after a detour through a JSON number
 
 
@@ -39,6 +40,8 @@ def _is_exact(value: Any) -> bool:
         return len(value) <= LONGEST_TEXT
     if isinstance(value, Decimal):
         return len(value.as_tuple().digits) <= DIGITS
+    if isinstance(value, datetime):
+        return value.replace(tzinfo=None) <= LAST_MOMENT  # a later one would be rounded up into the year 10000
     return isinstance(value, date) or (isinstance(value, int) and not isinstance(value, bool))
 
 
