@@ -17,7 +17,8 @@ BOTH = (NULLS, ROWS)
 
 
 def refused(partition: int, *expectations: str, state: PartitionState = BLOCKED, **facts: Any) -> PartitionRecord:
-    return record(partition, state=state, refused=expectations, **facts)
+    version = {} if state is CONSUMABLE else {"version": None}  # what is blocked is in no table
+    return record(partition, state=state, refused=expectations, **(version | facts))
 
 
 def told(records: Sequence[PartitionRecord], words: Sequence[Waiver] = ()) -> list[tuple[object, ...]]:
@@ -80,6 +81,12 @@ def told(records: Sequence[PartitionRecord], words: Sequence[Waiver] = ()) -> li
             [waiver(0)],
             [(NULLS, RefusalStanding.PUBLISHED, ((0, 0),), "ann"), (NULLS, RefusalStanding.ENDED, ((1, 1),), None)],
             id="published by a word that holds, and by one that has ended",
+        ),
+        pytest.param(
+            [refused(0, NULLS, version=3), refused(1, NULLS)],
+            [],
+            [(NULLS, RefusalStanding.OUTSTAYING, ((0, 0),), None), (NULLS, RefusalStanding.BLOCKED, ((1, 1),), None)],
+            id="left in its table when its word ended",
         ),
         pytest.param(
             [refused(0, NULLS, state=PartitionState.RELEASED), refused(1, NULLS, state=PartitionState.DAMAGED)],
