@@ -125,7 +125,7 @@ def make_dag_run(
 def refuse(run: HalfDone, stage: str, refused: Mapping[int, tuple[str, ...]]) -> None:
     """As if the gate of a stage had refused these partitions of those that are on record."""
     now = datetime.now(UTC)
-    blocked = _recorded_again(run, stage, PartitionState.BLOCKED, refused)
+    blocked = _recorded_again(run, stage, PartitionState.BLOCKED, refused, version=None)
     results = [
         GateResult(one.cell, one.partition, one.attempt_id, "made", each, False, SEEN, now, result=SAMPLES)
         for one in blocked
@@ -166,7 +166,7 @@ def publish(run: HalfDone, stage: str, partitions: Iterable[int], refused: tuple
 
 
 def _recorded_again(
-    run: HalfDone, stage: str, state: PartitionState, refused: Mapping[int, tuple[str, ...]], **changes: str
+    run: HalfDone, stage: str, state: PartitionState, refused: Mapping[int, tuple[str, ...]], **changes: str | None
 ) -> list[PartitionRecord]:
     settings = load_settings()
     pipeline = find_pipeline(run.dag_id, settings)
