@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
@@ -227,12 +228,27 @@ def test_what_does_not_fit_is_refused_before_anything_is_done(nights):
     nights.run(DAY)
     manifest = save(nights)
     before = nights.published(DAY)
-    (drafts, *others) = nights.pipeline.stages
-    renamed = drafts.model_copy(update={"uid": "sketches"})
-    nights.pipeline = nights.pipeline.model_copy(update={"stages": (renamed, *others)})
-    with pytest.raises(RestoreRefused, match=r"drafts looks like drafts renamed.*put `uid: drafts` there"):
-        nights.run(DAY, "back", snapshot=manifest)
+    drafts, edits, prints = nights.pipeline.stages
+    (edge,) = edits.inputs
+    renamed = drafts.model_copy(update={"name": "sketches"})
+    reader = edits.model_copy(update={"inputs": (edge.model_copy(update={"stage": "sketches"}),)})
+    nights.pipeline = nights.pipeline.model_copy(update={"stages": (renamed, reader, prints)})
+    attempt = nights.begin(DAY, "sketches", "back", snapshot=manifest)
+    attempt.go_to("its end", most=2000)
+    assert isinstance(attempt.error, RestoreRefused)
+    assert re.search(r"sketches looks like drafts renamed.*put `uid: drafts` there", str(attempt.error))
     assert nights.published(DAY) == before
+
+
+def test_a_stage_that_has_gained_a_uid_is_known_by_the_name_on_record(nights):
+    nights.run(DAY)
+    manifest = save(nights)
+    drafts, *others = nights.pipeline.stages
+    nights.pipeline = nights.pipeline.model_copy(
+        update={"stages": (drafts.model_copy(update={"uid": "sketches"}), *others)}
+    )
+    nights.run(DAY, "back", snapshot=manifest)
+    assert computed(nights, "back") == 0
 
 
 def test_a_manifest_that_is_gone_is_named(nights):
