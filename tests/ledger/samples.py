@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from stagehold.errors import StageholdError
+from stagehold.ledger.history import WithoutOldFiles
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.checkpoint_records import CheckpointRecord, CheckpointState, CheckpointTrigger
 from stagehold.model.records import (
@@ -138,7 +139,7 @@ def in_process_that_dies(work: Callable[[], Any]) -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
 
 
-def everywhere(ledger: Ledger) -> frozenset[tuple[str, str]]:
-    """Pipelines and intervals that have records."""
+def everywhere(ledger: Ledger) -> WithoutOldFiles:
+    """All pipelines and intervals that have records, as they are now."""
     cells = (fact.cell for fact in ledger.facts.all() if isinstance(fact, PartitionRecord))
-    return frozenset((cell.pipeline, cell.interval) for cell in cells)
+    return WithoutOldFiles({(cell.pipeline, cell.interval) for cell in cells}, ledger.partitions.highest_id())

@@ -13,7 +13,7 @@ from tests.ledger.samples import CELL, START, attempt, event, everywhere, gate_r
 
 from stagehold.ledger import Ledger
 from stagehold.ledger.database.engine import Database
-from stagehold.ledger.history import Forgotten, History
+from stagehold.ledger.history import Forgotten, History, WithoutOldFiles
 from stagehold.model.checkpoint_records import CheckpointFailure, CheckpointRecord, CheckpointState, CheckpointTrigger
 from stagehold.model.records import (
     TRACE,
@@ -126,14 +126,24 @@ def test_a_run_that_begins_anew_while_its_story_goes_keeps_it(ledger, ledger_url
     end(ledger, "run-1", minutes=0)
     told = ledger.events.of_run("run-1")
     disturbed = DisturbedDatabase(ledger_url, lambda number: ledger.runs.start(run()))
-    assert History(disturbed).forget(LATER, [], dry_run=False) == NOTHING
+    assert History(disturbed).forget(LATER, WithoutOldFiles([], 0), dry_run=False) == NOTHING
     assert ledger.events.of_run("run-1") == told
 
 
 def test_records_of_files_that_may_be_there_stay(ledger, lease):
     ledger.partitions.record([record(0, epoch=1), record(0, epoch=2)], lease)
-    elsewhere = {(CELL.pipeline, "2024-01-02"), ("other", CELL.interval)}
+    places = {(CELL.pipeline, "2024-01-02"), ("other", CELL.interval)}
+    elsewhere = WithoutOldFiles(places, ledger.partitions.highest_id())
     assert ledger.history.forget(LATER, elsewhere, dry_run=False) == NOTHING
+
+
+def test_what_is_replaced_after_somebody_looked_at_the_files_stays(ledger, lease):
+    made = [record(0, epoch=epoch) for epoch in (1, 2, 3)]
+    ledger.partitions.record(made[:2], lease)
+    looked = everywhere(ledger)
+    ledger.partitions.record(made[2:], lease)
+    assert ledger.history.forget(LATER, looked, dry_run=False).partitions == 1
+    assert ledger.partitions.history(CELL) == (made[1], made[2])
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,6 @@ from stagehold.ledger.database.schema import (
 from stagehold.model.checkpoint_records import CheckpointState
 from stagehold.model.records import TRACE, RunState
 
-Place = tuple[str, str]  # pipeline and interval
 AT_ONCE = 2_000  # rows in a transaction: SQLite's other writers wait for each
 
 
@@ -38,6 +37,18 @@ class Forgotten:
     gate_results: int
     checkpoints: int
     acknowledgements: int
+
+
+@dataclass(frozen=True)
+class WithoutOldFiles:
+    """Pipelines and intervals of which no file is left that only replaced records name.
+
+    Somebody looked at the files after the record with the id ``upto`` had been made. What is replaced later may have
+    files that are still there.
+    """
+
+    places: Collection[tuple[str, str]]
+    upto: int
 
 
 class History:
@@ -63,11 +74,10 @@ class History:
     def __init__(self, database: Database, at_once: int = AT_ONCE) -> None:
         self._database, self._at_once = database, at_once
 
-    def forget(self, older_than: datetime, cleared: Collection[Place], *, dry_run: bool) -> Forgotten:
+    def forget(self, older_than: datetime, cleared: WithoutOldFiles, *, dry_run: bool) -> Forgotten:
         """Delete what is older and decides nothing, some rows at a time; who dies half-way may begin anew.
 
-        :param cleared: where files that were superseded have been deleted. Elsewhere records of partitions stay: nobody
-            would find their files without them.
+        :param cleared: elsewhere records of partitions stay: nobody would find their files without them.
 
         The chronicle is not told. Until it is compacted a ledger that is lost comes back with what was forgotten, and
         decides as before.
@@ -120,9 +130,13 @@ def _ended_runs(older_than: datetime) -> Select[tuple[Any]]:
     return select(runs.c.run_id).where(runs.c.ended_at < older_than, or_(runs.c.state == RunState.FINISHED, replaced))
 
 
-def _replaced_partitions(older_than: datetime, cleared: Collection[Place]) -> Sequence[ColumnElement[bool]]:
+def _replaced_partitions(older_than: datetime, cleared: WithoutOldFiles) -> Sequence[ColumnElement[bool]]:
     other, published = partitions.alias(), partitions.alias()
-    newest = select(func.max(other.c.id)).where(*_same(other, partitions, *_PLACE)).scalar_subquery()
+    newest = (
+        select(func.max(other.c.id))
+        .where(*_same(other, partitions, *_PLACE), other.c.id <= cleared.upto)
+        .scalar_subquery()
+    )
     newest_published = (
         select(func.max(published.c.id))
         .where(*_same(published, partitions, *_PLACE), published.c.version.is_not(None))
@@ -130,7 +144,7 @@ def _replaced_partitions(older_than: datetime, cleared: Collection[Place]) -> Se
     )
     restoring = select(attempts.c.attempt_id).where(attempts.c.restore.is_not(None))
     return (
-        tuple_(partitions.c.pipeline, partitions.c.interval).in_(cleared),
+        tuple_(partitions.c.pipeline, partitions.c.interval).in_(cleared.places),
         partitions.c.recorded_at < older_than,
         partitions.c.id < newest,
         or_(partitions.c.version.is_(None), partitions.c.id < newest_published),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.run.clearing.nights import PARTITIONS, Nights
+from tests.run.protocol.stepper import Stepper
 
 from stagehold.lake.checkpoints.stored import StoredCheckpoints
 from stagehold.lake.location import table_location
@@ -166,3 +167,20 @@ def test_the_ledger_forgets_what_was_superseded_when_its_files_are_gone(nights, 
     assert nights.collect().chronicle.why_not is None
     nights.run(DAY)
     assert nights.published(DAY) == nights.expected
+
+
+@pytest.mark.parametrize("place", range(1, 5))
+def test_what_is_superseded_while_garbage_is_collected_goes_the_next_time(nights, monkeypatch, place):
+    """Records by which alone somebody finds files are not forgotten, however the two meet."""
+    monkeypatch.setattr("stagehold.run.clearing.collecting.READERS_TIME", timedelta(0))
+    nights.run(DAY)
+    collecting = Stepper(nights.collect)
+    for _ in range(place):
+        collecting.go_to("before a row")
+    other_data(nights, "r")
+    collecting.go_to("its end")
+    assert (collecting.ended, collecting.error) == (True, None)
+    assert [len(files) for files in nights.files(DAY).values()] == [2 * PARTITIONS] * 2
+    assert found(nights)[DAY, "drafts", Why.SUPERSEDED] == PARTITIONS
+    assert [len(files) for files in nights.files(DAY).values()] == [PARTITIONS] * 2
+    nights.check()

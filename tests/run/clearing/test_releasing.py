@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 from tests.run.clearing.nights import STAGES, Nights
+from tests.run.protocol.stepper import Stepper
 
 from stagehold.model.checkpoint_records import SavepointRequest
 from stagehold.model.records import PartitionState
@@ -117,6 +118,24 @@ def test_at_once_what_a_checkpoint_pointed_to_goes_when_that_is_gone(tmp_path):
     nights.begin(DAYS[0], "prints").go_to("its end")
     assert nights.files(DAYS[0]) == {"drafts": [], "edits": []}
     nights.check()
+
+
+@pytest.mark.parametrize("place", range(1, 5))
+def test_at_once_what_is_released_while_garbage_is_collected_stays_for_its_savepoint(tmp_path, place):
+    nights = Nights(tmp_path, ReleasePolicy.AT_ONCE)
+    nights.run(DAYS[1])  # something to forget
+    nights.begin(DAYS[0], "drafts").go_to("its end")
+    asked = SavepointRequest("early", f"r.{DAYS[0]}", False, "ann", "", datetime.now(UTC))
+    create_savepoint(asked, nights.pipeline, nights.workplace)
+    collecting = Stepper(nights.collect)
+    for _ in range(place):
+        collecting.go_to("before a row")
+    nights.begin(DAYS[0], "edits").go_to("its end")
+    collecting.go_to("its end")
+    assert (collecting.ended, collecting.error) == (True, None)
+    assert nights.states(DAYS[0])["drafts"] == RELEASED
+    nights.collect()
+    assert nights.files(DAYS[0])["drafts"] != [], "the savepoint needs them"
 
 
 def test_at_once_checkpoints_go_with_the_intervals_that_are_over(tmp_path):

@@ -13,7 +13,7 @@ from stagehold.lake.chronicle import open_ledger
 from stagehold.lake.compaction import Compaction, NotCompacted, compact
 from stagehold.lake.files import files_at
 from stagehold.ledger.heartbeat import Heartbeat
-from stagehold.ledger.history import Forgotten
+from stagehold.ledger.history import Forgotten, WithoutOldFiles
 from stagehold.plan.garbage import Why
 from stagehold.run.archive.archive import archive_runs
 from stagehold.run.attempt.ownership import this_process
@@ -63,19 +63,19 @@ class Collector:
         """Everything of these pipelines, and what the ledger remembers of any. Intervals that somebody works on are
         passed over, and those of which nobody can say what is needed.
         """
-        cleared, without_old_files, passed_over = list[Cleared](), list[tuple[str, str]](), list[str]()
-        for place, due in self._places(pipelines):
+        cleared, passed_over = list[Cleared](), list[str]()
+        places = tuple(self._places(pipelines))
+        for place, due in places:
             try:
                 cleared.extend(self._of_interval(place, due=due))  # whatever went before the error as well
             except StageholdError as error:
                 passed_over.append(f"{place}: {error}")
-            if not any(superseded_left(place, stage) for stage in place.stages):
-                without_old_files.append((place.pipeline.name, place.request.interval))
         ledger, settings = self.workplace.ledger, self.workplace.settings
         sweeps = sweep_lake(pipelines, ledger, settings, dry_run=self.dry_run)
         archived = ledger.history.runs_to_forget(self.older_than)
         if not self.dry_run:
             archive_runs(archived, ledger, settings.lake_uri)
+        without_old_files = self._without_old_files([place for place, _ in places])
         forgotten = ledger.history.forget(self.older_than, without_old_files, dry_run=self.dry_run)
         compaction = compact(files_at(settings.lake_uri), ledger, self.older_than, dry_run=self.dry_run)
         return Collected(
@@ -97,6 +97,11 @@ class Collector:
             over = () if pipeline.release is ReleasePolicy.KEEP else intervals_over(runs)
             for run in runs:
                 yield ClearedInterval.of(pipeline, run.interval, self.workplace), run.interval in over
+
+    def _without_old_files(self, places: Sequence[ClearedInterval]) -> WithoutOldFiles:
+        upto = self.workplace.ledger.partitions.highest_id()  # before the files are looked at: runs go on meanwhile
+        cleared = [one for one in places if not any(superseded_left(one, stage) for stage in one.stages)]
+        return WithoutOldFiles([(one.pipeline.name, one.request.interval) for one in cleared], upto)
 
     def _of_interval(self, place: ClearedInterval, *, due: bool) -> Iterator[Cleared]:
         if due:
