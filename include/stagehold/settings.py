@@ -54,6 +54,8 @@ class Settings:
     spark_jars: str = ""  # more JARs for it, such as JDBC drivers, separated by commas
     # master of that local server's work, as spark://host:7077; default: threads of the server itself
     spark_master: str = ""
+    # how long that server is kept for who resumes, when its user died; it ends behind a user that leaves
+    spark_linger: int = 60
     # where pages of the Spark server are, as http://host:4040, for links to them; default: no links
     spark_ui: str = ""
     spark_cores: int = 2  # its task slots; the smallest wave is twice as many partitions

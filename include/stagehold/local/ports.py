@@ -37,5 +37,12 @@ def is_free(port: int) -> bool:
     return True
 
 
+def free_port() -> int:
+    """One that is free now; nothing reserves it."""
+    with socket.socket() as probe:
+        probe.bind((LOOPBACK, 0))
+        return int(probe.getsockname()[1])
+
+
 def _next_free(port: int) -> int:
     return next(candidate for candidate in chain(range(port + 1, 65536), range(1024, port)) if is_free(candidate))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import functools
-import socket
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from stagehold.code.archive import whole_archive
+from stagehold.local.ports import free_port
 from stagehold.settings import Settings, load_settings
 from stagehold.spark.calls.watch import watch_of
 from stagehold.spark.server.server import spark_server
@@ -65,7 +65,7 @@ def _settings(home: str) -> Settings:
         found,
         **usual,
         home=home,
-        spark_port=_free_port(),
+        spark_port=free_port(),
         spark_cores=1,
         spark_memory=MEMORY,
         spark_java_options=f"{QUICK_JAVA} {found.spark_java_options}".strip(),
@@ -86,9 +86,3 @@ def _new_session(settings: Settings) -> SparkSession:
         ending.enter_context(watch_of(spark, settings.project).calling("tests", (), may_write=True))
         spark.ending = ending.pop_all()
     return spark  # type: ignore[no-any-return]
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

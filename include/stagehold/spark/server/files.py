@@ -106,12 +106,20 @@ def remove_state(settings: Settings) -> None:
 
 def write_configuration(settings: Settings) -> Path:
     """Write the folder for SPARK_CONF_DIR; with it, no configuration of the machine's own Spark has a say."""
-    folder = server_folder(settings) / "conf"
+    folder = _configuration_folder(settings)
     folder.mkdir(parents=True, exist_ok=True)
     lines = (f"{name} {value}\n" for name, value in server_configuration(settings).items())
-    (folder / "spark-defaults.conf").write_text("".join(lines))
-    (folder / "log4j2.properties").write_text(LOGGING)
+    properties_file(settings).write_text("".join(lines))
+    logging_file(settings).write_text(LOGGING)
     return folder
+
+
+def properties_file(settings: Settings) -> Path:
+    return _configuration_folder(settings) / "spark-defaults.conf"
+
+
+def logging_file(settings: Settings) -> Path:
+    return _configuration_folder(settings) / "log4j2.properties"
 
 
 def server_fingerprint(settings: Settings) -> str:
@@ -131,7 +139,7 @@ def server_configuration(settings: Settings) -> Mapping[str, str]:
         "spark.connect.grpc.binding.port": str(settings.spark_port),
         # A released id is refused for as long as it is remembered, so remember more attempts than a server ever sees.
         "spark.connect.session.manager.closedSessionsTombstonesSize": "100000",
-        "spark.jars": ",".join([*map(str, jar_paths(settings)), *filter(None, settings.spark_jars.split(","))]),
+        **_jars(settings),
         # Executors elsewhere need not have our code.
         **({} if on_cluster(settings) else {"spark.python.daemon.module": "stagehold.spark.server.python_daemon"}),
         "spark.local.dir": str(folder / "local"),
@@ -153,6 +161,13 @@ def server_configuration(settings: Settings) -> Mapping[str, str]:
     }
 
 
+def _jars(settings: Settings) -> Mapping[str, str]:
+    """The users'. Ours are on the server's own class path, but executors elsewhere have to be sent them, too."""
+    ours = map(str, jar_paths(settings)) if on_cluster(settings) else ()
+    jars = ",".join([*ours, *filter(None, settings.spark_jars.split(","))])
+    return {"spark.jars": jars} if jars else {}
+
+
 def on_cluster(settings: Settings) -> bool:
     """Whether work runs in executors that can be lost one by one, and not in the server itself."""
     return not re.match(r"local($|\[)", _master(settings))
@@ -165,6 +180,10 @@ def on_this_machine(settings: Settings) -> bool:
 
 def _master(settings: Settings) -> str:
     return settings.spark_master or f"local[{settings.spark_cores}]"
+
+
+def _configuration_folder(settings: Settings) -> Path:
+    return server_folder(settings) / "conf"
 
 
 def _state_file(settings: Settings) -> Path:

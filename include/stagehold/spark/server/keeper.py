@@ -7,17 +7,22 @@ line on its standard output, that the server is ready or why it is not.
 from __future__ import annotations
 
 import json
+import logging
 import os
+import re
 import signal
 import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from fcntl import LOCK_NB
+from pathlib import Path
 from typing import IO
 
 from stagehold.errors import SparkUnavailable
 from stagehold.settings import Settings, load_settings
-from stagehold.spark.processes import stop_session
+from stagehold.spark.processes import kill_session, signal_group, stop_session, wait_until
+from stagehold.spark.server.files import remove_state
 from stagehold.spark.server.server import (
     READY,
     STOP_SECONDS,
@@ -25,10 +30,14 @@ from stagehold.spark.server.server import (
     await_ready,
     launch_server,
     start_lock,
-    stop_if_unused,
 )
+from stagehold.spark.server.users import died_in_use, server_users
 
-POLL_SECONDS = 0.5
+POLL_SECONDS = 0.25
+ARCHIVE_SECONDS = 180.0  # for a Java that writes its archive of classes when it ends
+ENDED_BY_ITSELF = (0, 128 + signal.SIGTERM)
+SHORT_OF_MEMORY = 0.1  # of all: a server that is kept though nobody uses it goes then
+MEMORY = re.compile(r"^(MemTotal|MemAvailable): +(\d+) kB$", re.MULTILINE)
 
 
 def keep(settings: Settings, lock: IO[str]) -> None:
@@ -47,14 +56,46 @@ def keep(settings: Settings, lock: IO[str]) -> None:
             raise
     try:
         _answer(READY, ())
-        while server.child.poll() is None:
-            stop_if_unused(settings)
-            time.sleep(POLL_SECONDS)
+        _stay(settings, server)
     finally:
         if server.child.poll() is None:
             with start_lock(settings):  # whoever comes meanwhile waits, and takes up none that is ending
                 _end(server)
         server.stop_warm_up()
+
+
+def _stay(settings: Settings, server: LaunchedServer) -> None:
+    """Until the server has ended. One whose user died is warm, and is kept a while for who resumes its run."""
+    last_use = time.monotonic()
+    while server.child.poll() is None:
+        if server_users(settings):
+            last_use = time.monotonic()
+        elif not (_kept_warm(settings, time.monotonic() - last_use) and died_in_use(settings)):
+            with suppress(BlockingIOError), start_lock(settings, LOCK_NB):
+                _end_unused(settings, server)
+        time.sleep(POLL_SECONDS)
+
+
+def _kept_warm(settings: Settings, idle_seconds: float) -> bool:
+    memory = {name: int(size) for name, size in MEMORY.findall(Path("/proc/meminfo").read_text())}
+    return idle_seconds < settings.spark_linger and memory["MemAvailable"] > SHORT_OF_MEMORY * memory["MemTotal"]
+
+
+def _end_unused(settings: Settings, server: LaunchedServer) -> None:
+    """Does nothing when somebody has come; who comes while Java writes its archive does not wait for that."""
+    if server_users(settings):
+        return
+    process = server.state.process
+    signal_group(process.pid, signal.SIGTERM)
+    wait_until(
+        lambda: server.child.poll() is not None or bool(server_users(settings)),
+        ARCHIVE_SECONDS if server.making else STOP_SECONDS,
+    )
+    kill_session(process)
+    server.child.wait()
+    if server.making and server.child.returncode in ENDED_BY_ITSELF:
+        server.making.complete()
+    remove_state(settings)
 
 
 def _end(server: LaunchedServer) -> None:
@@ -70,4 +111,5 @@ def _answer(word: str, log_lines: Sequence[str]) -> None:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     keep(load_settings(), os.fdopen(int(sys.argv[1]), "w"))

@@ -15,7 +15,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.util import find_spec
 from pathlib import Path
 from typing import IO
 
@@ -23,6 +22,8 @@ from stagehold.errors import SparkUnavailable
 from stagehold.settings import Settings
 from stagehold.spark.environment import foreign_environment, python_environment
 from stagehold.spark.processes import identify, own_process, start_process, stop_session, wait_until
+from stagehold.spark.server.archive import ArchivePlace, Making, archive_place, begin_making, whole_archive
+from stagehold.spark.server.command import class_path, server_command, spark_home
 from stagehold.spark.server.files import (
     ADDRESS,
     ServerState,
@@ -44,7 +45,6 @@ START_SECONDS = 180.0  # a start that fails is noticed at once; this is for mach
 STOP_SECONDS = 10.0
 PORT_SECONDS = 3.0  # for the system to take back the port of a server that has just ended
 LOG_LINES = 8
-SERVER_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
 log = logging.getLogger(__name__)
 
@@ -61,6 +61,7 @@ class LaunchedServer:
     child: subprocess.Popen[bytes]
     warm_up: subprocess.Popen[bytes]
     state: ServerState
+    making: Making | None  # of an archive of classes, when it ends by itself
 
     def ready(self) -> bool:
         """Whether the first queries were answered; a server that fails them is killed. Does not wait."""
@@ -141,12 +142,17 @@ def launch_server(settings: Settings, *, kept_up: bool) -> LaunchedServer:
 
     It dies with the calling thread. ``kept_up`` says that it stays though nobody uses it.
     """
-    _require_startable(settings)
+    home = _require_startable(settings)
     folder = server_folder(settings)
     shutil.rmtree(folder / "local", ignore_errors=True)  # a killed server leaves its shuffle files behind
     token = secrets.token_hex(32)
+    jars = class_path(settings)
+    options, making = _archive_options(archive_place(settings, home, jars), kept_up=kept_up)
     child = start_process(
-        _command(), environment=_environment(settings, token), folder=folder, log=server_log(settings)
+        server_command(settings, home, jars, options),
+        environment=_environment(settings, home, token),
+        folder=folder,
+        log=server_log(settings),
     )
     process = identify(child.pid)
     state = ServerState(
@@ -162,7 +168,19 @@ def launch_server(settings: Settings, *, kept_up: bool) -> LaunchedServer:
     )
     write_state(settings, state)
     log.info("spark server started: pid=%d port=%d fingerprint=%s", state.pid, state.port, state.fingerprint)
-    return LaunchedServer(child, _start_warm_up(settings), state)
+    return LaunchedServer(child, _start_warm_up(settings), state, making)
+
+
+def _archive_options(place: ArchivePlace | None, *, kept_up: bool) -> tuple[tuple[str, ...], Making | None]:
+    """Use the archive of classes, or else make it. A server that is kept up ends while somebody waits for its end."""
+    try:
+        if place and (archive := whole_archive(place)):
+            return (f"-XX:SharedArchiveFile={archive}",), None
+        making = begin_making(place) if place and not kept_up else None
+    except OSError as error:  # a cache that cannot be written costs time, and nothing else
+        log.warning("no archive of classes: %s", error)
+        making = None
+    return (making.options, making) if making else ((), None)
 
 
 def stop_server(settings: Settings) -> bool:
@@ -194,16 +212,13 @@ def stop_if_unused(settings: Settings) -> None:
 
 @contextmanager
 def spark_server(settings: Settings, purpose: str = "a program of yours") -> Iterator[None]:
-    """A server for the length of the block: the remote or running one, else one that ends with its last user."""
+    """A server for the length of the block: the remote or running one, else one that ends behind its last user."""
     if settings.spark_remote:
         yield
         return
-    try:
-        with using(settings, purpose):
-            start_server(settings)
-            yield
-    finally:
-        stop_if_unused(settings)
+    with using(settings, purpose):
+        start_server(settings)
+        yield
 
 
 def port_answers(port: int) -> bool:
@@ -214,17 +229,18 @@ def port_answers(port: int) -> bool:
         return False
 
 
-def _require_startable(settings: Settings) -> None:
-    """Refuse what can be seen before anything is started.
+def _require_startable(settings: Settings) -> Path:
+    """The home of its Java. Refuses what can be seen before anything is started.
 
     :raises JavaMissing, JarsUnusable: as they say.
     """
     server_fingerprint(settings)
-    java_home(settings)
+    home = java_home(settings)
     if not wait_until(lambda: not port_answers(settings.spark_port), PORT_SECONDS):
         raise SparkUnavailable(
             f"port {settings.spark_port} is taken by another program; STAGEHOLD_SPARK_PORT chooses another."
         )
+    return home
 
 
 def await_ready(settings: Settings, server: LaunchedServer) -> None:
@@ -274,11 +290,7 @@ def _usable_server(settings: Settings) -> ServerState | None:
     return None
 
 
-def _command() -> list[str]:
-    return [str(_spark_home() / "bin" / "spark-submit"), "--class", SERVER_CLASS, "spark-internal"]
-
-
-def _environment(settings: Settings, token: str) -> Mapping[str, str]:
+def _environment(settings: Settings, home: Path, token: str) -> Mapping[str, str]:
     """Without what this process or the machine says about Spark; the token is on no command line."""
     inherited = {
         name: text
@@ -287,21 +299,14 @@ def _environment(settings: Settings, token: str) -> Mapping[str, str]:
     }
     return {
         **inherited,
-        "JAVA_HOME": str(java_home(settings)),
-        "SPARK_HOME": str(_spark_home()),
+        "JAVA_HOME": str(home),
+        "SPARK_HOME": str(spark_home()),
         "SPARK_CONF_DIR": str(write_configuration(settings)),
         "SPARK_CONNECT_AUTHENTICATE_TOKEN": token,
         "PYSPARK_PYTHON": sys.executable,
         STACKS: str(python_stacks(settings)),
         **({"SPARK_LOCAL_IP": ADDRESS} if on_this_machine(settings) else {}),
     }
-
-
-def _spark_home() -> Path:
-    pyspark = find_spec("pyspark")
-    if pyspark is None or pyspark.origin is None:
-        raise SparkUnavailable("the pyspark wheel is not installed; `pip install stagehold` installs it.")
-    return Path(pyspark.origin).parent
 
 
 @contextmanager

@@ -49,6 +49,7 @@ def begin_use(settings: Settings, purpose: str) -> None:
         _uses[folder] = _locked_file(
             folder, ServerUser(os.getpid(), purpose, datetime.now(UTC).isoformat(timespec="seconds"))
         )
+        forget_dead_users(settings)
 
 
 @contextmanager
@@ -69,9 +70,20 @@ def using(settings: Settings, purpose: str) -> Iterator[None]:
 
 
 def server_users(settings: Settings) -> tuple[ServerUser, ...]:
-    """Everybody who uses the server now; files of processes that have ended are deleted on the way."""
-    found = (_user_of(path) for path in sorted(_folder(settings).glob("*.lock")))
+    """Everybody who uses the server now."""
+    found = (_user_of(path) for path in _files(settings))
     return tuple(user for user in found if user)
+
+
+def died_in_use(settings: Settings) -> bool:
+    """Whether a user has ended without leaving, and nobody has come since."""
+    return any(path.exists() and not _user_of(path) for path in _files(settings))
+
+
+def forget_dead_users(settings: Settings) -> None:
+    for path in _files(settings):
+        if not _user_of(path):
+            path.unlink(missing_ok=True)
 
 
 def _locked_file(folder: Path, user: ServerUser) -> _Use:
@@ -93,10 +105,13 @@ def _user_of(path: Path) -> ServerUser | None:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
                 return ServerUser(**json.load(file))
-            path.unlink(missing_ok=True)
     except FileNotFoundError:
         pass
     return None
+
+
+def _files(settings: Settings) -> list[Path]:
+    return sorted(_folder(settings).glob("*.lock"))
 
 
 def _folder(settings: Settings) -> Path:
