@@ -33,19 +33,33 @@ from stagehold.cli.stop import cancel, suspend
 from stagehold.cli.verify import verify
 from stagehold.cli.what_if import what_if
 from stagehold.errors import StageholdError
+from stagehold.settings import load_settings
 
 
 class Commands(TyperGroup):
-    """Shows an error that was raised on purpose as its text, since that says what to do;
-    only others get a traceback.
+    """Shows an error that was raised on purpose, or by a disk or folder, as its text, since that says what to do; only
+    others get a traceback.
     """
 
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except StageholdError as error:
-            typer.secho("\n".join([str(error), *getattr(error, "__notes__", ())]), fg="red", err=True)
+        except (typer.Exit, typer.Abort):
+            raise
+        except Exception as error:
+            told = _told(error)
+            if told is None:
+                raise
+            typer.secho("\n".join([str(told), *getattr(told, "__notes__", ())]), fg="red", err=True)
             raise typer.Exit(1) from None
+
+
+def _told(error: Exception) -> StageholdError | None:
+    if isinstance(error, StageholdError):
+        return error
+    from stagehold.run.storage_failures import storage_failure
+
+    return storage_failure(error, load_settings())
 
 
 app = typer.Typer(

@@ -66,6 +66,8 @@ Every error that Stagehold raises on purpose, by what is to be mended.
     |   +-- CopyRefused              a file is where another one was to be copied to
     |   +-- CommitContested ~        other commits to a table kept getting in first
     |   +-- PartitionDataMissing ~   recorded data is gone from the lake
+    +-- StorageError                 a place where something is kept does not take it or give it back
+    |   +-- StorageUnusable ~        a disk is full or broken, or a folder or bucket may not be written
     +-- LedgerError                  the ledger cannot be used, or not for this
     |   +-- LedgerTooNew             a newer Stagehold has migrated the ledger
     |   +-- LedgerUnavailable ~      the ledger's database does not answer, or is locked for too long
@@ -262,6 +264,7 @@ from stagehold.errors.stages import (
     StrayKey,
     UndeclaredRead,
 )
+from stagehold.errors.storage import StorageError, StorageProblem, StorageUnusable
 
 __all__ = [
     "AirflowRefused",
@@ -371,6 +374,9 @@ __all__ = [
     "StageError",
     "StageFailed",
     "StageholdError",
+    "StorageError",
+    "StorageProblem",
+    "StorageUnusable",
     "StrayKey",
     "SuiteModuleUnusable",
     "TableChanged",

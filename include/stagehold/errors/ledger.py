@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stagehold.errors.base import StageholdError, Terminal, Transient, first_of
+from stagehold.errors.storage import StorageProblem
 
 
 class LedgerError(StageholdError):
@@ -24,14 +25,14 @@ class LedgerTooNew(LedgerError, Terminal):
 
 
 class LedgerUnavailable(LedgerError, Transient):
-    """``ledger`` is the address without its password."""
+    """``ledger`` is the address without its password. ``problem`` is that of the place where it lies, if it has one."""
 
-    def __init__(self, ledger: str, reason: str) -> None:
-        self.ledger, self.reason = ledger, reason
+    def __init__(self, ledger: str, reason: str, problem: StorageProblem | None = None) -> None:
+        self.ledger, self.reason, self.problem = ledger, reason, problem
+        remedy = problem.remedy if problem else "Make the database reachable"
         super().__init__(
             f"The ledger {ledger} cannot be used now: {reason}. Nothing is half written, and repeating the call is "
-            "safe. Make the database reachable, or name another in STAGEHOLD_LEDGER; `stagehold status` tells when "
-            "it answers."
+            f"safe. {remedy}, or name another in STAGEHOLD_LEDGER; `stagehold status` tells when it answers."
         )
 
 

@@ -120,6 +120,8 @@ class FolderFiles:
             place.hardlink_to(draft)  # unlike a rename, it replaces nothing
         except FileExistsError:
             return False
+        except OSError as error:  # of a disk that is full, the system names no file
+            raise OSError(error.errno, error.strerror, str(place)) from error
         finally:
             draft.unlink(missing_ok=True)
         return True

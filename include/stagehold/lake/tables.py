@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any
 from stagehold.errors import TableSchemaConflict
 from stagehold.lake.columns import INTERVAL, PARTITION, Growth, refuse_unusable_columns, sql_type
 from stagehold.lake.commit.delta_log import schema_fields, storage_options, table_exists
-from stagehold.lake.commit.tokens import RetryReason, by_delta_rs, partition_columns, token_properties, until_done
+from stagehold.lake.commit.tokens import (
+    RetryReason,
+    by_delta_rs,
+    naming_table,
+    partition_columns,
+    token_properties,
+    until_done,
+)
 from stagehold.lake.commit.wave_commit import Claim
 from stagehold.lake.location import TableLocation
 from stagehold.spec.pipeline import CommitterKind, Evolution, OutputForm
@@ -68,13 +75,14 @@ def _create(location: TableLocation, wanted: Schema) -> None:
     from deltalake.exceptions import DeltaError
 
     try:
-        DeltaTable.create(
-            location.uri,
-            wanted,
-            partition_by=partition_columns(location),
-            configuration=PROPERTIES,
-            storage_options=storage_options(location.uri),
-        )
+        with naming_table(location.uri):
+            DeltaTable.create(
+                location.uri,
+                wanted,
+                partition_by=partition_columns(location),
+                configuration=PROPERTIES,
+                storage_options=storage_options(location.uri),
+            )
     except DeltaError:
         if not table_exists(location.uri):
             raise

@@ -10,7 +10,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 from tests.ledger.samples import event, in_processes, run
 
-from stagehold.errors import InvalidSetting, LedgerUnavailable, RunIdTaken
+from stagehold.errors import InvalidSetting, LedgerUnavailable, RunIdTaken, StorageProblem
 from stagehold.ledger import Ledger
 from stagehold.ledger.database import engine
 from stagehold.ledger.database.engine import Database
@@ -192,3 +192,26 @@ def test_after_an_outage_a_database_that_is_kept_open_connects_anew(tmp_path):
             write()
         (tmp_path / "ledger.db").unlink()
         write()
+
+
+def test_a_ledger_that_takes_no_writing_says_so_with_what_to_do(ledger, ledger_url):
+    takes_none = "PRAGMA query_only = ON" if ledger_url.startswith("sqlite") else "SET TRANSACTION READ ONLY"
+    ledger.runs.start(run())
+    with pytest.raises(LedgerUnavailable, match="mount it for writing") as denied:
+        change(ledger_url, takes_none)
+    assert denied.value.problem is StorageProblem.DENIED
+    assert [one.run_id for one in ledger.runs.recent(2)] == [run().run_id]
+
+
+@pytest.mark.parametrize("back_end", ["sqlite"], indirect=True)
+def test_a_ledger_whose_disk_is_full_says_so_with_what_to_do(ledger, ledger_url):
+    ledger.runs.start(run())
+    with pytest.raises(LedgerUnavailable, match=r"full.*Make room on its disk") as full:
+        change(ledger_url, "PRAGMA max_page_count = 1", text=str(list(range(10_000))))
+    assert full.value.problem is StorageProblem.FULL
+
+
+def change(ledger_url: str, before: str, text: str = "") -> None:
+    with Database(ledger_url).writing() as connection:
+        connection.exec_driver_sql(before)
+        connection.execute(runs.insert().values({**vars(run()), "run_id": "other", "params": {"text": text}}))

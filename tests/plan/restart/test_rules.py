@@ -54,6 +54,17 @@ def spark_error(condition, state, stack="", kind=SparkException):
     )
 
 
+def written(cause):
+    """Spark's kind of errors with the server's stack in the text, as Connect gives them."""
+
+    def kind(text, **facts):
+        return SparkException(
+            f"{text}\n\nJVM stacktrace:\norg.apache.spark.SparkException\nCaused by: {cause}", **facts
+        )
+
+    return kind
+
+
 def raised(line):
     """What comes over Connect of an error in a Python worker."""
     return PythonException(
@@ -133,7 +144,7 @@ TABLE = [
     (raised("ConnectionResetError: [Errno 104] x"), "connection", ENVIRONMENT),
     (raised("TimeoutError: x"), "connection", ENVIRONMENT),
     (raised("OSError: [Errno 28] No space left on device"), "disk_full", ENVIRONMENT),
-    (raised("PermissionError: [Errno 13] x"), "system", ENVIRONMENT),
+    (raised("PermissionError: [Errno 13] x"), "storage_denied", ENVIRONMENT),
     (raised("botocore.exceptions.ClientError: An error occurred (SlowDown)"), "storage_throttled", ENVIRONMENT),
     (stage_failed(FunctionFailed, ValueError("x")), "user_function", TERMINAL),
     (stage_failed(FunctionFailed, TimeoutError("x")), "connection", ENVIRONMENT),
@@ -185,7 +196,37 @@ TABLE = [
     (ConnectionRefusedError(111, "Connection refused"), "connection", ENVIRONMENT),
     (UnknownException(STAGE_FAILED + "java.net.ConnectException: Connection refused"), "connection", ENVIRONMENT),
     (SparkConnectGrpcException("StatusCode.UNAVAILABLE: failed to connect"), "connection", ENVIRONMENT),
-    (PermissionError(13, "Permission denied"), "system", ENVIRONMENT),
+    (PermissionError(13, "Permission denied"), "storage_denied", ENVIRONMENT),
+    (OSError(errno.EROFS, "Read-only file system"), "storage_denied", ENVIRONMENT),
+    (OSError("Generic LocalFileSystem error: x Permission denied (os error 13)"), "storage_denied", ENVIRONMENT),
+    (OSError("Generic S3 error: <Code>AccessDenied</Code>"), "storage_denied", ENVIRONMENT),
+    (
+        stage_failed(
+            StageFailed,
+            spark_error(
+                "TASK_WRITE_FAILED",
+                "58030",
+                kind=written("java.io.IOException: Mkdirs failed to create file:/lake/x (exists=false)"),
+            ),
+        ),
+        "storage_denied",
+        ENVIRONMENT,
+    ),
+    (
+        UnknownException(STAGE_FAILED + "java.io.FileNotFoundException: /lake/x (Read-only file system)"),
+        "storage_denied",
+        ENVIRONMENT,
+    ),
+    (NotADirectoryError(errno.ENOTDIR, "Not a directory", "/lake/x"), "storage_broken", ENVIRONMENT),
+    (OSError(errno.EIO, "Input/output error"), "storage_broken", ENVIRONMENT),
+    (
+        UnknownException(STAGE_FAILED + "java.io.FileNotFoundException: /lake/x (Input/output error)"),
+        "storage_broken",
+        ENVIRONMENT,
+    ),
+    (BrokenPipeError(errno.EPIPE, "Broken pipe"), "connection", ENVIRONMENT),
+    (BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable"), "system", ENVIRONMENT),
+    (LedgerUnavailable("postgresql://h/d", "No space left on device"), "ledger_unavailable", ENVIRONMENT),
     (UnknownException(STAGE_FAILED + "java.lang.ArithmeticException: / by zero"), "anything_else", RECOVERABLE),
     (ValueError("x"), "anything_else", RECOVERABLE),
 ]

@@ -10,9 +10,12 @@ that overlap: what counts is the partition.
 from __future__ import annotations
 
 import logging
+import os
 import random
+import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from stagehold.errors import CommitContested, Fenced
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 
 TRIES = 20  # intervals of one published table may commit at the same moment; each try lets one of them through
 PAUSE_SECONDS = 0.05
+OS_ERROR = re.compile(r"(?:\(os error |Os \{ code: )(\d+)")
 
 RetryReason = str | None  # why to ask anew, None when there is nothing left to do
 
@@ -46,12 +50,27 @@ def until_done(location: TableLocation, claim: Claim, step: Callable[[DeltaTable
         landed = table.transaction_version(location.token) or 0
         if claim.is_shut_out_by(landed):
             raise Fenced(location.token, claim.epoch, epoch_of(landed), told_by=location.uri)
-        reason = step(table, landed)
+        with naming_table(location.uri):
+            reason = step(table, landed)
         if reason is None:
             return
         log.info("asking anew: token=%s epoch=%d: %s", location.token, claim.epoch, reason)
         time.sleep(random.uniform(0, PAUSE_SECONDS * attempt))  # noqa: S311
     raise CommitContested(location.uri, TRIES, reason or "")
+
+
+@contextmanager
+def naming_table(table: str) -> Iterator[None]:
+    """Errors of the system come out as such: delta-rs says only in its text which one it was, and seldom of what."""
+    from deltalake.exceptions import DeltaError
+
+    try:
+        yield
+    except (OSError, DeltaError) as error:
+        said = OS_ERROR.search(str(error))
+        if said is None:
+            raise
+        raise OSError(int(said[1]), os.strerror(int(said[1])), table) from error
 
 
 def tokens_to_raise(table: DeltaTable, locations: Iterable[TableLocation], claim: Claim) -> dict[str, int]:

@@ -15,7 +15,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, DatabaseError, InterfaceError, OperationalError
 from sqlalchemy.pool import NullPool, QueuePool
 
-from stagehold.errors import InvalidSetting, LedgerUnavailable
+from stagehold.errors import InvalidSetting, LedgerUnavailable, StorageProblem
 from stagehold.model.records import Fact
 from stagehold.model.states import RunStatusChange
 
@@ -23,6 +23,18 @@ Redact = Callable[[str], str]
 Chronicle = Callable[[Sequence[Fact]], None]  # keeps facts where they outlive this database
 Listen = Callable[[RunStatusChange], None]  # is told what a run has become, and raises nothing
 LOCK_SECONDS = 10  # how long a transaction waits for another one before it gives up
+_PROBLEMS = {
+    "25006": StorageProblem.DENIED,  # read_only_sql_transaction
+    "42501": StorageProblem.DENIED,  # insufficient_privilege
+    "53100": StorageProblem.FULL,  # disk_full
+    "58030": StorageProblem.BROKEN,  # io_error
+    "SQLITE_FULL": StorageProblem.FULL,
+    "SQLITE_READONLY": StorageProblem.DENIED,
+    "SQLITE_CANTOPEN": StorageProblem.DENIED,
+    "SQLITE_PERM": StorageProblem.DENIED,
+    "SQLITE_IOERR": StorageProblem.BROKEN,
+    "SQLITE_IOERR_SHMSIZE": StorageProblem.FULL,  # no room for the index of its log
+}
 _WRITES = "stagehold_writes"
 _ALLOWED = "sqlite:///FILE or postgresql://USER:PASSWORD@HOST/DATABASE"
 
@@ -143,14 +155,21 @@ class Database:
     def _outages_named(self) -> Iterator[None]:
         try:
             yield
-        except DatabaseError as error:
-            # DatabaseError itself is SQLite's "file is not a database"; its other subclasses are mistakes of ours.
-            if isinstance(error, OperationalError) or type(error) is DatabaseError:
-                self.close()  # what is wrong with a connection may not be wrong with the next one
-                raise LedgerUnavailable(self.name, str(error.orig).strip()) from error
-            raise
-        except InterfaceError as error:
-            raise LedgerUnavailable(self.name, str(error.orig).strip()) from error
+        except (DatabaseError, InterfaceError) as error:
+            problem = storage_problem(error.orig)
+            # DatabaseError itself is SQLite's "file is not a database"; its other subclasses are mistakes of ours, or
+            # PostgreSQL's of a database that takes no writing.
+            outage = isinstance(error, OperationalError | InterfaceError) or type(error) is DatabaseError
+            if not outage and problem is None:
+                raise
+            self.close()  # what is wrong with a connection may not be wrong with the next one
+            raise LedgerUnavailable(self.name, str(error.orig).strip(), problem) from error
+
+
+def storage_problem(error: BaseException | None) -> StorageProblem | None:
+    """By the codes of PostgreSQL and SQLite; of SQLite's longer ones those that are not named count as their kind."""
+    code = getattr(error, "pgcode", None) or getattr(error, "sqlite_errorname", None) or ""
+    return _PROBLEMS.get(code) or _PROBLEMS.get("_".join(code.split("_")[:2]))
 
 
 def _parse(text: str) -> URL:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from sqlalchemy import Connection, inspect, text
 
-from stagehold.errors import LedgerTooNew, LedgerUnavailable
-from stagehold.ledger.database.engine import LOCK_SECONDS, Database
+from stagehold.errors import LedgerTooNew, LedgerUnavailable, StorageProblem
+from stagehold.ledger.database.engine import LOCK_SECONDS, Database, storage_problem
 from stagehold.ledger.database.namespaces import make_schema
 from stagehold.ledger.database.schema import SCHEMA_VERSION, VERSION_TABLE
 
@@ -49,7 +49,7 @@ def _prepare_file(database: Database) -> None:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise LedgerUnavailable(database.name, str(error)) from error
+        raise LedgerUnavailable(database.name, str(error), StorageProblem.DENIED) from error
     _switch_to_wal(database)
 
 
@@ -77,7 +77,7 @@ def _switch_to_wal(database: Database) -> None:
                 return
         except sqlite3.OperationalError as error:
             if time.monotonic() > deadline or "locked" not in str(error):
-                raise LedgerUnavailable(database.name, str(error)) from error
+                raise LedgerUnavailable(database.name, str(error), storage_problem(error)) from error
             time.sleep(0.02)
 
 

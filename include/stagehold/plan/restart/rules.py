@@ -16,6 +16,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from stagehold.errors import StorageProblem
 from stagehold.model.records import FailureClass
 from stagehold.plan.restart.facts import WORKER_ERROR, ErrorFacts
 from stagehold.spec.restart import FailureDeclaration
@@ -34,6 +35,7 @@ class FailureRule:
     in either case.
 
     :param errors: classes as ``module:Class``; their subclasses count.
+    :param storage: what such an error says of a place where something is kept.
     """
 
     name: str
@@ -42,6 +44,7 @@ class FailureRule:
     conditions: tuple[str, ...] = ()
     states: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
+    storage: StorageProblem | None = None
 
     def fits(self, error: ErrorFacts) -> bool:
         return self._fits_kind(error) and all(
@@ -64,6 +67,12 @@ _TERMINAL, _MISSING, _ENVIRONMENT = (
     FailureClass.ENVIRONMENT,
 )
 _DISK_FULL = r"no space left on device|disk quota exceeded|file too large"
+# As the system says it, Java, delta-rs and S3. Java's file systems only say that they made no folder.
+_DENIED = (
+    r"read-only file system|\(permission denied\)|permission denied \(os error|mkdirs failed to create|"
+    r"AccessControlException|AccessDenied"
+)
+_BROKEN = r"input/output error|stale file handle|not a directory \(os error|\(not a directory\)"
 
 RULES: tuple[FailureRule, ...] = (
     FailureRule(FENCED, _TERMINAL, errors=("stagehold.errors:Fenced",)),
@@ -74,7 +83,12 @@ RULES: tuple[FailureRule, ...] = (
     FailureRule(TERMINATED, _ENVIRONMENT, errors=("stagehold.errors:ProcessTerminated",)),
     FailureRule("stalled", _ENVIRONMENT, errors=("stagehold.errors:CallStalled",)),
     FailureRule("out_of_memory", _ENVIRONMENT, errors=("builtins:MemoryError",)),
-    FailureRule("disk_full", _ENVIRONMENT, errors=("builtins:OSError",), texts=(_DISK_FULL,)),
+    FailureRule(LEDGER_UNAVAILABLE, _ENVIRONMENT, errors=("stagehold.errors:LedgerUnavailable",)),
+    FailureRule(
+        "disk_full", _ENVIRONMENT, errors=("builtins:OSError",), texts=(_DISK_FULL,), storage=StorageProblem.FULL
+    ),
+    FailureRule("storage_denied", _ENVIRONMENT, errors=("builtins:PermissionError",), storage=StorageProblem.DENIED),
+    FailureRule("storage_broken", _ENVIRONMENT, errors=("builtins:NotADirectoryError",), storage=StorageProblem.BROKEN),
     FailureRule("connection", _ENVIRONMENT, errors=("builtins:ConnectionError", "builtins:TimeoutError")),
     FailureRule(
         "user_data",
@@ -88,7 +102,9 @@ RULES: tuple[FailureRule, ...] = (
     ),
     # parameters, features, names and types, limits
     FailureRule("user_query", _TERMINAL, states=("07", "0A", "42", "46", "54")),
-    FailureRule("disk_full", _ENVIRONMENT, texts=(_DISK_FULL,)),
+    FailureRule("disk_full", _ENVIRONMENT, texts=(_DISK_FULL,), storage=StorageProblem.FULL),
+    FailureRule("storage_denied", _ENVIRONMENT, texts=(_DENIED,), storage=StorageProblem.DENIED),
+    FailureRule("storage_broken", _ENVIRONMENT, texts=(_BROKEN,), storage=StorageProblem.BROKEN),
     FailureRule(
         "out_of_memory",
         _ENVIRONMENT,
@@ -116,7 +132,6 @@ RULES: tuple[FailureRule, ...] = (
     FailureRule(
         "spark_gone", _ENVIRONMENT, errors=("stagehold.errors:SparkUnavailable", "stagehold.errors:SessionClosed")
     ),
-    FailureRule(LEDGER_UNAVAILABLE, _ENVIRONMENT, errors=("stagehold.errors:LedgerUnavailable",)),
     FailureRule("database_locked", _ENVIRONMENT, texts=(r"database (table )?is locked|could not obtain lock",)),
     FailureRule("checkpoints", _ENVIRONMENT, errors=("stagehold.errors:CheckpointsFailed",)),
     FailureRule("lease", _ENVIRONMENT, errors=("stagehold.errors:LeaseHeld", "stagehold.errors:LeaseLost")),

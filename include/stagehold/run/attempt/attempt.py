@@ -26,6 +26,7 @@ from stagehold.run.faults import Point
 from stagehold.run.planning.restoring import check_restore, fulfil_restore
 from stagehold.run.starting_anew import counts, unattended_part
 from stagehold.run.stopping.sigterm import sigterms_told_apart
+from stagehold.run.storage_failures import naming_storage
 from stagehold.run.workplace import Workplace
 
 
@@ -69,7 +70,7 @@ class RegionAttempt:
         """Do the work and record how it ended; None if the run starts anew meanwhile, so that all is to do again."""
         task, attempt, place = self.work.task, self.work.attempt, self.work.workplace
         try:
-            with sigterms_told_apart(task, place.ledger):
+            with sigterms_told_apart(task, place.ledger), naming_storage(place.settings):
                 outcome = self._work_unless_overtaken()
         except KeyboardInterrupt as asked:
             self.work.answers.close()

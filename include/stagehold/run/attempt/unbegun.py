@@ -19,6 +19,7 @@ from stagehold.run.attempt import journal
 from stagehold.run.attempt.task import RegionTask
 from stagehold.run.attempt.verdict import attach, verdict_of
 from stagehold.run.stopping.sigterm import sigterms_told_apart
+from stagehold.run.storage_failures import naming_storage
 from stagehold.run.workplace import Progress
 from stagehold.settings import Settings
 from stagehold.spec.restart import RestartStrategy
@@ -36,7 +37,7 @@ def recorded(
     :param waiting: the attempt that ends with it; without one, it is made then.
     """
     try:
-        with sigterms_told_apart(task, ledger):
+        with sigterms_told_apart(task, ledger), naming_storage(settings):
             yield
     except KeyboardInterrupt as asked:
         journal.cancel(task, waiting or journal.create_attempt(task, ledger), ledger, asked)

@@ -17,6 +17,7 @@ from stagehold.run.checkpoints.driving import Driver
 from stagehold.run.checkpoints.listeners import LISTENERS, Listener
 from stagehold.run.checkpoints.taking import RunCheckpoints
 from stagehold.run.planning.planning import RunRequest
+from stagehold.run.storage_failures import naming_storage
 from stagehold.run.workplace import Workplace
 
 log = logging.getLogger(__name__)
@@ -64,7 +65,8 @@ class Coordination:
     def _run(self) -> None:
         while not self._ended.is_set():
             try:
-                self._coordinate()
+                with naming_storage(self._workplace.settings):
+                    self._coordinate()
             except LeaseHeld:
                 log.debug("somebody else takes the checkpoints of run %s", self._request.run_id)
             except Exception as error:

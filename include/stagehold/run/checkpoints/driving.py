@@ -11,6 +11,7 @@ from stagehold.checkpoints import events
 from stagehold.checkpoints.checkpoint import SnapshotKind
 from stagehold.checkpoints.coordinator import Coordinator
 from stagehold.checkpoints.settings import CoordinatorSettings
+from stagehold.errors import StageholdError
 from stagehold.model.checkpoint_records import CheckpointFailure, CheckpointRecord, CheckpointTrigger
 from stagehold.model.records import RunState
 from stagehold.model.states import RunEvent
@@ -20,6 +21,7 @@ from stagehold.run.checkpoints.rhythm import Clock, life_began, until_next
 from stagehold.run.checkpoints.taking import RunCheckpoints
 from stagehold.run.checkpoints.watching import RunWatch, parts_of
 from stagehold.run.faults import CheckpointPoint
+from stagehold.run.storage_failures import naming_storage
 
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.02, 1.0  # seconds between two looks at the ledger
 LOOKS = 10  # so often is looked in an interval or a timeout, whichever is shorter
@@ -140,9 +142,11 @@ class Driver:
         record = self._records[command.checkpoint]
         self._ledger.acknowledgements.settle(record)
         try:
-            manifest, covers = self._checkpoints.write(record)
+            with naming_storage(self._checkpoints.workplace.settings):
+                manifest, covers = self._checkpoints.write(record)
         except Exception as error:
-            log.warning("checkpoint %d was not written", record.number, exc_info=True)
+            told_on_purpose = isinstance(error, StageholdError)
+            log.warning("checkpoint %d was not written: %s", record.number, error, exc_info=not told_on_purpose)
             self._errors[record.number] = error
             return events.WritingFailed(self._clock.now, record.number)
         self._records[record.number] = self._checkpoints.complete(record, manifest, covers)

@@ -16,6 +16,7 @@ from stagehold.run.checkpoints.coordinator_lease import take_coordinator_lease
 from stagehold.run.checkpoints.listeners import say
 from stagehold.run.checkpoints.taking import RunCheckpoints
 from stagehold.run.planning.planning import RunRequest
+from stagehold.run.storage_failures import naming_storage
 from stagehold.run.workplace import Workplace
 
 MOMENT = 0.1
@@ -31,9 +32,10 @@ def leave_checkpoint(request: RunRequest, workplace: Workplace) -> None:
     that dies between the end of the run and its checkpoint leaves none.
     """
     try:
-        run = workplace.ledger.runs.get(request.run_id)
-        if run.state in GLOBALLY_TERMINAL:
-            _end(run, request, workplace)
+        with naming_storage(workplace.settings):
+            run = workplace.ledger.runs.get(request.run_id)
+            if run.state in GLOBALLY_TERMINAL:
+                _end(run, request, workplace)
     except LeaseHeld:
         log.info("somebody else takes a checkpoint of run %s", request.run_id)
     except Exception as error:
