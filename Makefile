@@ -19,7 +19,7 @@ E2E := e2e
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test test-fast test-spark test-airflow test-e2e test-lowest test-generated lint docs up down status clean bench chaos lock FORCE
+.PHONY: help setup demo test test-fast test-spark test-airflow test-e2e test-lowest test-generated lint docs up down status clean bench chaos words lock FORCE
 unexport PYTHONDONTWRITEBYTECODE
 
 help: ## list these targets
@@ -80,6 +80,9 @@ bench: setup ## run the benchmarks in tests/bench
 
 chaos: setup ## kill, freeze and rob RUNS random runs of small pipelines and check each (RUNS=50 SEED=1)
 	@PYTHONPATH=include:. $(BIN)/python -m tests.chaos.chaos --runs $(RUNS) --seed $(SEED)
+
+words: setup ## waive, take back, correct, judge, kill and resume in RUNS random sequences and check each (RUNS=50 SEED=1)
+	@PYTHONPATH=include:. $(BIN)/python -m tests.chaos.words --runs $(RUNS) --seed $(SEED)
 
 lock: ## pin the newest packages that requirements*.in allow (needs uv)
 	@test -n "$(UV)" || { echo "make lock needs uv: pip install uv" >&2; exit 1; }

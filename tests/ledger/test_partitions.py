@@ -149,6 +149,14 @@ def test_the_history_of_a_cell_has_every_record_of_it_oldest_first(ledger, lease
     assert [(one.partition, one.epoch) for one in ledger.partitions.history(CELL)] == [(1, 1), (0, 1), (1, 2)]
 
 
+def test_the_records_of_an_interval_are_those_of_all_its_stages_oldest_first(ledger, lease):
+    other = Cell("sales", "other", "2024-01-01")
+    ledger.partitions.record([record(1), record(0, cell=other)], lease)
+    ledger.partitions.record([record(1, epoch=2), record(0, cell=Cell("sales", "joined", "2024-01-02"))], lease)
+    found = ledger.partitions.of_interval("sales", "2024-01-01")
+    assert [(one.cell.stage, one.epoch) for one in found] == [("joined", 1), ("other", 1), ("joined", 2)]
+
+
 def test_what_came_since_a_row_is_found_without_what_was_there_before(ledger, lease):
     assert ledger.partitions.highest_id() == 0
     ledger.partitions.record([record(0), record(1), record(2)], lease)

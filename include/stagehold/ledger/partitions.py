@@ -146,6 +146,13 @@ class Partitions:
             rows = connection.execute(select(partitions).where(*wanted).order_by(columns.id)).mappings()
             return tuple(partition_from(row) for row in rows)
 
+    def of_interval(self, pipeline: str, interval: str) -> tuple[PartitionRecord, ...]:
+        """Every record of the interval, oldest first."""
+        wanted = (partitions.c.pipeline == pipeline, partitions.c.interval == interval)
+        with self._database.reading() as connection:
+            rows = connection.execute(select(partitions).where(*wanted).order_by(partitions.c.id)).mappings()
+            return tuple(partition_from(row) for row in rows)
+
     def of_run(self, run_id: str) -> tuple[PartitionRecord, ...]:
         """Everything the run recorded, oldest first."""
         with self._database.reading() as connection:

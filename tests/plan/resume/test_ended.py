@@ -100,6 +100,34 @@ def test_what_was_held_waits_for_the_verdict_on_what_it_was_made_from():
     assert missing_inputs(resume_plan(passed), CHAIN, region) == {}
 
 
+def records(situation, *places):
+    return tuple(one for stage, number in places for one in situation.recorded[stage] if one.partition == number)
+
+
+FIRST, SECOND, TOTAL = ("clean", 0), ("clean", 1), ("total", 0)
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        ([FIRST, SECOND, TOTAL], "clean[1] total[0]"),
+        ([FIRST, TOTAL, SECOND], "clean[1]"),  # of what there was before
+        ([], "clean[1]"),  # nobody knows any more
+    ],
+)
+def test_a_reader_of_all_that_was_made_from_it_goes_though_another_input_was_computed_since(made, expected):
+    anew = altered(ENDED, "clean", 0, fingerprint="newer", compute_key="newer")
+    before = (replace(records(ENDED, SECOND)[0], fingerprint="older", compute_key="older"),)
+    history = (*before, *records(ENDED, *made), *records(anew, FIRST)) if made else ()
+    assert out(resume_plan(replace(anew, history=history))) == expected
+
+
+def test_it_goes_after_the_refused_partition_is_out_as_well():
+    anew = altered(OUT, "clean", 0, fingerprint="newer", compute_key="newer")
+    history = (*records(ENDED, FIRST, SECOND, TOTAL), *records(anew, FIRST, SECOND))
+    assert out(resume_plan(replace(anew, history=history))) == "total[0]"
+
+
 def test_what_is_computed_along_hands_it_on():
     done = changed(finished(FUSED), "raw", gate="g")
     let = word_ended(altered(done, "raw", 1, judged="g", refused=("revenue > 0",)), "raw", 1)

@@ -81,6 +81,7 @@ class Situation:
     are those that hold now, ``ended_waivers`` those that did before, ``verdicts`` what gates said of all partitions of
     a stage together. ``confined`` is where a run works that was told so; None for everywhere. ``put_back`` are the
     stages of a run that puts them back as they are recorded, and does nothing else; None for every other run.
+    ``history`` are all records of the interval, oldest first, if somebody ever waived something of it.
     """
 
     pipeline: Pipeline
@@ -106,6 +107,7 @@ class Situation:
     verdicts: Mapping[str, ContentVerdicts] = field(default_factory=dict)
     confined: Confinement | None = None
     put_back: frozenset[str] | None = None
+    history: tuple[PartitionRecord, ...] = ()
 
     def foreign_change(self, stage: str, partition: int) -> ForeignChange | None:
         return self.removed.get(stage, {}).get(partition)

@@ -22,6 +22,7 @@ from stagehold.plan.resume.reasons import Place, because
 from stagehold.plan.resume.together import together
 from stagehold.plan.resume.upstream import Upstream
 from stagehold.plan.resume.waiving import (
+    EndedData,
     about_to_be_replaced,
     made_from,
     own_word_ended,
@@ -91,7 +92,7 @@ def _draft(stage: Stage, situation: Situation, drafts: Mapping[str, list[Decisio
     records = {record.partition: record for record in recorded}
     upstreams = [Upstream(edge, drafts[edge.stage], situation.pipeline) for edge in stage.inputs]
     shared, rescaled = shared_key(stage, situation), RescaledStage(stage, situation, upstreams)
-    all_ended = word_for_all_ended(stage, recorded, situation)
+    all_ended, before = word_for_all_ended(stage, recorded, situation), EndedData.of(drafts, situation)
     for partition in range(stage.partitions):
         obstacle = next((found for upstream in upstreams if (found := upstream.obstacle(partition))), None)
         record = records.get(partition)
@@ -99,7 +100,9 @@ def _draft(stage: Stage, situation: Situation, drafts: Mapping[str, list[Decisio
         key = None if obstacle else replace(shared, inputs=digest(inputs))
         foreign = _undecided_change(stage, record, situation)
         ended = (
-            _ended(stage, partition, record, situation, upstreams) if not all_ended else _Ended((stage.name, partition))
+            _ended(stage, partition, record, situation, upstreams, before)
+            if not all_ended
+            else _Ended((stage.name, partition))
         )
         if foreign is not None:
             drafted = Decision(stage.name, partition, Action.BLOCKED, ask_about(foreign), None, record, foreign=foreign)
@@ -132,20 +135,20 @@ def _ended(
     record: PartitionRecord | None,
     situation: Situation,
     upstreams: Sequence[Upstream],
+    ended: EndedData,
 ) -> _Ended:
-    """On which data the partition rests that may be read no more. What was made from other data than is recorded now
-    does not rest on that.
-    """
+    """On which data the partition rests that may be read no more, whatever else of its inputs was computed anew."""
     if own_word_ended(stage, record, situation):
         return _Ended((stage.name, partition))
     place = next((found for upstream in upstreams if (found := upstream.ended(partition))), None)
-    if place is None:
-        return _Ended()
-    inputs = digest(identities(stage, situation, upstreams, partition, record))
-    presumed = replace(shared_key(stage, situation), inputs=inputs)
-    if not stage.output.type.stored:
-        return _Ended(place, presumed)
-    return _Ended(place if record is not None and made_from(record, presumed) else None)
+    if place is not None:
+        inputs = digest(identities(stage, situation, upstreams, partition, record))
+        presumed = replace(shared_key(stage, situation), inputs=inputs)
+        if not stage.output.type.stored:
+            return _Ended(place, presumed)
+        if record is not None and made_from(record, presumed):
+            return _Ended(place)
+    return _Ended(ended.beneath(record))
 
 
 def _is_accepted(stage: Stage, situation: Situation) -> bool:

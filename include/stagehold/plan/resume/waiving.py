@@ -7,17 +7,22 @@ since nobody knows yet whether that will be let.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 
 from stagehold.errors import NothingToWaive
 from stagehold.model.compute_key import ComputeKey
 from stagehold.model.records import PartitionRecord, PartitionState, RefusedData, StageVerdict, Waiver
 from stagehold.plan.resume.content_verdicts import ContentVerdicts, content_of
 from stagehold.plan.resume.decisions import Action, Decision, Situation
-from stagehold.plan.resume.reasons import Detail, Reason, because, partition_ranges
-from stagehold.spec.pipeline import OnWaiverEnd, Stage
+from stagehold.plan.resume.reasons import Detail, Place, Reason, because, partition_ranges
+from stagehold.spec.pipeline import Exchange, OnWaiverEnd, Pipeline, Stage
+
+Data = tuple[Place, str]  # a partition, and the fingerprint of what was there
+NOTHING: frozenset[Data] = frozenset()
 
 
 def held(words: Iterable[Waiver], now: datetime) -> tuple[Waiver, ...]:
@@ -172,6 +177,93 @@ def made_from(record: PartitionRecord, key: ComputeKey) -> bool:
     """Whether the partition was made from the very inputs that this key names, whatever else changed."""
     recorded = ComputeKey.parse(record.compute_key)
     return recorded is not None and recorded.inputs == key.inputs
+
+
+@dataclass(frozen=True)
+class EndedData:
+    """Data of earlier stages that their gates refuse and nobody's word lets any more."""
+
+    data: frozenset[Data]
+    ancestry: Ancestry
+
+    @staticmethod
+    def of(drafts: Mapping[str, Sequence[Decision]], situation: Situation) -> EndedData:
+        every = (one for decisions in drafts.values() for one in decisions)
+        own = (one for one in every if one.ended == (one.stage, one.partition))
+        data = frozenset((one.ended, one.record.fingerprint) for one in own if one.ended and one.record)
+        return EndedData(data, Ancestry(situation.pipeline, situation.history))
+
+    def beneath(self, record: PartitionRecord | None) -> Place | None:
+        """From which of it the partition was made, even if its inputs are others now."""
+        if record is None or not self.data:
+            return None
+        return min((place for place, _ in self.ancestry.made_from(record) & self.data), default=None)
+
+
+@dataclass(frozen=True)
+class Ancestry:
+    """What was made from what in one interval, told from the order in which it was recorded: ``history`` is what is
+    kept of its records, oldest first.
+
+    A key says what a partition was made from as long as all of that is what is recorded now. This says it also when
+    some of its inputs have been computed anew since, and the partition has not.
+    """
+
+    pipeline: Pipeline
+    history: Sequence[PartitionRecord] = ()
+
+    def made_from(self, record: PartitionRecord) -> frozenset[Data]:
+        """All data that the partition was made from, directly or not."""
+        made = self._made(record)
+        return NOTHING if made is None else self._inputs(self._place(record), made)
+
+    def _inputs(self, place: Place, moment: int) -> frozenset[Data]:
+        """The same of what was made of a partition at a moment."""
+        if (place, moment) not in self._known:
+            read = (self._with_inputs(one, moment) for one in self._reads(*place))
+            self._known[place, moment] = NOTHING.union(*read)
+        return self._known[place, moment]
+
+    def _with_inputs(self, place: Place, moment: int) -> frozenset[Data]:
+        if not self.pipeline.stage(place[0]).output.type.stored:
+            return self._inputs(place, moment)
+        read = self._readable(place, moment)
+        return NOTHING if read is None else self.made_from(read) | {(place, read.fingerprint)}
+
+    def _reads(self, stage: str, partition: int) -> Iterator[Place]:
+        for edge in self.pipeline.stage(stage).inputs:
+            if edge.exchange is Exchange.FORWARD:
+                yield edge.stage, partition
+            else:
+                yield from ((edge.stage, other) for other in range(self.pipeline.stage(edge.stage).partitions))
+
+    def _made(self, record: PartitionRecord) -> int | None:
+        """When it was recorded first: what becomes of data later is recorded as well."""
+        same, told = (record.compute_key, record.fingerprint), self._told[self._place(record)]
+        return next((when for when, one in told if (one.compute_key, one.fingerprint) == same), None)
+
+    def _readable(self, place: Place, moment: int) -> PartitionRecord | None:
+        before = (one for when, one in reversed(self._told[place]) if when < moment)
+        return next((one for one in before if one.state is PartitionState.CONSUMABLE), None)
+
+    @cached_property
+    def _told(self) -> dict[Place, list[tuple[int, PartitionRecord]]]:
+        """The records of each partition, each with how many there were before it."""
+        found: dict[Place, list[tuple[int, PartitionRecord]]] = defaultdict(list)
+        for when, one in enumerate(self.history):
+            found[self._place(one)].append((when, one))
+        return found
+
+    @cached_property
+    def _known(self) -> dict[tuple[Place, int], frozenset[Data]]:
+        return {}
+
+    def _place(self, record: PartitionRecord) -> Place:
+        return self._names.get(record.cell.stage, record.cell.stage), record.partition
+
+    @cached_property
+    def _names(self) -> dict[str, str]:
+        return {stage.id: stage.name for stage in self.pipeline.stages}
 
 
 def why_ended(record: RefusedData, stage: Stage, situation: Situation) -> Reason:

@@ -36,7 +36,7 @@ from stagehold.plan.split.regions import stored_with
 from stagehold.run.planning.earlier import KnownIntervals, earlier_states
 from stagehold.run.planning.on_record import on_record
 from stagehold.run.planning.snapshots import BeginsWith
-from stagehold.run.planning.vouched import acceptances_for, ended_waivers_for, verdicts_of, waivers_for
+from stagehold.run.planning.vouched import acceptances_for, ended_waivers_for, verdicts_of, waivers_for, waivers_said
 from stagehold.settings import Settings
 from stagehold.sources.declared_reads import ReadRoots, declared_reads
 from stagehold.sources.sources import Sources, is_incremental
@@ -256,7 +256,15 @@ def situation(
         verdicts=verdicts_of(pipeline, request.interval, ledger),
         confined=_confined(request),
         put_back=begins_with.put_back(pipeline) if begins_with and begins_with.restore.as_recorded else None,
+        history=_history(request, ledger, settings),
     )
+
+
+def _history(request: RunRequest, ledger: Ledger, settings: Settings) -> tuple[PartitionRecord, ...]:
+    """Nobody asks for it unless somebody has waived something."""
+    pipeline, interval = request.pipeline.name, request.interval
+    said = waivers_said(pipeline, interval, ledger, settings)
+    return ledger.partitions.of_interval(pipeline, interval) if said else ()
 
 
 def _confined(request: RunRequest) -> Confinement | None:
