@@ -23,7 +23,6 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     [
         ("spark.connect.grpc.binding.address", "127.0.0.1"),
         ("spark.driver.bindAddress", "127.0.0.1"),
-        ("spark.jars", "/jars/delta.jar,/jars/storage.jar"),
         ("spark.sql.session.timeZone", "UTC"),
         ("spark.databricks.delta.snapshotPartitions", "1"),
         ("spark.ui.enabled", "false"),
@@ -33,11 +32,20 @@ def test_the_server_is_given(settings: Settings, name: str, value: str) -> None:
     assert server_configuration(settings)[name] == value
 
 
-def test_the_server_is_given_the_users_jars_too(settings: Settings) -> None:
-    given = replace(settings, spark_jars="/drivers/a.jar,/drivers/b.jar")
-    assert (
-        server_configuration(given)["spark.jars"] == "/jars/delta.jar,/jars/storage.jar,/drivers/a.jar,/drivers/b.jar"
-    )
+@pytest.mark.parametrize(
+    ("master", "users", "jars"),
+    [
+        ("", "", None),
+        ("", "/drivers/a.jar,/drivers/b.jar", "/drivers/a.jar,/drivers/b.jar"),
+        ("spark://master:7077", "", "/jars/delta.jar,/jars/storage.jar"),
+        ("spark://master:7077", "/drivers/a.jar", "/jars/delta.jar,/jars/storage.jar,/drivers/a.jar"),
+    ],
+)
+def test_jars_that_are_not_on_the_servers_class_path_are_sent(
+    settings: Settings, master: str, users: str, jars: str | None
+) -> None:
+    given = replace(settings, spark_master=master, spark_jars=users)
+    assert server_configuration(given).get("spark.jars") == jars
 
 
 def test_the_users_options_of_java_come_last_so_they_win(settings: Settings) -> None:

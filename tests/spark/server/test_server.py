@@ -232,7 +232,7 @@ def test_a_server_is_waited_for_replaced_started_again_after_a_kill_and_ends_wit
         kill_under_a_query(changed, second.pid)
         assert start_server(changed).pid != second.pid
         assert answers(changed)
-    assert processes_of(changed) == []
+    assert wait_until(lambda: processes_of(changed) == [], 30)
     assert running_server(changed) is None
     assert not port_answers(changed.spark_port)
     ended.set()
@@ -271,6 +271,7 @@ def start_user(settings: Settings) -> subprocess.Popen[str]:
 def test_two_processes_that_start_one_at_once_share_it_and_it_ends_with_the_last_of_them(
     own_settings: Settings,
 ) -> None:
+    own_settings = replace(own_settings, spark_linger=0)
     users = [start_user(own_settings) for _ in range(2)]
     pids = {user.stdout.readline().strip() for user in users if user.stdout}
     assert len(pids) == 1
@@ -286,7 +287,26 @@ def test_two_processes_that_start_one_at_once_share_it_and_it_ends_with_the_last
     assert wait_until(lambda: processes_of(own_settings) == [] and running_server(own_settings) is None, 15)
 
 
+def test_a_server_whose_user_was_killed_is_kept_for_the_next_and_ends_behind_one_that_leaves(
+    own_settings: Settings,
+) -> None:
+    user = start_user(own_settings)
+    assert user.stdout is not None
+    pid = int(user.stdout.readline())
+    user.kill()
+    user.communicate()
+    time.sleep(2)
+    warm = running_server(own_settings)
+    assert warm is not None
+    assert warm.pid == pid
+    with spark_server(own_settings):
+        assert answers(own_settings)
+        assert running_server(own_settings) == warm
+    assert wait_until(lambda: processes_of(own_settings) == [], 30)
+
+
 def test_a_starter_that_is_killed_while_the_server_starts_leaves_nothing(own_settings: Settings) -> None:
+    own_settings = replace(own_settings, spark_linger=0)
     user = start_user(own_settings)
     assert wait_until(lambda: len(processes_of(own_settings)) > 2, 60)
     user.kill()
@@ -296,6 +316,7 @@ def test_a_starter_that_is_killed_while_the_server_starts_leaves_nothing(own_set
 
 def test_a_server_whose_starter_was_killed_is_waited_for_by_whoever_comes_at_once(own_settings: Settings) -> None:
     """And no second one is started beside it, which could not have its port."""
+    own_settings = replace(own_settings, spark_linger=0)
     killed = start_user(own_settings)
     assert wait_until(lambda: read_state(own_settings) is not None, 60)
     killed.kill()

@@ -12,7 +12,7 @@ import pytest
 from stagehold.settings import Settings
 from stagehold.spark.environment import python_environment
 from stagehold.spark.server.files import server_folder
-from stagehold.spark.server.users import begin_use, server_users, using
+from stagehold.spark.server.users import begin_use, died_in_use, server_users, using
 
 USE = """
 import time
@@ -47,7 +47,7 @@ def test_a_process_is_one_user_however_many_blocks_it_is_in(settings):
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_a_process_that_was_killed_is_no_user_any_more_and_leaves_nothing(settings, number):
+def test_a_process_that_was_killed_is_no_user_any_more_and_is_known_to_have_died(settings, number):
     user = start_user(settings)
     with using(settings, "mine"):
         assert {str(one) for one in server_users(settings)} == {
@@ -57,6 +57,9 @@ def test_a_process_that_was_killed_is_no_user_any_more_and_leaves_nothing(settin
         user.send_signal(number)
         user.communicate()
         assert [one.purpose for one in server_users(settings)] == ["mine"]
+    assert died_in_use(settings)
+    with using(settings, "the next"):
+        assert not died_in_use(settings)
     assert list((server_folder(settings) / "users").iterdir()) == []
 
 
