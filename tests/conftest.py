@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import gc
 import os
-import shutil
 import socket
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -16,6 +14,7 @@ from uuid import uuid4
 import hypothesis
 import pytest
 from sqlalchemy import Engine, event
+from tests.ledger.blank import lay_blank_ledger
 
 from stagehold.settings import Settings
 
@@ -48,9 +47,14 @@ def pytest_unconfigure() -> None:
     gc.unfreeze()
 
 
+def pytest_configure() -> None:
+    """Tests kill processes, and no machine: what was handed to the system is safe from them."""
+    os.fsync = lambda descriptor: None
+
+
 @event.listens_for(Engine, "connect")
 def leave_the_disk_out(connection: object, _record: object) -> None:
-    """Tests kill processes, and no machine: what SQLite has handed to the system is safe from them."""
+    """As above, of what SQLite writes."""
     if isinstance(connection, sqlite3.Connection):
         connection.execute("PRAGMA synchronous = OFF")
 
@@ -125,21 +129,9 @@ def own_settings(tmp_path: Path) -> Settings:
     )
 
 
-@pytest.fixture(scope="session")
-def migrated_ledger(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The file of a ledger in which nothing has happened. To copy it takes a tenth of what making one does."""
-    from stagehold.ledger import Ledger
-
-    file = tmp_path_factory.mktemp("migrated") / "ledger.db"
-    Ledger.open(f"sqlite:///{file}").close()
-    with closing(sqlite3.connect(file)) as database:
-        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    return file
-
-
 @pytest.fixture
-def ledger_file(migrated_ledger: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copy(migrated_ledger, tmp_path))
+def ledger_file(tmp_path: Path) -> Path:
+    return lay_blank_ledger(tmp_path / "ledger.db")
 
 
 @pytest.fixture(scope="session")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.ledger.blank import lay_blank_ledger
 
 from stagehold.errors import PositionTaken
 from stagehold.lake.chronicle import LakeChronicle
@@ -85,9 +85,9 @@ EVENTS = Stage(
 
 
 @pytest.fixture
-def own(migrated_ledger, tmp_path):
+def own(tmp_path):
     """The ledger of a sandbox."""
-    file = shutil.copy(migrated_ledger, tmp_path / "own.db")
+    file = lay_blank_ledger(tmp_path / "own.db")
     with Ledger.open(f"sqlite:///{file}", chronicle=LakeChronicle(str(tmp_path / "sandbox"))) as opened:
         yield opened
 

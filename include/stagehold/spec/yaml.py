@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +52,13 @@ def read_document(path: Path) -> Document:
 
 
 def parse_document(text: str, file: str) -> Document:
+    """A plan reads each suite anew, so a text that was parsed before is not parsed again."""
+    parsed = _parsed(text, file)
+    return replace(parsed, data=deepcopy(parsed.data))
+
+
+@lru_cache(maxsize=256)
+def _parsed(text: str, file: str) -> Document:
     try:
         loader = yaml.SafeLoader(text)
         root = loader.get_single_node()

@@ -7,9 +7,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+from tests.made_up import machine
 from tests.run.backfill.paper_backfill import STAGES, PaperBackfill, running
 
 from stagehold.errors import BackfillRefused, GateBlocked
@@ -83,6 +83,4 @@ class Backfilling(RuleBasedStateMachine):
 
 
 TestBackfilling = pytest.mark.slow(Backfilling.TestCase)
-TestBackfilling.settings = settings(
-    max_examples=6, stateful_step_count=8, deadline=None, derandomize=True, database=None
-)
+TestBackfilling.settings = machine(examples=3, steps=8)

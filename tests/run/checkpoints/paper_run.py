@@ -1,25 +1,23 @@
-"""Regions of a small pipeline whose waves take as long as a test says; no Spark, all else is real.
-
-python -m tests.run.checkpoints.paper_run HOME STAGE SECONDS FIELDS works on one of them in a process of its own, as an
-Airflow task does. With TEAR it is killed while it writes the manifest of that number.
-"""
+"""Regions of a small pipeline whose waves take as long as a test says; no Spark, all else is real."""
 
 from __future__ import annotations
 
-import json
+import multiprocessing
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from tests.ledger.blank import lay_blank_ledger
 from tests.run.protocol.paper_spark import PaperCommitter, PaperEngine, PaperSession
 
 from stagehold.lake.checkpoints.manifest import CheckpointedRun
@@ -36,10 +34,12 @@ from stagehold.run.attempt.task import RegionOutcome, RegionTask
 from stagehold.run.faults import Faults
 from stagehold.run.planning.planning import RunRequest
 from stagehold.run.workplace import Workplace
-from stagehold.settings import PROJECT, Settings
+from stagehold.settings import Settings
 from stagehold.spec.loader import build_pipeline
 from stagehold.spec.pipeline import Pipeline
 
+_FORKS = multiprocessing.get_context("forkserver")  # what has imported all that they need, and has no threads
+_FORKS.set_forkserver_preload([__name__])
 PIPELINE, INTERVAL, RUN = "paper", "2026-11-20", "r"
 LEFT, RIGHT = "left", "right"  # each a region of its own, with a source of its own
 PARTITIONS = 8  # four waves of two
@@ -74,6 +74,7 @@ class PaperRun:
     checkpoint: Mapping[str, Any]
     stages: Sequence[str] = (LEFT, RIGHT)
     said: list[str] = field(default_factory=list)
+    _open: ExitStack = field(default_factory=ExitStack)
 
     @staticmethod
     def make(folder: Path, stages: Sequence[str] = (LEFT, RIGHT), **checkpoint: Any) -> PaperRun:
@@ -85,8 +86,8 @@ class PaperRun:
             path = Path(run.settings.lake_uri, "raw", f"{partition}.parquet")
             path.parent.mkdir(parents=True, exist_ok=True)
             pq.write_table(pa.table({"amount": pa.array([partition], pa.int64())}), path)
-        with run.ledger():
-            return run
+        lay_blank_ledger(run.settings.home_path / "ledger.db")
+        return run
 
     @property
     def pipeline(self) -> Pipeline:
@@ -108,8 +109,15 @@ class PaperRun:
 
     @contextmanager
     def ledger(self) -> Iterator[Ledger]:
-        with open_ledger(self.settings) as ledger:
+        with open_ledger(self.settings) as ledger, ledger.kept_open():
             yield ledger
+
+    @cached_property
+    def seen(self) -> Ledger:
+        """For who waits for something in it: to open it takes longer than to look, a hundred times a second."""
+        ledger = open_ledger(self.settings)
+        self._open.enter_context(ledger.kept_open())
+        return ledger
 
     def workplace(self, ledger: Ledger, pace: Pace = no_haste, faults: Faults | None = None) -> Workplace:
         return Workplace(
@@ -138,36 +146,34 @@ class PaperRun:
         (region,) = (one for one in stage_regions(self.pipeline) if one.name == stage)
         return RegionTask(self.request, region, f"{launcher}/{RUN}/{stage}", launcher, again=again)
 
-    def start(self, stage: str, seconds: float, tear: int = 0) -> subprocess.Popen[str]:
-        """The same in a process of its own, each of whose waves takes so long."""
-        words = [str(self.settings.home_path.parent), stage, str(seconds), json.dumps(self.checkpoint), str(tear)]
-        return subprocess.Popen(
-            [sys.executable, "-m", "tests.run.checkpoints.paper_run", *words],
-            cwd=PROJECT,
-            text=True,
-            stderr=subprocess.PIPE,
+    def start(self, stage: str, seconds: float, tear: int = 0) -> ForkServerProcess:
+        """The same in a process of its own, as an Airflow task is one, each of whose waves takes so long.
+
+        :param tear: the number of a checkpoint while whose manifest it writes it is killed.
+        """
+        process = _FORKS.Process(
+            target=_work, args=(self.settings.home_path.parent, self.checkpoint, stage, seconds, tear)
         )
+        process.start()
+        return process
 
     @property
     def records(self) -> tuple[CheckpointRecord, ...]:
-        with self.ledger() as ledger:
-            return ledger.checkpoints.of_run(RUN)
+        return self.seen.checkpoints.of_run(RUN)
 
     @property
     def acknowledgements(self) -> tuple[Acknowledgement, ...]:
-        with self.ledger() as ledger:
-            return ledger.acknowledgements.of_run(RUN)
+        return self.seen.acknowledgements.of_run(RUN)
 
     @property
     def attempts(self) -> tuple[Attempt, ...]:
-        with self.ledger() as ledger:
-            return ledger.attempts.of_run(RUN)
+        return self.seen.attempts.of_run(RUN)
 
     @property
     def stored(self) -> StoredCheckpoints:
         return StoredCheckpoints(self.settings.lake_uri, CheckpointedRun(PIPELINE, INTERVAL, RUN))
 
-    def until(self, holds: Callable[[], object], seconds: float = 30) -> None:
+    def until(self, holds: Callable[[], object], seconds: float = 120) -> None:
         deadline = time.monotonic() + seconds
         while not holds():
             assert time.monotonic() < deadline, (self.records, self.acknowledgements, self.said)
@@ -199,12 +205,11 @@ def tear_manifest(number: int) -> None:
     FolderFiles.create = torn
 
 
-if __name__ == "__main__":
-    folder, stage, seconds, checkpoint, tear = sys.argv[1:]
-    run = PaperRun(settings_of(Path(folder)), json.loads(checkpoint))
-    if int(tear):
-        tear_manifest(int(tear))
+def _work(folder: Path, checkpoint: Mapping[str, Any], stage: str, seconds: float, tear: int) -> None:
+    run = PaperRun(settings_of(folder), checkpoint)
+    if tear:
+        tear_manifest(tear)
     try:
-        run.work(stage, lambda stage, wave: time.sleep(float(seconds)))
+        run.work(stage, lambda stage, wave: time.sleep(seconds))
     finally:
         print("\n".join(run.said), file=sys.stderr)

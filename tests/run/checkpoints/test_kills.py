@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import signal
-import subprocess
 from collections.abc import Iterator
-from contextlib import suppress
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
 import pytest
@@ -20,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 LEASE = f"{PIPELINE}/{INTERVAL}/{RUN}/coordinator"
 WAVE = 1.0
-Started = list[subprocess.Popen[str]]
+Started = list[ForkServerProcess]
 
 
 @pytest.fixture
@@ -28,15 +27,13 @@ def started() -> Iterator[Started]:
     processes: Started = []
     yield processes
     for process in processes:
-        with suppress(ProcessLookupError):
-            process.kill()
-        process.communicate()
+        process.kill()
+        process.join()
 
 
 def holder(run: PaperRun) -> int | None:
-    with run.ledger() as ledger:
-        lease = ledger.leases.get(LEASE)
-        return int(lease.holder.split("|")[2]) if lease and ledger.leases.alive(LEASE) else None
+    lease = run.seen.leases.get(LEASE)
+    return int(lease.holder.split("|")[2]) if lease and run.seen.leases.alive(LEASE) else None
 
 
 def is_whole(run: PaperRun) -> None:
@@ -52,13 +49,18 @@ def is_whole(run: PaperRun) -> None:
         assert ledger.runs.get(RUN).state is RunState.FINISHED
 
 
-def take_over(run: PaperRun, started: Started, killed: subprocess.Popen[str]) -> None:
+def code_of(process: ForkServerProcess) -> int | None:
+    process.join()
+    return process.exitcode
+
+
+def take_over(run: PaperRun, started: Started, killed: ForkServerProcess) -> None:
     """The other one goes on with the checkpoints, and the killed one's region is tried again."""
     (survivor,) = [one for one in started if one is not killed]
     run.until(lambda: holder(run) == survivor.pid)
     started.append(run.start(LEFT if killed is started[0] else RIGHT, 0.1))
     for process in (survivor, started[-1]):
-        assert process.wait(60) == 0, process.stderr and process.stderr.read()
+        assert code_of(process) == 0
 
 
 @pytest.mark.parametrize(
@@ -78,11 +80,11 @@ def test_whoever_takes_checkpoints_may_be_killed_at_any_phase(tmp_path, started,
     run.until(lambda: {one.region for one in run.acknowledgements} == {LEFT, RIGHT})
     for number in range(1, 200):  # whichever is the next to get there
         inject(run.settings.home_path, point, PIPELINE, number, FaultAction.KILL)
-    run.until(lambda: any(one.poll() is not None for one in started))
-    (killed,) = [one for one in started if one.poll() is not None]
+    run.until(lambda: any(one.exitcode is not None for one in started))
+    (killed,) = [one for one in started if one.exitcode is not None]
     for fault in Path(run.settings.home_path, "faults").iterdir():
         fault.unlink(missing_ok=True)
-    assert killed.returncode == -signal.SIGKILL, killed.stderr and killed.stderr.read()
+    assert killed.exitcode == -signal.SIGKILL
     take_over(run, started, killed)
     is_whole(run)
 
@@ -92,7 +94,7 @@ def test_half_a_manifest_is_no_checkpoint_and_its_number_never_comes_again(tmp_p
     started.append(run.start(LEFT, WAVE, tear=3))
     run.until(lambda: holder(run) == started[0].pid)
     started.append(run.start(RIGHT, WAVE))
-    assert started[0].wait(60) == -signal.SIGKILL
+    assert code_of(started[0]) == -signal.SIGKILL
     assert list(Path(run.stored.uri).glob(".0000000003.json.*"))
     take_over(run, started, started[0])
     assert run.records[2].state is CheckpointState.FAILED
@@ -109,10 +111,10 @@ def test_of_two_processes_one_takes_checkpoints_at_a_time_and_another_goes_on_at
         now = holder(run)
         if now is not None and now not in holders[-1:]:
             holders.append(now)
-        return all(one.poll() is not None for one in started)
+        return all(one.exitcode is not None for one in started)
 
-    run.until(both_have_ended, 60)
-    assert [one.returncode for one in started] == [0, 0]
+    run.until(both_have_ended)
+    assert [one.exitcode for one in started] == [0, 0]
     assert len(holders) == len(set(holders)), "nobody takes it back from somebody who lives"
     is_whole(run)
     with run.ledger() as ledger:

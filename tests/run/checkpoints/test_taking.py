@@ -103,22 +103,22 @@ def test_after_a_ledger_was_rebuilt_ids_of_rows_mean_nothing_and_all_is_asked_fo
 
 def test_a_checkpoint_costs_what_changed_and_not_what_there_is(tmp_path):
     seconds = {}
-    for count in (1_000, 100_000):
+    for count in (1_000, 20_000):
         paper = PaperRun.make(tmp_path / str(count), (LEFT,))
+        with Database(paper.settings.ledger_url).writing() as connection:
+            rows = (partition_row(replace(record(partition), cell=CELL)) for partition in range(count))
+            connection.execute(insert(partitions), list(rows))
         with paper.ledger() as ledger, coordinator(paper, ledger, cut_into(paper, count)) as checkpoints:
-            with Database(paper.settings.ledger_url).writing() as connection:
-                rows = (partition_row(replace(record(partition), cell=CELL)) for partition in range(count))
-                connection.execute(insert(partitions), list(rows))
             take(checkpoints)
             assert len(states(paper, 1)) == count
             seconds[count] = min(timed(checkpoints, ledger, epoch) for epoch in range(2, 7))
-    assert seconds[100_000] < 3 * seconds[1_000] + 0.05, seconds
+    assert seconds[20_000] < 3 * seconds[1_000], seconds
 
 
 def timed(checkpoints: RunCheckpoints, ledger: Ledger, epoch: int) -> float:
     told(ledger, *(record(partition, epoch=epoch) for partition in range(500, 520)))
-    started = time.perf_counter()
+    started = time.process_time()
     taken = take(checkpoints)
-    seconds = time.perf_counter() - started
+    seconds = time.process_time() - started
     assert taken.bytes_written > 0
     return seconds

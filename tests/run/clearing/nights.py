@@ -24,7 +24,6 @@ from stagehold.lake.checkpoints.manifest import CheckpointedRun
 from stagehold.lake.checkpoints.stored import StoredCheckpoints
 from stagehold.lake.chronicle import LakeChronicle
 from stagehold.lake.location import table_location
-from stagehold.ledger.database.migrate import migrate
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import PartitionRecord, PartitionState, Restore
 from stagehold.plan.split.regions import stage_regions
@@ -191,9 +190,7 @@ def _readable(records: tuple[PartitionRecord, ...]) -> None:
 
 
 def _open(settings: Settings) -> Ledger:
-    database = SteppedDatabase(settings.ledger_url, str, LakeChronicle(settings.lake_uri))
-    migrate(database)
-    return Ledger(database)
+    return Ledger(SteppedDatabase(settings.ledger_url, str, LakeChronicle(settings.lake_uri)))
 
 
 def _settings(folder: Path) -> Settings:

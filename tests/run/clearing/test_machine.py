@@ -9,9 +9,9 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from tests.made_up import machine
 from tests.run.clearing.nights import PARTITIONS, STAGES, Nights
 from tests.run.protocol.stepper import Stepper
 
@@ -137,4 +137,4 @@ class Clearing(RuleBasedStateMachine):
 
 
 TestClearing = pytest.mark.slow(Clearing.TestCase)
-TestClearing.settings = settings(max_examples=6, stateful_step_count=15, derandomize=True, database=None)
+TestClearing.settings = machine(examples=3, steps=15)

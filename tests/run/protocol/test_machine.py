@@ -8,9 +8,9 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from tests.made_up import machine
 from tests.run.protocol.stepper import Stepper
 from tests.run.protocol.world import CUTS, MOST, PARTITIONS, STAGES, World
 
@@ -197,6 +197,4 @@ class Protocol(RuleBasedStateMachine):
 
 
 TestProtocol = pytest.mark.slow(Protocol.TestCase)
-TestProtocol.settings = settings(
-    max_examples=10, stateful_step_count=30, deadline=None, derandomize=True, database=None
-)
+TestProtocol.settings = machine(examples=4, steps=30)

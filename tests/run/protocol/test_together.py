@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
+from tests.made_up import TIMES, some
 from tests.run.protocol.world import MOST, PARTITIONS, World
 
 from stagehold.errors import GateBlocked
@@ -51,7 +52,7 @@ def ended(world: World) -> BaseException | None:
     return attempt.error
 
 
-@pytest.mark.parametrize("killed_after", range(1, 80, 3))
+@pytest.mark.parametrize("killed_after", some(upto=80, apart=4))
 def test_who_dies_at_any_step_leaves_all_or_nothing_and_the_next_goes_on(world, killed_after):
     first = world.begin("drafts")
     for _ in range(killed_after):
@@ -65,7 +66,7 @@ def test_who_dies_at_any_step_leaves_all_or_nothing_and_the_next_goes_on(world, 
     world.bring_to_an_end()
 
 
-@pytest.mark.parametrize("asleep_after", range(10, 56, 5))
+@pytest.mark.parametrize("asleep_after", range(10, 56, 7 if TIMES == 1 else 1))
 def test_a_zombie_publishes_nothing_beside_its_successor(world, asleep_after):
     zombie = world.begin("drafts")
     for _ in range(asleep_after):

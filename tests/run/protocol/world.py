@@ -8,7 +8,7 @@ import os
 import shutil
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -19,13 +19,13 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from sqlalchemy import Connection
 from tests.lake.table_log import TableLog
+from tests.ledger.blank import lay_blank_ledger
 from tests.run.protocol.judge import Judge
 from tests.run.protocol.paper_spark import Amounts, PaperCommitter, PaperEngine, Pauses
 from tests.run.protocol.stepper import Stepper, indivisible, pause
 
 from stagehold.lake.location import table_location
 from stagehold.ledger.database.engine import Database
-from stagehold.ledger.database.migrate import migrate
 from stagehold.ledger.leases import Leases
 from stagehold.ledger.ledger import Ledger
 from stagehold.ledger.partitions import Partitions
@@ -220,14 +220,19 @@ class World:
 
     def _open_ledger(self) -> Ledger:
         database = SteppedDatabase(self.settings.ledger_url)
-        migrate(database)
         ledger = Ledger(database)
         ledger.leases, ledger.partitions = JudgedLeases(database, self), JudgedPartitions(database, self.judge)
         return ledger
 
 
 class SteppedDatabase(Database):
-    """Whatever changes it is one step."""
+    """Whatever changes it is one step. It is kept open, as in the process of an attempt."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        lay_blank_ledger(Path(str(self.url.database)))
+        self._open = ExitStack()
+        self._open.enter_context(self.kept_open())
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from itertools import count
 
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
+from tests.made_up import machine
 from tests.run.clearing.nights import PIPELINE, STAGES
 from tests.run.clearing.test_machine import Clearing, days, places, stages
 
@@ -79,4 +79,4 @@ class Restoring(Clearing):
 
 
 TestRestoring = pytest.mark.slow(Restoring.TestCase)
-TestRestoring.settings = settings(max_examples=5, stateful_step_count=15, derandomize=True, database=None)
+TestRestoring.settings = machine(examples=3, steps=15)

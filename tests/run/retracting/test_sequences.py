@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from tests.made_up import TIMES
 from tests.run.protocol.world import PARTITIONS, STAGES, World
 from tests.run.retracting.allowed import Allowed
 from tests.run.retracting.test_word_ends import ended, published
@@ -91,7 +92,7 @@ class Sequence:
         self.done.append(f"{'end' if ends else 'waive'} {stages}")
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2 * TIMES))
 def test_after_each_run_tables_show_what_may_be_shown(seed):
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder:
         Sequence(Path(folder), seed).go()

@@ -7,6 +7,7 @@ import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from stagehold.plan.restart.full import discarded
 from stagehold.plan.resume.confining import Confinement
 from stagehold.plan.resume.decisions import ResumePlan, Situation, StageFacts
 from stagehold.plan.resume.planner import descendants, resume_plan
+from stagehold.plan.resume.waiving import held, no_longer_held
 from stagehold.plan.split.partition_counts import (
     CountedPipeline,
     divided_inputs,
@@ -36,7 +38,7 @@ from stagehold.plan.split.regions import stored_with
 from stagehold.run.planning.earlier import KnownIntervals, earlier_states
 from stagehold.run.planning.on_record import on_record
 from stagehold.run.planning.snapshots import BeginsWith
-from stagehold.run.planning.vouched import acceptances_for, ended_waivers_for, verdicts_of, waivers_for, waivers_said
+from stagehold.run.planning.vouched import acceptances_for, by_stage, verdicts_of, waivers_said
 from stagehold.settings import Settings
 from stagehold.sources.declared_reads import ReadRoots, declared_reads
 from stagehold.sources.sources import Sources, is_incremental
@@ -232,6 +234,7 @@ def situation(
     begins_with = begins_with_of(request)
     tied = _tied_to_another(begins_with, pipeline, settings) if begins_with else frozenset[str]()
     found = on_record(pipeline, request.interval, ledger, begins_with, tied)
+    words, now = waivers_said(pipeline.name, request.interval, ledger, settings), datetime.now(UTC)
     return Situation(
         pipeline=pipeline,
         facts={stage.name: _facts(stage, pipeline, settings, sources) for stage in pipeline.stages},
@@ -251,20 +254,13 @@ def situation(
         code_choices=_code_choices(request),
         earlier=earlier_states(pipeline, request.interval, KnownIntervals.of(ledger, settings), begins_with),
         rescaled=begins_with.rescaled(pipeline, tied) if begins_with else {},
-        waivers=waivers_for(pipeline, request.interval, ledger, settings),
-        ended_waivers=ended_waivers_for(pipeline, request.interval, ledger, settings),
+        waivers=by_stage(pipeline, held(words, now)),
+        ended_waivers=by_stage(pipeline, no_longer_held(words, now)),
         verdicts=verdicts_of(pipeline, request.interval, ledger),
         confined=_confined(request),
         put_back=begins_with.put_back(pipeline) if begins_with and begins_with.restore.as_recorded else None,
-        history=_history(request, ledger, settings),
+        history=ledger.partitions.of_interval(pipeline.name, request.interval) if words else (),
     )
-
-
-def _history(request: RunRequest, ledger: Ledger, settings: Settings) -> tuple[PartitionRecord, ...]:
-    """Nobody asks for it unless somebody has waived something."""
-    pipeline, interval = request.pipeline.name, request.interval
-    said = waivers_said(pipeline, interval, ledger, settings)
-    return ledger.partitions.of_interval(pipeline, interval) if said else ()
 
 
 def _confined(request: RunRequest) -> Confinement | None:
@@ -304,8 +300,9 @@ def _renewed(request: RunRequest, ledger: Ledger) -> Mapping[str, frozenset[int]
     return {stage.name: by_id[stage.id] for stage in request.pipeline.stages if stage.id in by_id}
 
 
+@cache
 def environment() -> str:
-    """Hash of everything around the code that can change a result."""
+    """Hash of everything around the code that can change a result; for a process that stays the same."""
     packages = (f"{name}=={importlib.metadata.version(name)}" for name in RESULT_PACKAGES)
     python = ".".join(platform.python_version_tuple()[:2])
     return digest((*packages, f"python {python}", *SESSION_FACTS))

@@ -11,7 +11,7 @@ from stagehold.lake.told import facts_told
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Acceptance, PartitionRecord, StageVerdict, Waiver
 from stagehold.plan.resume.content_verdicts import ContentVerdicts, content_of
-from stagehold.plan.resume.waiving import held, no_longer_held
+from stagehold.plan.resume.waiving import held
 from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline
 
@@ -34,15 +34,7 @@ def waivers_for(
     pipeline: Pipeline, interval: str, ledger: Ledger, settings: Settings
 ) -> Mapping[str, tuple[Waiver, ...]]:
     """Those that hold now."""
-    return _by_name(pipeline, waivers_held(pipeline.name, interval, ledger, settings))
-
-
-def ended_waivers_for(
-    pipeline: Pipeline, interval: str, ledger: Ledger, settings: Settings
-) -> Mapping[str, tuple[Waiver, ...]]:
-    """Those that were taken back, or have run out."""
-    words = waivers_said(pipeline.name, interval, ledger, settings)
-    return _by_name(pipeline, no_longer_held(words, datetime.now(UTC)))
+    return by_stage(pipeline, waivers_held(pipeline.name, interval, ledger, settings))
 
 
 def waivers_held(pipeline: str, interval: str, ledger: Ledger, settings: Settings) -> tuple[Waiver, ...]:
@@ -57,7 +49,8 @@ def waivers_said(pipeline: str, interval: str, ledger: Ledger, settings: Setting
     return (*before, *ledger.waivers.of(pipeline, interval))
 
 
-def _by_name(pipeline: Pipeline, words: Sequence[Waiver]) -> Mapping[str, tuple[Waiver, ...]]:
+def by_stage(pipeline: Pipeline, words: Sequence[Waiver]) -> Mapping[str, tuple[Waiver, ...]]:
+    """Of the stages that the pipeline still has, by name."""
     by_name = {stage.name: tuple(one for one in words if one.stage == stage.id) for stage in pipeline.stages}
     return {name: some for name, some in by_name.items() if some}
 
