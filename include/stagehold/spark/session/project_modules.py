@@ -67,16 +67,16 @@ def _unload_if_old(spark: SparkSession) -> None:
 
 
 def _note_imported(project: Path) -> None:
-    """It is asked for every call of a function, of some thousand modules, so paths are compared as texts first."""
+    """It is asked for every call of a function, of some thousand modules, so paths are compared as texts."""
     folder = f"{project}/"
     for name, module in sys.modules.copy().items():  # in one step, since other threads import meanwhile
         file = None if name in _imported else getattr(module, "__file__", None)
-        if file and file.startswith(folder) and _is_of_project(Path(file)) and (version := _version(name)):
+        if file and file.startswith(folder) and _is_of_project(file) and (version := _version(name)):
             _imported[name] = version
 
 
-def _is_of_project(file: Path) -> bool:
-    return "site-packages" not in file.parts and not file.is_relative_to(LIBRARY)
+def _is_of_project(file: str) -> bool:
+    return "/site-packages/" not in file and not file.startswith(f"{LIBRARY}/")
 
 
 def _version(name: str) -> tuple[int, int] | None:
