@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc as garbage
 from typing import Annotated, Any
 
 import typer
@@ -34,6 +36,11 @@ from stagehold.cli.verify import verify
 from stagehold.cli.what_if import what_if
 from stagehold.errors import StageholdError
 from stagehold.settings import load_settings
+
+
+# Looking through all that Great Expectations and pandas have made, to find what nobody needs, would take a second of the
+# end of a run.
+atexit.register(garbage.freeze)
 
 
 class Commands(TyperGroup):

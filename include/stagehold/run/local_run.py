@@ -9,6 +9,7 @@ from itertools import count
 from typing import TypeVar
 
 from stagehold.errors import UnknownName
+from stagehold.gates.judge import preload
 from stagehold.lake.chronicle import open_ledger
 from stagehold.model.interval_key import moment_of
 from stagehold.plan.resume.code_changes import stage_changes
@@ -154,6 +155,8 @@ def _with_restarts(task: RegionTask, progress: Progress, work: Callable[[], T]) 
 
 @contextmanager
 def _spark_if_needed(plan: ResumePlan, request: RunRequest, settings: Settings) -> Iterator[None]:
+    if plan.needs_session and any(stage.gate for stage in request.pipeline.stages):
+        preload()  # beside Java's start, which leaves a core idle
     with spark_server(settings, f"run {request.run_id}") if plan.needs_session else nullcontext():
         yield
 

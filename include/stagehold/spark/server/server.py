@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 from typing import IO
 
@@ -124,6 +125,7 @@ def _start_by_keeper(settings: Settings, lock: IO[str]) -> ServerState:
             pass_fds=(lock.fileno(),),
         )
     _keepers.append(keeper)
+    import_module("pyspark.sql.connect.session")  # whoever waits for a server needs it next, and it takes a second
     assert keeper.stdout is not None
     with keeper.stdout as answer:
         word, *log_lines = json.loads(answer.readline() or "[]") or (
