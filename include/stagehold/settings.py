@@ -38,7 +38,7 @@ class Settings:
     """One field per STAGEHOLD_<FIELD> variable; an empty string means the default that follows from ``home``."""
 
     home: str = str(PROJECT / ".stagehold")  # all state lives under this folder
-    cache: str = str(Path.home() / ".cache" / "stagehold")  # JARs and the Java shim, shared by checkouts
+    cache: str = str(Path.home() / ".cache" / "stagehold")  # JARs, Java's shim and its archives
     # Ivy settings file of a mirror that `make setup` gets the JARs from; default: the public repository
     ivy_settings: str = ""
     lake: str = ""  # folder or s3:// prefix of Delta tables; default HOME/lake

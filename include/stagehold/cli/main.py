@@ -37,9 +37,8 @@ from stagehold.cli.what_if import what_if
 from stagehold.errors import StageholdError
 from stagehold.settings import load_settings
 
-
-# Looking through all that Great Expectations and pandas have made, to find what nobody needs, would take a second of the
-# end of a run.
+# Looking through all that Great Expectations and pandas have made, to find what nobody needs, would take a second
+# at the end of a run.
 atexit.register(garbage.freeze)
 
 
