@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
-import gc as garbage
 from typing import Annotated, Any
 
 import typer
@@ -36,10 +34,6 @@ from stagehold.cli.verify import verify
 from stagehold.cli.what_if import what_if
 from stagehold.errors import StageholdError
 from stagehold.settings import load_settings
-
-# Looking through all that Great Expectations and pandas have made, to find what nobody needs, would take a second
-# at the end of a run.
-atexit.register(garbage.freeze)
 
 
 class Commands(TyperGroup):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import logging
 import os
@@ -11,6 +12,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from stagehold.errors import GateErrored, SuiteModuleUnusable
@@ -247,10 +249,13 @@ def _said(error: Exception) -> str:
     return (causes or lines or [type(error).__name__])[0][:LONGEST]
 
 
+@cache
 def _great_expectations() -> Any:
+    """What it has made stays to the end, and is not looked through for garbage: that takes a second of the end alone."""
     os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
     # it tells the task's log what it registers at import, and what it registers again
     logging.getLogger("great_expectations").setLevel(logging.ERROR)
     import great_expectations.expectations.core
 
+    gc.freeze()
     return great_expectations
