@@ -251,7 +251,7 @@ def _said(error: Exception) -> str:
 
 @cache
 def _great_expectations() -> Any:
-    """What it has made stays to the end, and is not looked through for garbage: that takes a second of the end alone."""
+    """What it has made stays, and is not looked through for garbage, which would take a second of the end alone."""
     os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
     # it tells the task's log what it registers at import, and what it registers again
     logging.getLogger("great_expectations").setLevel(logging.ERROR)
