@@ -4,7 +4,9 @@ as a scheduler and attempts would have left them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -94,6 +96,17 @@ def make_sources(lake: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         for index in range(SPLITS):
             (folder / f"{index:02}.parquet").touch()
+
+
+@contextmanager
+def moved_away(lake: Path) -> Iterator[None]:
+    """As if its disk were not mounted, inside the block."""
+    aside = lake.rename(lake.with_name("aside"))
+    try:
+        yield
+    finally:
+        shutil.rmtree(lake, ignore_errors=True)
+        aside.rename(lake)
 
 
 def make_dag_run(

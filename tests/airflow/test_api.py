@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import pytest
 from sqlalchemy import delete
-from tests.airflow.made_runs import HalfDone, make_dag_run, make_sources
+from tests.airflow.made_runs import HalfDone, make_dag_run, make_sources, moved_away
 from tests.lake.paper_table import PaperTable
 
 from stagehold.errors import LeaseNotFreed
@@ -435,6 +435,36 @@ def test_whoever_has_the_page_as_it_is_is_told_so(api, bearer, half_done):
     again = api.get(half_done.url + "/grid", headers=known)
     assert (again.status_code, again.content) == (304, b"")
     assert api.get(half_done.url + "/grid", headers={**known, **bearer("admin")}).status_code == 200
+
+
+def test_a_page_says_when_the_lake_was_looked_into_also_to_whoever_has_it_already(api, bearer, half_done):
+    before = datetime.now(UTC)
+    first = api.get(half_done.url + "/grid", headers=bearer("viewer"))
+    looked = first.json()["looked"]
+    assert (looked["into"], looked["problem"]) == ("lake", None)
+    assert before <= datetime.fromisoformat(looked["at"]) <= datetime.now(UTC)
+    again = api.get(half_done.url + "/grid", headers={"If-None-Match": first.headers["etag"], **bearer("viewer")})
+    assert again.status_code == 304
+    assert again.headers["stagehold-looked-at"] > first.headers["stagehold-looked-at"]
+
+
+def test_of_a_lake_that_was_moved_away_the_ledgers_figures_are_told_with_the_reason(api, bearer, half_done):
+    with moved_away(Path(load_settings().lake_uri)):
+        answer = api.get(half_done.url + "/grid", headers=bearer("admin"))
+    assert answer.status_code == 200
+    told = answer.json()
+    assert (told["consumable"], told["partitions"], told["planned"]) == (53, 81, False)
+    assert (told["looked"]["into"], told["looked"]["at"]) == ("record", None)
+    assert "has no files" in told["looked"]["problem"]
+    assert told["resume"]["refusal"] == told["looked"]["problem"]
+    known = {"If-None-Match": answer.headers["etag"], **bearer("admin")}
+    assert api.get(half_done.url + "/grid", headers=known).json()["looked"]["into"] == "lake"
+
+
+def test_figures_of_pipelines_and_intervals_are_those_on_record(api, bearer, half_done):
+    for path in ("overview", f"dags/{half_done.dag_id}/intervals"):
+        answer = api.get(f"/stagehold/api/{path}", headers=bearer("viewer"))
+        assert answer.json()["looked"] == {"into": "record", "at": None, "problem": None}
 
 
 def test_partitions_are_told_by_range(api, bearer, half_done):

@@ -41,9 +41,15 @@ def answering() -> Iterator[None]:
         raise HTTPException(status.HTTP_409_CONFLICT, str(error)) from error
 
 
-def answer_unless_known(body: bytes, request: Request) -> Response:
-    """This JSON with its ETag; whoever names that has it already as it is, and is told so with 304."""
-    headers = {"ETag": f'"{sha256(body).hexdigest()[:32]}"', "Cache-Control": "private, no-cache"}
+def answer_unless_known(body: bytes, request: Request, *, same_as: bytes | None = None) -> Response:
+    """This JSON with its ETag; whoever names that has it already as it is, and is told so with 304.
+
+    :param same_as: the part of it that makes it another one.
+    """
+    headers = {
+        "ETag": f'"{sha256(body if same_as is None else same_as).hexdigest()[:32]}"',
+        "Cache-Control": "private, no-cache",
+    }
     if request.headers.get("if-none-match") == headers["ETag"]:
         return Response(status_code=status.HTTP_304_NOT_MODIFIED, headers=headers)
     return Response(body, media_type="application/json", headers=headers)

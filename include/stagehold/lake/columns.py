@@ -129,10 +129,18 @@ def _problems(schema: StructType) -> Iterator[str]:
             )
         for kind in leaf_types(field.dataType):
             if kind.typeName() not in USABLE_TYPES:
-                yield (
-                    f"column {field.name!r} of type {kind.simpleString()}, which not every reader of the table can "
-                    "read; cast it"
-                )
+                yield f"column {field.name!r} of type {kind.simpleString()}, {_instead(field.name, kind)}"
+
+
+def _instead(column: str, kind: DataType) -> str:
+    """Intervals come back from their text as they were; of other types the author knows what is meant."""
+    if "interval" not in kind.typeName():
+        return "which not every reader of the table can read; cast it"
+    name = kind.simpleString().upper()
+    return (
+        f"which Delta does not hold; return its text, CAST({column} AS STRING), and where it is read "
+        f"CAST({column} AS {name}), or a number of its smallest unit"
+    )
 
 
 def leaf_types(kind: DataType) -> Iterator[DataType]:

@@ -22,11 +22,11 @@ async function read(answer) {
   throw new Refused(answer.status, body.detail ?? `The server answered ${answer.status}.`);
 }
 
-// An answer with its ETag; null when it is still what `known` names.
+// An answer with its ETag; of one that is still what `known` names only when that was looked at, if the server says so.
 async function fetchUnlessKnown(url, known) {
   const headers = known ? { "If-None-Match": known } : {};
   const answer = await fetch(url, { cache: "no-store", credentials: "same-origin", headers });
-  if (answer.status === 304) return null;
+  if (answer.status === 304) return { lookedAt: answer.headers.get("Stagehold-Looked-At") };
   return { found: await read(answer), tag: answer.headers.get("ETag") };
 }
 

@@ -7,6 +7,8 @@ const IDLE_SECONDS = 10;
 // After a button was pressed the scheduler takes a moment to show that something goes on.
 const SETTLE_SECONDS = 20;
 
+const lookedAt = ({ found, key }, at) => ({ found: found && { ...found, looked: { ...found.looked, at } }, key });
+
 // Polls `fetch`, which is given the ETag of what is there; more often while what was `found` hurries. Asks anew, and
 // forgets what was there, when `key` changes, which says all that the question depends on.
 export function usePolled(key, fetch, hurries) {
@@ -21,10 +23,10 @@ export function usePolled(key, fetch, hurries) {
     () =>
       fetch(tag.current?.key === key ? tag.current.tag : null).then((fresh) => {
         if (wanted.current !== key) return;
-        if (fresh) {
+        if (fresh.found) {
           tag.current = { key, tag: fresh.tag };
           startTransition(() => setAnswer({ found: fresh.found, key }));
-        }
+        } else if (fresh.lookedAt) startTransition(() => setAnswer((before) => lookedAt(before, fresh.lookedAt)));
         setProblem(null);
       }, setProblem),
     [key],

@@ -126,6 +126,13 @@ const MOMENT = new Intl.DateTimeFormat([], { dateStyle: "medium", timeStyle: "me
 
 export const clock = (moment) => MOMENT.format(new Date(moment));
 
+// What figures were made from: the ledger, or the lake as it was then.
+export function lookedText({ into, at }) {
+  if (into === "record") return "as recorded";
+  const seconds = Math.max(0, Math.round((Date.now() - Date.parse(at)) / 1000));
+  return seconds < 90 ? `as found ${seconds} s ago` : `as found ${clock(at)}`;
+}
+
 // One sentence per partition: the square's title, its name for screen readers, and the line under the grid.
 export function cellText(stage, cell, runId) {
   const facts = [`${stage.name}[${cell.partition}]: ${LOOKS[cell.state].text}`, cell.reason];

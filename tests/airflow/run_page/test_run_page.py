@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
-from tests.airflow.made_runs import FAILURE, SPLITS, end_dag_run, fill_ledger, make_dag_run, observe, publish, spoil
+from tests.airflow.made_runs import (
+    FAILURE,
+    SPLITS,
+    end_dag_run,
+    fill_ledger,
+    make_dag_run,
+    moved_away,
+    observe,
+    publish,
+    spoil,
+)
 
 from stagehold.airflow.run_page import stages
 from stagehold.gates.docs.writing import docs_uri
@@ -38,6 +49,22 @@ def test_the_page_shows_what_is_consumable_and_what_went_wrong(page, half_done):
     expect(page.locator("[data-testid^=cell-][data-state=consumable]")).to_have_count(53)
     expect(page.locator("[data-testid^=cell-][data-state=failed]")).to_have_count(11)
     expect(page.locator("[data-testid^=cell-][data-state=waiting]")).to_have_count(17)
+
+
+def test_a_lake_that_was_moved_away_leaves_the_page_with_the_ledgers_figures_and_the_reason(page, half_done):
+    open_run(page, half_done)
+    expect(page.get_by_test_id("looked")).to_have_text(re.compile(r"^as found \d+ s ago$"))
+    with moved_away(Path(load_settings().lake_uri)):
+        page.reload()
+        expect(page.get_by_test_id("looked")).to_have_text("as recorded")
+        expect(page.get_by_test_id("headline")).to_have_text(
+            "Failed at orders_by_customer: 53 of 81 partitions are consumable"
+        )
+        expect(page.get_by_test_id("unseen")).to_contain_text("Source stage customer has no files")
+        expect(page.get_by_test_id("unplanned")).to_have_count(0)
+        expect(page.get_by_test_id("resume")).to_be_disabled()
+    page.reload()
+    expect(page.get_by_test_id("looked")).to_have_text(re.compile(r"^as found \d+ s ago$"))
 
 
 def test_each_square_says_what_it_is_without_its_colour(page, half_done):

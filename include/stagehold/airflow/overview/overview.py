@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from stagehold.airflow.looked import AS_RECORDED, Looked
 from stagehold.airflow.overview.airflow_now import dags_now, run_states
 from stagehold.airflow.overview.leases import LeaseLine, lease_line, leases_seen, places_at_work
 from stagehold.airflow.overview.pipeline_rows import (
@@ -38,6 +39,7 @@ class Overview:
     pipelines: tuple[PipelineRow, ...]
     leases: tuple[LeaseLine, ...]
     versions: tuple[InstalledVersion, ...]
+    looked: Looked = AS_RECORDED
 
 
 def overview(visible: Sequence[VisiblePipeline], session: Session) -> Overview:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from stagehold.airflow.looked import AS_RECORDED, Looked
 from stagehold.airflow.pipeline_page.facts import IntervalFacts
 from stagehold.ledger.across.intervals import LastTries
 from stagehold.ledger.partitions import StateFigures
@@ -119,6 +120,7 @@ class IntervalPage:
     stages: tuple[StageColumn, ...]
     intervals: tuple[IntervalRow, ...]
     following: str | None
+    looked: Looked = AS_RECORDED
 
 
 def interval_page(facts: IntervalFacts) -> IntervalPage:

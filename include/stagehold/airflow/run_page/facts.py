@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from stagehold.airflow.looked import AS_RECORDED, Looked
 from stagehold.airflow.restores.told import RestoredFrom
 from stagehold.airflow.run_page.clearing import ACTIVE_RUN_STATES
 from stagehold.errors import StageholdError
@@ -39,6 +40,7 @@ class RunFacts:
     waivers: Mapping[str, Sequence[Waiver]] = field(default_factory=dict)
     resumed: Event | None = None
     ledger_state: RunState | None = None
+    looked: Looked = AS_RECORDED
 
     @property
     def suspended(self) -> bool:

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from stagehold.airflow.gates.unmet import GateFailure, gate_failures
+from stagehold.airflow.looked import AS_RECORDED, Looked
 from stagehold.airflow.restores.told import RestoredFrom
 from stagehold.airflow.run_page.attempts import AttemptLine, attempt_lines, failure_lines
 from stagehold.airflow.run_page.cells import CellState, PartitionCell
@@ -49,7 +50,8 @@ class RunGrid:
     """Everything on the page of one run. ``stale`` partitions are consumable as well, and run again. ``may_change``
     says whether its reader may resume it or waive something, ``unmet`` how many verdicts of its gates say no, of
     whatever severity. ``whole`` is said of what is on record, whether or not it runs again. Of a run with very many
-    partitions the first answer is not ``planned``: it has no stages, and no word about a resume.
+    partitions the first answer is not ``planned``: it has no stages, and no word about a resume; nor is one of a run
+    whose lake cannot be looked into, which ``looked`` says.
     """
 
     dag_id: str
@@ -76,6 +78,7 @@ class RunGrid:
     restore: RestoredFrom | None
     may_change: bool
     unmet: int
+    looked: Looked
 
 
 @dataclass(frozen=True)
@@ -118,7 +121,7 @@ def _with_state(grid: RunGrid, dag_run: StageholdDagRun) -> RunGrid:
     return replace(grid, state=state, active=active, headline=_headline(dag_run, grid), resume=resume)
 
 
-def unplanned(dag_run: StageholdDagRun, standing: Standing) -> RunGrid:
+def unplanned(dag_run: StageholdDagRun, standing: Standing, looked: Looked = AS_RECORDED) -> RunGrid:
     """What the ledger's counts alone can say."""
     grid = RunGrid(
         dag_id=dag_run.dag_id,
@@ -140,11 +143,12 @@ def unplanned(dag_run: StageholdDagRun, standing: Standing) -> RunGrid:
         attempts=(),
         failures=(),
         gate_failures=(),
-        resume=ResumePreview(NOT_PLANNED, (), 0, 0, 0),
+        resume=ResumePreview(looked.problem or NOT_PLANNED, (), 0, 0, 0),
         resumed=None,
         restore=None,
         may_change=True,
         unmet=0,
+        looked=looked,
     )
     return replace(grid, headline=_headline(dag_run, grid))
 
@@ -177,6 +181,7 @@ def _grid(facts: RunFacts, shown: tuple[ShownStage, ...]) -> RunGrid:
         restore=facts.restore,
         may_change=True,
         unmet=sum(map(len, facts.gate_failures.values())),
+        looked=facts.looked,
     )
     return replace(grid, headline=_headline(dag_run, grid))
 

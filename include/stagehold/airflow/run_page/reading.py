@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from sqlalchemy.orm import Session
 
 from stagehold.airflow.dag_runs import StageholdDagRun, read_dag_run
+from stagehold.airflow.looked import found_now
 from stagehold.airflow.restores.told import ShownRestore
 from stagehold.airflow.run_page.facts import RESUMED, RunFacts
 from stagehold.errors import (
@@ -28,6 +29,7 @@ from stagehold.run.planning.planning import RunRequest, plan_run
 from stagehold.run.planning.refusal import refuse_broken_code
 from stagehold.run.planning.restoring import check_restore, new_restore_again
 from stagehold.run.planning.vouched import waivers_for
+from stagehold.run.storage_failures import naming_storage
 from stagehold.settings import Settings
 
 
@@ -63,8 +65,10 @@ class KnownRun:
 def read_facts(known: KnownRun, ledger: Ledger, settings: Settings) -> RunFacts:
     """:raises LedgerLost: the tables know the interval, and the ledger does not."""
     request = known.request
-    refuse_lost_ledger(request, ledger, settings)
-    plan = plan_run(request, ledger, settings)
+    looked = found_now()
+    with naming_storage(settings):
+        refuse_lost_ledger(request, ledger, settings)
+        plan = plan_run(request, ledger, settings)
     return RunFacts(
         dag_run=known.dag_run,
         regions=stage_regions(request.pipeline),
@@ -78,6 +82,7 @@ def read_facts(known: KnownRun, ledger: Ledger, settings: Settings) -> RunFacts:
         waivers=waivers_for(request.pipeline, request.interval, ledger, settings),
         resumed=ledger.events.newest(request.run_id, RESUMED),
         ledger_state=_ledger_state(request.run_id, ledger),
+        looked=looked,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from airflow.api_fastapi.common.db.common import SessionDep
@@ -17,6 +17,7 @@ from stagehold.airflow.access import MAY_RESUME, MAY_SEE_RUN, SAME_ORIGIN_JSON, 
 from stagehold.airflow.dag_runs import dag_settings
 from stagehold.airflow.intervals import ledger_run_id
 from stagehold.airflow.keeping import KeptPages
+from stagehold.airflow.looked import AS_RECORDED
 from stagehold.airflow.run_page.cells import PartitionCell
 from stagehold.airflow.run_page.clearing import TaskToClear
 from stagehold.airflow.run_page.facts import RunFacts
@@ -26,7 +27,7 @@ from stagehold.airflow.run_page.preview import ResumePreview, clear_set, resume_
 from stagehold.airflow.run_page.reading import KnownRun, read_facts
 from stagehold.airflow.run_page.resuming import Presser, resume_lease
 from stagehold.airflow.server import answer_unless_known, answering, post_to_airflow, refuse_as_airflow, server_ledger
-from stagehold.errors import RunStillActive, StageholdError, UnknownName
+from stagehold.errors import LedgerUnavailable, RunStillActive, StageholdError, UnknownName
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.standing import Standing, together
 from stagehold.plan.resume.decisions import also_computed
@@ -36,6 +37,7 @@ from stagehold.settings import Settings
 
 LARGE = 5_000  # partitions; the first answer for a run with more does not wait for its plan
 MOST_CELLS = 2_000  # that are told at once
+LOOKED_AT = "Stagehold-Looked-At"
 NOTE_LENGTH = 1000  # what Airflow accepts as a task's note
 
 _PAGES = KeptPages[LaidOut]()
@@ -73,15 +75,19 @@ class ResumeAnswer:
 
 @router.get("/grid", dependencies=[MAY_SEE_RUN], response_model=RunGrid)
 def grid(dag_id: str, run_id: str, session: SessionDep, user: GetUserDep, request: Request) -> Response:
-    """What the page shows. Whoever has it already as it is, by its ETag, is told so with 304."""
+    """What the page shows: the ledger's figures alone if nobody can look into the lake, with the reason. Whoever has it
+    already as it is, by its ETag, is told so with 304, and when that was looked at.
+    """
     with answering():
         settings = dag_settings(dag_id, session)
         ledger = server_ledger(settings)
         known = KnownRun.read(dag_id, run_id, session, ledger, settings)
-        page = _page(known, ledger, settings)
-        shown = page.grid if page else _without_plan(known, ledger)
-        body = _GRID.dump_json(seen_by(shown, known.dag_run, may_resume=may_resume(dag_id, user)))
-    return answer_unless_known(body, request)
+        shown = seen_by(_shown(known, ledger, settings), known.dag_run, may_resume=may_resume(dag_id, user))
+    timeless = replace(shown, looked=replace(shown.looked, at=None))
+    answer = answer_unless_known(_GRID.dump_json(shown), request, same_as=_GRID.dump_json(timeless))
+    if shown.looked.at:
+        answer.headers[LOOKED_AT] = shown.looked.at.isoformat()
+    return answer
 
 
 @router.get("/plan", dependencies=[MAY_SEE_RUN])
@@ -211,8 +217,17 @@ def _standing(known: KnownRun, ledger: Ledger) -> Standing:
     return together(stage_standings(known.request.pipeline, known.request.interval, ledger).values())
 
 
-def _without_plan(known: KnownRun, ledger: Ledger) -> RunGrid:
-    return unplanned(known.dag_run, _standing(known, ledger))
+def _shown(known: KnownRun, ledger: Ledger, settings: Settings) -> RunGrid:
+    """As it is found, or else as it is recorded."""
+    looked = AS_RECORDED
+    try:
+        if page := _page(known, ledger, settings):
+            return page.grid
+    except (UnknownName, LedgerUnavailable):
+        raise
+    except StageholdError as error:
+        looked = replace(AS_RECORDED, problem=str(error))
+    return unplanned(known.dag_run, _standing(known, ledger), looked)
 
 
 def _chosen(facts: RunFacts) -> tuple[TaskToClear, ...]:

@@ -39,7 +39,7 @@ function useSeldom(ask, underWay) {
 
 const worstFirst = (rows) => rows.toSorted((one, other) => ORDER.indexOf(one.standing) - ORDER.indexOf(other.standing));
 
-function All({ rows, sizes, stale }) {
+function All({ rows, looked, sizes, stale }) {
   const [chosen, setChosen] = useState(null);
   const shown = worstFirst(chosen ? rows.filter((row) => row.standing === chosen) : rows);
   const note = chosen
@@ -52,7 +52,7 @@ function All({ rows, sizes, stale }) {
     h(
       Card,
       { "data-testid": "pipelines", note, title: "Pipelines" },
-      h(Pipelines, { rows: shown, sizes, stale }),
+      h(Pipelines, { looked, rows: shown, sizes, stale }),
       h(Text, { borderTopWidth: "1px", color: "fg.muted", fontSize: "xs", px: 4, py: 2 }, HOW),
     ),
   );
@@ -76,7 +76,7 @@ function OverviewPage() {
     },
     problem && h(Notice, { palette: "warning", role: "alert" }, `Not up to date: ${problem.message}`),
     h(Heading, { as: "h2", size: "lg" }, "Stagehold pipelines"),
-    found.pipelines.length > 0 && h(All, { rows: found.pipelines, sizes, stale }),
+    found.pipelines.length > 0 && h(All, { looked: found.looked, rows: found.pipelines, sizes, stale }),
     found.pipelines.length === 0 && h(Box, { "data-testid": "none", maxW: "720px" }, h(Text, null, NONE)),
     h(Leases, { leases: found.leases }),
     h(Flex, { align: "start", gap: 4, wrap: "wrap" }, h(Storage, { sizes }), h(Versions, { versions: found.versions })),

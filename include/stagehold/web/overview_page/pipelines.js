@@ -1,12 +1,12 @@
 // Each pipeline on a line: how it stands, its newest intervals, and how much of the newest one is there.
 
-import { bytes, clock, runPage } from "../words.js";
+import { bytes, clock, lookedText, runPage } from "../words.js";
 import { markText, pipelinePage, RUNS, STANDINGS, standingText, staleText, whenText } from "./words.js";
 
 const { createElement: h } = globalThis.React;
 const { Badge, Box, Flex, Link, Table, Text } = globalThis.ChakraUI;
 
-const NAMES = ["Pipeline", "State", "Newest intervals", "Partitions and data"];
+const NAMES = ["Pipeline", "State", "Newest intervals"];
 
 const muted = (text, rest) => h(Text, { color: "fg.muted", fontSize: "xs", ...rest }, text);
 
@@ -123,9 +123,10 @@ function Done({ newest, size }) {
   );
 }
 
-export function Pipelines({ rows, sizes, stale }) {
+export function Pipelines({ rows, looked, sizes, stale }) {
   const sizeOf = Object.fromEntries((sizes?.pipelines ?? []).map((one) => [one.name, one]));
   const staleOf = Object.fromEntries((stale?.pipelines ?? []).map((one) => [one.name, one]));
+  const names = [...NAMES, `Partitions and data, ${lookedText(looked)}`];
   const cells = (row) => [
     h(Name, { row }),
     h(State, { row }),
@@ -151,7 +152,7 @@ export function Pipelines({ rows, sizes, stale }) {
         h(
           Table.Row,
           null,
-          NAMES.map((name) => h(Table.ColumnHeader, { key: name, whiteSpace: "nowrap" }, name)),
+          names.map((name) => h(Table.ColumnHeader, { key: name, whiteSpace: "nowrap" }, name)),
         ),
       ),
       h(
@@ -161,7 +162,7 @@ export function Pipelines({ rows, sizes, stale }) {
           h(
             Table.Row,
             { "data-standing": row.standing, "data-testid": `pipeline-${row.name}`, key: row.name },
-            cells(row).map((cell, column) => h(Table.Cell, { key: NAMES[column], verticalAlign: "top" }, cell)),
+            cells(row).map((cell, column) => h(Table.Cell, { key: names[column], verticalAlign: "top" }, cell)),
           ),
         ),
       ),

@@ -1,6 +1,6 @@
 // How the newest intervals stand, and which of them somebody has to look at.
 
-import { clock, plural, runPage } from "../words.js";
+import { clock, lookedText, plural, runPage } from "../words.js";
 import { isBad, STATES } from "./words.js";
 
 const { createElement: h } = globalThis.React;
@@ -72,7 +72,7 @@ export function Summary({ page, first, stale }) {
     h(
       Text,
       { color: "fg.muted", mt: 1 },
-      `${page.pipeline}${schedule}: ${plural(page.total, "interval")} on record${shown}`,
+      `${page.pipeline}${schedule}: ${plural(page.total, "interval")} on record${shown}, ${lookedText(page.looked)}`,
     ),
     stale && rows.length > 0 && h(Box, { "data-testid": "stale", mt: 1 }, h(Stale, { stale })),
     wrong.length > 0 &&

@@ -2,7 +2,7 @@
 
 import { resume } from "../api.js";
 import { Notice, RunName } from "../card.js";
-import { clock, countOf, plural, restoreText, resumeCounts, timeToGo } from "../words.js";
+import { clock, countOf, lookedText, plural, restoreText, resumeCounts, timeToGo } from "../words.js";
 
 const { createElement: h, useEffect, useRef, useState } = globalThis.React;
 const { Box, Button, Flex, Heading, Spinner, Stack, Text } = globalThis.ChakraUI;
@@ -187,7 +187,12 @@ export function Header({ grid, onDone, onProblem }) {
           grid.active && h(Spinner, { color: "running.solid", size: "sm" }),
           h(Heading, { "aria-live": "polite", as: "h2", "data-testid": "headline", size: "lg" }, grid.headline),
         ),
-        h(Text, { color: "fg.muted", mt: 1 }, `${grid.pipeline} for ${grid.interval}`),
+        h(
+          Text,
+          { color: "fg.muted", mt: 1 },
+          `${grid.pipeline} for ${grid.interval}, `,
+          h("span", { "data-testid": "looked" }, lookedText(grid.looked)),
+        ),
         h(Origins, { grid }),
         grid.resumed &&
           h(

@@ -21,7 +21,17 @@ const UNPLANNED =
   "This run has very many partitions. Its stages follow in some seconds, when their plan has been made.";
 
 // Something is about to change: the run goes on, or its plan is being worked out.
-const hurries = (grid) => grid.active || !grid.planned;
+const awaited = (grid) => !grid.planned && !grid.looked.problem;
+const hurries = (grid) => grid.active || awaited(grid);
+
+function Unseen({ problem }) {
+  return h(
+    Notice,
+    { "data-testid": "unseen", palette: "warning", role: "alert" },
+    h(Text, { fontWeight: "semibold" }, "The lake cannot be looked into; the figures are those of the ledger."),
+    h(Text, null, problem),
+  );
+}
 
 function Cleared({ answer }) {
   return h(
@@ -71,7 +81,8 @@ function RunPage({ dagId, runId }) {
     refused && h(Notice, { "data-testid": "refused", palette: "failed", role: "alert" }, refused.message),
     answer && (grid.active || grid.state !== "success") && h(Cleared, { answer }),
     waived && h(Waived, { answer: waived }),
-    !grid.planned && h(Notice, { "data-testid": "unplanned", palette: "running", role: "status" }, UNPLANNED),
+    grid.looked.problem && h(Unseen, { problem: grid.looked.problem }),
+    awaited(grid) && h(Notice, { "data-testid": "unplanned", palette: "running", role: "status" }, UNPLANNED),
     h(Failures, { grid, onWaived: said }),
     grid.planned && h(Grid, { grid, onWaived: said, onAgain: done, onProblem: setRefused }),
     h(Preview, { grid }),
