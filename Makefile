@@ -17,6 +17,12 @@ SPARK := (spark or slow) and not airflow and not e2e and not browser
 AIRFLOW := (airflow or browser) and not e2e
 E2E := e2e
 
+# One part: its ten slowest tests and its seconds, so that nobody has to guess where the time goes.
+define run-tests
+@began=$$(date +%s); $(BIN)/python -m pytest --durations=10 --durations-min=1 $(1); status=$$?; \
+echo "$@: $$(($$(date +%s) - began)) s"; exit $$status
+endef
+
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help setup demo test test-fast test-spark test-airflow test-e2e test-lowest test-generated lint docs up down status clean bench chaos words lock FORCE
@@ -34,16 +40,16 @@ demo: setup ## make a real run fail half-way, resume it, compare with DuckDB; le
 test: test-fast test-spark test-airflow test-e2e ## all tests, fast ones first
 
 test-fast: setup ## tests that need neither Spark nor Airflow, under a minute
-	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "$(FAST)"
+	$(call run-tests,-n 2 --dist worksteal -m "$(FAST)")
 
 test-spark: setup
-	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "$(SPARK)"
+	$(call run-tests,-n 2 --dist loadfile --no-loadscope-reorder -m "$(SPARK)")
 
 test-airflow: setup
-	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "$(AIRFLOW)"
+	$(call run-tests,-n 2 --dist loadfile -m "$(AIRFLOW)")
 
 test-e2e: setup # each process has a stack of its own, and the tests that take one down are the last
-	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "$(E2E)"
+	$(call run-tests,-n 2 --dist loadfile --no-loadscope-reorder -m "$(E2E)")
 
 test-lowest: setup ## the wheel in an Airflow of its own, with the lowest versions that it allows
 	@STAGEHOLD_TEST_RESOLUTION=lowest-direct $(BIN)/python -m pytest -n 0 tests/packaging

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.lake.compacting import LATER, DaysAgo, Died, DyingFiles, whole
 from tests.lake.ledger_histories import Step, begin, checkpoint, compute, drop, end, facts_in, steps
+from tests.ledger.blank import lay_blank_ledger
 from tests.ledger.samples import CELL, START, everywhere
 from tests.ledger.test_history import DisturbedDatabase
 
@@ -50,7 +51,7 @@ class Home:
 
     def does(self, work: Callable[[Ledger], object]) -> None:
         chronicle = DaysAgo(self.lake, self.told, self.of_a_day)
-        with Ledger.open(f"sqlite:///{self.file}", chronicle=chronicle) as ledger:
+        with Ledger.open(f"sqlite:///{lay_blank_ledger(self.file)}", chronicle=chronicle) as ledger:
             work(ledger)
         self.told = chronicle.told
 

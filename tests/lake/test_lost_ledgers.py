@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.lake.ledger_histories import Step, facts_in, steps
+from tests.ledger.blank import lay_blank_ledger
 
 from stagehold.lake.chronicle import LakeChronicle, read_chronicle
 from stagehold.ledger.ledger import Ledger
@@ -24,7 +25,7 @@ def test_a_ledger_that_was_lost_or_is_old_is_as_it_was_after_the_repair(history:
     with tempfile.TemporaryDirectory() as folder:
         file, copy, lake = Path(folder, "ledger.db"), Path(folder, "copy"), str(Path(folder, "lake"))
         for number, step in enumerate(history, 1):
-            with Ledger.open(f"sqlite:///{file}", chronicle=LakeChronicle(lake)) as ledger:
+            with Ledger.open(f"sqlite:///{lay_blank_ledger(file)}", chronicle=LakeChronicle(lake)) as ledger:
                 step(ledger, number)
             if copied and number == kept:
                 shutil.copy(file, copy)
@@ -33,7 +34,7 @@ def test_a_ledger_that_was_lost_or_is_old_is_as_it_was_after_the_repair(history:
         if copy.exists():
             copy.rename(file)
         told = LakeKnowledge(read_chronicle(lake).facts, {})
-        with Ledger.open(f"sqlite:///{file}") as ledger:
+        with Ledger.open(f"sqlite:///{lay_blank_ledger(file)}") as ledger:
             ledger.facts.mend(lambda facts: missing_in_ledger(facts, told))
             assert missing_in_ledger(ledger.facts.all(), told) == ()
             assert missing_in_chronicle(ledger.facts.all(), told.told) == ()

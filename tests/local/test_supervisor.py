@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -140,6 +139,4 @@ def test_a_stop_waits_for_no_back_off(settings: Settings, tmp_path: Path) -> Non
         os.kill(service.started[0], signal.SIGKILL)
         assert wait_until(lambda: phases(settings) == [ServicePhase.WAITING], 10)
 
-    begun = time.monotonic()
-    run_while(Supervisor(settings, [service], RestartPolicy(delays=(60,))), kill)
-    assert time.monotonic() - begun < 10
+    run_while(Supervisor(settings, [service], RestartPolicy(delays=(100_000,))), kill)

@@ -137,9 +137,9 @@ def test_a_ledger_of_a_newer_stagehold_is_refused_and_left_alone(empty_ledger_ur
 
 
 def seconds_to_open(empty_ledger_url: str) -> float:
-    started = time.perf_counter()
+    started = time.process_time()
     Ledger.open(empty_ledger_url)
-    return time.perf_counter() - started
+    return time.process_time() - started
 
 
 def test_a_migrated_ledger_opens_quickly_and_without_alembic(ledger, ledger_url):
