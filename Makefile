@@ -6,6 +6,7 @@ UV ?= $(shell command -v uv 2>/dev/null)
 SCALE ?= 0.05
 RUNS ?= 50
 SEED ?= 1
+TIMES ?= 20
 
 BIN := $(VENV)/bin
 PAGES := include/stagehold/web
@@ -25,7 +26,7 @@ endef
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test test-fast test-spark test-airflow test-e2e test-lowest test-generated lint docs up down status clean bench chaos words lock FORCE
+.PHONY: help setup demo test test-fast test-spark test-airflow test-e2e test-lowest test-generated lint docs up down status clean bench chaos words fuzz lock FORCE
 unexport PYTHONDONTWRITEBYTECODE
 
 help: ## list these targets
@@ -81,14 +82,18 @@ clean: ## stop everything and remove the state folder (.stagehold, or STAGEHOLD_
 	@if [ -d "$${STAGEHOLD_HOME:-.stagehold}" ] && [ -x $(BIN)/stagehold ]; then $(BIN)/stagehold down; fi
 	@rm -rf "$${STAGEHOLD_HOME:-.stagehold}"
 
-bench: setup ## run the benchmarks in tests/bench
-	@for script in $(sort $(wildcard tests/bench/*.py)); do $(BIN)/python "$$script" || exit 1; done
+bench: setup ## run the benchmarks in bench/
+	@for script in $(sort $(wildcard bench/*.py)); do PYTHONPATH=include:. $(BIN)/python "$$script" || exit 1; done
 
 chaos: setup ## kill, freeze and rob RUNS random runs of small pipelines and check each (RUNS=50 SEED=1)
-	@PYTHONPATH=include:. $(BIN)/python -m tests.chaos.chaos --runs $(RUNS) --seed $(SEED)
+	@PYTHONPATH=include:. $(BIN)/python -m fuzz.chaos.chaos --runs $(RUNS) --seed $(SEED)
 
 words: setup ## waive, take back, correct, judge, kill and resume in RUNS random sequences and check each (RUNS=50 SEED=1)
-	@PYTHONPATH=include:. $(BIN)/python -m tests.chaos.words --runs $(RUNS) --seed $(SEED)
+	@PYTHONPATH=include:. $(BIN)/python -m fuzz.chaos.words --runs $(RUNS) --seed $(SEED)
+
+fuzz: setup ## make up RUNS stage functions, and TIMES as many sequences as the tests do, and check each (RUNS=50 SEED=1 TIMES=20)
+	@PYTHONPATH=include:. $(BIN)/python -m fuzz.metamorphic --cases $(RUNS) --seed $(SEED)
+	@STAGEHOLD_FUZZ_TIMES=$(TIMES) $(BIN)/python -m pytest -n 2 --timeout 0 -m slow $$(grep -rl "^from tests.made_up " tests)
 
 lock: ## pin the newest packages that requirements*.in allow (needs uv)
 	@test -n "$(UV)" || { echo "make lock needs uv: pip install uv" >&2; exit 1; }

@@ -128,7 +128,7 @@ def names() -> dict[str, set[str]]:
     return {name.removesuffix(".__init__"): {*offered(ast.parse(path.read_text()))} for name, path in modules.items()}
 
 
-@pytest.mark.parametrize("folder", ["include", "tests", "dags", "plugins", "jobs"])
+@pytest.mark.parametrize("folder", ["include", "tests", "bench", "fuzz", "dags", "plugins", "jobs"])
 def test_a_name_is_imported_from_the_module_that_defines_it(folder: str, names: dict[str, set[str]]) -> None:
     imports = {
         f"{path.relative_to(PROJECT)}: {node.module}.{alias.name}": alias.name in names[node.module]

@@ -29,7 +29,7 @@ VERDICTS_FOLDER = "_verdicts"  # of a wave that a gate judged
 # A reader of a stretch of a sorted file reads whole pages and, whatever the stretch, the dictionary of every column: so
 # pages are small, and a column with so many values that its dictionary would be large has none. These sizes make eight
 # readers of SF1's tables read 1.46 times what one reads; pages of 5000 rows and 64 KB make it 1.9
-# (tests/bench/shuffle_pruning.py).
+# (bench/shuffle_pruning.py).
 EASY_TO_PRUNE = {"parquet.page.row.count.limit": "1000", "parquet.dictionary.page.size": str(8 * 1024)}
 # One task for each file, which is read whole: what Spark counts for opening a file fills a task, and none is too long
 # for one.

@@ -1,0 +1,201 @@
+"""The pipelines that chaos happens to: where their sources come from, and what is right."""
+
+from __future__ import annotations
+
+import shutil
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import yaml
+from deltalake import DeltaTable
+from fuzz.metamorphic.answers import difference, multiset
+from fuzz.metamorphic.case import Case, Variant
+from fuzz.metamorphic.habits.side_data import write_side_files
+from fuzz.metamorphic.laboratory import right_rows
+from tests.run.workbench import FILES, ROWS, Workbench
+
+from stagehold.plan.split.regions import stage_regions
+from stagehold.spec.loader import find_pipeline
+from stagehold.spec.pipeline import Pipeline
+from stagehold.spec.run_settings import ReleasePolicy
+
+SPOILT = -7_000_000  # divisible by 7, and so much that no other numbers of its colour make up for it
+TABLE = "marts.{}"
+
+
+@dataclass(frozen=True)
+class Subject(ABC):
+    """A pipeline with a published table, in the project of a workbench."""
+
+    bench: Workbench
+
+    @property
+    @abstractmethod
+    def name(self) -> str: ...
+
+    @property
+    @abstractmethod
+    def last(self) -> str:
+        """The stage that publishes."""
+
+    @property
+    def habits(self) -> list[str]:
+        return []
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Sources as they should be; what was here before may have left others."""
+
+    @abstractmethod
+    def renew(self, random: Random) -> None:
+        """Other rows in the sources."""
+
+    @abstractmethod
+    def compare(self, interval: str) -> str:
+        """How what is published differs from what DuckDB makes of the sources; empty if it does not."""
+
+    @cached_property
+    def pipeline(self) -> Pipeline:
+        return find_pipeline(self.name, self.bench.settings)
+
+    @cached_property
+    def regions(self) -> Mapping[str, str]:
+        """The region of each stored stage."""
+        regions = {stage: region.name for region in stage_regions(self.pipeline) for stage in region.stages}
+        return {stage.name: regions[stage.name] for stage in self.pipeline.stages if stage.output.type.stored}
+
+    @property
+    def uri(self) -> str:
+        """Of the published table."""
+        return str(Path(self.bench.settings.lake_uri, *str(self.pipeline.stage(self.last).output.table).split(".")))
+
+    @property
+    def file(self) -> Path:
+        return Path(self.bench.settings.pipelines, f"{self.name}.yaml")
+
+    def declare(self, on_foreign_change: str) -> None:
+        document = yaml.safe_load(self.file.read_text())
+        document["stages"][self.last]["output"]["on_foreign_change"] = on_foreign_change
+        self.file.write_text(yaml.safe_dump(document, sort_keys=False))
+
+    def settle(self, release: ReleasePolicy, checkpoints: str | None) -> None:
+        """When outputs go, and how often checkpoints are taken while a run goes on; None for never."""
+        document = yaml.safe_load(self.file.read_text())
+        document["release"] = str(release)
+        document["checkpoint"] = {"interval": checkpoints, "tolerable_failures": "unlimited"} if checkpoints else {}
+        self.file.write_text(yaml.safe_dump(document, sort_keys=False))
+
+    def rows(self, interval: str) -> pa.Table:
+        return pa.table(DeltaTable(self.uri).to_pyarrow_table(filters=[("_interval", "=", interval)]))
+
+
+@dataclass(frozen=True)
+class Toy(Subject):
+    """The fixed one: two stages by partition, one by key with a gate, one that gathers."""
+
+    @property
+    def name(self) -> str:
+        return "toy"
+
+    @property
+    def last(self) -> str:
+        return "summary"
+
+    def begin(self) -> None:
+        for number in range(FILES):
+            self.bench.write_source(number)
+
+    def renew(self, random: Random) -> None:
+        first = 100 * random.randrange(1, 1000)
+        for number in range(FILES - 1):
+            self.bench.write_source(number, first + number * ROWS)
+
+    def spoil(self) -> None:
+        """Put in a row for which the gate refuses a partition."""
+        path = Path(self.bench.settings.lake_uri, "raw", "numbers", f"part-{FILES - 1}.parquet")
+        pq.write_table(pa.table({"number": pa.array([SPOILT] * ROWS, pa.int64())}), path)
+
+    def mend(self) -> None:
+        self.bench.write_source(FILES - 1)
+
+    def compare(self, interval: str) -> str:
+        source = Path(self.bench.settings.lake_uri, "raw", "numbers", "*.parquet")
+        right = duckdb.sql(
+            "select number % 7 colour, cast(sum(2 * number) as bigint) total, count(*) numbers from "
+            f"'{source}' group by 1"
+        )
+        names = ("colour", "total", "numbers")
+        return difference(multiset(self.rows(interval), names), multiset(right.to_arrow_table(), names))
+
+
+@dataclass(frozen=True)
+class MadeUp(Subject):
+    """One of the metamorphic algebra; ``partitions`` are those of its keyed stages."""
+
+    case: Case
+    partitions: int
+    seed: str
+
+    @staticmethod
+    def add(bench: Workbench, case: Case, partitions: int) -> MadeUp:
+        """Write its module and its file into the workbench's project."""
+        case = replace(case, flow=replace(case.flow, tasks=1))
+        made = MadeUp(bench, case, partitions, case.name)
+        write_side_files(Path(bench.settings.project))
+        Path(bench.settings.project, f"{case.name}.py").write_text(case.module((made.variant,)))
+        stages: dict[str, Any] = case.stages((made.variant,), made.folder)
+        stages[made.last]["output"] = {"type": "blocking_persistent", "table": TABLE.format(case.name)}
+        document = {"pipeline": case.name, "wave": "100ms", "stages": stages}
+        made.file.write_text(yaml.safe_dump(document, sort_keys=False))
+        return made
+
+    @property
+    def variant(self) -> Variant:
+        return Variant("x", self.partitions, waves_of_one=False)
+
+    @property
+    def name(self) -> str:
+        return self.case.name
+
+    @property
+    def last(self) -> str:
+        return self.variant.name(self.case.last)
+
+    @property
+    def habits(self) -> list[str]:
+        """What its functions do beside making a plan."""
+        return sorted({habit.family for _, habit in self.case.habits})
+
+    def stored_with(self, family: str) -> str:
+        """A stored stage in whose waves a habit of this family is called."""
+        place = next(place for place, habit in self.case.habits if habit.family == family)
+        stage = self.case.stage_at(place, self.variant)
+        while not self.pipeline.stage(stage).output.type.stored:
+            stage = self.pipeline.readers(stage)[0].name
+        return stage
+
+    @property
+    def folder(self) -> Path:
+        return Path(self.bench.settings.lake_uri, "raw", self.case.name)
+
+    def begin(self) -> None:
+        self._write(self.seed)
+
+    def renew(self, random: Random) -> None:
+        self._write(str(random.random()))
+
+    def compare(self, interval: str) -> str:
+        return difference(multiset(self.rows(interval), self.case.names), right_rows(self.case, self.folder))
+
+    def _write(self, seed: str) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+        for table in self.case.tables:
+            table.write(self.folder, Random(f"{seed}/{table.name}"))
