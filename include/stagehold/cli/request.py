@@ -65,6 +65,7 @@ Params = Annotated[
     list[str] | None,
     typer.Option("--param", help="A parameter as name=value; the value is JSON, or else text. Repeatable."),
 ]
+ShowTimings = Annotated[bool, typer.Option("--timings", help="Say at the end where the time went.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
 
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from stagehold.cli.output import print_document
-from stagehold.cli.request import AsJson
+from stagehold.cli.request import AsJson, ShowTimings
 from stagehold.model.records import Run, RunState
+from stagehold.run.timings import TIMINGS, Lap
 from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -26,14 +27,21 @@ Again = Annotated[
 ]
 
 
-def resume(run_id: RunId = None, again: Again = None, dry_run: DryRun = False, as_json: AsJson = False) -> None:
+def resume(
+    run_id: RunId = None,
+    again: Again = None,
+    dry_run: DryRun = False,
+    timings: ShowTimings = False,
+    as_json: AsJson = False,
+) -> None:
     """Resume a run: reuse what is consumable, run the rest."""
+    TIMINGS.passed(Lap.START)
     settings = load_settings()
     run = _run(run_id, settings)
     if run.launcher == "airflow":
         _through_airflow(run, again or (), settings, dry_run=dry_run, as_json=as_json)
     else:
-        _here(run, again or (), settings, dry_run=dry_run, as_json=as_json)
+        _here(run, again or (), settings, dry_run=dry_run, as_json=as_json, timings=timings)
 
 
 def _run(run_id: str | None, settings: Settings) -> Run:
@@ -71,7 +79,7 @@ def _has_stopped(run: Run, ledger: Ledger) -> bool:
     return not any(ledger.leases.alive(lease_of(attempt)) for attempt in began)
 
 
-def _here(run: Run, again: Sequence[str], settings: Settings, *, dry_run: bool, as_json: bool) -> None:
+def _here(run: Run, again: Sequence[str], settings: Settings, *, dry_run: bool, as_json: bool, timings: bool) -> None:
     from stagehold.cli.plan import show_plan
     from stagehold.cli.run import run_here
     from stagehold.lake.chronicle import open_ledger
@@ -87,7 +95,8 @@ def _here(run: Run, again: Sequence[str], settings: Settings, *, dry_run: bool, 
     if dry_run:
         show_plan(request, settings, as_json=as_json)
     else:
-        run_here(request, settings, as_json=as_json)
+        TIMINGS.passed(Lap.REQUEST)
+        run_here(request, settings, as_json=as_json, timings=timings)
 
 
 def _through_airflow(run: Run, again: Sequence[str], settings: Settings, *, dry_run: bool, as_json: bool) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from stagehold.cli.output import print_document
+from stagehold.cli.output import print_document, print_table
 from stagehold.cli.plan import show_plan
 from stagehold.cli.request import (
     AllowNonRestored,
@@ -26,9 +26,11 @@ from stagehold.cli.request import (
     RestoreFrom,
     RestoreSnapshot,
     RunOptions,
+    ShowTimings,
     request_asked,
 )
 from stagehold.model.restore_choices import ClaimMode
+from stagehold.run.timings import TIMINGS, Lap
 from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -55,9 +57,11 @@ def run(
     param: Params = None,
     run_id: RunId = None,
     dry_run: DryRun = False,
+    timings: ShowTimings = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a pipeline here and now; what is consumable already is reused."""
+    TIMINGS.passed(Lap.START)
     settings = load_settings()
     name = run_id or f"{pipeline}/cli__{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f}"
     options = RunOptions(
@@ -74,14 +78,15 @@ def run(
     request = request_asked(pipeline, name, options, settings)
     if dry_run:
         return show_plan(request, settings, as_json=as_json)
-    run_here(request, settings, as_json=as_json)
+    TIMINGS.passed(Lap.REQUEST)
+    run_here(request, settings, as_json=as_json, timings=timings)
 
 
 class TimeIsUp(KeyboardInterrupt):
     """The pipeline's `run_timeout` is over; whatever Ctrl-C would interrupt is interrupted."""
 
 
-def run_here(request: RunRequest, settings: Settings, *, as_json: bool) -> None:
+def run_here(request: RunRequest, settings: Settings, *, as_json: bool, timings: bool) -> None:
     """Run it with progress on stderr and the result on stdout.
     SIGTERM cancels it as Ctrl-C does, and so does its `run_timeout`.
     """
@@ -103,9 +108,18 @@ def run_here(request: RunRequest, settings: Settings, *, as_json: bool) -> None:
         )
         raise typer.Exit(TIMED_OUT if late else CANCELLED) from None
     if as_json:
-        print_document({"run_id": request.run_id, "interval": request.interval, **asdict(outcome)})
+        timed = {"timings": TIMINGS.seconds} if timings else {}
+        print_document({"run_id": request.run_id, "interval": request.interval, **asdict(outcome), **timed})
     else:
         typer.echo(f"done: {outcome}, {outcome.seconds:.1f} s")
+        if timings:
+            _show_timings()
+
+
+def _show_timings() -> None:
+    all_of_it = sum(TIMINGS.seconds.values())
+    rows = [(lap, f"{seconds:.1f}", f"{seconds / all_of_it:.0%}") for lap, seconds in TIMINGS.seconds.items()]
+    print_table("Where the time went", ("part", "seconds", "share"), [*rows, ("all", f"{all_of_it:.1f}", "")])
 
 
 @contextmanager

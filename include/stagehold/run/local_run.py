@@ -29,6 +29,7 @@ from stagehold.run.planning.planning import RunRequest, situation_of_run
 from stagehold.run.planning.refusal import refuse_broken_code, refuse_too_early
 from stagehold.run.planning.restoring import check_restore
 from stagehold.run.stopping.cancel_watch import cancel_watch
+from stagehold.run.timings import TIMINGS, Lap
 from stagehold.run.workplace import Progress
 from stagehold.settings import Settings
 from stagehold.spark.server.server import spark_server, start_server
@@ -49,6 +50,7 @@ def run_locally(request: RunRequest, settings: Settings, progress: Progress) -> 
     _accept_schedule(request.pipeline, progress)
     try:
         plan = _accepted_plan(request, settings, progress)
+        TIMINGS.passed(Lap.PLAN)
         cancelling = cancel_watch(request.run_id, request.pipeline.cancellation, settings)
         with cancelling, _spark_if_needed(plan, request, settings):
             outcomes = [_run_with_restarts(task, settings, progress) for task in _tasks(request)]
@@ -158,6 +160,7 @@ def _spark_if_needed(plan: ResumePlan, request: RunRequest, settings: Settings) 
     if plan.needs_session and any(stage.gate for stage in request.pipeline.stages):
         preload()  # beside Java's start, which leaves a core idle
     with spark_server(settings, f"run {request.run_id}") if plan.needs_session else nullcontext():
+        TIMINGS.passed(Lap.SERVER)
         yield
 
 

@@ -13,7 +13,7 @@ import pytest
 from stagehold.errors import StageholdError
 from stagehold.local.setup.training import lacking_archive
 from stagehold.settings import Settings
-from stagehold.spark.server.archive import ArchivePlace, Making, begin_making, whole_archive
+from stagehold.spark.server.archive import ArchiveMaking, ArchivePlace, begin_making, whole_archive
 
 CLASSES = "org.apache.spark.sql.connect.planner.SparkConnectPlanner"
 
@@ -44,7 +44,7 @@ def test_it_appears_when_its_java_has_ended(place: ArchivePlace) -> None:
 
 
 def test_of_two_makers_at_once_one_makes_it(place: ArchivePlace) -> None:
-    makings: list[Making | None] = []
+    makings: list[ArchiveMaking | None] = []
     barrier = threading.Barrier(8)
 
     def begin() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -28,8 +29,11 @@ from stagehold.run.clearing.releasing import release_after_attempt
 from stagehold.run.faults import Faults
 from stagehold.run.lost_ledger import refuse_lost_ledger
 from stagehold.run.planning.planning import in_its_form
+from stagehold.run.timings import TIMINGS, Lap
 from stagehold.run.workplace import Progress, Workplace
 from stagehold.settings import Settings
+
+log = logging.getLogger(__name__)
 
 
 def run_region(
@@ -53,7 +57,10 @@ def run_region(
         with recorded(task, ledger, settings, progress, waiting):
             refuse_lost_ledger(task.request, ledger, settings)
         engine, faults = SparkEngine(settings, progress), Faults(settings.home_path, task.request.interval)
-        return work_on(task, Workplace(ledger, settings, progress, engine, faults), waiting)
+        outcome = work_on(task, Workplace(ledger, settings, progress, engine, faults), waiting)
+        TIMINGS.passed(Lap.END)
+        log.info("%s, time of this process so far: %s", task.subject, TIMINGS)
+        return outcome
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from stagehold.model.records import Attempt
 from stagehold.run.attempt.session import session_of
 from stagehold.run.attempt.task import RegionTask
 from stagehold.run.stage.session import SparkStageSession
+from stagehold.run.timings import TIMINGS, Lap
 from stagehold.run.workplace import Progress
 from stagehold.settings import Settings
 from stagehold.spark.session.project_modules import send_project
@@ -28,9 +29,12 @@ class SparkEngine:
         stages = [task.pipeline.stage(name) for name in task.region.stages]
         if any(stage.gate for stage in stages):
             preload()
+        TIMINGS.passed(Lap.REGION)
         dead, stall_timeout = [one.attempt_id for one in died], task.pipeline.stall_timeout
         with session_of(attempt.attempt_id, dead, self._settings, self._progress, stall_timeout) as spark:
+            TIMINGS.passed(Lap.SESSION)
             send_project(spark, (stage.job for stage in stages), Path(self._settings.project))
+            TIMINGS.passed(Lap.MODULES)
             yield SparkStageSession(spark, self._settings)
 
     def release(self, attempt: Attempt) -> None:

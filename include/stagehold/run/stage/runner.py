@@ -43,6 +43,7 @@ from stagehold.run.stage.inputs import Reading
 from stagehold.run.stage.wave import StageTask, Wave
 from stagehold.run.stage.wave_place import WavePlace, in_wave
 from stagehold.run.state.keeping import Keeping
+from stagehold.run.timings import TIMINGS, Lap
 from stagehold.run.workplace import Workplace
 from stagehold.sources.declared_reads import ReadRoots
 from stagehold.sources.undeclared_reads import side_read_text, undeclared, undeclared_error
@@ -193,12 +194,14 @@ class StageRunner:
             number += 1
             share = f"takes {size.partitions} of {len(remaining)} partitions: {size.reason}"
             self._workplace.progress(f"{self._task.stage.name}: wave {number} {share}")
+            TIMINGS.passed(Lap.CHECK)
             current, remaining = remaining[: size.partitions], remaining[size.partitions :]
             with in_wave(WavePlace(self._task.stage.name, number, tuple(one.partition for one in current))):
                 wave, computing = self._compute(number, current, schema, files.rows_per_file)
                 right = self._publisher.right_to(self._task.stage.name, current)
                 refused |= self._delivery.deliver(wave.of(right.partitions), right)
             self._at_boundary()
+            TIMINGS.wave_passed()
             files = files.corrected_by([file for some in wave.staged.files.values() for file in some])
             seconds = wave.seconds
             size = self._sizer.following(MeasuredWave(len(current), seconds, seconds - computing), len(remaining))

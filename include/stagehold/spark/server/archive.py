@@ -1,7 +1,7 @@
 """Java's archive of the classes that a server loads, with which the next one starts in half the time.
 
-Java writes it when a server ends that was told to (`Making`), which takes it some 10 to 20 seconds. It fits one Java
-and one class path, so it is named by a digest of both; and by a checksum, because Java would die of a torn one.
+Java writes it when a server ends that was told to (`ArchiveMaking`), which takes it some 10 to 20 seconds. It fits one
+Java and one class path, so it is named by a digest of both; and by a checksum, because Java would die of a torn one.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class ArchivePlace:
 
 
 @dataclass(frozen=True)
-class Making:
+class ArchiveMaking:
     """An archive that a server writes when it ends; whoever has its lock is the only one that makes it."""
 
     place: ArchivePlace
@@ -98,7 +98,7 @@ def whole_archive(place: ArchivePlace) -> Path | None:
     return None
 
 
-def begin_making(place: ArchivePlace) -> Making | None:
+def begin_making(place: ArchivePlace) -> ArchiveMaking | None:
     """None when another server makes it already, or Java cannot."""
     place.folder.mkdir(parents=True, exist_ok=True)
     lock = place.lock.open("w")
@@ -110,7 +110,7 @@ def begin_making(place: ArchivePlace) -> Making | None:
     draft = place.folder / f"{place.key}.draft"
     draft.unlink(missing_ok=True)
     if _with_base(place):
-        return Making(place, draft, lock)
+        return ArchiveMaking(place, draft, lock)
     lock.close()
     return None
 

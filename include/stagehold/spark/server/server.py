@@ -23,7 +23,7 @@ from stagehold.errors import SparkUnavailable
 from stagehold.settings import Settings
 from stagehold.spark.environment import foreign_environment, python_environment
 from stagehold.spark.processes import identify, own_process, start_process, stop_session, wait_until
-from stagehold.spark.server.archive import ArchivePlace, Making, archive_place, begin_making, whole_archive
+from stagehold.spark.server.archive import ArchiveMaking, ArchivePlace, archive_place, begin_making, whole_archive
 from stagehold.spark.server.command import class_path, server_command, spark_home
 from stagehold.spark.server.files import (
     ADDRESS,
@@ -62,7 +62,7 @@ class LaunchedServer:
     child: subprocess.Popen[bytes]
     warm_up: subprocess.Popen[bytes]
     state: ServerState
-    making: Making | None  # of an archive of classes, when it ends by itself
+    making: ArchiveMaking | None  # of an archive of classes, when it ends by itself
 
     def ready(self) -> bool:
         """Whether the first queries were answered; a server that fails them is killed. Does not wait."""
@@ -173,7 +173,7 @@ def launch_server(settings: Settings, *, kept_up: bool) -> LaunchedServer:
     return LaunchedServer(child, _start_warm_up(settings), state, making)
 
 
-def _archive_options(place: ArchivePlace | None, *, kept_up: bool) -> tuple[tuple[str, ...], Making | None]:
+def _archive_options(place: ArchivePlace | None, *, kept_up: bool) -> tuple[tuple[str, ...], ArchiveMaking | None]:
     """Use the archive of classes, or else make it. A server that is kept up ends while somebody waits for its end."""
     try:
         if place and (archive := whole_archive(place)):
