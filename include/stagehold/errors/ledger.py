@@ -63,7 +63,23 @@ class LedgerBehind(LedgerError, Terminal):
             "on would publish rows twice, so nothing was read; what is published stays safe. `stagehold reconcile` "
             "takes from the lake what was chronicled there; if that does not know them either, put a copy of the "
             "ledger back that does (STAGEHOLD_LEDGER names it). Then run `stagehold resume`. Without either, "
-            "give the stage another uid and another table, which begin anew with everything there is."
+            "give the stage another name, uid and table, which begin anew with everything there is."
+        )
+
+
+class RecordsUnderName(LedgerError, Terminal):
+    """A stage got a uid, and what is on record of these intervals is under its name.
+
+    ``again`` says what it would do as if nothing were on record.
+    """
+
+    def __init__(self, stage: str, uid: str, intervals: Sequence[str], again: str) -> None:
+        self.stage, self.uid, self.intervals = stage, uid, tuple(intervals)
+        super().__init__(
+            f"Stage {stage} has the uid {uid}, and what is on record of it is under its name, of "
+            f"{first_of(self.intervals)}: as {uid} it would {again}. Nothing was run. Write `uid: {stage}`, with which "
+            "it keeps its records also when it is renamed, or take the uid out. To begin anew on purpose, give it "
+            "another name, too, and another table if it has one. Then run the command again."
         )
 
 

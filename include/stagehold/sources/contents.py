@@ -300,4 +300,4 @@ def _check_kind(stage: str, taken: Taken, kind: type[Position]) -> None:
 
 def _of_another_kind(stage: str) -> SourceUnusable:
     reason = "its earlier intervals read files where there is a table now, or the other way round"
-    return SourceUnusable(stage, reason, "Give the stage a uid that it did not have before")
+    return SourceUnusable(stage, reason, "Give the stage a name and a uid that it did not have before")

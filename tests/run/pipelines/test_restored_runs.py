@@ -136,6 +136,43 @@ def test_what_is_not_whole_is_not_rolled_back(bench):
     assert "it lacks 1 partitions of summary, or their data is gone" in refused.err
 
 
+def test_a_deleted_interval_is_put_back_from_its_savepoint(bench):
+    assert bench.run().code == 0
+    assert say(bench, "savepoint", "create", "--name", "good").code == 0
+    good = summary(bench)
+    deleted = say(bench, "intervals", "delete", "toy", INTERVAL, "--yes")
+    assert deleted.code == 0, deleted.err
+    assert summary(bench) == []
+    assert say(bench, "gc", "--older-than", "0s").code == 0
+    back = say(bench, "savepoint", "restore", "good", "--publish")
+    assert back.code == 0, back.err
+    assert summary(bench) == good
+    again = bench.run()
+    assert (again.code, again.counts[1]) == (0, 0), again.err
+    assert say(bench, "savepoint", "dispose", "good").code == 0
+    assert summary(bench) == good
+    for number in range(4):
+        bench.write_source(number, 1000 * number)
+    assert bench.run().code == 0
+    assert bench.published() == bench.expected()
+
+
+def test_a_deleted_interval_of_an_incremental_source_is_put_back_and_no_row_is_there_twice(bench):
+    bench.arrive("events", 1, 2)
+    assert say(bench, "run", "events", "--interval", "monday").code == 0
+    assert say(bench, "savepoint", "create", "--name", "monday").code == 0
+    assert say(bench, "intervals", "delete", "events", "monday", "--yes").code == 0
+    bench.arrive("events", 3)
+    assert say(bench, "run", "events", "--interval", "tuesday").code == 0
+    assert published(bench) == {"tuesday": [3]}
+    back = say(bench, "savepoint", "restore", "monday", "--publish")
+    assert back.code == 0, back.err
+    assert published(bench) == {"monday": [1, 2], "tuesday": [3]}
+    for interval in ("monday", "wednesday"):
+        assert say(bench, "run", "events", "--interval", interval).code == 0
+    assert published(bench) == {"monday": [1, 2], "tuesday": [3]}
+
+
 def test_what_is_published_goes_back_whatever_code_sources_and_inner_stages_are_now(bench):
     assert bench.run().code == 0
     assert say(bench, "savepoint", "create", "--name", "good").code == 0
