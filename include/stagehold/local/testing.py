@@ -15,7 +15,7 @@ from stagehold.code.archive import whole_archive
 from stagehold.local.ports import free_port
 from stagehold.settings import Settings, load_settings
 from stagehold.spark.calls.watch import watch_of
-from stagehold.spark.server.server import spark_server
+from stagehold.spark.server.server import spark_server, stop_server
 from stagehold.spark.session.active_session import as_active
 from stagehold.spark.session.project_modules import send_archive
 from stagehold.spark.session.sessions import open_session, release_session
@@ -52,6 +52,7 @@ def _server() -> Settings:
     home = ending.enter_context(TemporaryDirectory(prefix="stagehold-tests-"))
     settings = _settings(home)
     with ending:
+        ending.callback(stop_server, settings)  # before its home goes
         ending.enter_context(spark_server(settings, f"tests of {settings.project}"))
         atexit.register(ending.pop_all().close)
     return settings
@@ -67,6 +68,7 @@ def _settings(home: str) -> Settings:
         home=home,
         spark_port=free_port(),
         spark_cores=1,
+        spark_linger=0,  # nobody comes to this home again
         spark_memory=MEMORY,
         spark_java_options=f"{QUICK_JAVA} {found.spark_java_options}".strip(),
     )

@@ -57,10 +57,18 @@ def test_a_process_that_was_killed_is_no_user_any_more_and_is_known_to_have_died
         user.send_signal(number)
         user.communicate()
         assert [one.purpose for one in server_users(settings)] == ["mine"]
+        assert died_in_use(settings)
+    assert not died_in_use(settings)  # it is forgotten with one that leaves
+    assert list((server_folder(settings) / "users").iterdir()) == []
+
+
+def test_who_comes_forgets_those_that_died(settings):
+    user = start_user(settings)
+    user.kill()
+    user.communicate()
     assert died_in_use(settings)
     with using(settings, "the next"):
         assert not died_in_use(settings)
-    assert list((server_folder(settings) / "users").iterdir()) == []
 
 
 def test_a_use_that_has_begun_lasts_until_the_process_or_a_block_ends(settings):

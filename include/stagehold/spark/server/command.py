@@ -63,6 +63,12 @@ def class_path(settings: Settings) -> tuple[Path, ...]:
     return (*sorted((spark_home() / "jars").glob("*.jar")), *jar_paths(settings))
 
 
+def scala_version() -> str:
+    """Which Spark's launcher has to be told, as a local cluster calls it for its executors."""
+    (core,) = (spark_home() / "jars").glob("spark-core_*.jar")
+    return core.name.removeprefix("spark-core_").partition("-")[0]
+
+
 def spark_home() -> Path:
     pyspark = find_spec("pyspark")
     if pyspark is None or pyspark.origin is None:

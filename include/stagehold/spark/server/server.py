@@ -24,7 +24,7 @@ from stagehold.settings import Settings
 from stagehold.spark.environment import foreign_environment, python_environment
 from stagehold.spark.processes import identify, own_process, start_process, stop_session, wait_until
 from stagehold.spark.server.archive import ArchiveMaking, ArchivePlace, archive_place, begin_making, whole_archive
-from stagehold.spark.server.command import class_path, server_command, spark_home
+from stagehold.spark.server.command import class_path, scala_version, server_command, spark_home
 from stagehold.spark.server.files import (
     ADDRESS,
     ServerState,
@@ -303,6 +303,7 @@ def _environment(settings: Settings, home: Path, token: str) -> Mapping[str, str
         **inherited,
         "JAVA_HOME": str(home),
         "SPARK_HOME": str(spark_home()),
+        "SPARK_SCALA_VERSION": scala_version(),
         "SPARK_CONF_DIR": str(write_configuration(settings)),
         "SPARK_CONNECT_AUTHENTICATE_TOKEN": token,
         "PYSPARK_PYTHON": sys.executable,

@@ -65,6 +65,7 @@ def using(settings: Settings, purpose: str) -> Iterator[None]:
         use.blocks -= 1
         if not use.blocks:
             del _uses[folder]
+            forget_dead_users(settings)
             use.path.unlink(missing_ok=True)
             use.file.close()
 
