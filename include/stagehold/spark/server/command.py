@@ -73,4 +73,4 @@ def spark_home() -> Path:
     pyspark = find_spec("pyspark")
     if pyspark is None or pyspark.origin is None:
         raise SparkUnavailable("the pyspark wheel is not installed; `pip install stagehold` installs it.")
-    return Path(pyspark.origin).parent
+    return Path(pyspark.origin).resolve().parent  # however it is come to, its archive of classes is one
