@@ -72,10 +72,6 @@ class ArchiveMaking:
                 log.info("archive of classes made: %s", named)
             _clear(self.place)
 
-    def give_up(self) -> None:
-        with self.lock:
-            self.draft.unlink(missing_ok=True)
-
 
 def archive_place(settings: Settings, java_home: Path, jars: Sequence[Path]) -> ArchivePlace | None:
     """None for a Java whose parts lie where we do not know them."""
