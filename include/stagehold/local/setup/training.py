@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import subprocess
 import sys
 from pathlib import Path
@@ -29,6 +30,8 @@ CUSTOMERS = ("ann", "bob", "carla", "dana")
 RUN_SECONDS = 300.0
 ARCHIVE_SECONDS = 180.0
 
+log = logging.getLogger(__name__)
+
 
 def lacking_archive(settings: Settings) -> ArchivePlace | None:
     """Where the archive for this Java and these JARs has to be made, if it is not there."""
@@ -44,9 +47,12 @@ def make_archive(settings: Settings, place: ArchivePlace) -> bool:
         own = _own_settings(settings, project)
         command = [sys.executable, "-m", "stagehold", "run", "training"]
         environment = dict(python_environment(own))
-        ran = subprocess.run(command, env=environment, cwd=folder, capture_output=True, timeout=RUN_SECONDS)
+        try:
+            subprocess.run(command, env=environment, cwd=folder, capture_output=True, timeout=RUN_SECONDS, check=True)
+        except subprocess.SubprocessError as error:
+            log.warning("the training run: %s", error)
         ended = wait_until(lambda: read_state(own) is None, ARCHIVE_SECONDS)
-    return ran.returncode == 0 and ended and any(place.archives())
+    return ended and any(place.archives())
 
 
 def _own_settings(settings: Settings, project: Path) -> Settings:

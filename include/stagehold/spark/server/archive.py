@@ -13,6 +13,7 @@ import subprocess
 import time
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -87,7 +88,8 @@ def whole_archive(place: ArchivePlace) -> Path | None:
     """The archive, if there is one; a damaged one is put aside. Reads all of it, which takes some 0.1 s."""
     for archive in place.archives():
         if archive.stem == f"{place.key}-{_checksum(archive)}" and (place.has_base or place.base.exists()):
-            os.utime(archive)
+            with suppress(OSError):  # somebody else's
+                os.utime(archive)
             return archive
         log.warning("%s is damaged, and is not used", archive)
         archive.replace(archive.with_suffix(".damaged"))
@@ -133,9 +135,9 @@ def _clear(place: ArchivePlace) -> None:
 
 
 def _identity(file: Path) -> str:
-    """As Java compares them: it does not look into JARs."""
+    """As Java compares them: it does not look into JARs, nor at parts of seconds, which images of containers lose."""
     found = file.stat()
-    return f"{file}|{found.st_size}|{found.st_mtime_ns}"
+    return f"{file}|{found.st_size}|{int(found.st_mtime)}"
 
 
 def _checksum(file: Path) -> str:
