@@ -331,6 +331,23 @@ def test_a_server_whose_starter_was_killed_is_waited_for_by_whoever_comes_at_onc
     assert wait_until(lambda: processes_of(own_settings) == [], 30)
 
 
+@pytest.mark.parametrize("who", ["server", "keeper"])
+def test_one_that_is_killed_while_it_starts_is_started_again(own_settings: Settings, who: str) -> None:
+    own_settings = replace(own_settings, spark_linger=0)
+    user = start_user(own_settings)
+    assert wait_until(lambda: read_state(own_settings) is not None, 60)
+    first = read_state(own_settings)
+    assert first is not None
+    os.kill(first.pid if who == "server" else first.keeper_pid, signal.SIGKILL)
+    assert user.stdout is not None
+    second = running_server(own_settings) if user.stdout.readline().strip().isdigit() else None
+    assert second is not None
+    assert second.pid != first.pid
+    user.kill()
+    user.communicate()
+    assert wait_until(lambda: processes_of(own_settings) == [], 30)
+
+
 def test_a_server_with_other_settings_of_another_process_is_left_alone(spark_settings: Settings) -> None:
     code = (
         "from stagehold.spark.server.server import start_server; from stagehold.settings import load_settings; "

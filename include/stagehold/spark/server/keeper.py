@@ -46,14 +46,12 @@ def keep(settings: Settings, lock: IO[str]) -> None:
     :param lock: the start lock, which is given back when the server is ready or has ended.
     """
     with lock:
-        server = launch_server(settings, kept_up=False)
         try:
-            await_ready(settings, server)
-        except BaseException as error:
-            _end(server)
-            if isinstance(error, SparkUnavailable):
-                return _answer(error.reason, error.log_lines)
-            raise
+            server = _started(settings) or _started(settings)
+        except SparkUnavailable as error:
+            return _answer(error.reason, error.log_lines)
+    if server is None:
+        return _answer("it was killed twice while it started.", ())
     try:
         _answer(READY, ())
         _stay(settings, server)
@@ -62,6 +60,24 @@ def keep(settings: Settings, lock: IO[str]) -> None:
             with start_lock(settings):  # whoever comes meanwhile waits, and takes up none that is ending
                 _end(server)
         server.stop_warm_up()
+
+
+def _started(settings: Settings) -> LaunchedServer | None:
+    """A server that can be used; None when it was killed meanwhile.
+
+    :raises SparkUnavailable: it ended by itself.
+    """
+    server = launch_server(settings, kept_up=False)
+    try:
+        await_ready(settings, server)
+    except BaseException as error:
+        # Of a server that fails the first query, that is known first, and then it is we who killed it.
+        killed = server.child.poll() == -signal.SIGKILL and not server.warm_up.returncode
+        _end(server)
+        if killed and isinstance(error, SparkUnavailable):
+            return None
+        raise
+    return server
 
 
 def _stay(settings: Settings, server: LaunchedServer) -> None:

@@ -8,6 +8,7 @@ import logging
 import os
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -86,14 +87,22 @@ def start_server(settings: Settings, purpose: str = "a program of yours") -> Ser
 
     From now on this process is one of its users, and it stays for as long as one of them lives; `spark_server` ends the
     use sooner. Of two processes that start one at once, the second finds the first's. One with another configuration is
-    replaced if nobody else uses it.
+    replaced if nobody else uses it. One that is killed while it starts is started again, once, and so is its keeper.
 
     :raises SparkUnavailable: it did not start, or others use one with another configuration.
     """
     begin_use(settings, purpose)
     with start_lock(settings) as lock:
-        _end_left_server(settings)
-        return _usable_server(settings) or _start_by_keeper(settings, lock)
+        started = _find_or_start(settings, lock) or _find_or_start(settings, lock)
+        if started is None:
+            raise SparkUnavailable("its keeper was killed twice while the server started.")
+        return started
+
+
+def _find_or_start(settings: Settings, lock: IO[str]) -> ServerState | None:
+    """None when the keeper was killed meanwhile."""
+    _end_left_server(settings)
+    return _usable_server(settings) or _start_by_keeper(settings, lock)
 
 
 def _end_left_server(settings: Settings) -> None:
@@ -103,7 +112,7 @@ def _end_left_server(settings: Settings) -> None:
         stop_server(settings)
 
 
-def _start_by_keeper(settings: Settings, lock: IO[str]) -> ServerState:
+def _start_by_keeper(settings: Settings, lock: IO[str]) -> ServerState | None:
     """Have a keeper start it, which is nobody's child for long, so that no user's end is the server's.
 
     The keeper has the lock as well, until the server is ready: whoever comes when this process was killed meanwhile
@@ -134,7 +143,8 @@ def _start_by_keeper(settings: Settings, lock: IO[str]) -> ServerState:
         )
     state = read_state(settings)
     if word != READY or state is None:
-        keeper.wait()
+        if keeper.wait() == -signal.SIGKILL:
+            return None
         raise SparkUnavailable(word, log_lines)
     return state
 
