@@ -88,8 +88,9 @@ def whole_archive(place: ArchivePlace) -> Path | None:
     """The archive, if there is one; a damaged one is put aside. Reads all of it, which takes some 0.1 s."""
     for archive in place.archives():
         if archive.stem == f"{place.key}-{_checksum(archive)}" and (place.has_base or place.base.exists()):
-            with suppress(OSError):  # somebody else's
-                os.utime(archive)
+            for used in (archive,) if place.has_base else (archive, place.base):
+                with suppress(OSError):  # somebody else's
+                    os.utime(used)
             return archive
         log.warning("%s is damaged, and is not used", archive)
         archive.replace(archive.with_suffix(".damaged"))
