@@ -11,7 +11,7 @@ class StorageProblem(StrEnum):
     """What is wrong with a place where something is kept."""
 
     FULL = "full"
-    DENIED = "denied"  # it is read-only, or somebody else's
+    DENIED = "denied"  # it is read-only, or somebody else's, or the credentials for it have run out
     BROKEN = "broken"  # a file where a folder should be, or a disk that gives errors
 
     @property
@@ -22,7 +22,7 @@ class StorageProblem(StrEnum):
 _REMEDIES = {
     StorageProblem.FULL: "Make room on its disk, or raise its quota",
     StorageProblem.DENIED: "Let the user that runs Stagehold (and its Spark server) write there: mount it for writing, "
-    "and mend owner and permissions",
+    "and mend owner and permissions; for a bucket, see that its credentials are valid and may write",
     StorageProblem.BROKEN: "See that its disk answers, and that nothing but folders leads there",
 }
 

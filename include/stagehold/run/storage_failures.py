@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from stagehold.errors import StageFailed, StageholdError, StorageProblem, StorageUnusable
+from stagehold.lake.location import OBJECT_STORE
 from stagehold.plan.restart.failure import diagnose
 from stagehold.settings import Settings
 
 FEW_BYTES = 1 << 20  # a disk that has less left is full
-ANSI = re.compile(r"\x1b\[\d*m")  # delta-rs writes in colours
+MARKUP = re.compile(r"\x1b\[\d*m|<[?/]?\w[^<>]*>")  # delta-rs writes in colours, and what S3 answered as it came
 LONGEST = 300
 
 
@@ -36,7 +37,7 @@ def storage_failure(error: BaseException, settings: Settings) -> StorageUnusable
     found = None if told else diagnose(error)
     if found is None or found.rule.storage is None:
         return None
-    story = ANSI.sub("", str(found.decided_by))
+    story = MARKUP.sub(" ", str(found.decided_by))
     place = getattr(found.decided_by, "filename", None) or _named(story, settings)
     place = str(place or _in_that_state(found.rule.storage, settings))
     return StorageUnusable(place, found.rule.storage, _reason(story, found.rule.texts))
@@ -51,6 +52,8 @@ def _named(story: str, settings: Settings) -> str | None:
 def _in_that_state(problem: StorageProblem, settings: Settings) -> str:
     """Errors of full disks name no file. What Spark's tasks put aside while they work is on a disk of its machine."""
     places = (settings.lake_uri, str(settings.home_path))
+    if problem is StorageProblem.DENIED and settings.lake_uri.startswith(OBJECT_STORE):
+        return settings.lake_uri
     found = [place for place in places if _is(problem, place)]
     return " or ".join(found or dict.fromkeys(places)) + ("" if found else ", or a folder for Spark's own files,")
 

@@ -200,6 +200,10 @@ TABLE = [
     (OSError(errno.EROFS, "Read-only file system"), "storage_denied", ENVIRONMENT),
     (OSError("Generic LocalFileSystem error: x Permission denied (os error 13)"), "storage_denied", ENVIRONMENT),
     (OSError("Generic S3 error: <Code>AccessDenied</Code>"), "storage_denied", ENVIRONMENT),
+    (OSError("AWS Error ACCESS_DENIED during HeadBucket operation"), "storage_denied", ENVIRONMENT),
+    (OSError("Generic S3 error: <Code>ExpiredToken</Code>"), "storage_denied", ENVIRONMENT),
+    (RuntimeError("An error occurred (InvalidAccessKeyId) when calling"), "storage_denied", ENVIRONMENT),
+    (RuntimeError("Unable to locate credentials"), "storage_denied", ENVIRONMENT),
     (
         stage_failed(
             StageFailed,

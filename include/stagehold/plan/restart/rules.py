@@ -70,7 +70,8 @@ _DISK_FULL = r"no space left on device|disk quota exceeded|file too large"
 # As the system says it, Java, delta-rs and S3. Java's file systems only say that they made no folder.
 _DENIED = (
     r"read-only file system|\(permission denied\)|permission denied \(os error|mkdirs failed to create|"
-    r"AccessControlException|AccessDenied"
+    r"AccessControlException|Access_?Denied|InvalidAccessKeyId|SignatureDoesNotMatch|ExpiredToken|InvalidToken|"
+    r"Unable to locate credentials"
 )
 _BROKEN = r"input/output error|stale file handle|not a directory \(os error|\(not a directory\)"
 
