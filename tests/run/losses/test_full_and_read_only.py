@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.disks import fill, needs_disks, read_only, small_disk
 from tests.run.workbench import INTERVAL, Ended, Workbench, ended
 
 from stagehold.ledger.ledger import Ledger
@@ -18,34 +16,6 @@ from stagehold.model.records import FailureClass
 pytestmark = pytest.mark.spark
 
 NUMBERS = f"stages/toy/numbers/{INTERVAL}/_data"
-
-
-def _can_mount() -> bool:
-    return os.geteuid() == 0 and not subprocess.run(["unshare", "--mount", "true"], check=False).returncode
-
-
-needs_disks = pytest.mark.skipif(not _can_mount(), reason="nobody may mount a small disk on this machine")
-
-
-@contextmanager
-def small_disk(place: Path, *options: str) -> Iterator[Path]:
-    """A disk of 1 MB at ``place``, with what was there."""
-    place.mkdir(parents=True, exist_ok=True)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", ",".join(("size=1m", *options)), "tmpfs", place], check=True)
-    try:
-        yield place
-    finally:
-        subprocess.run(["umount", "-l", place], check=True)
-
-
-def fill(disk: Path) -> None:
-    with (disk / "filler").open("wb", buffering=0) as filler, suppress(OSError):
-        while filler.write(b"x" * 4096):
-            pass
-
-
-def read_only(disk: Path) -> None:
-    subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
 
 
 @pytest.fixture

@@ -163,7 +163,8 @@ class Database:
             if not outage and problem is None:
                 raise
             self.close()  # what is wrong with a connection may not be wrong with the next one
-            raise LedgerUnavailable(self.name, str(error.orig).strip(), problem) from error
+            reason = " ".join(str(error.orig).split()).rstrip(".")
+            raise LedgerUnavailable(self.name, reason, problem) from error
 
 
 def storage_problem(error: BaseException | None) -> StorageProblem | None:
