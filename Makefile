@@ -93,7 +93,7 @@ words: setup ## waive, take back, correct, judge, kill and resume in RUNS random
 
 fuzz: setup ## make up RUNS stage functions, and TIMES as many sequences as the tests do, and check each (RUNS=50 SEED=1 TIMES=20)
 	@PYTHONPATH=include:. $(BIN)/python -m fuzz.metamorphic --cases $(RUNS) --seed $(SEED)
-	@STAGEHOLD_FUZZ_TIMES=$(TIMES) $(BIN)/python -m pytest -n 2 --timeout 0 -m slow $$(grep -rl "^from tests.made_up " tests)
+	@STAGEHOLD_FUZZ_TIMES=$(TIMES) $(BIN)/python -m pytest -n 2 --timeout 0 -m "slow or spark" $$(grep -rl "^from tests.made_up " tests)
 
 lock: ## pin the newest packages that requirements*.in allow (needs uv)
 	@test -n "$(UV)" || { echo "make lock needs uv: pip install uv" >&2; exit 1; }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.gates.engine.random_rows import FULL, NULLS, ONE, PARTITION, SCHEMA, random_rows
-from tests.gates.engine.test_conformance import CASES, expectations
+from tests.gates.engine.their_answers import CASES, expectations
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -189,6 +189,13 @@ TABLE = [
     (CallStalled("ExecutePlan", 600, "dumps/x"), "stalled", ENVIRONMENT),
     (SparkUnavailable("nobody answers"), "spark_gone", ENVIRONMENT),
     (SessionClosed("INVALID_HANDLE.SESSION_CLOSED"), "spark_gone", ENVIRONMENT),
+    (
+        UnknownException(
+            STAGE_FAILED + "java.lang.RuntimeException: Stream '/artifacts/5c/pyfiles/project-1.zip' was not found."
+        ),
+        "session_files_gone",
+        ENVIRONMENT,
+    ),
     (LedgerUnavailable("sqlite:///ledger.db", "database is locked"), "ledger_unavailable", ENVIRONMENT),
     (RuntimeError("sqlite3.OperationalError: database is locked"), "database_locked", ENVIRONMENT),
     (LeaseLost("a", 1, "outage"), "lease", ENVIRONMENT),

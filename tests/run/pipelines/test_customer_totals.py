@@ -15,6 +15,7 @@ from typing import Any
 import duckdb
 import pytest
 from deltalake import DeltaTable
+from tests.made_up import TIMES
 from tests.run.workbench import Ended, Workbench, ended, killed
 
 from stagehold.local.sample import bring_day, make_sample
@@ -75,9 +76,10 @@ def say(bench: Workbench, *words: str) -> Ended:
 
 
 def test_totals_are_exact_after_a_kill_at_every_step(bench):
+    """At one of each two of them, but for `make fuzz`."""
     for number, (day, kills) in enumerate(zip(DAYS, KILLS, strict=False)):
         bring_day(Path(bench.settings.lake_uri), day)
-        for point, wave in kills:
+        for point, wave in kills if TIMES > 1 else kills[number % 2 :][:1]:
             bench.inject(point, STAGE, wave, FaultAction.KILL)
             assert killed(run(bench, day)), point
         assert run(bench, day, "--run-id", f"day {number + 1}").code == 0
