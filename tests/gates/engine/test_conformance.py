@@ -43,7 +43,7 @@ def ours(frame: DataFrame) -> Mapping[tuple[int, int], Any]:
     grouped = GroupedFrame(AskedPartitions(PARTITION, PARTITIONS, FULL), frame)
     judged, unjudged = judge_frame(grouped, dict(enumerate(expectations())))
     failed = {(at, partition): (ERROR, str(error)) for at, error in unjudged.items() for partition in PARTITIONS}
-    found = {(at, one.partition): (one.success, plain(one.result)) for at, some in judged.items() for one in some}
+    found = {(at, one.partition): (bool(one.success), plain(one.result)) for at, some in judged.items() for one in some}
     return {**found, **failed}
 
 

@@ -94,7 +94,7 @@ def _alone(frame: DataFrame, partition: int) -> Answers:
     return {
         (one.expectation_config.meta["at"], partition): (ERROR, None)
         if _is_error(one.exception_info)
-        else (one.success, plain(one.result))
+        else (bool(one.success), plain(one.result))
         for one in found.results
     }
 
@@ -112,7 +112,8 @@ def _as_json(value: Any) -> Any:
         return sorted(found, key=str) if isinstance(value, set) else found
     if isinstance(value, Decimal | float):
         return "nan" if math.isnan(value) else float(value)
-    return value.item() if hasattr(value, "item") else str(value) if hasattr(value, "isoformat") else value
+    value = value.item() if hasattr(value, "item") else value
+    return str(value) if hasattr(value, "isoformat") else value
 
 
 def main() -> None:

@@ -193,7 +193,7 @@ TABLE = [
         UnknownException(
             STAGE_FAILED + "java.lang.RuntimeException: Stream '/artifacts/5c/pyfiles/project-1.zip' was not found."
         ),
-        "session_files_gone",
+        "session_gone",
         ENVIRONMENT,
     ),
     (LedgerUnavailable("sqlite:///ledger.db", "database is locked"), "ledger_unavailable", ENVIRONMENT),

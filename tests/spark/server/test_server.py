@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
@@ -117,6 +118,27 @@ def test_the_session_for_measuring_knows_nothing_of_the_users_and_ends_with_it(s
     assert isinstance(translate(raised.value), SessionClosed)
 
 
+def test_what_ends_beside_it_takes_no_file_from_a_session_for_measuring(
+    spark_settings: Settings, tmp_path: Path
+) -> None:
+    """A query that is asked while another session lives, and begins when that one has ended."""
+    (tmp_path / "sent.py").write_text("")
+    busy, measuring, ended = (open_session(spark_settings, name) for name in (str(uuid4()) for _ in range(3)))
+    ended.addArtifacts(str(tmp_path / "sent.py"), pyfile=True)
+    naps = busy.range(0, 64, 1, 64).selectExpr("java_method('java.lang.Thread', 'sleep', 50L)")
+    with ThreadPoolExecutor() as threads:
+        all_slots = threads.submit(naps.collect)
+        time.sleep(0.5)
+        count = threads.submit(measuring_session(measuring).range(3).count)
+        time.sleep(0.5)
+        release_session(spark_settings, ended.session_id)  # type: ignore[attr-defined]
+        assert not all_slots.done()
+        assert count.result() == 3
+        all_slots.result()
+    for session in (busy, measuring):
+        release_session(spark_settings, session.session_id)  # type: ignore[attr-defined]
+
+
 def test_a_server_that_goes_while_a_session_is_made_is_unavailable(
     spark_settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -147,6 +169,13 @@ def test_python_workers_of_a_session_serve_no_other(spark_settings: Settings) ->
         )
         release_session(spark_settings, name)
     assert served[0].isdisjoint(served[1])
+
+
+def test_a_session_that_is_released_while_it_is_sent_modules_is_closed() -> None:
+    from pyspark.errors.exceptions.connect import UnknownException
+
+    gone = "(java.lang.RuntimeException) Stream '/artifacts/26c7d66c/pyfiles/project-2e.zip' was not found."
+    assert isinstance(translate(UnknownException(gone)), SessionClosed)
 
 
 def test_releasing_cancels_a_running_write_and_the_old_id_is_refused(spark_settings: Settings, tmp_path: Path) -> None:

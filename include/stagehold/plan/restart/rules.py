@@ -133,8 +133,7 @@ RULES: tuple[FailureRule, ...] = (
     FailureRule(
         "spark_gone", _ENVIRONMENT, errors=("stagehold.errors:SparkUnavailable", "stagehold.errors:SessionClosed")
     ),
-    # Spark (4.2) has seldom lost what a session was sent when another one ended at that moment.
-    FailureRule("session_files_gone", _ENVIRONMENT, texts=(r"stream '/artifacts/[^']+' was not found",)),
+    FailureRule("session_gone", _ENVIRONMENT, texts=(r"stream '/artifacts/[^']+' was not found",)),
     FailureRule("database_locked", _ENVIRONMENT, texts=(r"database (table )?is locked|could not obtain lock",)),
     FailureRule("checkpoints", _ENVIRONMENT, errors=("stagehold.errors:CheckpointsFailed",)),
     FailureRule("lease", _ENVIRONMENT, errors=("stagehold.errors:LeaseHeld", "stagehold.errors:LeaseLost")),

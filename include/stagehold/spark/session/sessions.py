@@ -31,11 +31,10 @@ POLL_SECONDS = 0.5
 USER = "stagehold"  # a session is known by user and id: with one user for all, any process can release any session
 DEFAULT_PORT = 15002
 # What Spark Connect isolates sessions by, from their first call on, is only told by a session that they are cloned
-# from. The first makes the server compile each query anew for every session, for the classes a client may have added.
-# The second does the same to executors, and keeps a session's Python workers, and so the modules that they have
-# imported, from the next one.
+# from. This makes the server compile each query anew for every session, for the classes a client may have added.
+# `spark.sql.artifact.isolation.enabled` stays: it keeps a session's Python workers, and so the modules that they have
+# imported, from the next one. Without it a query asks for the files of all sessions, and fails if one of them ends.
 ALWAYS_OWN_CLASSES = "spark.sql.artifact.isolation.alwaysApplyClassloader"
-OWN_EXECUTORS = "spark.sql.artifact.isolation.enabled"
 # Spark 4.2.0 tells a Python worker of an Arrow UDF above a columnar scan its input in a form that the worker misreads
 # (SPARK-58241): both then wait for each other for ever. Python UDFs use Arrow by default, and scans of Parquet are
 # columnar.
@@ -44,10 +43,9 @@ COLUMNAR_UDF_INPUT = "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled"
 WHOLE_PLANS = "spark.sql.debug.maxToStringFields"
 # What measuring brings together is a few rows for each file: planning it anew in the middle, and more than one task,
 # only cost time.
-FEW_ROWS = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "1"}
-# What the users' sessions have beside the settings that change results, and the measuring ones beside theirs.
+MEASURING = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "1"}
+# What the users' sessions have beside the settings that change results.
 USERS = {ALWAYS_OWN_CLASSES: "false", COLUMNAR_UDF_INPUT: "false", WHOLE_PLANS: str(2**31 - 1)}
-MEASURING = {OWN_EXECUTORS: "false", **FEW_ROWS}
 
 CLOSED_CONDITIONS = (
     "INVALID_HANDLE.SESSION_CLOSED",
@@ -57,6 +55,7 @@ CLOSED_CONDITIONS = (
     "RESPONSE_ALREADY_RECEIVED",  # the session was lost between two parts of an answer
     "OPERATION_CANCELED",
     "NO_ACTIVE_SESSION",  # this process closed the client
+    "Stream '/artifacts/",  # which was not found: what the session was sent has gone with it
 )
 LOST_REASONS = {
     "UNAVAILABLE": "the server stopped answering.",
