@@ -326,18 +326,11 @@ def project(tmp_path_factory, spark_remote):
 ANY_WAVE = ("1ms", "1h")  # one partition, or all of them
 
 
-@pytest.fixture(scope="module", params=ANY_WAVE)
-def made(request, project):
-    """What one run makes of all of them, whatever one leaves behind for the next: the sorted numbers, by partition."""
-    name = f"sources_{request.param}"
-    pipeline = project.pipeline(name, {function: {"source": NUMBERS} for function in RIGHT}, wave=request.param)
-    records = project.run(pipeline, name, interval=name)
-    return {stage: {one.partition: values_of(one, "number") for one in own} for stage, own in records.items()}
-
-
+@pytest.mark.parametrize("wave", ANY_WAVE)
 @pytest.mark.parametrize("function", RIGHT)
-def test_a_source_stage_holds_what_follows_from_its_own_rows(made, function):
-    assert made[function] == {number: sorted(RIGHT[function](numbers(number))) for number in range(FILES)}
+def test_a_source_stage_holds_what_follows_from_its_own_rows(project, function, wave):
+    found = project.made(f"source_{function}_{wave}", {function: {"source": NUMBERS}}, wave=wave)
+    assert found == {number: sorted(RIGHT[function](numbers(number))) for number in range(FILES)}
 
 
 FUSED = {
