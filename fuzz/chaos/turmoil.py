@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import sqlite3
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from random import Random
 
@@ -25,6 +26,7 @@ from stagehold.spec.run_settings import ReleasePolicy
 
 SECONDS = 300
 TRIES = 4
+A_MOMENT = 0.02
 DIES = 0.2  # how often a collector is killed
 COPIED = 0.3  # how often somebody has made a copy of the ledger
 OF_ATTEMPTS = (Point.AFTER_LEASE, Point.BEFORE_FINISH)
@@ -186,8 +188,27 @@ class Turmoil:
         worker = self._start()
         frozen = worker.stops(SECONDS)
         if frozen:
+            self._leave_the_ledger(worker)
             self.zombies.append(worker)
         self._tell("freeze", place, hit=frozen)
+
+    def _leave_the_ledger(self, worker: Command) -> None:
+        """A thread of it may be in the middle of a transaction, and keeps SQLite's lock for as long as it sleeps."""
+        while self._ledger_is_locked:
+            worker.send_signal(signal.SIGCONT)
+            time.sleep(A_MOMENT)
+            worker.send_signal(signal.SIGSTOP)
+
+    @property
+    def _ledger_is_locked(self) -> bool:
+        path = self.subject.bench.settings.home_path / "ledger.db"
+        with closing(sqlite3.connect(path, timeout=1, isolation_level=None)) as connection:
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError:
+                return True
+            connection.execute("ROLLBACK")
+            return False
 
     def thaw(self) -> None:
         """A zombie wakes up, perhaps long after it was overtaken."""
