@@ -83,7 +83,7 @@ def test_what_a_function_may_do_is_one_of_two_words(project):
 
 
 def test_what_sessions_are_opened_with_is_refused():
-    names = ("ALWAYS_OWN_CLASSES", "COLUMNAR_UDF_INPUT", "WHOLE_PLANS")
+    names = ("ALWAYS_OWN_CLASSES", "OWN_FILES_AND_WORKERS", "COLUMNAR_UDF_INPUT", "WHOLE_PLANS")
     assert {getattr(sessions, name) for name in names} <= set(OWN)
 
 

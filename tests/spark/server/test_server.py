@@ -125,7 +125,8 @@ def test_what_ends_beside_it_takes_no_file_from_a_session_for_measuring(
     (tmp_path / "sent.py").write_text("")
     busy, measuring, ended = (open_session(spark_settings, name) for name in (str(uuid4()) for _ in range(3)))
     ended.addArtifacts(str(tmp_path / "sent.py"), pyfile=True)
-    naps = busy.range(0, 64, 1, 64).selectExpr("java_method('java.lang.Thread', 'sleep', 50L)")
+    twenty_each = 20 * (os.cpu_count() or 1)
+    naps = busy.range(0, twenty_each, 1, twenty_each).selectExpr("java_method('java.lang.Thread', 'sleep', 150L)")
     with ThreadPoolExecutor() as threads:
         all_slots = threads.submit(naps.collect)
         time.sleep(0.5)

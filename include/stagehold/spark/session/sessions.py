@@ -31,10 +31,11 @@ POLL_SECONDS = 0.5
 USER = "stagehold"  # a session is known by user and id: with one user for all, any process can release any session
 DEFAULT_PORT = 15002
 # What Spark Connect isolates sessions by, from their first call on, is only told by a session that they are cloned
-# from. This makes the server compile each query anew for every session, for the classes a client may have added.
-# `spark.sql.artifact.isolation.enabled` stays: it keeps a session's Python workers, and so the modules that they have
-# imported, from the next one. Without it a query asks for the files of all sessions, and fails if one of them ends.
+# from. The first makes the server compile each query anew for every session, for the classes a client may have added.
+# The second keeps a session's Python workers, and so the modules that they have imported, from the next one. Without it
+# a query asks for the files of all sessions, and fails if one of them ends.
 ALWAYS_OWN_CLASSES = "spark.sql.artifact.isolation.alwaysApplyClassloader"
+OWN_FILES_AND_WORKERS = "spark.sql.artifact.isolation.enabled"
 # Spark 4.2.0 tells a Python worker of an Arrow UDF above a columnar scan its input in a form that the worker misreads
 # (SPARK-58241): both then wait for each other for ever. Python UDFs use Arrow by default, and scans of Parquet are
 # columnar.
@@ -44,8 +45,13 @@ WHOLE_PLANS = "spark.sql.debug.maxToStringFields"
 # What measuring brings together is a few rows for each file: planning it anew in the middle, and more than one task,
 # only cost time.
 MEASURING = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "1"}
-# What the users' sessions have beside the settings that change results.
-USERS = {ALWAYS_OWN_CLASSES: "false", COLUMNAR_UDF_INPUT: "false", WHOLE_PLANS: str(2**31 - 1)}
+# What both have beside the settings that change results, wherever the server is.
+OF_EACH = {
+    ALWAYS_OWN_CLASSES: "false",
+    OWN_FILES_AND_WORKERS: "true",
+    COLUMNAR_UDF_INPUT: "false",
+    WHOLE_PLANS: str(2**31 - 1),
+}
 
 CLOSED_CONDITIONS = (
     "INVALID_HANDLE.SESSION_CLOSED",
@@ -193,7 +199,7 @@ def _make_sessions(settings: Settings, session_id: str) -> None:
     """
     with closing(_client(settings, str(uuid4()))) as model:
         require_versions(model, settings.spark_remote)
-        set_for_results(model, USERS)
+        set_for_results(model, OF_EACH)
         _clone(model, session_id)
         set_settings(model, MEASURING)
         _clone(model, _measuring_id(session_id))
