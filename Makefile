@@ -40,7 +40,7 @@ demo: setup ## make a real run fail half-way, resume it, compare with DuckDB; le
 
 test: test-fast test-spark test-airflow test-e2e ## all tests, fast ones first
 
-test-fast: setup ## tests that need neither Spark nor Airflow, under a minute
+test-fast: setup ## tests that need neither Spark nor Airflow, in two to three minutes
 	$(call run-tests,-n 2 --dist worksteal -m "$(FAST)")
 
 test-spark: setup
