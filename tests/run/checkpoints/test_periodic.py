@@ -163,7 +163,7 @@ def test_a_lake_that_takes_no_checkpoint_fails_the_checkpoint_and_a_tolerant_run
     run.work()
     failed = [one for one in periodic(run) if one.reason is CheckpointFailure.FINALIZE_CHECKPOINT_FAILURE]
     assert failed
-    assert "Error" in str(failed[0].failure)
+    assert "cannot be used: [Errno 20] Not a directory" in str(failed[0].failure)
     assert run.attempts[-1].state is AttemptState.FINISHED
 
 
