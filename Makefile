@@ -7,6 +7,7 @@ SCALE ?= 0.05
 RUNS ?= 50
 SEED ?= 1
 TIMES ?= 20
+TURN ?= commit
 
 BIN := $(VENV)/bin
 PAGES := include/stagehold/web
@@ -20,13 +21,13 @@ E2E := e2e
 
 # One part: its ten slowest tests and its seconds, so that nobody has to guess where the time goes.
 define run-tests
-@began=$$(date +%s); $(BIN)/python -m pytest --durations=10 --durations-min=1 $(1); status=$$?; \
+@began=$$(date +%s); $(BIN)/python -m pytest -p tests.turns --turn $(TURN) --durations=10 --durations-min=1 $(1); status=$$?; \
 echo "$@: $$(($$(date +%s) - began)) s"; exit $$status
 endef
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test test-fast test-spark test-airflow test-e2e test-lowest test-generated lint docs up down status clean bench chaos words fuzz lock FORCE
+.PHONY: help setup demo test test-all test-fast test-spark test-airflow test-e2e test-lowest test-generated lint docs up down status clean bench chaos words fuzz lock FORCE
 unexport PYTHONDONTWRITEBYTECODE
 
 help: ## list these targets
@@ -38,19 +39,22 @@ setup: $(VENV)/.packages ## make .venv and fetch Spark's JARs; every other targe
 demo: setup ## make a real run fail half-way, resume it, compare with DuckDB; leaves Airflow up (SCALE=0.05)
 	@$(BIN)/stagehold demo --scale $(SCALE)
 
-test: test-fast test-spark test-airflow test-e2e ## all tests, fast ones first
+test: test-fast test-spark test-airflow test-e2e ## all fast tests, and this commit's share of the long ones (TURN=n for another's)
+
+test-all: TURN := all
+test-all: test-fast test-spark test-airflow test-e2e ## all tests, and write down what each takes
 
 test-fast: setup ## tests that need neither Spark nor Airflow, in two to three minutes
 	$(call run-tests,-n 2 --dist worksteal -m "$(FAST)")
 
 test-spark: setup
-	$(call run-tests,-n 2 --dist loadfile --no-loadscope-reorder -m "$(SPARK)")
+	$(call run-tests,--within 400 -n 2 --dist loadfile --no-loadscope-reorder -m "$(SPARK)")
 
 test-airflow: setup
-	$(call run-tests,-n 2 --dist loadfile -m "$(AIRFLOW)")
+	$(call run-tests,--within 240 -n 2 --dist loadfile -m "$(AIRFLOW)")
 
 test-e2e: setup # each process has a stack of its own, and the tests that take one down are the last
-	$(call run-tests,-n 2 --dist loadfile --no-loadscope-reorder -m "$(E2E)")
+	$(call run-tests,--within 240 -n 2 --dist loadfile --no-loadscope-reorder -m "$(E2E)")
 
 test-lowest: setup ## the wheel in an Airflow of its own, with the lowest versions that it allows
 	@STAGEHOLD_TEST_RESOLUTION=lowest-direct $(BIN)/python -m pytest -n 0 tests/packaging

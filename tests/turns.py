@@ -1,0 +1,99 @@
+"""`make test` keeps to its minutes: tests that take less than a second always run, the others take turns.
+
+A turn is a share of them that takes as long as any other turn. Which one it is follows from the commit, so that a
+commit's verdict is the same wherever it is tested, and each commit tries another share. A test that `seconds.json` does
+not know, as a new one, runs always. `make test-all` runs all of them, and writes anew what each took.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+import math
+import os
+import subprocess
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+KNOWN = Path(__file__).with_name("seconds.json")
+QUICK = 1.0  # of these there are too many to be worth a turn, and each is
+ALL, COMMIT = "all", "commit"
+CHOSEN = "STAGEHOLD_TEST_TURN"  # the processes of pytest-xdist have it from the first one, and agree
+
+
+class Record:
+    """What each test took, with the fixtures that were made for it, kept for the next turns."""
+
+    def __init__(self) -> None:
+        self.took: Counter[str] = Counter()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.took[report.nodeid] += report.duration
+
+    def pytest_sessionfinish(self) -> None:
+        there = {name: took for name, took in _known().items() if Path(KNOWN.parents[1], name.split("::")[0]).exists()}
+        seconds = {**there, **{name: round(took, 1) for name, took in self.took.items()}}
+        long = {name: took for name, took in sorted(seconds.items()) if took >= QUICK}
+        KNOWN.write_text(json.dumps(long, indent=0) + "\n")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("turns")
+    group.addoption("--within", type=float, default=600.0, help="seconds of a turn, in all processes together")
+    group.addoption("--turn", default=COMMIT, help=f"its number, {COMMIT!r} (that of the commit) or {ALL!r}")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if hasattr(config, "workerinput"):
+        return
+    if config.option.turn == ALL:
+        config.pluginmanager.register(Record())
+    else:
+        os.environ[CHOSEN] = _chosen(config.option.turn)
+
+
+@pytest.hookimpl(trylast=True)  # marks have been asked for by then
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.option.turn == ALL:
+        return
+    known = _known()
+    long = {item.nodeid: known[item.nodeid] for item in items if item.nodeid in known and not _is_in_each(item)}
+    turns = dealt(long, config.option.within)
+    number = int(os.environ[CHOSEN]) % len(turns)
+    left_out = long.keys() - turns[number]
+    config.hook.pytest_deselected(items=[item for item in items if item.nodeid in left_out])
+    items[:] = [item for item in items if item.nodeid not in left_out]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if config.option.turn != ALL:
+        terminalreporter.write_line(f"Long tests take turns: this was TURN={os.environ[CHOSEN]}; TURN={ALL} runs all.")
+
+
+def dealt(seconds: Mapping[str, float], within: float) -> list[set[str]]:
+    """Each test is in one turn, and the longest are dealt first, each to the turn that has least."""
+    turns: list[set[str]] = [set() for _ in range(max(1, math.ceil(sum(seconds.values()) / within)))]
+    lightest = [(0.0, number) for number in range(len(turns))]
+    for name in sorted(seconds, key=lambda one: (-seconds[one], one)):
+        taken, number = lightest[0]
+        turns[number].add(name)
+        heapq.heapreplace(lightest, (taken + seconds[name], number))
+    return turns
+
+
+def _known() -> dict[str, float]:
+    return json.loads(KNOWN.read_text())
+
+
+def _is_in_each(item: pytest.Item) -> bool:
+    return item.get_closest_marker("in_each_turn") is not None
+
+
+def _chosen(turn: str) -> str:
+    if turn != COMMIT:
+        return str(int(turn))
+    head = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False, cwd=KNOWN.parent)
+    return str(int(head.stdout.strip()[:8] or "0", 16) % 1000)
