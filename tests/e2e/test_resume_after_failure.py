@@ -49,6 +49,7 @@ def test_a_failed_gate_blocks_its_partition_and_mended_data_runs_only_what_follo
     stack.assert_answer_is_right("gated")
 
 
+@pytest.mark.in_each_turn
 def test_a_run_that_failed_for_good_is_resumed_by_the_command(stack: Stack):
     stack.inject(Point.AFTER_RECORD, STAGE, 1, FaultAction.FAIL)
     run = stack.run("command", expected="failed")

@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 from tests.e2e.browser import log_in
 from tests.e2e.stack import RUN_SECONDS, Stack
 
+from stagehold.local.demo import published_top_orders
 from stagehold.model.records import PartitionState
 from stagehold.run.faults import FaultAction, Point
 
@@ -102,5 +103,21 @@ def test_what_a_gate_refuses_is_waived_on_the_page_and_resume_publishes_it(stack
         opened.value.get_by_role("link", name=f"{STAGE}[").click()
         expect(opened.value.get_by_text("values must be less than or equal to 1")).to_be_visible()
         expect(opened.value.get_by_text("revenue above 1 is what we want")).to_be_visible()
+
+        words = ("--pipeline", stack.pipeline, "--interval", "waived", "--partition", "all", "--reason", "a mistake")
+        taken_back = stack.command("waive", STAGE, *words, "--end")
+        assert taken_back.returncode == 0, taken_back.stderr
+        page.reload()
+        unmet = page.get_by_test_id("unmet")
+        expect(unmet).to_contain_text("published by a waiver that has ended: Resume takes it out")
+        expect(page.get_by_test_id("headline")).not_to_contain_text("Complete")
+        expect(page.get_by_test_id("preview")).to_contain_text(f"has {len(refused)} judged again")
+        expect(page.get_by_test_id("preview")).to_contain_text("takes 1 out of their tables")
+        page.get_by_test_id("resume").click()
+        expect(page.get_by_test_id("header")).to_have_attribute("data-state", "failed", timeout=RUN_SECONDS * 1000)
+        expect(gate.locator("[data-outcome=failed]")).to_have_count(len(refused))
+        expect(unmet).not_to_contain_text("published")
+        assert {record.state for record in stack.records("waived")[STAGE]} == {PartitionState.BLOCKED}
+        assert published_top_orders(stack.settings, "waived", stack.pipeline) == []
     finally:
         suite.write_text(good)

@@ -19,7 +19,8 @@ from stagehold.model.states import ATTEMPT
 from stagehold.run.faults import FaultAction, Point
 from stagehold.spec.loader import find_pipeline
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]  # some 20 processes, one after the other
+# Some 20 processes, one after the other.
+pytestmark = [pytest.mark.spark, pytest.mark.in_each_turn, pytest.mark.timeout(600)]
 
 RUN = "r1"
 REGIONS = {"numbers": "numbers", "by_wave": "doubled__by_wave", "by_colour": "by_colour", "summary": "summary"}
