@@ -33,10 +33,10 @@ from worlds.recorded_run import RecordedRun
 
 from stagehold.lake.chronicle import open_ledger
 from stagehold.local.sample import make_sample
-from stagehold.run.attempt import region
 from stagehold.run.checkpoints.answering import Answers
 from stagehold.run.checkpoints.coordination import Coordination
-from stagehold.run.local_run import run_locally
+from stagehold.run.here import region
+from stagehold.run.here.local_run import run_locally
 from stagehold.run.planning.planning import RunRequest
 from stagehold.settings import Settings, load_settings
 from stagehold.spark.server.server import spark_server

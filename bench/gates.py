@@ -33,9 +33,9 @@ from uuid import uuid4
 from stagehold.lake.chronicle import open_ledger
 from stagehold.lake.read import read_partitions
 from stagehold.local.sample import make_sample
-from stagehold.run.local_run import run_locally
+from stagehold.run.here.local_run import run_locally
 from stagehold.run.planning.planning import RunRequest
-from stagehold.run.stage.session import SparkStageSession
+from stagehold.run.stage.wave_session import SparkStageSession
 from stagehold.settings import Settings, load_settings
 from stagehold.spark.server.server import running_server, spark_server
 from stagehold.spark.session.sessions import open_session, release_session

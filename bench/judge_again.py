@@ -34,9 +34,9 @@ from pyspark.sql.connect.dataframe import DataFrame
 from stagehold.lake.commit.staging import StagedWave
 from stagehold.local.sample import make_sample
 from stagehold.model.records import PartitionRecord
-from stagehold.run.local_run import run_locally
+from stagehold.run.here.local_run import run_locally
 from stagehold.run.planning.planning import RunRequest
-from stagehold.run.stage.session import SparkStageSession
+from stagehold.run.stage.wave_session import SparkStageSession
 from stagehold.settings import Settings, load_settings
 from stagehold.spark.server.server import running_server, spark_server
 from stagehold.spec.loader import build_pipeline

@@ -23,7 +23,7 @@ import yaml
 
 from stagehold.local.sample import make_sample
 from stagehold.run.clearing.gc import collect_garbage
-from stagehold.run.local_run import run_locally
+from stagehold.run.here.local_run import run_locally
 from stagehold.run.planning.planning import RunRequest
 from stagehold.settings import Settings, load_settings
 from stagehold.spark.server.server import spark_server

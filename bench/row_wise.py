@@ -86,7 +86,7 @@ def seconds(checkout: Path, folder: str, name: str) -> float:
 
 
 def once(folder: str, name: str) -> None:
-    from stagehold.run.local_run import run_locally
+    from stagehold.run.here.local_run import run_locally
     from stagehold.run.planning.planning import RunRequest
     from stagehold.settings import Settings
     from stagehold.spec.loader import build_pipeline

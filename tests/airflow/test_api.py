@@ -22,9 +22,9 @@ from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import TRACE, Event
 from stagehold.plan.split.regions import stage_regions
 from stagehold.run.archive.archive import archive_runs
-from stagehold.run.attempt import journal
-from stagehold.run.attempt.task import RegionTask
+from stagehold.run.journal import journal
 from stagehold.run.planning.planning import RunRequest
+from stagehold.run.planning.task import RegionTask
 from stagehold.settings import load_settings
 from stagehold.spec.loader import find_pipeline
 

@@ -13,7 +13,7 @@ from stagehold.spark.environment import python_environment
 
 pytestmark = pytest.mark.airflow
 
-FOR_A_TASK = {"airflow.sdk", "stagehold.run.attempt.region", "pyspark.sql.connect", "deltalake", "great_expectations"}
+FOR_A_TASK = {"airflow.sdk", "stagehold.run.here.region", "pyspark.sql.connect", "deltalake", "great_expectations"}
 LOOK = """
 import json, sys, threading
 from sqlalchemy import Engine, event

@@ -1,5 +1,5 @@
 """Which types may meet in a keyed exchange;
-`tests/run/stage/test_key_columns.py` shows that equal keys then have equal groups.
+`tests/run/functions/test_key_columns.py` shows that equal keys then have equal groups.
 """
 
 from __future__ import annotations

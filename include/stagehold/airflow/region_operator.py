@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     from stagehold.ledger.ledger import Ledger
     from stagehold.model.records import Restore
-    from stagehold.run.attempt.task import RegionOutcome, RegionTask
     from stagehold.run.planning.planning import RunRequest
+    from stagehold.run.planning.task import RegionOutcome, RegionTask
 
 INTERVAL = "interval"
 BACKFILL_RUN = "backfill"  # what Airflow calls the type of such a run
@@ -93,7 +93,7 @@ class RegionOperator(BaseOperator):
 
     def _execute(self, context: Context, link: str) -> dict[str, float]:
         from stagehold.airflow.telling.telling import Telling
-        from stagehold.run.attempt.unbegun import despite_outages
+        from stagehold.run.journal.unbegun import despite_outages
         from stagehold.run.stopping.sigterm import Sigterm
 
         die_with_parent()  # Airflow's supervisor of this process, so that no writer outlives its owner
@@ -119,8 +119,8 @@ class RegionOperator(BaseOperator):
 
     def _run(self, task: RegionTask, asked: AskedRestore | None, life: datetime) -> RegionOutcome:
         """Tasks of an eager pipeline start before those that they read from have ended."""
-        from stagehold.run.attempt.region import run_region
-        from stagehold.run.inputs import await_inputs
+        from stagehold.run.here.inputs import await_inputs
+        from stagehold.run.here.region import run_region
 
         settings = load_settings(project=self.project)
         task = self._restored(task, asked, life)
@@ -132,7 +132,7 @@ class RegionOperator(BaseOperator):
         """The task with the request that all tasks of this start of the run work for, if there is one."""
         from stagehold.airflow.restores.requests import order_asked, started_restore
         from stagehold.lake.chronicle import open_ledger
-        from stagehold.run.attempt.unbegun import recorded
+        from stagehold.run.journal.unbegun import recorded
         from stagehold.run.planning.named_snapshots import settled
         from stagehold.run.planning.restoring import asked_again, restore_of_life
 
@@ -180,8 +180,8 @@ class RegionOperator(BaseOperator):
             raise self._interrupt
 
     def _region_task(self, context: Context) -> RegionTask:
-        from stagehold.run.attempt.task import RegionTask
         from stagehold.run.planning.planning import RunRequest
+        from stagehold.run.planning.task import RegionTask
 
         dag_run, params = context["dag_run"], context["params"]
         run_id = ledger_run_id(dag_run.dag_id, dag_run.run_id)

@@ -57,7 +57,7 @@ class Commands(TyperGroup):
 def _told(error: Exception) -> StageholdError | None:
     if isinstance(error, StageholdError):
         return error
-    from stagehold.run.storage_failures import storage_failure
+    from stagehold.run.equipment.storage_failures import storage_failure
 
     return storage_failure(error, load_settings())
 

@@ -87,8 +87,8 @@ class RunOptions:
 
 
 def request_asked(pipeline: str, run_id: str, options: RunOptions, settings: Settings) -> RunRequest:
+    from stagehold.run.clearing.sandboxes import require_production
     from stagehold.run.planning.planning import RunRequest
-    from stagehold.run.sandboxes import require_production
     from stagehold.spec.loader import find_pipeline
 
     require_production(settings)

@@ -10,7 +10,7 @@ import typer
 from stagehold.cli.output import print_document
 from stagehold.cli.request import AsJson, ShowTimings
 from stagehold.model.records import Run, RunState
-from stagehold.run.timings import TIMINGS, Lap
+from stagehold.run.equipment.timings import TIMINGS, Lap
 from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def _has_stopped(run: Run, ledger: Ledger) -> bool:
     Airflow knows by itself which of its runs go on. What is failing or being cancelled has stopped when nobody works on
     it any more.
     """
-    from stagehold.run.attempt.task import lease_of
+    from stagehold.run.planning.task import lease_of
 
     if run.state in (RunState.FAILED, RunState.CANCELED, RunState.SUSPENDED):
         return True

@@ -30,7 +30,7 @@ from stagehold.cli.request import (
     request_asked,
 )
 from stagehold.model.restore_choices import ClaimMode
-from stagehold.run.timings import TIMINGS, Lap
+from stagehold.run.equipment.timings import TIMINGS, Lap
 from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def run_here(request: RunRequest, settings: Settings, *, as_json: bool, timings:
     """Run it with progress on stderr and the result on stdout.
     SIGTERM cancels it as Ctrl-C does, and so does its `run_timeout`.
     """
-    from stagehold.run.local_run import run_locally
+    from stagehold.run.here.local_run import run_locally
 
     typer.echo(f"run {request.run_id} of {request.pipeline.name} for {request.interval}", err=True)
     signal.signal(signal.SIGTERM, signal.default_int_handler)

@@ -12,7 +12,7 @@ from stagehold.cli.request import AsJson, recorded_interval, stage_asked
 from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from stagehold.run.retake import Retake
+    from stagehold.run.intervals.retake import Retake
 
 source = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="What intervals have taken of incremental sources."
@@ -49,8 +49,8 @@ def retake(
 ) -> None:
     """Have an interval take its files anew, as they are now, if nothing made from them is published."""
     from stagehold.lake.chronicle import open_ledger
-    from stagehold.run.retake import Retake
-    from stagehold.run.retake import retake as take_anew
+    from stagehold.run.intervals.retake import Retake
+    from stagehold.run.intervals.retake import retake as take_anew
     from stagehold.spec.loader import find_pipeline
 
     settings = load_settings()
@@ -78,7 +78,7 @@ def retake(
 
 def _retake_table(wanted: Retake, from_version: int, settings: Settings, *, dry_run: bool, as_json: bool) -> None:
     from stagehold.lake.chronicle import open_ledger
-    from stagehold.run.retake_table import retake_table
+    from stagehold.run.intervals.retake_table import retake_table
 
     with open_ledger(settings) as ledger:
         done = retake_table(wanted, from_version, ledger, settings, dry_run=dry_run)

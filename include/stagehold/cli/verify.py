@@ -50,7 +50,7 @@ def verify(
     """
     from stagehold.lake.chronicle import open_ledger
     from stagehold.plan.scrub import next_command
-    from stagehold.run.scrub.healing import heal as heal_found
+    from stagehold.run.here.healing import heal as heal_found
     from stagehold.run.scrub.looking import requests_asked
     from stagehold.run.scrub.scrubbing import scrub, scrub_with_spark
 

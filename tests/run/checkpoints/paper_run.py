@@ -29,11 +29,11 @@ from stagehold.ledger.ledger import Ledger
 from stagehold.model.checkpoint_records import Acknowledgement, CheckpointRecord
 from stagehold.model.records import Attempt
 from stagehold.plan.split.regions import stage_regions
-from stagehold.run.attempt.region import work_on
-from stagehold.run.attempt.task import RegionOutcome, RegionTask
+from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.faults import Faults
+from stagehold.run.here.region import work_on
 from stagehold.run.planning.planning import RunRequest
-from stagehold.run.workplace import Workplace
+from stagehold.run.planning.task import RegionOutcome, RegionTask
 from stagehold.settings import Settings
 from stagehold.spec.loader import build_pipeline
 from stagehold.spec.pipeline import Pipeline

@@ -27,11 +27,11 @@ from stagehold.lake.location import table_location
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import PartitionRecord, PartitionState, Restore
 from stagehold.plan.split.regions import stage_regions
-from stagehold.run.attempt.region import work_on
-from stagehold.run.attempt.task import RegionTask
 from stagehold.run.clearing.gc import Collected, Collector
+from stagehold.run.equipment.workplace import Workplace
+from stagehold.run.here.region import work_on
 from stagehold.run.planning.planning import RunRequest
-from stagehold.run.workplace import Workplace
+from stagehold.run.planning.task import RegionTask
 from stagehold.settings import Settings
 from stagehold.spec.loader import build_pipeline
 from stagehold.spec.run_settings import ReleasePolicy

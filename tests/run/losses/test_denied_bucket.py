@@ -21,7 +21,7 @@ from stagehold.lake import files
 from stagehold.lake.commit.staged_committer import StagedCommitter
 from stagehold.lake.commit.wave_commit import WaveCommit
 from stagehold.lake.location import table_location
-from stagehold.run.storage_failures import naming_storage
+from stagehold.run.equipment.storage_failures import naming_storage
 from stagehold.settings import Settings
 from stagehold.spec.loader import find_pipeline
 

@@ -35,10 +35,10 @@ from stagehold.model.states import Transition
 from stagehold.plan.resume.waiving import WaiverWish, refused_data, wished
 from stagehold.plan.split.regions import stage_regions
 from stagehold.plan.split.shares import region_shares
-from stagehold.run.attempt.region import work_on
-from stagehold.run.attempt.task import RegionTask
+from stagehold.run.equipment.workplace import Workplace
+from stagehold.run.here.region import work_on
 from stagehold.run.planning.planning import RunRequest
-from stagehold.run.workplace import Workplace
+from stagehold.run.planning.task import RegionTask
 from stagehold.settings import Settings
 from stagehold.spec.loader import build_pipeline
 from stagehold.spec.pipeline import Pipeline

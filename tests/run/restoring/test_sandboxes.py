@@ -17,9 +17,9 @@ from stagehold.lake.checkpoints.stored import manifest_file
 from stagehold.model.checkpoint_records import SavepointRequest
 from stagehold.model.compute_key import ComputeKey
 from stagehold.model.records import Acceptance, PartitionRecord, PartitionState
+from stagehold.run.checkpoints.disposing import dispose_of
 from stagehold.run.reconcile.reconcile import reconcile
 from stagehold.run.savepoints.creating import create_savepoint
-from stagehold.run.savepoints.disposing import dispose_of
 from stagehold.run.savepoints.moving import export_savepoint
 
 pytestmark = pytest.mark.slow

@@ -18,7 +18,7 @@ from stagehold.ledger import Ledger
 from stagehold.model.records import Cell, PartitionRecord, PartitionState
 from stagehold.plan.determinism.verification import as_damaged
 from stagehold.plan.scrub import Condition, Sample, StageScrub
-from stagehold.run.attempt.ownership import LeaseHolder, this_process
+from stagehold.run.journal.ownership import LeaseHolder, this_process
 from stagehold.run.scrub.looking import requests_asked
 from stagehold.run.scrub.scrubbing import ScrubPlace, scrub
 from stagehold.settings import Settings

@@ -24,12 +24,12 @@ from stagehold.model.records import Cell, GateResult, RunState
 from stagehold.plan.resume.decisions import ResumePlan
 from stagehold.plan.split.regions import stage_regions
 from stagehold.run.archive.archive import archived_traces
-from stagehold.run.lost_ledger import refuse_lost_ledger
+from stagehold.run.equipment.storage_failures import naming_storage
+from stagehold.run.planning.lost_ledger import refuse_lost_ledger
 from stagehold.run.planning.planning import RunRequest, plan_run
 from stagehold.run.planning.refusal import refuse_broken_code
 from stagehold.run.planning.restoring import check_restore, new_restore_again
 from stagehold.run.planning.vouched import waivers_for
-from stagehold.run.storage_failures import naming_storage
 from stagehold.settings import Settings
 
 

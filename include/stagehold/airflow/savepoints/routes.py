@@ -25,11 +25,11 @@ from stagehold.airflow.server import answering, server_ledger
 from stagehold.errors import UnknownName
 from stagehold.lake.checkpoints.savepoints import Savepoint, Savepoints
 from stagehold.model.checkpoint_records import SavepointRequest
-from stagehold.run.attempt.spark_engine import SparkEngine
+from stagehold.run.checkpoints.disposing import dispose_of
+from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.faults import Faults
 from stagehold.run.savepoints.creating import ask_for_savepoint, create_savepoint
-from stagehold.run.savepoints.disposing import dispose_of
-from stagehold.run.workplace import Workplace
+from stagehold.run.stage.spark_engine import SparkEngine
 from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline
 

@@ -24,8 +24,8 @@ from stagehold.lake.chronicle import open_ledger
 from stagehold.lake.location import table_location
 from stagehold.ledger.ledger import Ledger
 from stagehold.plan.split.shares import region_shares
-from stagehold.run.attempt.task import RegionTask
 from stagehold.run.intervals.known import stage_standings
+from stagehold.run.planning.task import RegionTask
 from stagehold.run.planning.vouched import waivers_for
 from stagehold.run.retracting.region import ENDED
 from stagehold.settings import Settings

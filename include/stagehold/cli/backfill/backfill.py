@@ -74,7 +74,7 @@ def backfill(
     as_json: AsJson = False,
 ) -> None:
     """Run a range of intervals: only the cells of dates and stages that need it, which are shown first."""
-    from stagehold.run.sandboxes import require_production
+    from stagehold.run.clearing.sandboxes import require_production
     from stagehold.spec.loader import find_pipeline
 
     settings = load_settings()

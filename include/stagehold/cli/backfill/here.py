@@ -23,7 +23,7 @@ def run_here(backfill_id: str, pipeline: Pipeline, settings: Settings) -> Sequen
     """Progress goes to stderr. Ctrl-C and SIGTERM leave what is consumable, and the rest to `--resume`."""
     from stagehold.lake.chronicle import open_ledger
     from stagehold.run.backfill.running import run_intervals
-    from stagehold.run.local_run import run_locally
+    from stagehold.run.here.local_run import run_locally
     from stagehold.spark.server.server import spark_server
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)

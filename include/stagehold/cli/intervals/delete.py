@@ -39,7 +39,7 @@ def delete(
     Savepoints keep the files that they need. A later run of the interval computes it again, and takes the same of
     incremental sources as before. What happened stays on record, and so do Airflow's own runs.
     """
-    from stagehold.run.attempt.region import open_workplace
+    from stagehold.run.here.region import open_workplace
     from stagehold.run.intervals.deleting import IntervalDeletion
     from stagehold.spec.loader import find_pipeline
 

@@ -18,7 +18,7 @@ from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.model.records import Attempt, GateResult, PartitionRecord, PartitionState
 from stagehold.model.source_position import SourcePosition
 from stagehold.plan.resume.decisions import Decision
-from stagehold.run.attempt.tables import RegionTables
+from stagehold.run.lease.tables import RegionTables
 from stagehold.run.planning.snapshots import BeginsWith
 from stagehold.spec.pipeline import Stage
 

@@ -21,7 +21,7 @@ from stagehold.plan.resume.cost import Seconds, estimate, recorded_seconds
 from stagehold.plan.resume.decisions import Action, ResumePlan, Situation
 from stagehold.plan.resume.planner import resume_plan
 from stagehold.plan.split.regions import stage_regions
-from stagehold.run.lost_ledger import refuse_lost_ledger
+from stagehold.run.planning.lost_ledger import refuse_lost_ledger
 from stagehold.run.planning.planning import RunRequest, as_asked, situation_of_run
 from stagehold.run.planning.refusal import refuse_broken_code, refuse_spoiled_sources, refuse_too_early
 from stagehold.settings import Settings

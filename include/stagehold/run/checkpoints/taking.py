@@ -23,9 +23,9 @@ from stagehold.model.records import Lease, Run
 from stagehold.run.checkpoints.claiming import ClaimedSnapshot
 from stagehold.run.checkpoints.contents import Base, Changes, protected
 from stagehold.run.checkpoints.coordinator_lease import LONGEST
+from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.faults import CheckpointPoint
 from stagehold.run.planning.planning import RunRequest, begins_with_of, counted
-from stagehold.run.workplace import Workplace
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, PartitionRecord
 from stagehold.plan.garbage import Why
 from stagehold.plan.split.regions import Region, stage_regions
-from stagehold.run.attempt.leasing import take_lease
-from stagehold.run.attempt.task import RegionTask
+from stagehold.run.equipment.workplace import Workplace
+from stagehold.run.lease.leasing import take_lease
 from stagehold.run.planning.planning import RunRequest, counted, in_its_form
-from stagehold.run.workplace import Workplace
+from stagehold.run.planning.task import RegionTask
 from stagehold.spec.pipeline import Pipeline, Stage
 
 LAUNCHER = "gc"

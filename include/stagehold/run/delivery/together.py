@@ -19,10 +19,10 @@ from stagehold.plan.resume.decisions import Action, Decision
 from stagehold.run.delivery.comparison import mismatches
 from stagehold.run.delivery.publisher import Publisher, PublishRight
 from stagehold.run.delivery.ruling import Ruling, Rulings, results, unmet, warn
-from stagehold.run.engine import Session
+from stagehold.run.delivery.wave import StageTask
+from stagehold.run.equipment.engine import Session
+from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.faults import Point, TogetherPoint
-from stagehold.run.stage.wave import StageTask
-from stagehold.run.workplace import Workplace
 
 
 @dataclass(frozen=True)

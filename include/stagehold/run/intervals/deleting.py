@@ -21,13 +21,13 @@ from stagehold.lake.quarantine import quarantine_uri, take_out_quarantined
 from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.model.records import Cell, Event, PartitionState
 from stagehold.plan.split.regions import Region, stage_regions
-from stagehold.run.attempt.tables import RegionTables
 from stagehold.run.clearing.collecting import delete_garbage
 from stagehold.run.clearing.pins import IntervalCheckpoints
 from stagehold.run.clearing.place import Cleared, ClearedInterval
+from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.faults import ClearingPoint
+from stagehold.run.lease.tables import RegionTables
 from stagehold.run.planning.earlier import later_intervals
-from stagehold.run.workplace import Workplace
 from stagehold.spec.pipeline import CommitterKind, Pipeline, Stage
 
 WAVE = 1  # of the commit that takes rows out of a published table

@@ -15,9 +15,9 @@ from stagehold.plan.resume.decisions import Decision, ResumePlan
 from stagehold.plan.resume.reasons import partition_ranges
 from stagehold.plan.split.regions import stage_regions
 from stagehold.plan.split.shares import region_shares
-from stagehold.run.attempt.leasing import LeaseWait, take_lease
-from stagehold.run.attempt.tables import RegionTables
-from stagehold.run.attempt.task import RegionTask
+from stagehold.run.lease.leasing import LeaseWait, take_lease
+from stagehold.run.lease.tables import RegionTables
+from stagehold.run.planning.task import RegionTask
 from stagehold.run.planning.vouched import waivers_said
 from stagehold.run.retracting.region import ENDED, RegionRetraction
 from stagehold.spec.pipeline import OnWaiverEnd, Stage

@@ -30,7 +30,7 @@ from stagehold.lake.copying import copy_files
 from stagehold.lake.files import files_at
 from stagehold.lake.location import lake_root
 from stagehold.model.records import PartitionState
-from stagehold.run.workplace import Progress
+from stagehold.run.equipment.workplace import Progress
 from stagehold.settings import Settings
 from stagehold.sources.told_positions import positions_taken
 

@@ -35,16 +35,16 @@ from stagehold.run.delivery.publisher import Publisher
 from stagehold.run.delivery.quarantined import show_quarantined
 from stagehold.run.delivery.setting_aside import SettingAside
 from stagehold.run.delivery.together import JudgingTogether
-from stagehold.run.engine import Session
+from stagehold.run.delivery.wave import StageTask, Wave
+from stagehold.run.equipment.engine import Session
+from stagehold.run.equipment.timings import TIMINGS, Lap
+from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.faults import Point, StatePoint
-from stagehold.run.stage.determinism import inspect
-from stagehold.run.stage.failure import reporting_queries
-from stagehold.run.stage.inputs import Reading
-from stagehold.run.stage.wave import StageTask, Wave
+from stagehold.run.functions.determinism import inspect
+from stagehold.run.functions.failure import reporting_queries
+from stagehold.run.functions.inputs import Reading
+from stagehold.run.stage.keeping import Keeping
 from stagehold.run.stage.wave_place import WavePlace, in_wave
-from stagehold.run.state.keeping import Keeping
-from stagehold.run.timings import TIMINGS, Lap
-from stagehold.run.workplace import Workplace
 from stagehold.sources.declared_reads import ReadRoots
 from stagehold.sources.undeclared_reads import side_read_text, undeclared, undeclared_error
 from stagehold.spec.run_settings import DeterminismPolicy
