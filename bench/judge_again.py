@@ -39,7 +39,7 @@ from stagehold.run.planning.planning import RunRequest
 from stagehold.run.stage.wave_session import SparkStageSession
 from stagehold.settings import Settings, load_settings
 from stagehold.spark.server.server import running_server, spark_server
-from stagehold.spec.loader import build_pipeline
+from stagehold.spec.loading.loader import build_pipeline
 
 RESULTS = Path(__file__).parent / "results" / "judge_again.json"
 SCALE = 0.01  # some 60 rows in each of a thousand partitions

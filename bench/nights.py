@@ -27,7 +27,7 @@ from stagehold.run.here.local_run import run_locally
 from stagehold.run.planning.planning import RunRequest
 from stagehold.settings import Settings, load_settings
 from stagehold.spark.server.server import spark_server
-from stagehold.spec.loader import find_pipeline
+from stagehold.spec.loading.loader import find_pipeline
 
 RESULTS = Path(__file__).parent / "results" / "nights.json"
 PIPELINE = "shipping_priority"

@@ -38,7 +38,7 @@ from stagehold.run.planning.planning import RunRequest
 from stagehold.run.stage.wave_session import SparkStageSession
 from stagehold.settings import Settings, load_settings
 from stagehold.spark.server.server import spark_server
-from stagehold.spec.loader import find_pipeline
+from stagehold.spec.loading.loader import find_pipeline
 
 RESULTS = Path(__file__).parent / "results" / "overhead.json"
 HAND_WRITTEN = Path(__file__).parent / "hand_written.py"

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from stagehold.lake.commit.staging import WaveFiles, stage_frame
-from stagehold.lake.location import TableLocation
+from stagehold.lake.store.location import TableLocation
 from stagehold.ledger.ledger import Ledger
 from stagehold.local.sample import make_sample
 from stagehold.model.context import StageContext, stage
@@ -38,7 +38,7 @@ from stagehold.run.planning.planning import RunRequest, plan_run, sources_of
 from stagehold.settings import Settings, load_settings
 from stagehold.spark.server.server import running_server, spark_server
 from stagehold.spark.session.sessions import open_session, release_session
-from stagehold.spec.loader import find_pipeline
+from stagehold.spec.loading.loader import find_pipeline
 from stagehold.spec.pipeline import Input, Pipeline, Stage
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from stagehold.lake.chronicle import open_ledger
+from stagehold.lake.chronicle.chronicle import open_ledger
 from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.model.checkpoint_records import CheckpointTrigger, SavepointRequest
 from stagehold.model.records import Cell, DataFile, PartitionRecord, PartitionState, Run, RunState
@@ -18,7 +18,7 @@ from stagehold.run.planning.planning import RunRequest
 from stagehold.run.savepoints.creating import create_savepoint
 from stagehold.run.stage.spark_engine import SparkEngine
 from stagehold.settings import Settings, load_settings
-from stagehold.spec.loader import build_pipeline
+from stagehold.spec.loading.loader import build_pipeline
 from stagehold.spec.pipeline import Pipeline
 
 OF_A_WAVE = 20

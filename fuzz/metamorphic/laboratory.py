@@ -32,7 +32,7 @@ from stagehold.run.planning.planning import RunRequest
 from stagehold.run.planning.task import RegionTask
 from stagehold.run.stage.wave_limits import wave_sizer
 from stagehold.settings import Settings
-from stagehold.spec.loader import build_pipeline
+from stagehold.spec.loading.loader import build_pipeline
 from stagehold.spec.pipeline import Pipeline
 
 INTERVAL = "i"

@@ -13,7 +13,7 @@ from stagehold.model.records import Cell, PartitionRecord, PartitionState
 from stagehold.model.source_position import VersionsRead
 from stagehold.model.stage_state import StateColumn, StateKind, StateShape
 from stagehold.spec.pipeline import Exchange, Input, Output, OutputType, Pipeline, Stage
-from stagehold.spec.source import Source
+from stagehold.spec.settings.source import Source
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -13,7 +13,7 @@ from stagehold.run.here.region import run_region
 from stagehold.run.planning.planning import RunRequest
 from stagehold.run.planning.task import RegionTask
 from stagehold.settings import load_settings
-from stagehold.spec.loader import find_pipeline
+from stagehold.spec.loading.loader import find_pipeline
 
 if __name__ == "__main__":
     run_id, interval, region, share = sys.argv[1:]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from stagehold.errors import DemoFailed
-from stagehold.lake.chronicle import open_ledger
+from stagehold.lake.chronicle.chronicle import open_ledger
 from stagehold.ledger.ledger import Ledger
 from stagehold.local.airflow_client import AirflowClient, DagRun
 from stagehold.local.control import living_supervisor, start_supervisor

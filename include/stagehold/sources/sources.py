@@ -27,7 +27,7 @@ from stagehold.sources.outcome import published_of, unfinished
 from stagehold.sources.reading import SourceReading, Split, how_rows_are_read, split_files
 from stagehold.sources.told_positions import told_positions
 from stagehold.spec.pipeline import Stage
-from stagehold.spec.source import Reread, Source, SourceKind
+from stagehold.spec.settings.source import Reread, Source, SourceKind
 
 
 class Listing(Enum):

@@ -19,7 +19,7 @@ from stagehold.run.journal.verdict import verdict_of
 from stagehold.run.planning.planning import RunRequest
 from stagehold.run.planning.task import RegionTask
 from stagehold.settings import Settings
-from stagehold.spec.loader import build_pipeline
+from stagehold.spec.loading.loader import build_pipeline
 
 pytestmark = pytest.mark.slow
 

@@ -18,7 +18,7 @@ from stagehold.run.backfill.starting import begin_backfill
 from stagehold.run.here.region import work_on
 from stagehold.run.planning.planning import RunRequest
 from stagehold.run.planning.task import RegionOutcome, RegionTask
-from stagehold.spec.run_settings import ReleasePolicy
+from stagehold.spec.settings.run_settings import ReleasePolicy
 
 Computed = Mapping[tuple[str, str], frozenset[int]]  # partitions, by interval and stage
 

@@ -22,9 +22,9 @@ from tests.run.protocol.paper_spark import PaperCommitter, PaperEngine, PaperSes
 
 from stagehold.lake.checkpoints.manifest import CheckpointedRun
 from stagehold.lake.checkpoints.stored import StoredCheckpoints
-from stagehold.lake.chronicle import open_ledger
+from stagehold.lake.chronicle.chronicle import open_ledger
 from stagehold.lake.commit.staging import StagedWave, WaveFiles
-from stagehold.lake.files import FolderFiles
+from stagehold.lake.store.files import FolderFiles
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.checkpoint_records import Acknowledgement, CheckpointRecord
 from stagehold.model.records import Attempt
@@ -35,7 +35,7 @@ from stagehold.run.here.region import work_on
 from stagehold.run.planning.planning import RunRequest
 from stagehold.run.planning.task import RegionOutcome, RegionTask
 from stagehold.settings import Settings
-from stagehold.spec.loader import build_pipeline
+from stagehold.spec.loading.loader import build_pipeline
 from stagehold.spec.pipeline import Pipeline
 
 _FORKS = multiprocessing.get_context("forkserver")  # what has imported all that they need, and has no threads

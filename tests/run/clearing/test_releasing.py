@@ -13,7 +13,7 @@ from stagehold.model.records import PartitionState
 from stagehold.run.checkpoints.disposing import dispose_of
 from stagehold.run.faults import ClearingPoint
 from stagehold.run.savepoints.creating import create_savepoint
-from stagehold.spec.run_settings import ReleasePolicy
+from stagehold.spec.settings.run_settings import ReleasePolicy
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,7 @@ from tests.plan.restart.test_rules import raised, several
 
 from stagehold.errors import FunctionFailed, StageFailed, StrayKey
 from stagehold.run.functions.failure import reporting_queries
-from stagehold.spec.loader import build_pipeline
+from stagehold.spec.loading.loader import build_pipeline
 from stagehold.spec.pipeline import Stage
 
 JOB = (

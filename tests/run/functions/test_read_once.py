@@ -13,7 +13,7 @@ from pyspark.sql.connect.dataframe import DataFrame
 from tests.lake.stagehand import Stagehand
 
 from stagehold.gates.suite import Expectation, Suite
-from stagehold.lake.location import TableLocation
+from stagehold.lake.store.location import TableLocation
 from stagehold.run.stage import wave_session
 from stagehold.run.stage.wave_session import SparkStageSession
 

@@ -22,7 +22,7 @@ from stagehold.run.here.inputs import await_inputs
 from stagehold.run.planning.planning import RunRequest, plan_run
 from stagehold.run.planning.task import RegionTask
 from stagehold.settings import Settings
-from stagehold.spec.loader import build_pipeline
+from stagehold.spec.loading.loader import build_pipeline
 
 JOBS = "def first(ctx, source): ...\ndef second(ctx, first): ...\n"
 PARTITIONS = 4

@@ -17,7 +17,7 @@ from stagehold.plan.split.regions import stage_regions
 from stagehold.run.planning.task import region_lease
 from stagehold.settings import load_settings
 from stagehold.sources.sources import Listing, Sources
-from stagehold.spec.loader import find_pipeline
+from stagehold.spec.loading.loader import find_pipeline
 
 SPEC = """\
 pipeline: sales

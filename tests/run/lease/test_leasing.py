@@ -23,7 +23,7 @@ from stagehold.run.lease.leasing import LeaseWait
 from stagehold.run.planning.planning import RunRequest
 from stagehold.run.planning.task import RegionOutcome, RegionTask
 from stagehold.settings import Settings
-from stagehold.spec.loader import build_pipeline
+from stagehold.spec.loading.loader import build_pipeline
 
 OTHER = "cli/the other run|another-host|42|7"
 DONE = RegionOutcome(reused=4, computed=0, waves=0, seconds=0.1)

@@ -20,7 +20,7 @@ from stagehold.run.here.local_run import run_locally
 from stagehold.run.planning.planning import RunRequest
 from stagehold.spark.server.server import running_server, spark_server
 from stagehold.spark.session import sessions
-from stagehold.spec.loader import find_pipeline
+from stagehold.spec.loading.loader import find_pipeline
 
 pytestmark = pytest.mark.spark
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy.orm import Session
 
-from stagehold.airflow.dag_runs import StageholdDagRun, read_dag_run
-from stagehold.airflow.looked import found_now
+from stagehold.airflow.answering.looked import found_now
 from stagehold.airflow.restores.told import ShownRestore
 from stagehold.airflow.run_page.facts import RESUMED, RunFacts
+from stagehold.airflow.runs.dag_runs import StageholdDagRun, read_dag_run
 from stagehold.errors import (
     CodeUnusable,
     NothingToRestore,

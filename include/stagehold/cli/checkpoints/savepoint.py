@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stagehold.cli.output import moment, print_document, print_table
-from stagehold.cli.request import AsJson
+from stagehold.cli.common.output import moment, print_document, print_table
+from stagehold.cli.common.request import AsJson
 from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def create(
     from stagehold.model.checkpoint_records import SavepointRequest
     from stagehold.run.here.region import open_workplace
     from stagehold.run.savepoints.creating import create_savepoint
-    from stagehold.spec.loader import find_pipeline
+    from stagehold.spec.loading.loader import find_pipeline
 
     settings = load_settings()
     with open_workplace(settings, _tell_progress) as place:
@@ -125,10 +125,10 @@ def restore(name: Name, publish: Publish = False, reason: Reason = "", by: By = 
     Each table gets one commit on top of what it has, whatever code and sources are now; stages that keep state get that
     of then. Without --publish it only says what would be put back.
     """
-    from stagehold.cli.output import print_explanation
+    from stagehold.cli.common.output import print_explanation
     from stagehold.lake.checkpoints.savepoints import Savepoints
     from stagehold.run.here.rolling_back import roll_back, rollback_plan, rollback_request
-    from stagehold.spec.loader import find_pipeline
+    from stagehold.spec.loading.loader import find_pipeline
 
     settings = load_settings()
     found = Savepoints(settings.lake_uri).get(name)

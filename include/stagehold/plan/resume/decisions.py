@@ -12,8 +12,8 @@ from stagehold.model.foreign_change import ForeignChange
 from stagehold.model.records import Acceptance, PartitionRecord, Waiver
 from stagehold.model.restore_choices import CodeChoice
 from stagehold.model.share import Share
-from stagehold.plan.resume.content_verdicts import ContentVerdicts
-from stagehold.plan.resume.reasons import Place, Reason
+from stagehold.plan.grounds.content_verdicts import ContentVerdicts
+from stagehold.plan.grounds.reasons import Place, Reason
 from stagehold.plan.state.earlier import Earlier, Gap
 from stagehold.spec.pipeline import Pipeline
 

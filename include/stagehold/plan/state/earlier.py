@@ -9,7 +9,7 @@ from functools import cached_property
 from stagehold.model.compute_key import digest
 from stagehold.model.records import PartitionRecord, PartitionState, StatePart
 from stagehold.model.stage_state import StateKind, StateShape
-from stagehold.plan.resume.reasons import partition_ranges
+from stagehold.plan.grounds.reasons import partition_ranges
 from stagehold.plan.state.rescale import old_lists_read, old_partitions_read, slice_of
 
 

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from stagehold.errors import LeaseHeld
 from stagehold.lake.commit.staging import DATA_FOLDER
 from stagehold.lake.commit.wave_commit import Claim
-from stagehold.lake.files import files_at
+from stagehold.lake.store.files import files_at
 from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.model.records import Attempt, AttemptState, Lease
 from stagehold.model.share import Share

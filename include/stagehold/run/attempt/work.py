@@ -50,7 +50,7 @@ from stagehold.run.stage.runner import StageRunner
 from stagehold.run.stage.wave_limits import wave_sizer
 from stagehold.sources.sources import Listing, Sources, is_incremental
 from stagehold.spec.pipeline import Stage
-from stagehold.spec.run_settings import VerifyPolicy
+from stagehold.spec.settings.run_settings import VerifyPolicy
 
 Heal = Callable[[RegionTask], None]
 

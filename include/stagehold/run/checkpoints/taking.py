@@ -11,7 +11,7 @@ from stagehold.errors import CheckpointCorrupt, NothingToSave, SavepointTaken
 from stagehold.lake.checkpoints.manifest import CheckpointedRun, Manifest
 from stagehold.lake.checkpoints.savepoints import Savepoint, Savepoints
 from stagehold.lake.checkpoints.stored import StoredCheckpoints
-from stagehold.lake.location import lake_root
+from stagehold.lake.store.location import lake_root
 from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.model.checkpoint_records import (
     CheckpointFailure,

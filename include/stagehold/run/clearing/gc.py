@@ -9,9 +9,9 @@ from uuid import uuid4
 
 from stagehold.checkpoints.releasing import intervals_over
 from stagehold.errors import StageholdError
-from stagehold.lake.chronicle import open_ledger
-from stagehold.lake.compaction import Compaction, NotCompacted, compact
-from stagehold.lake.files import files_at
+from stagehold.lake.chronicle.chronicle import open_ledger
+from stagehold.lake.chronicle.compaction import Compaction, NotCompacted, compact
+from stagehold.lake.store.files import files_at
 from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.ledger.history import Forgotten, WithoutOldFiles
 from stagehold.plan.garbage import Why
@@ -27,7 +27,7 @@ from stagehold.run.lease.sweeping import RegionSweep, sweep_lake
 from stagehold.run.stage.spark_engine import SparkEngine
 from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline
-from stagehold.spec.run_settings import ReleasePolicy
+from stagehold.spec.settings.run_settings import ReleasePolicy
 
 MAINTENANCE = "maintenance"  # the lease of who collects garbage
 

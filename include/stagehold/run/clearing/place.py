@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from stagehold.lake.location import TableLocation, table_location
+from stagehold.lake.store.location import TableLocation, table_location
 from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, PartitionRecord

@@ -30,7 +30,7 @@ from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.faults import ClearingPoint
 from stagehold.run.planning.planning import RunRequest, plan_run
 from stagehold.spec.pipeline import Pipeline
-from stagehold.spec.run_settings import ReleasePolicy
+from stagehold.spec.settings.run_settings import ReleasePolicy
 
 # At the end of a run; normally one has become too many. `stagehold gc` looks at all of them.
 LOOKED_AT = 3

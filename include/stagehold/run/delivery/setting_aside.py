@@ -15,9 +15,9 @@ from stagehold.gates.judge import Measured
 from stagehold.gates.setting_aside import SplitRows, Unmet
 from stagehold.gates.suite import Suite
 from stagehold.gates.verdicts import GateVerdict
-from stagehold.lake.columns import EXPECTATION
 from stagehold.lake.commit.staging import SPLIT_FOLDER, StagedWave, WaveFiles
 from stagehold.lake.measure import PartitionMetrics
+from stagehold.lake.store.columns import EXPECTATION
 from stagehold.model.records import QUARANTINE, Severity, StatePart
 from stagehold.run.delivery.wave import StageTask
 from stagehold.run.equipment.engine import Session

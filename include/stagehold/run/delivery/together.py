@@ -14,7 +14,7 @@ from stagehold.lake.commit.wave_commit import CommittedPartition, WaveCommit
 from stagehold.lake.copying import copied_for
 from stagehold.model.records import WHOLE, PartitionRecord, PartitionState, StageVerdict
 from stagehold.plan.determinism.verification import as_damaged
-from stagehold.plan.resume.content_verdicts import ContentVerdicts, content_of
+from stagehold.plan.grounds.content_verdicts import ContentVerdicts, content_of
 from stagehold.plan.resume.decisions import Action, Decision
 from stagehold.run.delivery.comparison import mismatches
 from stagehold.run.delivery.publisher import Publisher, PublishRight

@@ -10,8 +10,8 @@ from functools import cached_property
 from stagehold.gates.suite import Suite
 from stagehold.gates.verdicts import GateVerdict
 from stagehold.lake.commit.staging import StagedWave
-from stagehold.lake.location import TableLocation
 from stagehold.lake.measure import PartitionMetrics
+from stagehold.lake.store.location import TableLocation
 from stagehold.model.records import Attempt, Cell, StatePart, Waiver
 from stagehold.model.source_position import SourcePosition
 from stagehold.plan.determinism.reproduction import remark

@@ -14,7 +14,7 @@ from stagehold.gates.suite import Suite
 from stagehold.gates.verdicts import GateVerdict
 from stagehold.lake.commit.committer import Committer
 from stagehold.lake.commit.staging import StagedWave, WaveFiles
-from stagehold.lake.location import TableLocation
+from stagehold.lake.store.location import TableLocation
 from stagehold.model.records import Attempt, PartitionRecord
 from stagehold.model.stage_state import StateShape
 from stagehold.plan.isolation.verdict import Isolation

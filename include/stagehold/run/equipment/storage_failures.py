@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from stagehold.errors import StageFailed, StageholdError, StorageProblem, StorageUnusable
-from stagehold.lake.location import OBJECT_STORE
+from stagehold.lake.store.location import OBJECT_STORE
 from stagehold.plan.restart.failure import diagnose
 from stagehold.settings import Settings
 

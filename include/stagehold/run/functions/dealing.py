@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from stagehold.lake.columns import PARTITION, is_reserved
 from stagehold.lake.read import read_partitions, recorded_schema
+from stagehold.lake.store.columns import PARTITION, is_reserved
 from stagehold.model.records import PartitionRecord
 from stagehold.model.stage_state import StateKind, StateShape
 from stagehold.plan.resume.decisions import Rescaled

@@ -14,7 +14,7 @@ from stagehold.run.functions.call import StageCall
 from stagehold.run.functions.inputs import Reading
 from stagehold.run.functions.plan_reading import read_plan, with_types
 from stagehold.spec.pipeline import Stage
-from stagehold.spec.run_settings import DeterminismPolicy
+from stagehold.spec.settings.run_settings import DeterminismPolicy
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType

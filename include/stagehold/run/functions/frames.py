@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from stagehold.code.side_reads import SideRead
 from stagehold.errors import StageContractBroken
-from stagehold.lake.columns import PARTITION, is_reserved
+from stagehold.lake.store.columns import PARTITION, is_reserved
 from stagehold.model.context import StageState, is_stage
 from stagehold.model.key_groups import group_column
 from stagehold.model.stage_state import StateShape
@@ -37,7 +37,7 @@ from stagehold.spark.calls.watch import settings_in_force, watch_of
 from stagehold.spark.session.project_modules import load_function
 from stagehold.spark.session.result_settings import NONE, RESULT_SETTINGS
 from stagehold.spec.pipeline import Exchange, Input, OutputType, Stage
-from stagehold.spec.run_settings import Effects
+from stagehold.spec.settings.run_settings import Effects
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

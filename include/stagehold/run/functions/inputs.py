@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from stagehold.lake.columns import PARTITION, is_reserved
 from stagehold.lake.read import partition_of_file, read_partitions, recorded_schema, written_schemas
+from stagehold.lake.store.columns import PARTITION, is_reserved
 from stagehold.model.context import StageContext
 from stagehold.model.key_groups import group_column, range_of
 from stagehold.model.records import PartitionRecord

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from stagehold.errors import KeyMayBeNull, StrayKey
-from stagehold.lake.columns import quoted
+from stagehold.lake.store.columns import quoted
 from stagehold.plan.isolation.given import GivenInput, mark
 from stagehold.plan.isolation.key_checks import Key
 from stagehold.plan.isolation.tree import is_plain

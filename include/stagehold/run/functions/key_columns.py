@@ -12,7 +12,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from stagehold.errors import KeyTypesUnlike, StageContractBroken
-from stagehold.lake.columns import quoted
+from stagehold.lake.store.columns import quoted
 from stagehold.model.key_types import KeyKind, KeyType
 from stagehold.plan.isolation.key_checks import Key, KeyColumn, key_problems
 

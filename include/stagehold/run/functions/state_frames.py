@@ -9,9 +9,9 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from stagehold.errors import StageContractBroken
-from stagehold.lake.columns import PARTITION, STATE_GROUP, STATE_POSITION, quoted
-from stagehold.lake.footers import read_footer
-from stagehold.lake.location import spark_uri
+from stagehold.lake.store.columns import PARTITION, STATE_GROUP, STATE_POSITION, quoted
+from stagehold.lake.store.footers import read_footer
+from stagehold.lake.store.location import spark_uri
 from stagehold.model.key_groups import range_of
 from stagehold.model.stage_state import StateShape
 from stagehold.plan.state.earlier import Cut, Earlier, Given, Piece

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 
 from stagehold.errors import InputsNeverCame
-from stagehold.lake.chronicle import open_ledger
+from stagehold.lake.chronicle.chronicle import open_ledger
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Attempt, RunState
 from stagehold.plan.resume.healing import partitions_read

@@ -10,9 +10,9 @@ from typing import TypeVar
 
 from stagehold.errors import UnknownName
 from stagehold.gates.judge import preload
-from stagehold.lake.chronicle import open_ledger
+from stagehold.lake.chronicle.chronicle import open_ledger
 from stagehold.model.interval_key import moment_of
-from stagehold.plan.resume.code_changes import stage_changes
+from stagehold.plan.imagined.code_changes import stage_changes
 from stagehold.plan.resume.decisions import ResumePlan, Situation
 from stagehold.plan.resume.planner import resume_plan
 from stagehold.plan.split.regions import stage_regions
@@ -34,7 +34,7 @@ from stagehold.run.stopping.cancel_watch import cancel_watch
 from stagehold.settings import Settings
 from stagehold.spark.server.server import spark_server, start_server
 from stagehold.spec.pipeline import Pipeline
-from stagehold.spec.run_settings import ScheduleMode
+from stagehold.spec.settings.run_settings import ScheduleMode
 
 T = TypeVar("T")
 

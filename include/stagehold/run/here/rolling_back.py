@@ -8,7 +8,7 @@ from stagehold.checkpoints.checkpoint import StageSnapshot
 from stagehold.checkpoints.restore import under_present_ids
 from stagehold.errors import RollbackIncomplete
 from stagehold.lake.checkpoints.savepoints import Savepoint, Savepoints
-from stagehold.lake.chronicle import open_ledger
+from stagehold.lake.chronicle.chronicle import open_ledger
 from stagehold.model.records import Event
 from stagehold.plan.resume.decisions import ResumePlan
 from stagehold.run.equipment.workplace import Progress
@@ -19,7 +19,7 @@ from stagehold.run.planning.task import RegionOutcome
 from stagehold.settings import Settings
 from stagehold.sources.sources import is_incremental
 from stagehold.spec.pipeline import Pipeline, Stage
-from stagehold.spec.source import ReadsForm
+from stagehold.spec.settings.source import ReadsForm
 
 
 def rollback_request(savepoint: Savepoint, pipeline: Pipeline, settings: Settings) -> RunRequest:

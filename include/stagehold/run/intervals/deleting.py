@@ -15,9 +15,9 @@ from stagehold.lake.available import present_files
 from stagehold.lake.checkpoints.savepoints import Savepoints
 from stagehold.lake.commit.staged_committer import StagedCommitter
 from stagehold.lake.commit.wave_commit import Claim, WaveCommit
-from stagehold.lake.location import OBJECT_STORE
 from stagehold.lake.published import holds_interval
 from stagehold.lake.quarantine import quarantine_uri, take_out_quarantined
+from stagehold.lake.store.location import OBJECT_STORE
 from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.model.records import Cell, Event, PartitionState
 from stagehold.plan.split.regions import Region, stage_regions

@@ -24,7 +24,7 @@ from stagehold.sources.contents import ReadingInterval, Taken, contents_of
 from stagehold.sources.files import SourceRoots
 from stagehold.sources.outcome import published_of
 from stagehold.spec.pipeline import Pipeline, Stage
-from stagehold.spec.source import SourceKind
+from stagehold.spec.settings.source import SourceKind
 
 
 @dataclass(frozen=True)

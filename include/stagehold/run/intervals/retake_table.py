@@ -15,7 +15,7 @@ from stagehold.settings import Settings
 from stagehold.sources.delta import TableFiles, below_table, files_of_version, gone_files
 from stagehold.sources.lineage import Lineage
 from stagehold.sources.there_now import RowsMixed, TakenByOther, ThereNow
-from stagehold.spec.source import SourceKind
+from stagehold.spec.settings.source import SourceKind
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from stagehold.errors import Fenced, RunSuspended, StageFailed
 from stagehold.extensions.enriching import FailedAttempt, labels_of
-from stagehold.lake.location import path_safe
+from stagehold.lake.store.location import path_safe
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import TRACE, UNBEGUN, Attempt, AttemptState, Event, Failure, FailureClass, Run, RunState
 from stagehold.model.states import AttemptEvent, RunEvent, newest_life

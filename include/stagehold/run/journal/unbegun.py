@@ -22,7 +22,7 @@ from stagehold.run.journal.verdict import attach, verdict_of
 from stagehold.run.planning.task import RegionTask
 from stagehold.run.stopping.sigterm import sigterms_told_apart
 from stagehold.settings import Settings
-from stagehold.spec.restart import RestartStrategy
+from stagehold.spec.settings.restart import RestartStrategy
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from stagehold.lake.commit.committed import RECENT, Landed, committed
 from stagehold.lake.commit.wave_commit import CommittedPartition, WaveCommit
 from stagehold.lake.commit.wave_verdicts import WaveVerdicts
-from stagehold.lake.location import TableLocation
+from stagehold.lake.store.location import TableLocation
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, GateResult, Lease, PartitionRecord, PartitionState
 from stagehold.model.share import Share

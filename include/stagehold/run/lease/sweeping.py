@@ -11,7 +11,7 @@ from stagehold.errors import LeaseHeld
 from stagehold.lake.commit.log_tokens import newest_epoch, tokens_of
 from stagehold.lake.commit.staged_committer import StagedCommitter
 from stagehold.lake.commit.wave_commit import Claim
-from stagehold.lake.location import TableLocation, table_location
+from stagehold.lake.store.location import TableLocation, table_location
 from stagehold.lake.sweep import StrayFolder, find_strays, remove
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Attempt, AttemptState, Cell, Lease

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from stagehold.lake.commit.committed import RECENT
 from stagehold.lake.commit.log_tokens import newest_epoch, tokens_of
 from stagehold.lake.commit.wave_commit import Claim
-from stagehold.lake.location import TableLocation, table_location
+from stagehold.lake.store.location import TableLocation, table_location
 from stagehold.model.records import Attempt, Cell, Lease
 from stagehold.model.share import Share
 from stagehold.run.delivery.ruling import warn_unmet

@@ -14,7 +14,7 @@ from stagehold.plan.split.shares import all_finished, region_shares
 from stagehold.run.planning.planning import plan_run
 from stagehold.run.planning.task import RegionTask
 from stagehold.settings import Settings
-from stagehold.spec.run_settings import Failover
+from stagehold.spec.settings.run_settings import Failover
 
 
 def counts(task: RegionTask, attempt: Attempt, ledger: Ledger) -> bool:

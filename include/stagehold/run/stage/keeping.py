@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from stagehold.lake.columns import STATE_GROUP, STATE_POSITION
 from stagehold.lake.commit.staging import STATE_FOLDER, WaveFiles
 from stagehold.lake.measure import PartitionMetrics
+from stagehold.lake.store.columns import STATE_GROUP, STATE_POSITION
 from stagehold.model.records import DataFile, StatePart
 from stagehold.model.stage_state import StateShape
 from stagehold.plan.state.earlier import Cut, Earlier

@@ -17,15 +17,15 @@ from stagehold.code.side_reads import side_reads
 from stagehold.errors import GateBlocked, NotDeterministic
 from stagehold.lake.commit.staging import WaveFiles
 from stagehold.lake.commit.wave_commit import Claim
-from stagehold.lake.file_sizing import FileSizer
-from stagehold.lake.location import TableLocation
 from stagehold.lake.measure import has_columns
 from stagehold.lake.read import recorded_schema
+from stagehold.lake.store.file_sizing import FileSizer
+from stagehold.lake.store.location import TableLocation
 from stagehold.lake.tables import ensure_table
 from stagehold.model.records import DataFile, StatePart
+from stagehold.plan.grounds.reasons import partition_ranges
 from stagehold.plan.isolation.verdict import habits_text, separate_calls_text
 from stagehold.plan.resume.decisions import Action, Decision
-from stagehold.plan.resume.reasons import partition_ranges
 from stagehold.plan.state.earlier import Earlier
 from stagehold.plan.waves.sizing import MeasuredWave, WaveSizer
 from stagehold.plan.waves.skew import skew_text, skewed
@@ -47,8 +47,8 @@ from stagehold.run.stage.keeping import Keeping
 from stagehold.run.stage.wave_place import WavePlace, in_wave
 from stagehold.sources.declared_reads import ReadRoots
 from stagehold.sources.undeclared_reads import side_read_text, undeclared, undeclared_error
-from stagehold.spec.run_settings import DeterminismPolicy
-from stagehold.spec.source import Undeclared
+from stagehold.spec.settings.run_settings import DeterminismPolicy
+from stagehold.spec.settings.source import Undeclared
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

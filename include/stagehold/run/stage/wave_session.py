@@ -11,8 +11,8 @@ from stagehold.gates.suite import Suite
 from stagehold.gates.verdicts import GateVerdict
 from stagehold.lake.commit.committer import Committer, committer_for
 from stagehold.lake.commit.staging import StagedWave, WaveFiles, stage_frame
-from stagehold.lake.location import TableLocation
 from stagehold.lake.measure import Content, RecordedContent, StagedContent, fingerprints, measure, state_fingerprints
+from stagehold.lake.store.location import TableLocation
 from stagehold.model.records import DataFile, PartitionRecord
 from stagehold.run.functions.frames import FrameBuilder
 from stagehold.run.functions.inputs import Reading

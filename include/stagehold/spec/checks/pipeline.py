@@ -22,11 +22,11 @@ from stagehold.spec.checks.sources import check_source
 from stagehold.spec.checks.state import check_state
 from stagehold.spec.checks.variables import check_variables
 from stagehold.spec.draft import Draft
-from stagehold.spec.fields import written_name
 from stagehold.spec.form import show, suggest
 from stagehold.spec.pipeline import OnCodeChange, OutputForm, OutputType
-from stagehold.spec.restart import RestartSettings, RestartStrategy
-from stagehold.spec.spark_settings import refusal_of
+from stagehold.spec.settings.fields import written_name
+from stagehold.spec.settings.restart import RestartSettings, RestartStrategy
+from stagehold.spec.settings.spark_settings import refusal_of
 from stagehold.spec.suites import is_of_python, suite_files
 from stagehold.spec.yaml import FieldPath, Problem
 
