@@ -32,7 +32,7 @@ import yaml
 from worlds.recorded_run import RecordedRun
 
 from stagehold.lake.chronicle.chronicle import open_ledger
-from stagehold.local.sample import make_sample
+from stagehold.local.demo.sample import make_sample
 from stagehold.run.checkpoints.answering import Answers
 from stagehold.run.checkpoints.coordination import Coordination
 from stagehold.run.here import region

@@ -32,7 +32,7 @@ from uuid import uuid4
 
 from stagehold.lake.chronicle.chronicle import open_ledger
 from stagehold.lake.read import read_partitions
-from stagehold.local.sample import make_sample
+from stagehold.local.demo.sample import make_sample
 from stagehold.run.here.local_run import run_locally
 from stagehold.run.planning.planning import RunRequest
 from stagehold.run.stage.wave_session import SparkStageSession

@@ -32,7 +32,7 @@ from bench.gates import EXPECTATIONS, JOB
 from pyspark.sql.connect.dataframe import DataFrame
 
 from stagehold.lake.commit.staging import StagedWave
-from stagehold.local.sample import make_sample
+from stagehold.local.demo.sample import make_sample
 from stagehold.model.records import PartitionRecord
 from stagehold.run.here.local_run import run_locally
 from stagehold.run.planning.planning import RunRequest

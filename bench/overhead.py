@@ -32,7 +32,7 @@ import yaml
 
 from stagehold.lake.commit.staged_committer import StagedCommitter
 from stagehold.ledger.database.engine import Database
-from stagehold.local.sample import make_sample
+from stagehold.local.demo.sample import make_sample
 from stagehold.run.here.local_run import run_locally
 from stagehold.run.planning.planning import RunRequest
 from stagehold.run.stage.wave_session import SparkStageSession

@@ -28,7 +28,7 @@ from uuid import uuid4
 from stagehold.lake.commit.staging import WaveFiles, stage_frame
 from stagehold.lake.store.location import TableLocation
 from stagehold.ledger.ledger import Ledger
-from stagehold.local.sample import make_sample
+from stagehold.local.demo.sample import make_sample
 from stagehold.model.context import StageContext, stage
 from stagehold.run.functions.frames import FrameBuilder
 from stagehold.run.functions.inputs import Reading

@@ -40,7 +40,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
     )
 )
 ROOMS = sorted({path.parent for path in FILES if path.name == "__init__.py"})
-MODULES_IN_A_ROOM = 18
+MODULES_IN_A_ROOM = 15
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 
 HEAVY = frozenset({"airflow", "pyspark", "delta", "great_expectations", "deltalake", "duckdb"})

@@ -11,7 +11,7 @@ import pytest
 from deltalake import write_deltalake
 
 from stagehold.errors import ReadMissing
-from stagehold.model.compute_key import DeclaredRead
+from stagehold.model.keys.compute_key import DeclaredRead
 from stagehold.sources.declared_reads import ReadRoots, declared_reads
 from stagehold.spec.loading.loader import build_pipeline, load_pipeline
 

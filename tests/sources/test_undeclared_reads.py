@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from stagehold.code.side_reads import SideRead
-from stagehold.model.compute_key import ReadKind
+from stagehold.model.keys.compute_key import ReadKind
 from stagehold.sources.declared_reads import ReadRoots
 from stagehold.sources.undeclared_reads import side_read_text, undeclared, undeclared_error
 from stagehold.spec.loading.loader import build_pipeline

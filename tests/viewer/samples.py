@@ -16,7 +16,7 @@ from stagehold.checkpoints.stage_ids import stage_shapes
 from stagehold.lake.checkpoints.manifest import CheckpointedRun
 from stagehold.lake.checkpoints.stored import StoredCheckpoints
 from stagehold.lake.store.files import files_at
-from stagehold.model.compute_key import digest
+from stagehold.model.keys.compute_key import digest
 from stagehold.model.records import Cell, DataFile, GateResult, PartitionRecord, PartitionState, StatePart
 from stagehold.model.source_position import FilesRead, SourceFile
 from stagehold.model.stage_state import StateColumn, StateKind, StateShape

@@ -23,7 +23,7 @@ from stagehold.lake.store.columns import (
 from stagehold.lake.store.content_hash import content_hash
 from stagehold.lake.store.footers import read_footer
 from stagehold.lake.store.location import spark_uri
-from stagehold.model.compute_key import digest
+from stagehold.model.keys.compute_key import digest
 from stagehold.model.records import PartitionRecord
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from functools import partial
 
 from stagehold.errors import PositionTaken, SourceLost, SourceMissing, SourceUnusable
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.compute_key import digest
+from stagehold.model.keys.compute_key import digest
 from stagehold.model.records import Cell
 from stagehold.model.source_position import Position, SourceFile, SourcePosition, VersionsRead
 from stagehold.plan.sources.positions import taken_twice

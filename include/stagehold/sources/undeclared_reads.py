@@ -11,7 +11,7 @@ from dataclasses import replace
 from stagehold.code.side_reads import SideRead
 from stagehold.errors import UndeclaredRead
 from stagehold.lake.store.location import OBJECT_STORE
-from stagehold.model.compute_key import ReadKind
+from stagehold.model.keys.compute_key import ReadKind
 from stagehold.sources.declared_reads import ReadRoots, is_place
 from stagehold.spec.pipeline import Pipeline
 from stagehold.spec.settings.source import Reads

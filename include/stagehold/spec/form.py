@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import Field, ValidationError
 from pydantic_core import ErrorDetails
 
-from stagehold.model.key_groups import HIGHEST
+from stagehold.model.keys.key_groups import HIGHEST
 from stagehold.spec.pipeline import InputForm, OutputForm, StageSettings, StateForm
 from stagehold.spec.settings.airflow_settings import DagSettings, TaskSettings
 from stagehold.spec.settings.fields import CountOrAuto, SpecPart, field_names, written_name

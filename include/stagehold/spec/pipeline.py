@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
-from stagehold.model.key_groups import HASH_NAME, HIGHEST
+from stagehold.model.keys.key_groups import HASH_NAME, HIGHEST
 from stagehold.model.stage_state import StateColumn, StateKind, StateShape
 from stagehold.model.units import KILOBYTE, MEGABYTE, Size
 from stagehold.spec.settings.airflow_settings import TaskSettings

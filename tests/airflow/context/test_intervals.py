@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from stagehold.airflow.context.intervals import interval_of, ledger_run_id
-from stagehold.model.interval_key import PRESETS
+from stagehold.model.keys.interval_key import PRESETS
 
 START = datetime(2026, 11, 20, 2, tzinfo=UTC)
 LOGICAL = datetime(2026, 11, 21, 3, tzinfo=UTC)

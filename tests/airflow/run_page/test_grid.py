@@ -16,7 +16,7 @@ from stagehold.airflow.run_page.grid import RunGrid, run_grid, seen_by
 from stagehold.airflow.run_page.preview import resume_preview
 from stagehold.airflow.runs.clearing import DagTask
 from stagehold.errors import CodeUnusable
-from stagehold.model.compute_key import ComputeKey
+from stagehold.model.keys.compute_key import ComputeKey
 from stagehold.model.records import (
     UNBEGUN,
     Attempt,

@@ -6,7 +6,7 @@ import pytest
 
 from stagehold.airflow.runs.clearing import UNMAPPED, DagTask, tasks_to_clear
 from stagehold.errors import NothingToResume, RunStillActive
-from stagehold.model.compute_key import ComputeKey
+from stagehold.model.keys.compute_key import ComputeKey
 from stagehold.plan.grounds.reasons import because
 from stagehold.plan.resume.decisions import Action, Decision, ResumePlan
 from stagehold.plan.split.regions import Region

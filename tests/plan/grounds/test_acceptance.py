@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.ledger.samples import START, record
 
-from stagehold.model.compute_key import ComputeKey
+from stagehold.model.keys.compute_key import ComputeKey
 from stagehold.model.records import Acceptance, PartitionState
 from stagehold.plan.grounds.acceptance import acceptance_of, code_to_accept
 

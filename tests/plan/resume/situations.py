@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from stagehold.model.compute_key import ComputeKey
+from stagehold.model.keys.compute_key import ComputeKey
 from stagehold.model.records import Acceptance, Cell, DataFile, PartitionRecord, PartitionState, Waiver
 from stagehold.plan.determinism.reproduction import remark
 from stagehold.plan.resume.decisions import Action, ResumePlan, Situation, StageFacts

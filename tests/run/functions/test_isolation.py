@@ -14,7 +14,7 @@ from tests.run.small_project import INTERVAL, NUMBERS, SmallProject
 
 from stagehold.errors import KeyMayBeNull, StrayKey
 from stagehold.ledger import Ledger
-from stagehold.model.key_groups import default_max_parallelism
+from stagehold.model.keys.key_groups import default_max_parallelism
 from stagehold.model.records import PartitionRecord
 from stagehold.run.functions.key_columns import partition_of_key
 

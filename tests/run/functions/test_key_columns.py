@@ -12,8 +12,8 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F
 
 from stagehold.errors import KeyTypesUnlike, StageContractBroken
-from stagehold.model.key_groups import HASH_NAME, index_of_group
-from stagehold.model.key_types import may_meet
+from stagehold.model.keys.key_groups import HASH_NAME, index_of_group
+from stagehold.model.keys.key_types import may_meet
 from stagehold.run.functions.key_columns import (
     in_groups,
     key_group,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from stagehold.model.interval_key import interval_key, key_of
+from stagehold.model.keys.interval_key import interval_key, key_of
 
 
 def interval_of(

@@ -20,7 +20,7 @@ from stagehold.airflow.context.retry import retry_arguments
 from stagehold.airflow.restores.params import AskedRestore
 from stagehold.airflow.telling.outlets import outlets_of
 from stagehold.errors import InvalidInterval, InvalidParameter, ProcessTerminated, UnknownName
-from stagehold.model.interval_key import moment_of
+from stagehold.model.keys.interval_key import moment_of
 from stagehold.model.share import Share
 from stagehold.plan.split.regions import Region, stage_regions
 from stagehold.settings import load_settings

@@ -12,7 +12,7 @@ import typer
 
 from stagehold.cli.common.output import print_document, print_table
 from stagehold.cli.running.run import CANCELLED
-from stagehold.model.interval_key import moment_of
+from stagehold.model.keys.interval_key import moment_of
 
 if TYPE_CHECKING:
     from stagehold.local.airflow_client import AirflowClient, DagRun

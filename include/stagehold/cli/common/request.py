@@ -112,14 +112,14 @@ def interval_asked(interval: str | None, schedule: str | None) -> str:
 
     :raises InvalidInterval: there is no such interval, or it may be several.
     """
-    from stagehold.model.interval_key import interval_key, present_key
+    from stagehold.model.keys.interval_key import interval_key, present_key
 
     return present_key(datetime.now(UTC), schedule) if interval is None else interval_key(interval, schedule)
 
 
 def recorded_interval(interval: str, pipeline: str, settings: Settings) -> str:
     """The key under which an interval is on record, also of a pipeline whose file is gone or broken."""
-    from stagehold.model.interval_key import interval_key
+    from stagehold.model.keys.interval_key import interval_key
     from stagehold.spec.loading.loader import find_pipeline
 
     try:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 
-from stagehold.model.compute_key import ComputeKey
+from stagehold.model.keys.compute_key import ComputeKey
 from stagehold.model.restore_choices import CodeChoice, CodeHandling
 from stagehold.plan.grounds.acceptance import acceptance_of
 from stagehold.plan.resume.decisions import Decision, ResumePlan, Situation

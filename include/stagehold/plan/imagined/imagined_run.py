@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from stagehold.model.compute_key import digest
+from stagehold.model.keys.compute_key import digest
 from stagehold.model.records import Cell, PartitionRecord, PartitionState
 from stagehold.plan.resume.decisions import Situation, StageFacts
 from stagehold.plan.resume.planner import resume_plan

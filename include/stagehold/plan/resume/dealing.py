@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from stagehold.model.compute_key import digest
+from stagehold.model.keys.compute_key import digest
 from stagehold.plan.grounds.reasons import because
 from stagehold.plan.resume.decisions import Action, Decision, Rescaled, Situation
 from stagehold.plan.resume.judgement import identities, judge, shared_key

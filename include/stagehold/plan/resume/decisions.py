@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from stagehold.model.compute_key import ComputeKey, DeclaredRead
 from stagehold.model.foreign_change import ForeignChange
+from stagehold.model.keys.compute_key import ComputeKey, DeclaredRead
 from stagehold.model.records import Acceptance, PartitionRecord, Waiver
 from stagehold.model.restore_choices import CodeChoice
 from stagehold.model.share import Share

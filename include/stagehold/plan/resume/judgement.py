@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from stagehold.model.compute_key import ComputeKey, changed_reads, digest, reads_part
 from stagehold.model.foreign_change import ForeignChange
-from stagehold.model.key_groups import HASH_NAME
+from stagehold.model.keys.compute_key import ComputeKey, changed_reads, digest, reads_part
+from stagehold.model.keys.key_groups import HASH_NAME
 from stagehold.model.records import PartitionRecord, PartitionState
 from stagehold.model.restore_choices import CodeChoice, CodeHandling
 from stagehold.plan.grounds.acceptance import acceptance_of

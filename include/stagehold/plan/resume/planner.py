@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from stagehold.model.compute_key import ComputeKey, digest
 from stagehold.model.foreign_change import ForeignChange
+from stagehold.model.keys.compute_key import ComputeKey, digest
 from stagehold.model.records import PartitionRecord, PartitionState
 from stagehold.plan.grounds.reasons import Place, because
 from stagehold.plan.resume.confining import leave_alone

@@ -11,7 +11,7 @@ from itertools import islice
 from stagehold.errors import CodeUnusable, InvalidArgument, StageholdError, UndeclaredRead
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.backfill import BackfillChoice, Only
-from stagehold.model.interval_key import ONCE, interval_key, keys_between, moment_of, span_of
+from stagehold.model.keys.interval_key import ONCE, interval_key, keys_between, moment_of, span_of
 from stagehold.model.records import AttemptState, Restore, Run, RunState
 from stagehold.model.work_order import WorkOrder
 from stagehold.plan.backfill.backfill_plan import BackfillPlan, IntervalPlan

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from stagehold.model.compute_key import ReadKind
 from stagehold.model.context import StageContext
+from stagehold.model.keys.compute_key import ReadKind
 from stagehold.run.functions.row_wise import WatchedContext
 from stagehold.spark.calls.touches import Habit, Touch
 from stagehold.spark.calls.watch import FunctionCall, watch_of

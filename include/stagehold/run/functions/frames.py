@@ -19,7 +19,7 @@ from stagehold.code.side_reads import SideRead
 from stagehold.errors import StageContractBroken
 from stagehold.lake.store.columns import PARTITION, is_reserved
 from stagehold.model.context import StageState, is_stage
-from stagehold.model.key_groups import group_column
+from stagehold.model.keys.key_groups import group_column
 from stagehold.model.stage_state import StateShape
 from stagehold.plan.isolation.key_checks import Key
 from stagehold.plan.isolation.verdict import Isolation

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from stagehold.lake.read import partition_of_file, read_partitions, recorded_schema, written_schemas
 from stagehold.lake.store.columns import PARTITION, is_reserved
 from stagehold.model.context import StageContext
-from stagehold.model.key_groups import group_column, range_of
+from stagehold.model.keys.key_groups import group_column, range_of
 from stagehold.model.records import PartitionRecord
 from stagehold.plan.isolation.key_checks import Key
 from stagehold.plan.resume.decisions import Decision, Rescaled

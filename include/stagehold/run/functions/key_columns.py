@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from stagehold.errors import KeyTypesUnlike, StageContractBroken
 from stagehold.lake.store.columns import quoted
-from stagehold.model.key_types import KeyKind, KeyType
+from stagehold.model.keys.key_types import KeyKind, KeyType
 from stagehold.plan.isolation.key_checks import Key, KeyColumn, key_problems
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from stagehold.errors import StageContractBroken
 from stagehold.lake.store.columns import PARTITION, STATE_GROUP, STATE_POSITION, quoted
 from stagehold.lake.store.footers import read_footer
 from stagehold.lake.store.location import spark_uri
-from stagehold.model.key_groups import range_of
+from stagehold.model.keys.key_groups import range_of
 from stagehold.model.stage_state import StateShape
 from stagehold.plan.state.earlier import Cut, Earlier, Given, Piece
 from stagehold.run.functions.isolation import require_own_keys

@@ -11,7 +11,7 @@ from typing import TypeVar
 from stagehold.errors import UnknownName
 from stagehold.gates.judge import preload
 from stagehold.lake.chronicle.chronicle import open_ledger
-from stagehold.model.interval_key import moment_of
+from stagehold.model.keys.interval_key import moment_of
 from stagehold.plan.imagined.code_changes import stage_changes
 from stagehold.plan.resume.decisions import ResumePlan, Situation
 from stagehold.plan.resume.planner import resume_plan

@@ -12,7 +12,7 @@ from stagehold.lake.available import present_files
 from stagehold.lake.store.columns import is_reserved
 from stagehold.lake.store.footers import read_footer
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.compute_key import ComputeKey
+from stagehold.model.keys.compute_key import ComputeKey
 from stagehold.model.records import PartitionRecord, PartitionState
 from stagehold.spec.pipeline import Pipeline
 

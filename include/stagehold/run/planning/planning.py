@@ -18,7 +18,7 @@ from stagehold.gates.stage_scope import check_scope
 from stagehold.gates.suite_files import find_suite
 from stagehold.lake.store.location import lake_root
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.compute_key import digest
+from stagehold.model.keys.compute_key import digest
 from stagehold.model.records import Cell, PartitionCount, PartitionRecord, Restore
 from stagehold.model.restore_choices import CodeChoice
 from stagehold.plan.restart.fallback import CAUSES, in_stored_form, may_fall_back

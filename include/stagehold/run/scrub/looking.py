@@ -10,7 +10,7 @@ from typing import Protocol
 from stagehold.errors import InvalidInterval, UnknownName
 from stagehold.lake.available import sizes_now
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.interval_key import interval_key
+from stagehold.model.keys.interval_key import interval_key
 from stagehold.model.records import Cell, PartitionRecord, PartitionState
 from stagehold.plan.scrub import ScrubTarget
 from stagehold.plan.split.regions import Region, stage_regions

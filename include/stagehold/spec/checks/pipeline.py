@@ -10,7 +10,7 @@ import yaml
 from croniter import croniter
 
 from stagehold.code.project import find_module
-from stagehold.model.interval_key import ONCE, PRESETS
+from stagehold.model.keys.interval_key import ONCE, PRESETS
 from stagehold.model.units import write_duration
 from stagehold.spec.checks.airflow_settings import check_airflow
 from stagehold.spec.checks.edges import check_edges

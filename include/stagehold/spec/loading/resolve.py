@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stagehold.model.key_groups import default_max_parallelism
+from stagehold.model.keys.key_groups import default_max_parallelism
 from stagehold.spec.checks.failures import declared_failures
 from stagehold.spec.checks.notifiers import declared_notifiers
 from stagehold.spec.draft import Draft

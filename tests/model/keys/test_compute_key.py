@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from stagehold.model.compute_key import (
+from stagehold.model.keys.compute_key import (
     MOST_MARKS,
     ComputeKey,
     DeclaredRead,

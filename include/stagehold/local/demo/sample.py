@@ -1,6 +1,6 @@
 """TPC-H tables for the sample pipelines, made offline by tpchgen-cli.
 
-`python -m stagehold.local.sample 2026-11-01` brings the orders of one day more.
+`python -m stagehold.local.demo.sample 2026-11-01` brings the orders of one day more.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from stagehold.lake.chronicle.chronicle import open_ledger
 from stagehold.ledger.ledger import Ledger
 from stagehold.local.airflow_client import AirflowClient, DagRun
 from stagehold.local.control import living_supervisor, start_supervisor
-from stagehold.local.oracle import TopOrder, expected_top_orders
-from stagehold.local.sample import make_sample
+from stagehold.local.demo.oracle import TopOrder, expected_top_orders
+from stagehold.local.demo.sample import make_sample
 from stagehold.model.records import PartitionRecord, PartitionState
 from stagehold.run.faults import FaultAction, Point, inject
 from stagehold.settings import Settings

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stagehold.errors import ImpossibleKeyGroups
-from stagehold.model.key_groups import default_max_parallelism, group_column, index_of_group, intersect, range_of
+from stagehold.model.keys.key_groups import default_max_parallelism, group_column, index_of_group, intersect, range_of
 
 
 @st.composite
@@ -95,5 +95,5 @@ def test_group_columns_of_different_readers_have_different_names() -> None:
 
 def test_a_column_that_was_made_by_another_hash_is_never_found(monkeypatch: pytest.MonkeyPatch) -> None:
     ours = group_column(("a",), 128)
-    monkeypatch.setattr("stagehold.model.key_groups.HASH_NAME", "crc32-utf8")
+    monkeypatch.setattr("stagehold.model.keys.key_groups.HASH_NAME", "crc32-utf8")
     assert group_column(("a",), 128) != ours

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from stagehold.errors import ToolMissing
-from stagehold.local import sample
-from stagehold.local.oracle import expected_top_orders
-from stagehold.local.sample import PARTS, TABLES, make_sample
+from stagehold.local.demo import sample
+from stagehold.local.demo.oracle import expected_top_orders
+from stagehold.local.demo.sample import PARTS, TABLES, make_sample
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from itertools import combinations_with_replacement
 
 import pytest
 
-from stagehold.model.key_types import KeyKind, KeyType, may_meet
+from stagehold.model.keys.key_types import KeyKind, KeyType, may_meet
 
 WHOLE = {
     name: KeyType(KeyKind.WHOLE, name, digits)

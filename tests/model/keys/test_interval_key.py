@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stagehold.errors import InvalidInterval
-from stagehold.model.interval_key import (
+from stagehold.model.keys.interval_key import (
     LONGEST,
     PRESETS,
     following_key,
