@@ -31,16 +31,16 @@ from unittest import mock
 import yaml
 from worlds.recorded_run import RecordedRun
 
-from stagehold.lake.chronicle import open_ledger
-from stagehold.local.sample import make_sample
-from stagehold.run.attempt import region
+from stagehold.lake.chronicle.chronicle import open_ledger
+from stagehold.local.demo.sample import make_sample
 from stagehold.run.checkpoints.answering import Answers
 from stagehold.run.checkpoints.coordination import Coordination
-from stagehold.run.local_run import run_locally
+from stagehold.run.here import region
+from stagehold.run.here.local_run import run_locally
 from stagehold.run.planning.planning import RunRequest
 from stagehold.settings import Settings, load_settings
 from stagehold.spark.server.server import spark_server
-from stagehold.spec.loader import find_pipeline
+from stagehold.spec.loading.loader import find_pipeline
 
 RESULTS = Path(__file__).parent / "results" / "checkpoint.json"
 PIPELINE = "shipping_priority"

@@ -23,8 +23,8 @@ from uuid import uuid4
 from stagehold.lake.commit.staged_committer import StagedCommitter
 from stagehold.lake.commit.staging import WaveFiles, stage_frame
 from stagehold.lake.commit.wave_commit import Claim, CommittedPartition, WaveCommit
-from stagehold.lake.location import TableLocation
 from stagehold.lake.measure import measure
+from stagehold.lake.store.location import TableLocation
 from stagehold.lake.tables import ensure_table
 from stagehold.settings import Settings
 from stagehold.spark.server.server import spark_server

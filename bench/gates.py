@@ -30,16 +30,16 @@ from typing import Any
 from unittest import mock
 from uuid import uuid4
 
-from stagehold.lake.chronicle import open_ledger
+from stagehold.lake.chronicle.chronicle import open_ledger
 from stagehold.lake.read import read_partitions
-from stagehold.local.sample import make_sample
-from stagehold.run.local_run import run_locally
+from stagehold.local.demo.sample import make_sample
+from stagehold.run.here.local_run import run_locally
 from stagehold.run.planning.planning import RunRequest
-from stagehold.run.stage.session import SparkStageSession
+from stagehold.run.stage.wave_session import SparkStageSession
 from stagehold.settings import Settings, load_settings
 from stagehold.spark.server.server import running_server, spark_server
 from stagehold.spark.session.sessions import open_session, release_session
-from stagehold.spec.loader import build_pipeline
+from stagehold.spec.loading.loader import build_pipeline
 
 RESULTS = Path(__file__).parent / "results" / "gates.json"
 MOST_OF_THE_STAGE, TIMES_CHEAPER, ALONE = 0.2, 10.0, 3  # partitions that Great Expectations judges by itself

@@ -36,7 +36,7 @@ from stagehold.lake.checkpoints.stored import StoredCheckpoints  # noqa: E402
 from stagehold.model.records import Cell, DataFile, PartitionRecord, PartitionState, StatePart  # noqa: E402
 from stagehold.model.stage_state import StateColumn, StateKind, StateShape  # noqa: E402
 from stagehold.spec.pipeline import Pipeline, Stage  # noqa: E402
-from stagehold.spec.source import Source  # noqa: E402
+from stagehold.spec.settings.source import Source  # noqa: E402
 
 STAGES = 10
 MOST_SECONDS = 2.0

@@ -32,14 +32,14 @@ from bench.gates import EXPECTATIONS, JOB
 from pyspark.sql.connect.dataframe import DataFrame
 
 from stagehold.lake.commit.staging import StagedWave
-from stagehold.local.sample import make_sample
+from stagehold.local.demo.sample import make_sample
 from stagehold.model.records import PartitionRecord
-from stagehold.run.local_run import run_locally
+from stagehold.run.here.local_run import run_locally
 from stagehold.run.planning.planning import RunRequest
-from stagehold.run.stage.session import SparkStageSession
+from stagehold.run.stage.wave_session import SparkStageSession
 from stagehold.settings import Settings, load_settings
 from stagehold.spark.server.server import running_server, spark_server
-from stagehold.spec.loader import build_pipeline
+from stagehold.spec.loading.loader import build_pipeline
 
 RESULTS = Path(__file__).parent / "results" / "judge_again.json"
 SCALE = 0.01  # some 60 rows in each of a thousand partitions

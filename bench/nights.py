@@ -21,13 +21,13 @@ from pathlib import Path
 
 import yaml
 
-from stagehold.local.sample import make_sample
+from stagehold.local.demo.sample import make_sample
 from stagehold.run.clearing.gc import collect_garbage
-from stagehold.run.local_run import run_locally
+from stagehold.run.here.local_run import run_locally
 from stagehold.run.planning.planning import RunRequest
 from stagehold.settings import Settings, load_settings
 from stagehold.spark.server.server import spark_server
-from stagehold.spec.loader import find_pipeline
+from stagehold.spec.loading.loader import find_pipeline
 
 RESULTS = Path(__file__).parent / "results" / "nights.json"
 PIPELINE = "shipping_priority"

@@ -32,13 +32,13 @@ import yaml
 
 from stagehold.lake.commit.staged_committer import StagedCommitter
 from stagehold.ledger.database.engine import Database
-from stagehold.local.sample import make_sample
-from stagehold.run.local_run import run_locally
+from stagehold.local.demo.sample import make_sample
+from stagehold.run.here.local_run import run_locally
 from stagehold.run.planning.planning import RunRequest
-from stagehold.run.stage.session import SparkStageSession
+from stagehold.run.stage.wave_session import SparkStageSession
 from stagehold.settings import Settings, load_settings
 from stagehold.spark.server.server import spark_server
-from stagehold.spec.loader import find_pipeline
+from stagehold.spec.loading.loader import find_pipeline
 
 RESULTS = Path(__file__).parent / "results" / "overhead.json"
 HAND_WRITTEN = Path(__file__).parent / "hand_written.py"

@@ -35,7 +35,7 @@ from stagehold.model.records import AttemptState, Cell, PartitionRecord, Partiti
 from stagehold.plan.resume.decisions import Action, Situation, StageFacts  # noqa: E402
 from stagehold.plan.resume.planner import resume_plan  # noqa: E402
 from stagehold.spec.pipeline import Exchange, Input, Output, OutputType, Pipeline, Stage  # noqa: E402
-from stagehold.spec.source import Source  # noqa: E402
+from stagehold.spec.settings.source import Source  # noqa: E402
 from stagehold.topology.build import pipeline_topology  # noqa: E402
 from stagehold.topology.failover import (  # noqa: E402
     FailureSituation,

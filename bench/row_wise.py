@@ -86,10 +86,10 @@ def seconds(checkout: Path, folder: str, name: str) -> float:
 
 
 def once(folder: str, name: str) -> None:
-    from stagehold.run.local_run import run_locally
+    from stagehold.run.here.local_run import run_locally
     from stagehold.run.planning.planning import RunRequest
     from stagehold.settings import Settings
-    from stagehold.spec.loader import build_pipeline
+    from stagehold.spec.loading.loader import build_pipeline
 
     settings = Settings(home=folder, project=folder, suites=folder, spark_port=15113, spark_cores=2)
     stages = {stage: {"job": f"row_wise_jobs:{stage}", **fields} for stage, fields in STAGES.items()}

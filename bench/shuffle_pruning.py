@@ -26,19 +26,19 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from stagehold.lake.commit.staging import WaveFiles, stage_frame
-from stagehold.lake.location import TableLocation
+from stagehold.lake.store.location import TableLocation
 from stagehold.ledger.ledger import Ledger
-from stagehold.local.sample import make_sample
+from stagehold.local.demo.sample import make_sample
 from stagehold.model.context import StageContext, stage
-from stagehold.run.local_run import run_locally
+from stagehold.run.functions.frames import FrameBuilder
+from stagehold.run.functions.inputs import Reading
+from stagehold.run.functions.intermediates import Intermediates
+from stagehold.run.here.local_run import run_locally
 from stagehold.run.planning.planning import RunRequest, plan_run, sources_of
-from stagehold.run.stage.frames import FrameBuilder
-from stagehold.run.stage.inputs import Reading
-from stagehold.run.stage.intermediates import Intermediates
 from stagehold.settings import Settings, load_settings
 from stagehold.spark.server.server import running_server, spark_server
 from stagehold.spark.session.sessions import open_session, release_session
-from stagehold.spec.loader import find_pipeline
+from stagehold.spec.loading.loader import find_pipeline
 from stagehold.spec.pipeline import Input, Pipeline, Stage
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from pathlib import Path
 
 import yaml
 
-from stagehold.local.sample import make_sample
+from stagehold.local.demo.sample import make_sample
 from stagehold.settings import PROJECT
 
 RESULTS = Path(__file__).parent / "results" / "start.json"

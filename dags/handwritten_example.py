@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from airflow.sdk import DAG, task
 
-from stagehold.airflow.compile import run_params
-from stagehold.airflow.region_operator import RegionOperator
+from stagehold.airflow.dag.compile import run_params
+from stagehold.airflow.dag.region_operator import RegionOperator
 from stagehold.settings import load_settings
-from stagehold.spec.loader import find_pipeline
+from stagehold.spec.loading.loader import find_pipeline
 
 pipeline = find_pipeline("shipping_priority", load_settings())
 

@@ -3,7 +3,7 @@ import error with file and line, while the good files stay DAGs in stagehold_pip
 
 from __future__ import annotations
 
-from stagehold.airflow.compile import compile_folder
+from stagehold.airflow.dag.compile import compile_folder
 from stagehold.settings import load_settings
 
 problems = compile_folder(load_settings()).problems

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from stagehold.airflow.maintenance import maintenance_dag
+from stagehold.airflow.dag.maintenance import maintenance_dag
 
 dag = maintenance_dag()

@@ -3,7 +3,7 @@ stagehold_invalid_files.py, because an error in a DAG file would stop every DAG 
 
 from __future__ import annotations
 
-from stagehold.airflow.compile import compile_folder
+from stagehold.airflow.dag.compile import compile_folder
 from stagehold.settings import load_settings
 
 for dag in compile_folder(load_settings()).dags:

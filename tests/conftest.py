@@ -147,7 +147,7 @@ def s3_endpoint() -> Iterator[str]:
 @pytest.fixture
 def s3_lake(s3_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A lake in a new bucket, found as any AWS client finds it."""
-    from stagehold.lake import files
+    from stagehold.lake.store import files
 
     for name, text in {"ENDPOINT_URL": s3_endpoint, "REGION": "us-east-1", "DEFAULT_REGION": "us-east-1"}.items():
         monkeypatch.setenv(f"AWS_{name}", text)
@@ -167,7 +167,7 @@ def lake_in_s3(spark: SparkSession, s3_lake: str) -> str:
     """
     import os
 
-    from stagehold.lake.object_store import s3a_options
+    from stagehold.lake.store.object_store import s3a_options
 
     options = {
         **s3a_options(os.environ),

@@ -6,19 +6,19 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from stagehold.lake.chronicle import open_ledger
+from stagehold.lake.chronicle.chronicle import open_ledger
 from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.model.checkpoint_records import CheckpointTrigger, SavepointRequest
 from stagehold.model.records import Cell, DataFile, PartitionRecord, PartitionState, Run, RunState
-from stagehold.run.attempt.spark_engine import SparkEngine
 from stagehold.run.checkpoints.coordinator_lease import take_coordinator_lease
 from stagehold.run.checkpoints.taking import RunCheckpoints
+from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.faults import Faults
 from stagehold.run.planning.planning import RunRequest
 from stagehold.run.savepoints.creating import create_savepoint
-from stagehold.run.workplace import Workplace
+from stagehold.run.stage.spark_engine import SparkEngine
 from stagehold.settings import Settings, load_settings
-from stagehold.spec.loader import build_pipeline
+from stagehold.spec.loading.loader import build_pipeline
 from stagehold.spec.pipeline import Pipeline
 
 OF_A_WAVE = 20

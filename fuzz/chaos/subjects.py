@@ -23,9 +23,9 @@ from fuzz.metamorphic.laboratory import right_rows
 from tests.run.workbench import FILES, ROWS, Workbench
 
 from stagehold.plan.split.regions import stage_regions
-from stagehold.spec.loader import find_pipeline
+from stagehold.spec.loading.loader import find_pipeline
 from stagehold.spec.pipeline import Pipeline
-from stagehold.spec.run_settings import ReleasePolicy
+from stagehold.spec.settings.run_settings import ReleasePolicy
 
 SPOILT = -7_000_000  # divisible by 7, and so much that no other numbers of its colour make up for it
 TABLE = "marts.{}"

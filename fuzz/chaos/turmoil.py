@@ -22,7 +22,7 @@ from stagehold.ledger.ledger import Ledger
 from stagehold.run.faults import CheckpointPoint, ClearingPoint, FaultAction, Point, inject
 from stagehold.spark.server.files import ServerState
 from stagehold.spark.server.server import running_server, start_server, stop_server
-from stagehold.spec.run_settings import ReleasePolicy
+from stagehold.spec.settings.run_settings import ReleasePolicy
 
 SECONDS = 300
 TRIES = 4

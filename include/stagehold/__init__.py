@@ -27,7 +27,7 @@ def dags(path: str | Path) -> Mapping[str, DAG]:
 
     :param path: of the project, or of the folder of its pipeline files; seen from the calling file's folder.
     """
-    from stagehold.airflow.project.project_dags import project_dags
+    from stagehold.airflow.dag.project_dags import project_dags
 
     caller = Path(inspect.stack(0)[1].filename).parent
     return project_dags((caller / path).resolve())

@@ -17,10 +17,10 @@ from pyspark.sql.types import IntegerType, LongType, StructType
 
 from stagehold.gates.suite_files import find_suite
 from stagehold.lake.commit.wave_commit import Claim
-from stagehold.lake.location import table_location
+from stagehold.lake.store.location import table_location
 from stagehold.lake.tables import ensure_table
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.compute_key import ComputeKey
+from stagehold.model.keys.compute_key import ComputeKey
 from stagehold.model.records import (
     Attempt,
     AttemptState,
@@ -37,7 +37,7 @@ from stagehold.model.records import (
 from stagehold.model.states import UNTIL_RUNNING, AttemptEvent
 from stagehold.run.planning.planning import RunRequest, plan_run
 from stagehold.settings import Settings, load_settings
-from stagehold.spec.loader import find_pipeline
+from stagehold.spec.loading.loader import find_pipeline
 
 if TYPE_CHECKING:
     from airflow.models.dagrun import DagRun

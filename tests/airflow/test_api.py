@@ -15,18 +15,18 @@ from tests.lake.paper_table import PaperTable
 
 from stagehold.errors import LeaseNotFreed
 from stagehold.lake.commit.staged_committer import StagedCommitter
-from stagehold.lake.location import table_location
+from stagehold.lake.store.location import table_location
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.schema import events, transitions
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import TRACE, Event
 from stagehold.plan.split.regions import stage_regions
 from stagehold.run.archive.archive import archive_runs
-from stagehold.run.attempt import journal
-from stagehold.run.attempt.task import RegionTask
+from stagehold.run.journal import journal
 from stagehold.run.planning.planning import RunRequest
+from stagehold.run.planning.task import RegionTask
 from stagehold.settings import load_settings
-from stagehold.spec.loader import find_pipeline
+from stagehold.spec.loading.loader import find_pipeline
 
 pytestmark = pytest.mark.airflow
 
@@ -401,7 +401,7 @@ def test_a_run_that_does_not_exist_is_not_found_and_the_newest_are_named(api, be
 
 
 def test_a_dag_without_regions_is_told_apart_politely(api, bearer, monkeypatch, half_done):
-    monkeypatch.setattr("stagehold.airflow.dag_runs.RegionOperator", type("OtherOperator", (), {}))
+    monkeypatch.setattr("stagehold.airflow.runs.dag_runs.RegionOperator", type("OtherOperator", (), {}))
     answer = api.get(half_done.url + "/grid", headers=bearer("admin"))
     assert (answer.status_code, "is not a Stagehold pipeline" in answer.json()["detail"]) == (404, True)
 

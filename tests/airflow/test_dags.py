@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from stagehold.settings import PROJECT, load_settings
-from stagehold.spec.loader import find_pipeline
+from stagehold.spec.loading.loader import find_pipeline
 
 pytestmark = pytest.mark.airflow
 
@@ -197,8 +197,8 @@ def probe(dags: Path) -> dict:
     ],
 )
 def test_airflow_leaves_every_retry_to_the_restart_strategy(built, restart, retries, first_delay):
-    from stagehold.airflow.compile import compile_pipeline
-    from stagehold.airflow.retry import StrategyRetryPolicy
+    from stagehold.airflow.context.retry import StrategyRetryPolicy
+    from stagehold.airflow.dag.compile import compile_pipeline
 
     for task in compile_pipeline(built({"restart": restart} if restart else {})).tasks:
         assert (task.retries, task.retry_delay) == (retries, timedelta(seconds=first_delay))
@@ -207,7 +207,7 @@ def test_airflow_leaves_every_retry_to_the_restart_strategy(built, restart, retr
 
 
 def test_stages_fused_by_a_pipelined_output_are_one_task(built):
-    from stagehold.airflow.compile import compile_pipeline
+    from stagehold.airflow.dag.compile import compile_pipeline
 
     dag = compile_pipeline(built({}, output={"type": "pipelined"}))
     assert edges(dag) == {"first__second": set()}
@@ -217,14 +217,14 @@ BLOCKING = {"type": "blocking"}  # else a forward input would fuse the two
 
 
 def test_a_mapped_task_keeps_its_edges(built):
-    from stagehold.airflow.compile import compile_pipeline
+    from stagehold.airflow.dag.compile import compile_pipeline
 
     dag = compile_pipeline(built({}, BLOCKING, tasks=2))
     assert (edges(dag), dag.get_task("first").is_mapped) == ({"first": set(), "second": {"first"}}, True)
 
 
 def test_an_eager_pipeline_has_no_edges_and_starts_its_first_regions_first(built):
-    from stagehold.airflow.compile import compile_pipeline
+    from stagehold.airflow.dag.compile import compile_pipeline
 
     dag = compile_pipeline(built({"schedule_mode": "eager"}, BLOCKING))
     assert edges(dag) == {"first": set(), "second": set()}
@@ -233,7 +233,7 @@ def test_an_eager_pipeline_has_no_edges_and_starts_its_first_regions_first(built
 
 
 def test_tasks_take_slots_of_the_pool_where_slots_are_set(built):
-    from stagehold.airflow.compile import compile_pipeline
+    from stagehold.airflow.dag.compile import compile_pipeline
 
     pooled = compile_pipeline(built({}, BLOCKING, tasks=2), slots=2)
     assert {(task.pool, task.pool_slots) for task in pooled.tasks} == {("stagehold", 1)}
@@ -241,7 +241,7 @@ def test_tasks_take_slots_of_the_pool_where_slots_are_set(built):
 
 
 def test_too_few_slots_for_an_eager_pipeline_are_an_import_error(built):
-    from stagehold.airflow.compile import compile_pipeline
+    from stagehold.airflow.dag.compile import compile_pipeline
     from stagehold.errors import ScheduleRefused
 
     refusal = r"its 3 tasks start at once and take 3 slots, but there are 2\. .*STAGEHOLD_SPARK_SLOTS to 3"
@@ -250,7 +250,7 @@ def test_too_few_slots_for_an_eager_pipeline_are_an_import_error(built):
 
 
 def test_the_pipelines_own_params_are_in_the_form_with_their_type(built):
-    from stagehold.airflow.compile import compile_pipeline
+    from stagehold.airflow.dag.compile import compile_pipeline
 
     params = compile_pipeline(built({"params": {"segment": "BUILDING", "limit": 10, "strict": True}})).params
     assert {name: (params.get_param(name).schema["type"], params[name]) for name in ("segment", "limit", "strict")} == {
@@ -263,7 +263,7 @@ def test_the_pipelines_own_params_are_in_the_form_with_their_type(built):
 @pytest.fixture
 def built(tmp_path):
     """Makes a pipeline of two stages from Python, with the given declarations added."""
-    from stagehold.spec.loader import build_pipeline
+    from stagehold.spec.loading.loader import build_pipeline
 
     (tmp_path / "work.py").write_text("def first(ctx, source): ...\n\n\ndef second(ctx, first): ...\n")
 

@@ -40,7 +40,7 @@ def mapped_dag(synced_airflow: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
         (tmp_path / "lake" / "x" / f"{index}.parquet").touch()
     (tmp_path / "dags" / "mapped.py").write_text(
         "from airflow.sdk import DAG\n"
-        "from stagehold.airflow.compile import compile_folder\n"
+        "from stagehold.airflow.dag.compile import compile_folder\n"
         "from stagehold.settings import load_settings\n\n"
         "(mapped,) = compile_folder(load_settings()).dags\n"
     )
@@ -87,7 +87,7 @@ def test_every_share_is_an_instance_of_one_mapped_task_and_readers_wait_for_all(
 def test_a_run_with_mapped_tasks_is_read_with_the_shares_of_the_instances(mapped_dag):
     from airflow.utils.session import create_session
 
-    from stagehold.airflow.dag_runs import read_dag_run
+    from stagehold.airflow.runs.dag_runs import read_dag_run
     from stagehold.ledger import Ledger
     from stagehold.settings import load_settings
 
@@ -108,7 +108,7 @@ def test_a_run_with_mapped_tasks_is_read_with_the_shares_of_the_instances(mapped
 def test_a_resume_clears_just_the_instances_whose_shares_have_something_to_run(mapped_dag, api, bearer, monkeypatch):
     from tests.airflow.made_runs import fill_ledger
 
-    from stagehold.airflow.server import server_ledger
+    from stagehold.airflow.answering.server import server_ledger
 
     monkeypatch.setattr("stagehold.run.planning.on_record.missing_data", lambda records: frozenset())
     server_ledger.cache_clear()

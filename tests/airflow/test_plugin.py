@@ -73,7 +73,7 @@ def test_every_route_of_the_api_asks_who_is_there(airflow_home):
 def test_every_route_that_changes_something_asks_whether_its_caller_may_and_where_it_comes_from(airflow_home):
     from fastapi.routing import APIRoute
 
-    from stagehold.airflow.access import MAY_BACKFILL, MAY_RESUME, SAME_ORIGIN_JSON
+    from stagehold.airflow.answering.access import MAY_BACKFILL, MAY_RESUME, SAME_ORIGIN_JSON
     from stagehold.airflow.api import create_api
 
     routes = [route for route in create_api().routes if isinstance(route, APIRoute) and route.methods != {"GET"}]

@@ -8,12 +8,12 @@ from stagehold.checkpoints.checkpoint import Checkpoint, SnapshotKind, StageSnap
 from stagehold.checkpoints.restore import ALLOW_FLAG, Misfit, require_restorable, restore_plan
 from stagehold.checkpoints.stage_ids import stage_shapes
 from stagehold.errors import RestoreRefused
-from stagehold.model.key_groups import default_max_parallelism
+from stagehold.model.keys.key_groups import default_max_parallelism
 from stagehold.model.records import Cell, PartitionRecord, PartitionState
 from stagehold.model.source_position import VersionsRead
 from stagehold.model.stage_state import StateColumn, StateKind, StateShape
 from stagehold.spec.pipeline import Exchange, Input, Output, OutputType, Pipeline, Stage
-from stagehold.spec.source import Source
+from stagehold.spec.settings.source import Source
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -6,7 +6,7 @@ import pytest
 
 from stagehold.checkpoints.settings import CoordinatorSettings, retention_of
 from stagehold.checkpoints.store import Retention
-from stagehold.spec.run_settings import CheckpointSettings, OnCancel
+from stagehold.spec.settings.run_settings import CheckpointSettings, OnCancel
 
 EVERY_SECOND = CheckpointSettings(interval=timedelta(seconds=1))
 

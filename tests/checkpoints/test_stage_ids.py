@@ -4,7 +4,7 @@ import pytest
 
 from stagehold.checkpoints.stage_ids import find_renames, stage_shapes
 from stagehold.spec.pipeline import Input, Pipeline, Stage
-from stagehold.spec.source import Source
+from stagehold.spec.settings.source import Source
 
 
 def pipeline(*stages, **changed):

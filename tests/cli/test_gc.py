@@ -19,13 +19,13 @@ from stagehold.cli.main import app
 from stagehold.errors import Fenced
 from stagehold.gates.docs.writing import docs_uri
 from stagehold.lake.commit.staged_committer import StagedCommitter
-from stagehold.lake.files import files_at
-from stagehold.lake.location import table_location
+from stagehold.lake.store.files import files_at
+from stagehold.lake.store.location import table_location
 from stagehold.ledger import Ledger
 from stagehold.model.records import Attempt, AttemptState, Cell, Lease, PartitionRecord, Run, RunState
 from stagehold.model.states import UNTIL_RUNNING, AttemptEvent
 from stagehold.settings import Settings
-from stagehold.spec.loader import find_pipeline
+from stagehold.spec.loading.loader import find_pipeline
 
 pytestmark = pytest.mark.slow
 

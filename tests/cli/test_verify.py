@@ -14,11 +14,11 @@ from typer.testing import CliRunner
 
 from stagehold.cli.main import app
 from stagehold.lake.commit.staged_committer import StagedCommitter
-from stagehold.lake.location import table_location
+from stagehold.lake.store.location import table_location
 from stagehold.ledger import Ledger
 from stagehold.model.records import Cell, PartitionRecord
 from stagehold.settings import Settings
-from stagehold.spec.loader import find_pipeline
+from stagehold.spec.loading.loader import find_pipeline
 
 pytestmark = pytest.mark.slow
 

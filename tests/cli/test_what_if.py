@@ -14,7 +14,7 @@ from stagehold.cli.main import app
 from stagehold.errors import StageholdError
 from stagehold.ledger import Ledger
 from stagehold.model.records import Cell
-from stagehold.plan.resume.what_if import what_if_graph
+from stagehold.plan.imagined.what_if import what_if_graph
 from stagehold.topology.file import parse_topology
 
 SAMPLE = "shipping_priority"

@@ -14,7 +14,7 @@ from tests.e2e.stack import BRIEF, SAMPLE, Stack
 
 from stagehold.local.airflow_client import AirflowClient
 from stagehold.local.control import start_supervisor, stop_supervisor
-from stagehold.local.sample import make_sample
+from stagehold.local.demo.sample import make_sample
 from stagehold.settings import Settings
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.e2e.stack import Stack
 
-from stagehold.local.sample import bring_day
+from stagehold.local.demo.sample import bring_day
 from stagehold.run.faults import FaultAction, Point
 from stagehold.settings import PROJECT
 
@@ -21,7 +21,7 @@ CONSOLE = re.compile(r"^```console\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^\$ (.+)$", flags=re.MULTILINE)
 FAILING = "run shipping_priority --interval 2026-11-20"
 RESTORE = "--restore-from-stage"
-SAMPLE = "python -m stagehold.local.sample "
+SAMPLE = "python -m stagehold.local.demo.sample "
 
 
 def commands() -> list[str]:

@@ -13,7 +13,7 @@ from tests.e2e.stack import RUN_SECONDS, Stack, until
 
 from stagehold.ledger.ledger import Ledger
 from stagehold.local.airflow_client import DagRun
-from stagehold.local.sample import bring_day
+from stagehold.local.demo.sample import bring_day
 from stagehold.run.faults import FaultAction, Point, inject
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]

@@ -12,7 +12,7 @@ from tests.ledger.samples import RUN_ENDS, run
 
 from stagehold.extensions.installed import installed
 from stagehold.extensions.listening import LISTENERS
-from stagehold.lake.chronicle import open_ledger
+from stagehold.lake.chronicle.chronicle import open_ledger
 from stagehold.ledger import Ledger
 from stagehold.model.records import RunState
 from stagehold.settings import Settings

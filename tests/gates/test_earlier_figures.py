@@ -21,7 +21,7 @@ from stagehold.gates.earlier_figures import (
     figures_named,
     in_words,
 )
-from stagehold.model.compute_key import ComputeKey
+from stagehold.model.keys.compute_key import ComputeKey
 from stagehold.model.records import DataFile, PartitionRecord, PartitionState
 
 pytestmark = pytest.mark.slow

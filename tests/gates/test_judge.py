@@ -18,8 +18,8 @@ from stagehold.gates.judge import Measured, measure_and_judge, preload
 from stagehold.gates.suite import Expectation, Suite
 from stagehold.gates.suite_files import load_suite
 from stagehold.gates.verdicts import observed
-from stagehold.lake.location import TableLocation
 from stagehold.lake.measure import Content, StagedContent
+from stagehold.lake.store.location import TableLocation
 from stagehold.model.records import Severity
 
 pytestmark = pytest.mark.spark

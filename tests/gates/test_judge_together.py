@@ -14,8 +14,8 @@ from tests.lake.stagehand import Stagehand
 
 from stagehold.gates.judge import judge_together
 from stagehold.gates.suite import Expectation, Scope, Suite
-from stagehold.lake.location import TableLocation
 from stagehold.lake.measure import StagedContent
+from stagehold.lake.store.location import TableLocation
 from stagehold.model.records import WHOLE, Severity
 
 pytestmark = pytest.mark.spark

@@ -8,7 +8,7 @@ from tests.lake.stagehand import Stagehand
 
 from stagehold.errors import GateErrored
 from stagehold.gates.suite import Expectation
-from stagehold.lake.location import TableLocation
+from stagehold.lake.store.location import TableLocation
 
 pytestmark = pytest.mark.spark
 

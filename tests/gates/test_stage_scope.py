@@ -10,7 +10,7 @@ import pytest
 from stagehold.errors import InvalidSpec
 from stagehold.gates.stage_scope import check_scope
 from stagehold.gates.suite import Expectation, Scope, Suite
-from stagehold.spec.loader import build_pipeline
+from stagehold.spec.loading.loader import build_pipeline
 
 COUNT = "expect_table_row_count_to_equal"
 SUITE = Suite("own", (Expectation(COUNT, {"value": 1}, line=3, scope=Scope.STAGE),), "own.yaml")

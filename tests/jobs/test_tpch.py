@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from stagehold import StageContext
-from stagehold.local.oracle import expected_top_orders
-from stagehold.local.sample import make_sample
+from stagehold.local.demo.oracle import expected_top_orders
+from stagehold.local.demo.sample import make_sample
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.lake.stagehand import Stagehand
 
-from stagehold.lake.location import TableLocation
+from stagehold.lake.store.location import TableLocation
 
 
 @pytest.fixture

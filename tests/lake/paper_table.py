@@ -19,9 +19,9 @@ from stagehold.lake.commit.committed import Landed
 from stagehold.lake.commit.delta_log import storage_options
 from stagehold.lake.commit.staged_committer import StagedCommitter
 from stagehold.lake.commit.wave_commit import Claim, CommittedPartition, WaveCommit
-from stagehold.lake.files import files_at
-from stagehold.lake.footers import SPARK_SCHEMA
-from stagehold.lake.location import TableLocation
+from stagehold.lake.store.files import files_at
+from stagehold.lake.store.footers import SPARK_SCHEMA
+from stagehold.lake.store.location import TableLocation
 from stagehold.model.records import Cell, DataFile, PartitionRecord, PartitionState
 
 INTERVAL = "2026-11-20"

@@ -13,9 +13,9 @@ from stagehold.lake.commit.delta_log import open_table
 from stagehold.lake.commit.staged_committer import StagedCommitter
 from stagehold.lake.commit.staging import StagedWave, WaveFiles, stage_frame
 from stagehold.lake.commit.wave_commit import Claim, CommittedPartition, WaveCommit
-from stagehold.lake.location import TableLocation
 from stagehold.lake.measure import PartitionMetrics, measure
 from stagehold.lake.read import read_partitions
+from stagehold.lake.store.location import TableLocation
 from stagehold.lake.tables import ensure_table
 from stagehold.model.records import PartitionRecord
 

@@ -19,9 +19,9 @@ from tests.ledger.blank import lay_blank_ledger
 from tests.ledger.samples import CELL, START, everywhere
 from tests.ledger.test_history import DisturbedDatabase
 
-from stagehold.lake.chronicle import read_chronicle
-from stagehold.lake.compaction import compact
-from stagehold.lake.files import files_at
+from stagehold.lake.chronicle.chronicle import read_chronicle
+from stagehold.lake.chronicle.compaction import compact
+from stagehold.lake.store.files import files_at
 from stagehold.ledger.history import History
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import PartitionState, Restore

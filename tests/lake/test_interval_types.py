@@ -8,7 +8,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 from stagehold.errors import StageContractBroken
-from stagehold.lake.columns import refuse_unusable_columns
+from stagehold.lake.store.columns import refuse_unusable_columns
 
 INTERVALS = {"months": "INTERVAL '1-2' YEAR TO MONTH", "took": "INTERVAL '1 02:03:04.5' DAY TO SECOND"}
 TYPES = {"months": "interval year to month", "took": "interval day to second"}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.lake.ledger_histories import Step, facts_in, steps
 from tests.ledger.blank import lay_blank_ledger
 
-from stagehold.lake.chronicle import LakeChronicle, read_chronicle
+from stagehold.lake.chronicle.chronicle import LakeChronicle, read_chronicle
 from stagehold.ledger.ledger import Ledger
 from stagehold.plan.reconcile.comparison import LakeKnowledge, missing_in_chronicle, missing_in_ledger
 

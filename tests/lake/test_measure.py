@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from tests.lake.stagehand import Stagehand
 
 from stagehold.lake.commit.staging import WaveFiles, stage_frame
-from stagehold.lake.location import TableLocation
 from stagehold.lake.measure import PartitionMetrics
+from stagehold.lake.store.location import TableLocation
 
 pytestmark = pytest.mark.spark
 
@@ -127,7 +127,7 @@ def test_how_rows_are_cut_into_files_does_not_count(hand):
     frame = hand.frame({0: rows}).repartition(7)
     frame.write.partitionBy("_partition").parquet(f"{hand.location.uri}/_data/other/1")
     from stagehold.lake.commit.staging import StagedWave
-    from stagehold.lake.files import files_at
+    from stagehold.lake.store.files import files_at
     from stagehold.model.records import DataFile
 
     paths = [path for path in files_at(hand.location.uri).sizes("_data/other/1") if path.endswith(".parquet")]

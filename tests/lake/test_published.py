@@ -12,8 +12,8 @@ from tests.lake.paper_table import INTERVAL, PaperTable
 
 from stagehold.lake.commit.delta_log import storage_options
 from stagehold.lake.commit.staged_committer import StagedCommitter
-from stagehold.lake.files import files_at
 from stagehold.lake.published import Absences, absences
+from stagehold.lake.store.files import files_at
 from stagehold.model.foreign_change import ForeignChange
 from stagehold.model.records import PartitionRecord
 

@@ -8,8 +8,8 @@ import pytest
 from tests.lake.stagehand import Stagehand
 
 from stagehold.lake.commit.committer import committer_for
-from stagehold.lake.location import spark_uri
 from stagehold.lake.published import Absences, absences
+from stagehold.lake.store.location import spark_uri
 from stagehold.model.records import PartitionRecord
 from stagehold.spec.pipeline import CommitterKind
 

@@ -15,7 +15,7 @@ from tests.ledger.samples import gate_result
 from stagehold.lake.commit.staged_committer import StagedCommitter
 from stagehold.lake.commit.wave_commit import Claim
 from stagehold.lake.commit.wave_verdicts import WaveVerdicts
-from stagehold.lake.files import FileFacts, files_at
+from stagehold.lake.store.files import FileFacts, files_at
 from stagehold.lake.sweep import StrayFolder, committed_files, find_strays, recorded_files, removable_folders, remove
 from stagehold.model.records import DataFile, PartitionState
 

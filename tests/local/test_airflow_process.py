@@ -13,7 +13,7 @@ from stagehold.spark.environment import python_environment
 
 pytestmark = pytest.mark.airflow
 
-FOR_A_TASK = {"airflow.sdk", "stagehold.run.attempt.region", "pyspark.sql.connect", "deltalake", "great_expectations"}
+FOR_A_TASK = {"airflow.sdk", "stagehold.run.here.region", "pyspark.sql.connect", "deltalake", "great_expectations"}
 LOOK = """
 import json, sys, threading
 from sqlalchemy import Engine, event
@@ -44,7 +44,7 @@ def prepared(command: str, settings: Settings) -> set[str]:
     ("command", "imported", "not_imported"),
     [
         ("scheduler", FOR_A_TASK, {"jobs"}),  # what the user may change while Airflow is up
-        ("dag-processor", {"airflow.sdk", "stagehold.airflow.compile"}, {"jobs", "pyspark", "great_expectations"}),
+        ("dag-processor", {"airflow.sdk", "stagehold.airflow.dag.compile"}, {"jobs", "pyspark", "great_expectations"}),
         ("api-server", set(), {"airflow", "pyspark"}),
     ],
 )

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from tests.lake.table_log import Entry, TableLog
 
-from stagehold.lake.location import table_location
+from stagehold.lake.store.location import table_location
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, PartitionRecord, PartitionState
 from stagehold.settings import Settings

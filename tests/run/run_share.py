@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 
 from stagehold.model.share import Share
 from stagehold.plan.split.regions import stage_regions
-from stagehold.run.attempt.region import run_region
-from stagehold.run.attempt.task import RegionTask
+from stagehold.run.here.region import run_region
 from stagehold.run.planning.planning import RunRequest
+from stagehold.run.planning.task import RegionTask
 from stagehold.settings import load_settings
-from stagehold.spec.loader import find_pipeline
+from stagehold.spec.loading.loader import find_pipeline
 
 if __name__ == "__main__":
     run_id, interval, region, share = sys.argv[1:]

@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 
 from stagehold.ledger import Ledger
 from stagehold.model.records import PartitionRecord, Restore
-from stagehold.run.local_run import run_locally
+from stagehold.run.here.local_run import run_locally
 from stagehold.run.planning.planning import RunRequest
 from stagehold.settings import Settings
-from stagehold.spec.loader import build_pipeline
+from stagehold.spec.loading.loader import build_pipeline
 from stagehold.spec.pipeline import Pipeline
 
 INTERVAL = "i"

@@ -27,7 +27,7 @@ SLOW_TO_IMPORT = (
     "pyarrow.parquet",
     "pyspark.sql.connect.session",
     "stagehold.cli.main",
-    "stagehold.run.local_run",
+    "stagehold.run.here.local_run",
 )
 
 

@@ -11,9 +11,9 @@ import pytest
 from deltalake import write_deltalake
 
 from stagehold.errors import ReadMissing
-from stagehold.model.compute_key import DeclaredRead
+from stagehold.model.keys.compute_key import DeclaredRead
 from stagehold.sources.declared_reads import ReadRoots, declared_reads
-from stagehold.spec.loader import build_pipeline, load_pipeline
+from stagehold.spec.loading.loader import build_pipeline, load_pipeline
 
 JOBS = "def orders(ctx, source): ...\n"
 STAGE = {"job": "work:orders", "source": {"kind": "parquet", "path": "x", "splits": 2}}

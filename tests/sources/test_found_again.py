@@ -17,7 +17,7 @@ from stagehold.model.records import Cell, PartitionState
 from stagehold.model.source_position import VersionsRead
 from stagehold.sources.sources import Listing, Sources
 from stagehold.spec.pipeline import Stage
-from stagehold.spec.source import Source
+from stagehold.spec.settings.source import Source
 
 SPLITS = 2
 ORDERS = Stage(

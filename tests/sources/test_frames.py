@@ -21,7 +21,7 @@ from stagehold.ledger.database.engine import Database
 from stagehold.sources.frames import SourceFrames
 from stagehold.sources.sources import Sources
 from stagehold.spec.pipeline import Stage
-from stagehold.spec.source import Source
+from stagehold.spec.settings.source import Source
 
 pytestmark = pytest.mark.spark
 NO_LEDGER = Ledger(Database("sqlite:///unused"))

@@ -11,7 +11,7 @@ from tests.lake.paper_table import PaperTable
 
 from stagehold.errors import LedgerBehind
 from stagehold.lake.commit.staged_committer import StagedCommitter
-from stagehold.lake.location import table_location
+from stagehold.lake.store.location import table_location
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.source_position import FilesRead, Position, SourceFile, SourcePosition, VersionsRead
 from stagehold.plan.split.regions import sources_within, stored_with
@@ -19,7 +19,7 @@ from stagehold.sources import log_positions
 from stagehold.sources.log_positions import unknown_positions
 from stagehold.sources.sources import Sources
 from stagehold.spec.pipeline import Exchange, Input, Output, OutputType, Pipeline, Stage
-from stagehold.spec.source import Source
+from stagehold.spec.settings.source import Source
 
 A = ("a", 1)
 PUBLISHED = Output(type=OutputType.BLOCKING_PERSISTENT, table="marts.top")

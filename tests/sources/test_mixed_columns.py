@@ -12,7 +12,7 @@ from stagehold.errors import SourceUnusable
 from stagehold.ledger import Ledger
 from stagehold.sources.sources import Listing, Sources
 from stagehold.spec.pipeline import Stage
-from stagehold.spec.source import Source
+from stagehold.spec.settings.source import Source
 
 
 @pytest.fixture

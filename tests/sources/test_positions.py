@@ -15,7 +15,7 @@ from stagehold.run.planning.planning import RunRequest, counted, decide_counts, 
 from stagehold.settings import Settings
 from stagehold.sources.sources import Listing, Sources
 from stagehold.spec.pipeline import Pipeline, Stage
-from stagehold.spec.source import Source
+from stagehold.spec.settings.source import Source
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from stagehold.ledger.database.engine import Database
 from stagehold.sources.reading import SourceReading
 from stagehold.sources.sources import Sources
 from stagehold.spec.pipeline import Stage
-from stagehold.spec.source import Source
+from stagehold.spec.settings.source import Source
 
 NO_LEDGER = Ledger(Database("sqlite:///unused"))
 WEIRD = "a b:c%d/é"

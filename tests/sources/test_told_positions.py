@@ -9,8 +9,8 @@ import pytest
 from tests.ledger.blank import lay_blank_ledger
 
 from stagehold.errors import PositionTaken
-from stagehold.lake.chronicle import LakeChronicle
-from stagehold.lake.told import facts_told
+from stagehold.lake.chronicle.chronicle import LakeChronicle
+from stagehold.lake.chronicle.told import facts_told
 from stagehold.ledger import Ledger
 from stagehold.model.records import Cell, TakenPosition
 from stagehold.model.source_position import FilesRead, SourceFile
@@ -19,7 +19,7 @@ from stagehold.sources.log_positions import PublishedPosition
 from stagehold.sources.sources import Listing, RestoredPosition, Sources
 from stagehold.sources.told_positions import told_positions
 from stagehold.spec.pipeline import Stage
-from stagehold.spec.source import Source
+from stagehold.spec.settings.source import Source
 
 PIPELINE, STAGE = "orders", "events"
 

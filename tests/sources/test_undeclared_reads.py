@@ -8,11 +8,11 @@ import pytest
 import yaml
 
 from stagehold.code.side_reads import SideRead
-from stagehold.model.compute_key import ReadKind
+from stagehold.model.keys.compute_key import ReadKind
 from stagehold.sources.declared_reads import ReadRoots
 from stagehold.sources.undeclared_reads import side_read_text, undeclared, undeclared_error
-from stagehold.spec.loader import build_pipeline
-from stagehold.spec.source import Reads
+from stagehold.spec.loading.loader import build_pipeline
+from stagehold.spec.settings.source import Reads
 
 ROOTS = ReadRoots("/lake", "/project")
 RATE = SideRead(ReadKind.ENV, "RATE", "jobs/x.py:3", "rate = os.environ['RATE']")

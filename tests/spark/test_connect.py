@@ -25,7 +25,7 @@ from pyspark.sql.connect.session import SparkSession
 from pyspark.sql.types import DoubleType, StructField, StructType
 from tests.test_layers import FILES, PACKAGE
 
-from stagehold.run.stage.isolation import ROW_OR_GROUP
+from stagehold.run.functions.isolation import ROW_OR_GROUP
 from stagehold.spark import connect
 from stagehold.spark.session import worker
 

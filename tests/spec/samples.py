@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from stagehold.errors import InvalidSpec
-from stagehold.spec.loader import load_pipeline
+from stagehold.spec.loading.loader import load_pipeline
 from stagehold.spec.pipeline import Pipeline
 
 JOBS = """

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.spec.samples import VALID, Project
 
 from stagehold.errors import InvalidSpec
-from stagehold.spec.loader import build_pipeline
+from stagehold.spec.loading.loader import build_pipeline
 from stagehold.spec.pipeline import Pipeline
 
 DOCUMENT = yaml.safe_load(VALID)

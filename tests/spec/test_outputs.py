@@ -13,7 +13,7 @@ from stagehold.spec.outputs import (
     properties_of,
 )
 from stagehold.spec.pipeline import Exchange, Input, Output, OutputType, Pipeline, Stage
-from stagehold.spec.run_settings import ExecutionMode
+from stagehold.spec.settings.run_settings import ExecutionMode
 
 PROMISES = [
     # type, consumed while produced, re-consumable, bounded, persistent, released by

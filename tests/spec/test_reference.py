@@ -9,15 +9,15 @@ import pytest
 import yaml
 
 from stagehold.settings import PROJECT
-from stagehold.spec.airflow_settings import DagSettings, TaskSettings
 from stagehold.spec.form import PipelineForm, StageForm
-from stagehold.spec.loader import build_pipeline
-from stagehold.spec.notifiers import Hook, NotifierDeclaration
+from stagehold.spec.loading.loader import build_pipeline
 from stagehold.spec.pipeline import Input, InputForm, OutputForm, Pipeline, Stage, StateForm
 from stagehold.spec.reference import SECTIONS, fields_of, reference
-from stagehold.spec.restart import FailureDeclaration, RestartSettings
-from stagehold.spec.run_settings import CancellationSettings, CheckpointSettings, Speculation
-from stagehold.spec.source import ReadsForm, Source, SourceForm
+from stagehold.spec.settings.airflow_settings import DagSettings, TaskSettings
+from stagehold.spec.settings.notifiers import Hook, NotifierDeclaration
+from stagehold.spec.settings.restart import FailureDeclaration, RestartSettings
+from stagehold.spec.settings.run_settings import CancellationSettings, CheckpointSettings, Speculation
+from stagehold.spec.settings.source import ReadsForm, Source, SourceForm
 
 JOBS = """
 from stagehold import stage

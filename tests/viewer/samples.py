@@ -15,13 +15,13 @@ from stagehold.checkpoints.checkpoint import Checkpoint, SnapshotKind, StageSnap
 from stagehold.checkpoints.stage_ids import stage_shapes
 from stagehold.lake.checkpoints.manifest import CheckpointedRun
 from stagehold.lake.checkpoints.stored import StoredCheckpoints
-from stagehold.lake.files import files_at
-from stagehold.model.compute_key import digest
+from stagehold.lake.store.files import files_at
+from stagehold.model.keys.compute_key import digest
 from stagehold.model.records import Cell, DataFile, GateResult, PartitionRecord, PartitionState, StatePart
 from stagehold.model.source_position import FilesRead, SourceFile
 from stagehold.model.stage_state import StateColumn, StateKind, StateShape
 from stagehold.spec.pipeline import Input, Pipeline, Stage
-from stagehold.spec.source import Source
+from stagehold.spec.settings.source import Source
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 RUN = CheckpointedRun("sales", "2026-01-01", "sales/run")

@@ -13,15 +13,15 @@ from fastapi.staticfiles import StaticFiles
 from starlette.responses import Response
 from starlette.types import Scope
 
-from stagehold.airflow.access import MAY_SEE_PIPELINES
+from stagehold.airflow.answering.access import MAY_SEE_PIPELINES
+from stagehold.airflow.answering.body_limit import BodyLimit
+from stagehold.airflow.answering.problems import RESPONSES, answer_with_problems
 from stagehold.airflow.backfill.routes import router as backfill_routes
-from stagehold.airflow.body_limit import BodyLimit
 from stagehold.airflow.gates.routes import router as gate_routes
 from stagehold.airflow.overview.routes import router as overview_routes
 from stagehold.airflow.overview.visible import visible_pipelines
 from stagehold.airflow.pipeline_page.history_routes import router as history_routes
 from stagehold.airflow.pipeline_page.routes import router as pipeline_routes
-from stagehold.airflow.problems import RESPONSES, answer_with_problems
 from stagehold.airflow.run_page.routes import router as run_routes
 from stagehold.airflow.savepoints.routes import router as savepoint_routes
 from stagehold.spec.pipeline import Pipeline

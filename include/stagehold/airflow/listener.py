@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from stagehold.airflow.region_operator import RegionOperator, pipeline_named, project_named, run_interval
+from stagehold.airflow.dag.region_operator import RegionOperator, pipeline_named, project_named, run_interval
 from stagehold.airflow.restores.params import AskedRestore
 from stagehold.airflow.restores.requests import asked_restore, order_asked
 from stagehold.errors import InvalidParameter
-from stagehold.lake.chronicle import open_ledger
+from stagehold.lake.chronicle.chronicle import open_ledger
 from stagehold.settings import Settings, load_settings
-from stagehold.spec.loader import find_pipeline
+from stagehold.spec.loading.loader import find_pipeline
 
 if TYPE_CHECKING:
     from airflow.models.dagrun import DagRun

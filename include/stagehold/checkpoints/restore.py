@@ -13,7 +13,7 @@ from enum import StrEnum
 from stagehold.checkpoints.checkpoint import Checkpoint, StageSnapshot
 from stagehold.checkpoints.stage_ids import Rename, find_renames, stage_shapes
 from stagehold.errors import RestoreRefused
-from stagehold.model.key_groups import HASH_NAME
+from stagehold.model.keys.key_groups import HASH_NAME
 from stagehold.spec.pipeline import Exchange, Pipeline, Stage
 
 ALLOW_FLAG = "--allow-non-restored-state"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from stagehold.checkpoints.store import Retention
-from stagehold.spec.run_settings import UNLIMITED, CheckpointSettings, OnCancel
+from stagehold.spec.settings.run_settings import UNLIMITED, CheckpointSettings, OnCancel
 
 MILLISECOND = timedelta(milliseconds=1)
 LONGEST_PAUSE = timedelta(days=365) // MILLISECOND

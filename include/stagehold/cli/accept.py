@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stagehold.cli.output import moment, print_document, print_table
-from stagehold.cli.request import AsJson, recorded_interval, stage_asked
+from stagehold.cli.common.output import moment, print_document, print_table
+from stagehold.cli.common.request import AsJson, recorded_interval, stage_asked
 from stagehold.errors import InvalidArgument, NothingToAccept
 from stagehold.settings import Settings, load_settings
 
@@ -42,9 +42,9 @@ def accept(
     as_json: AsJson = False,
 ) -> None:
     """Reuse what a stage's earlier code made, although the code changed since."""
-    from stagehold.lake.chronicle import open_ledger
+    from stagehold.lake.chronicle.chronicle import open_ledger
     from stagehold.model.records import Acceptance
-    from stagehold.spec.loader import find_pipeline
+    from stagehold.spec.loading.loader import find_pipeline
 
     settings = load_settings()
     interval = recorded_interval(interval, pipeline, settings) if interval else None
@@ -85,7 +85,7 @@ def _other_code(pipeline: str, stage: Stage, interval: str | None, code: str, le
     :raises NothingToAccept: there is none.
     """
     from stagehold.model.records import Cell
-    from stagehold.plan.resume.acceptance import code_to_accept
+    from stagehold.plan.grounds.acceptance import code_to_accept
 
     partitions = ledger.partitions
     records = (

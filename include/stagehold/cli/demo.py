@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stagehold.cli.output import print_document
-from stagehold.cli.request import AsJson
+from stagehold.cli.common.output import print_document
+from stagehold.cli.common.request import AsJson
 from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from stagehold.local.demo import DemoReport
+    from stagehold.local.demo.demo import DemoReport
 
 Scale = Annotated[
     float, typer.Option("--scale", min=0.001, help="TPC-H scale factor of the sample data; 1 is about a gigabyte.")
@@ -21,7 +21,7 @@ Scale = Annotated[
 
 def demo(scale: Scale = 0.05, as_json: AsJson = False) -> None:
     """Make a real run fail half-way, resume it, and compare its result with DuckDB's."""
-    from stagehold.local.demo import run_demo
+    from stagehold.local.demo.demo import run_demo
 
     settings = load_settings()
     report = run_demo(settings, scale, lambda line: typer.echo(line, err=True))

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stagehold.cli.output import print_document, print_table
-from stagehold.cli.request import AsJson
+from stagehold.cli.common.output import print_document, print_table
+from stagehold.cli.common.request import AsJson
 from stagehold.errors import InvalidArgument
 from stagehold.settings import load_settings
 
@@ -46,7 +46,7 @@ def gc(dry_run: DryRun = False, older_than: OlderThan = "30d", as_json: AsJson =
     are passed over. What a pipeline with a bad file left stays, and the command ends with 1 to say so.
     """
     from stagehold.run.clearing.gc import collect_garbage
-    from stagehold.spec.loader import load_each_pipeline
+    from stagehold.spec.loading.loader import load_each_pipeline
     from stagehold.spec.pipeline import Pipeline
 
     settings, before = load_settings(), _moment(older_than)

@@ -19,17 +19,17 @@ from stagehold.cli.gates.waive import waive
 from stagehold.cli.gc import gc
 from stagehold.cli.intervals.intervals import intervals
 from stagehold.cli.partitions import partitions
-from stagehold.cli.plan import plan
 from stagehold.cli.project.init import init
 from stagehold.cli.reconcile import reconcile
-from stagehold.cli.resume import resume
-from stagehold.cli.run import run
+from stagehold.cli.running.plan import plan
+from stagehold.cli.running.resume import resume
+from stagehold.cli.running.run import run
+from stagehold.cli.running.stop import cancel, suspend
 from stagehold.cli.sandboxes.option import offer_sandboxes
 from stagehold.cli.sandboxes.sandbox import sandbox
 from stagehold.cli.services import down, up
 from stagehold.cli.source import source
 from stagehold.cli.status import status
-from stagehold.cli.stop import cancel, suspend
 from stagehold.cli.verify import verify
 from stagehold.cli.what_if import what_if
 from stagehold.errors import StageholdError
@@ -57,7 +57,7 @@ class Commands(TyperGroup):
 def _told(error: Exception) -> StageholdError | None:
     if isinstance(error, StageholdError):
         return error
-    from stagehold.run.storage_failures import storage_failure
+    from stagehold.run.equipment.storage_failures import storage_failure
 
     return storage_failure(error, load_settings())
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stagehold.cli.output import print_document, print_table
-from stagehold.cli.request import AsJson, PipelineName, recorded_interval
+from stagehold.cli.common.output import print_document, print_table
+from stagehold.cli.common.request import AsJson, PipelineName, recorded_interval
 from stagehold.errors import UnknownName
 from stagehold.settings import Settings, load_settings
 
@@ -31,7 +31,7 @@ def partitions(
     pipeline: PipelineName, interval: Interval = None, stage: StageName = None, as_json: AsJson = False
 ) -> None:
     """Show every partition of an interval."""
-    from stagehold.lake.chronicle import open_ledger
+    from stagehold.lake.chronicle.chronicle import open_ledger
 
     settings = load_settings()
     asked = recorded_interval(interval, pipeline, settings) if interval else None
@@ -88,7 +88,7 @@ def _with_skew(records: Sequence[PartitionRecord]) -> Iterator[tuple[PartitionRe
 
 def _declared_stages(pipeline: str, settings: Settings) -> dict[str, str]:
     """Stage ids by stage name."""
-    from stagehold.spec.loader import find_pipeline
+    from stagehold.spec.loading.loader import find_pipeline
 
     return {stage.name: stage.id for stage in find_pipeline(pipeline, settings).stages}
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stagehold.cli.output import print_document, print_table
-from stagehold.cli.request import AsJson
+from stagehold.cli.common.output import print_document, print_table
+from stagehold.cli.common.request import AsJson
 from stagehold.settings import load_settings
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def reconcile(dry_run: DryRun = False, as_json: AsJson = False) -> None:
     needs it computes it again.
     """
     from stagehold.run.reconcile.reconcile import reconcile as compare_and_repair
-    from stagehold.spec.loader import load_each_pipeline
+    from stagehold.spec.loading.loader import load_each_pipeline
     from stagehold.spec.pipeline import Pipeline
 
     settings = load_settings()
@@ -89,7 +89,7 @@ def _subjects(subjects: Sequence[str]) -> str:
 
 
 def _row(left: Disagreement) -> tuple[str, ...]:
-    from stagehold.plan.resume.reasons import partition_ranges
+    from stagehold.plan.grounds.reasons import partition_ranges
 
     subject = f"{left.subject}[{partition_ranges(left.partitions)}]" if left.partitions else left.subject
     place = (left.difference.replace("_", " "), left.pipeline or "", left.interval or "")

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from stagehold.cli.output import moment, print_table
+from stagehold.cli.common.output import moment, print_table
 from stagehold.errors import InvalidArgument
 from stagehold.local.state import ServicePhase, ServiceState, SupervisorState
 from stagehold.settings import Settings, load_settings

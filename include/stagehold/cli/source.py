@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stagehold.cli.output import print_document, print_table
-from stagehold.cli.request import AsJson, recorded_interval, stage_asked
+from stagehold.cli.common.output import print_document, print_table
+from stagehold.cli.common.request import AsJson, recorded_interval, stage_asked
 from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from stagehold.run.retake import Retake
+    from stagehold.run.intervals.retake import Retake
 
 source = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="What intervals have taken of incremental sources."
@@ -48,10 +48,10 @@ def retake(
     as_json: AsJson = False,
 ) -> None:
     """Have an interval take its files anew, as they are now, if nothing made from them is published."""
-    from stagehold.lake.chronicle import open_ledger
-    from stagehold.run.retake import Retake
-    from stagehold.run.retake import retake as take_anew
-    from stagehold.spec.loader import find_pipeline
+    from stagehold.lake.chronicle.chronicle import open_ledger
+    from stagehold.run.intervals.retake import Retake
+    from stagehold.run.intervals.retake import retake as take_anew
+    from stagehold.spec.loading.loader import find_pipeline
 
     settings = load_settings()
     declared = find_pipeline(pipeline, settings)
@@ -77,8 +77,8 @@ def retake(
 
 
 def _retake_table(wanted: Retake, from_version: int, settings: Settings, *, dry_run: bool, as_json: bool) -> None:
-    from stagehold.lake.chronicle import open_ledger
-    from stagehold.run.retake_table import retake_table
+    from stagehold.lake.chronicle.chronicle import open_ledger
+    from stagehold.run.intervals.retake_table import retake_table
 
     with open_ledger(settings) as ledger:
         done = retake_table(wanted, from_version, ledger, settings, dry_run=dry_run)

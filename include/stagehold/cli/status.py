@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from stagehold.cli.request import AsJson
+from stagehold.cli.common.request import AsJson
 from stagehold.settings import load_settings
 
 RunName = Annotated[
@@ -20,10 +20,10 @@ Trace = Annotated[bool, typer.Option("--trace", help="Of a run: print the whole 
 
 def status(run: RunName = None, trace: Trace = False, as_json: AsJson = False) -> None:
     """Show what is up and the newest runs, or one run in detail."""
-    from stagehold.cli.output import print_document
-    from stagehold.cli.runs import recent_runs_document, show_recent_runs, show_run
+    from stagehold.cli.common.output import print_document
+    from stagehold.cli.running.runs import recent_runs_document, show_recent_runs, show_run
     from stagehold.cli.services import services_document, show_services
-    from stagehold.lake.chronicle import open_ledger
+    from stagehold.lake.chronicle.chronicle import open_ledger
 
     settings = load_settings()
     with open_ledger(settings) as ledger:

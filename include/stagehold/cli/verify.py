@@ -9,8 +9,8 @@ from uuid import uuid4
 
 import typer
 
-from stagehold.cli.output import print_document, print_table
-from stagehold.cli.request import AsJson
+from stagehold.cli.common.output import print_document, print_table
+from stagehold.cli.common.request import AsJson
 from stagehold.errors import InvalidArgument, InvalidSpec
 from stagehold.settings import Settings, load_settings
 
@@ -48,9 +48,9 @@ def verify(
 
     Ends with 1 if something is damaged or missing and was not healed.
     """
-    from stagehold.lake.chronicle import open_ledger
+    from stagehold.lake.chronicle.chronicle import open_ledger
     from stagehold.plan.scrub import next_command
-    from stagehold.run.scrub.healing import heal as heal_found
+    from stagehold.run.here.healing import heal as heal_found
     from stagehold.run.scrub.looking import requests_asked
     from stagehold.run.scrub.scrubbing import scrub, scrub_with_spark
 
@@ -84,7 +84,7 @@ def _sample(text: str) -> Sample:
 
 
 def _pipelines(name: str | None, settings: Settings) -> tuple[list[Pipeline], list[InvalidSpec]]:
-    from stagehold.spec.loader import find_pipeline, load_each_pipeline
+    from stagehold.spec.loading.loader import find_pipeline, load_each_pipeline
 
     found = load_each_pipeline(settings) if name is None else (find_pipeline(name, settings),)
     unread = [one for one in found if isinstance(one, InvalidSpec)]
@@ -92,7 +92,7 @@ def _pipelines(name: str | None, settings: Settings) -> tuple[list[Pipeline], li
 
 
 def _show(results: Sequence[StageScrub]) -> None:
-    from stagehold.cli.runs import lost_ledger
+    from stagehold.cli.running.runs import lost_ledger
 
     if not results:
         nothing = "Nothing is on record that could be verified; `stagehold run` computes something."
@@ -148,7 +148,7 @@ def _found(result: StageScrub) -> Iterator[str]:
 
 def _skipped(result: StageScrub) -> Iterator[str]:
     """One line for all partitions that were skipped for one reason."""
-    from stagehold.plan.resume.reasons import partition_ranges
+    from stagehold.plan.grounds.reasons import partition_ranges
     from stagehold.plan.scrub import Condition
 
     skipped: dict[str, list[int]] = {}

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stagehold.cli.output import print_document, print_explanation, print_table
-from stagehold.cli.request import AsJson
+from stagehold.cli.common.output import print_document, print_explanation, print_table
+from stagehold.cli.common.request import AsJson
 from stagehold.errors import InvalidArgument, InvalidTopology, StageholdError, TopologyProblem
 from stagehold.settings import Settings, load_settings
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from stagehold.model.records import PartitionRecord
+    from stagehold.plan.imagined.what_if import Consequences, PipelineConsequences
     from stagehold.plan.resume.cost import Estimate, Seconds
-    from stagehold.plan.resume.what_if import Consequences, PipelineConsequences
     from stagehold.spec.pipeline import Pipeline
 
 RUNS_TIMED = 5  # a resumed run times only what it ran, so earlier ones fill in the rest
@@ -80,10 +80,10 @@ def _refuse(option: str, given: Sequence[str] | None, allowed: str) -> None:
 def _about_pipeline(
     name: str, fail: Sequence[str], lost: Sequence[str], changed: Sequence[str], *, as_json: bool
 ) -> None:
+    from stagehold.plan.imagined.imagined_run import imagined_run
+    from stagehold.plan.imagined.what_if import hypothesis_of, what_if
     from stagehold.plan.resume.cost import estimate
-    from stagehold.plan.resume.imagined_run import imagined_run
-    from stagehold.plan.resume.what_if import hypothesis_of, what_if
-    from stagehold.spec.loader import find_pipeline
+    from stagehold.spec.loading.loader import find_pipeline
 
     settings = load_settings()
     pipeline = find_pipeline(name, settings)
@@ -96,7 +96,7 @@ def _about_pipeline(
 def _about_graph(
     file: Path, fail: Sequence[str], lost: Sequence[str], missing: Sequence[str], *, as_json: bool
 ) -> None:
-    from stagehold.plan.resume.what_if import what_if_graph
+    from stagehold.plan.imagined.what_if import what_if_graph
     from stagehold.topology.file import parse_topology
 
     try:
@@ -152,7 +152,7 @@ def _timed(pipeline: Pipeline, settings: Settings) -> Seconds:
 
 def _history(pipeline: str, settings: Settings) -> Sequence[PartitionRecord]:
     """What the newest runs recorded, oldest first. A ledger that is not there is not made."""
-    from stagehold.lake.chronicle import open_ledger
+    from stagehold.lake.chronicle.chronicle import open_ledger
 
     kind, _, path = settings.ledger_url.partition(":///")
     if kind.startswith("sqlite") and not Path(path).is_file():

@@ -16,7 +16,7 @@ from stagehold.code.calls import lines_of
 from stagehold.code.scopes import ModuleNames, NameScope, last_name
 from stagehold.code.sql_tables import OF_TABLES, UNKNOWN, tables_in, view_name, views_in
 from stagehold.code.stage_code import reached_code
-from stagehold.model.compute_key import ReadKind
+from stagehold.model.keys.compute_key import ReadKind
 
 ENVIRON, GETENV = frozenset({"os.environ", "os.environb"}), frozenset({"os.getenv", "os.getenvb"})
 WRITES_ENVIRON = frozenset({"update", "clear", "putenv", "unsetenv"})

@@ -17,7 +17,7 @@ from pathlib import Path
 from stagehold.code.bindings import Bindings, CannotFollow, Imported, bind, imports_of, is_project
 from stagehold.code.project import Module, find_module, load_module
 from stagehold.code.references import Chain, attributes, canonical, chains_from, global_chains, nested_imports
-from stagehold.model.compute_key import digest
+from stagehold.model.keys.compute_key import digest
 
 DYNAMIC_NAMES = frozenset(
     {

@@ -19,8 +19,8 @@ from stagehold.errors import GateErrored, SuiteModuleUnusable
 from stagehold.gates.earlier_figures import as_identifiers, identified
 from stagehold.gates.suite import FIGURES, Expectation, Suite
 from stagehold.gates.verdicts import GateVerdict, comparisons_of, verdicts_of
-from stagehold.lake.columns import PARTITION
 from stagehold.lake.measure import HASH, Content, PartitionMetrics
+from stagehold.lake.store.columns import PARTITION
 from stagehold.model.records import WHOLE
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import Any
 from stagehold.code.project import find_module
 from stagehold.code.stage_code import code_fingerprint
 from stagehold.errors import InvalidSpec, SpecProblem
-from stagehold.model.compute_key import digest
+from stagehold.model.keys.compute_key import digest
 
 AT_MOST = 120  # seconds
 SAID = "stagehold suite: "  # before the line with the suite, among whatever an import prints

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from stagehold.errors import GateErrored
 from stagehold.gates.judge import as_theirs
 from stagehold.gates.suite import Expectation, Suite
-from stagehold.lake.columns import EXPECTATION, FILE, PARTITION, ROW
+from stagehold.lake.store.columns import EXPECTATION, FILE, PARTITION, ROW
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -8,7 +8,7 @@ from stagehold.errors import InvalidSpec, SpecProblem
 from stagehold.gates.suite import Suite
 from stagehold.plan.split.regions import sources_within, stage_regions
 from stagehold.spec.pipeline import CommitterKind, Pipeline, Stage
-from stagehold.spec.run_settings import Failover
+from stagehold.spec.settings.run_settings import Failover
 
 
 def check_scope(suite: Suite, stage: Stage, pipeline: Pipeline) -> None:

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from stagehold.gates.earlier_figures import PARAMETER, EarlierFigures, figures_named
-from stagehold.model.compute_key import digest
+from stagehold.model.keys.compute_key import digest
 from stagehold.model.records import Severity
 
 # Facts of a partition itself, judged like a column of which it has one value. No column can be called so.

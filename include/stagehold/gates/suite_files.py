@@ -23,7 +23,7 @@ from stagehold.gates.on_fail import (
 )
 from stagehold.gates.python_suites import code_of, suite_of_python
 from stagehold.gates.suite import FIGURES, Expectation, OnFail, Suite
-from stagehold.model.compute_key import digest
+from stagehold.model.keys.compute_key import digest
 from stagehold.spec.suites import is_of_python, suite_files
 from stagehold.spec.yaml import Document, Problem, plain_document, read_document
 

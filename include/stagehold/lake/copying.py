@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from stagehold.errors import CopyRefused
-from stagehold.lake.columns import PARTITION
 from stagehold.lake.commit.staging import DATA_FOLDER
-from stagehold.lake.files import Files, files_at
+from stagehold.lake.store.columns import PARTITION
+from stagehold.lake.store.files import Files, files_at
 from stagehold.model.records import DataFile, PartitionRecord
 
 AT_ONCE = 4  # files, each of which is in memory as a whole

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
-from stagehold.lake.columns import (
+from stagehold.lake.commit.staging import StagedWave
+from stagehold.lake.read import partition_of_file, read_partitions, recorded_schema
+from stagehold.lake.store.columns import (
     EXPECTATION,
     FILE,
     GROUP_PREFIX,
@@ -18,12 +20,10 @@ from stagehold.lake.columns import (
     data_fields,
     quoted,
 )
-from stagehold.lake.commit.staging import StagedWave
-from stagehold.lake.content_hash import content_hash
-from stagehold.lake.footers import read_footer
-from stagehold.lake.location import spark_uri
-from stagehold.lake.read import partition_of_file, read_partitions, recorded_schema
-from stagehold.model.compute_key import digest
+from stagehold.lake.store.content_hash import content_hash
+from stagehold.lake.store.footers import read_footer
+from stagehold.lake.store.location import spark_uri
+from stagehold.model.keys.compute_key import digest
 from stagehold.model.records import PartitionRecord
 
 if TYPE_CHECKING:

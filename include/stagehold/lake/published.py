@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from urllib.parse import unquote
 
 from stagehold.errors import TableUnreadable
-from stagehold.lake.columns import INTERVAL, PARTITION
 from stagehold.lake.commit.delta_log import (
     AddedFile,
     LogEntry,
@@ -24,6 +23,7 @@ from stagehold.lake.commit.delta_log import (
     table_exists,
 )
 from stagehold.lake.commit.wave_commit import is_ours, is_wave_of
+from stagehold.lake.store.columns import INTERVAL, PARTITION
 from stagehold.model.foreign_change import ForeignChange
 from stagehold.model.records import PartitionRecord
 

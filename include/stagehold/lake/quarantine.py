@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
-from stagehold.lake.columns import INTERVAL, PARTITION
 from stagehold.lake.commit.delta_log import open_table, storage_options, table_exists
-from stagehold.lake.files import files_at
-from stagehold.lake.location import table_location, tables_of
+from stagehold.lake.store.columns import INTERVAL, PARTITION
+from stagehold.lake.store.files import files_at
+from stagehold.lake.store.location import table_location, tables_of
 from stagehold.model.records import PartitionRecord, PartitionState
 from stagehold.spec.pipeline import Stage
 

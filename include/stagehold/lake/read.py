@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from stagehold.lake.columns import INTERVAL, PARTITION, is_reserved, quoted
 from stagehold.lake.commit.delta_log import open_table
-from stagehold.lake.footers import read_footer
-from stagehold.lake.location import spark_uri
+from stagehold.lake.store.columns import INTERVAL, PARTITION, is_reserved, quoted
+from stagehold.lake.store.footers import read_footer
+from stagehold.lake.store.location import spark_uri
 from stagehold.model.records import PartitionRecord
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from datetime import datetime
 
 from stagehold.lake.commit.delta_log import newest_commits, table_exists
 from stagehold.lake.commit.staging import DATA_FOLDER, VERDICTS_FOLDER
-from stagehold.lake.files import FileFacts, files_at
 from stagehold.lake.published import files_of_snapshot
+from stagehold.lake.store.files import FileFacts, files_at
 from stagehold.model.records import PartitionRecord
 
 DEPTHS = (2, 3, 4)  # _data/<attempt>, then its waves, then their partitions

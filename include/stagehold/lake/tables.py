@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from stagehold.errors import TableSchemaConflict
-from stagehold.lake.columns import INTERVAL, PARTITION, Growth, refuse_unusable_columns, sql_type
 from stagehold.lake.commit.delta_log import schema_fields, storage_options, table_exists
 from stagehold.lake.commit.tokens import (
     RetryReason,
@@ -22,7 +21,8 @@ from stagehold.lake.commit.tokens import (
     until_done,
 )
 from stagehold.lake.commit.wave_commit import Claim
-from stagehold.lake.location import TableLocation
+from stagehold.lake.store.columns import INTERVAL, PARTITION, Growth, refuse_unusable_columns, sql_type
+from stagehold.lake.store.location import TableLocation
 from stagehold.spec.pipeline import CommitterKind, Evolution, OutputForm
 
 if TYPE_CHECKING:

@@ -18,7 +18,6 @@ from stagehold.ledger.database.engine import Chronicle, Database, Listen, Redact
 from stagehold.ledger.database.migrate import migrate, schema_version
 from stagehold.ledger.events import Events
 from stagehold.ledger.facts import Facts
-from stagehold.ledger.gate_results import GateResults
 from stagehold.ledger.history import History
 from stagehold.ledger.leases import Leases
 from stagehold.ledger.partition_counts import PartitionCounts
@@ -31,8 +30,9 @@ from stagehold.ledger.requests.savepoint_requests import SavepointRequests
 from stagehold.ledger.requests.waivers import Waivers
 from stagehold.ledger.revision import Revision, revision_of
 from stagehold.ledger.runs import Runs
-from stagehold.ledger.stage_verdicts import VerdictsOnStages
 from stagehold.ledger.transitions import Transitions
+from stagehold.ledger.verdicts.gate_results import GateResults
+from stagehold.ledger.verdicts.stage_verdicts import VerdictsOnStages
 
 
 class Ledger:

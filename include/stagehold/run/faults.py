@@ -17,7 +17,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from stagehold.errors import Terminal
-from stagehold.lake.location import path_safe
+from stagehold.lake.store.location import path_safe
 
 POLL_SECONDS = 0.002
 

@@ -35,7 +35,7 @@ from stagehold.sources.files import SourceRoots
 from stagehold.sources.footers import columns_of
 from stagehold.sources.found_again import RowsLost, Whereabouts
 from stagehold.sources.reading import SourceReading, Split, split_files
-from stagehold.spec.source import Source, SourceKind
+from stagehold.spec.settings.source import Source, SourceKind
 
 Taken = Mapping[str, Position]  # by interval
 

@@ -12,8 +12,8 @@ from typing import NoReturn
 
 from stagehold.errors import ReadMissing
 from stagehold.lake.commit.delta_log import open_table, table_exists
-from stagehold.lake.location import OBJECT_STORE, lake_root, published_table
-from stagehold.model.compute_key import DeclaredRead, ReadKind, digest
+from stagehold.lake.store.location import OBJECT_STORE, lake_root, published_table
+from stagehold.model.keys.compute_key import DeclaredRead, ReadKind, digest
 from stagehold.model.source_position import SourceFile
 from stagehold.settings import Settings
 from stagehold.sources.files import LAKE, SourceRoots

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from stagehold.errors import SourceChanged, SourceMissing, SourceUnusable
 from stagehold.lake.commit.delta_log import commit_versions, open_table, read_commits, table_exists
-from stagehold.lake.files import files_at
+from stagehold.lake.store.files import files_at
 from stagehold.model.source_position import SourceFile
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from stagehold.lake.files import files_at
-from stagehold.lake.location import OBJECT_STORE
+from stagehold.lake.store.files import files_at
+from stagehold.lake.store.location import OBJECT_STORE
 from stagehold.model.source_position import SourceFile
 
 LAKE = "${lake}"

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from stagehold.lake.commit.delta_log import AT_ONCE
-from stagehold.lake.files import files_at
+from stagehold.lake.store.files import files_at
 from stagehold.model.source_position import SourceFile
 from stagehold.plan.sources.merging import Array, ColumnType, MapOf, Struct
 

@@ -12,12 +12,12 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from stagehold.errors import SourceUnusable
-from stagehold.lake.columns import is_reserved, quoted
-from stagehold.lake.location import spark_uri
+from stagehold.lake.store.columns import is_reserved, quoted
+from stagehold.lake.store.location import spark_uri
 from stagehold.model.source_position import MixedColumns, SourceFile
 from stagehold.plan.sources.folders import root_of
 from stagehold.sources.reading import SourceReading, Split
-from stagehold.spec.source import INFER, Source, SourceKind
+from stagehold.spec.settings.source import INFER, Source, SourceKind
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession

@@ -10,12 +10,12 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from stagehold.errors import LedgerBehind
-from stagehold.lake.columns import INTERVAL
 from stagehold.lake.commit.delta_log import commit_versions, open_table, read_commits, table_exists
 from stagehold.lake.commit.log_tokens import tokens_of
 from stagehold.lake.commit.wave_commit import WaveCommit, from_any_cell
-from stagehold.lake.files import files_at
-from stagehold.lake.location import TableLocation, cell_prefix, path_safe, table_location, tables_of
+from stagehold.lake.store.columns import INTERVAL
+from stagehold.lake.store.files import files_at
+from stagehold.lake.store.location import TableLocation, cell_prefix, path_safe, table_location, tables_of
 from stagehold.model.source_position import Position
 from stagehold.spec.pipeline import Stage
 

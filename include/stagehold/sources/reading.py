@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from stagehold.errors import SourceChanged, SourceLost
-from stagehold.model.compute_key import digest
+from stagehold.model.keys.compute_key import digest
 from stagehold.model.source_position import FolderColumn, MixedColumns, SourceFile
 from stagehold.sources.files import LAKE
-from stagehold.spec.source import Source, SourceKind
+from stagehold.spec.settings.source import Source, SourceKind
 
 
 @dataclass(frozen=True)

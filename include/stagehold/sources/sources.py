@@ -9,7 +9,7 @@ from functools import partial
 
 from stagehold.errors import PositionTaken, SourceLost, SourceMissing, SourceUnusable
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.compute_key import digest
+from stagehold.model.keys.compute_key import digest
 from stagehold.model.records import Cell
 from stagehold.model.source_position import Position, SourceFile, SourcePosition, VersionsRead
 from stagehold.plan.sources.positions import taken_twice
@@ -27,7 +27,7 @@ from stagehold.sources.outcome import published_of, unfinished
 from stagehold.sources.reading import SourceReading, Split, how_rows_are_read, split_files
 from stagehold.sources.told_positions import told_positions
 from stagehold.spec.pipeline import Stage
-from stagehold.spec.source import Reread, Source, SourceKind
+from stagehold.spec.settings.source import Reread, Source, SourceKind
 
 
 class Listing(Enum):

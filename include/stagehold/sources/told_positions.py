@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from datetime import datetime
 
-from stagehold.lake.told import facts_told
+from stagehold.lake.chronicle.told import facts_told
 from stagehold.model.records import Cell, TakenPosition
 from stagehold.sources.log_positions import PublishedPosition
 

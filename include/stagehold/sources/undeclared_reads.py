@@ -10,11 +10,11 @@ from dataclasses import replace
 
 from stagehold.code.side_reads import SideRead
 from stagehold.errors import UndeclaredRead
-from stagehold.lake.location import OBJECT_STORE
-from stagehold.model.compute_key import ReadKind
+from stagehold.lake.store.location import OBJECT_STORE
+from stagehold.model.keys.compute_key import ReadKind
 from stagehold.sources.declared_reads import ReadRoots, is_place
 from stagehold.spec.pipeline import Pipeline
-from stagehold.spec.source import Reads
+from stagehold.spec.settings.source import Reads
 
 FIELDS = {ReadKind.ENV: "env", ReadKind.FILE: "files", ReadKind.TABLE: "tables"}  # of `reads`
 INSTEAD = {ReadKind.ENV: "NAME", ReadKind.FILE: "PATH", ReadKind.TABLE: "TABLE"}  # of what nobody knows yet

@@ -9,13 +9,13 @@ from typing import Any
 from pydantic import Field, ValidationError
 from pydantic_core import ErrorDetails
 
-from stagehold.model.key_groups import HIGHEST
-from stagehold.spec.airflow_settings import DagSettings, TaskSettings
-from stagehold.spec.fields import CountOrAuto, SpecPart, field_names, written_name
+from stagehold.model.keys.key_groups import HIGHEST
 from stagehold.spec.pipeline import InputForm, OutputForm, StageSettings, StateForm
-from stagehold.spec.restart import RestartSettings
-from stagehold.spec.run_settings import CancellationSettings, CheckpointSettings, RunSettings, Speculation
-from stagehold.spec.source import ReadsForm, SourceForm
+from stagehold.spec.settings.airflow_settings import DagSettings, TaskSettings
+from stagehold.spec.settings.fields import CountOrAuto, SpecPart, field_names, written_name
+from stagehold.spec.settings.restart import RestartSettings
+from stagehold.spec.settings.run_settings import CancellationSettings, CheckpointSettings, RunSettings, Speculation
+from stagehold.spec.settings.source import ReadsForm, SourceForm
 from stagehold.spec.yaml import MAPPING, Document, FieldPath, Problem
 
 

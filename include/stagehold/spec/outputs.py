@@ -30,7 +30,7 @@ from enum import StrEnum
 
 from stagehold.model.graph import UnionFind, strong_components
 from stagehold.spec.pipeline import Exchange, OutputType
-from stagehold.spec.run_settings import ExecutionMode
+from stagehold.spec.settings.run_settings import ExecutionMode
 
 
 class ReleasedBy(StrEnum):

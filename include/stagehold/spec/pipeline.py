@@ -9,15 +9,15 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
-from stagehold.model.key_groups import HASH_NAME, HIGHEST
+from stagehold.model.keys.key_groups import HASH_NAME, HIGHEST
 from stagehold.model.stage_state import StateColumn, StateKind, StateShape
 from stagehold.model.units import KILOBYTE, MEGABYTE, Size
-from stagehold.spec.airflow_settings import TaskSettings
-from stagehold.spec.fields import Columns, ColumnType, Count, Options, Params, SpecPart, Switch
-from stagehold.spec.notifiers import NotifierDeclaration
-from stagehold.spec.restart import FailureDeclaration
-from stagehold.spec.run_settings import Determinism, DeterminismPolicy, Effects, RunSettings
-from stagehold.spec.source import Reads, ReadsForm, Source, StageReads
+from stagehold.spec.settings.airflow_settings import TaskSettings
+from stagehold.spec.settings.fields import Columns, ColumnType, Count, Options, Params, SpecPart, Switch
+from stagehold.spec.settings.notifiers import NotifierDeclaration
+from stagehold.spec.settings.restart import FailureDeclaration
+from stagehold.spec.settings.run_settings import Determinism, DeterminismPolicy, Effects, RunSettings
+from stagehold.spec.settings.source import Reads, ReadsForm, Source, StageReads
 
 
 class Exchange(StrEnum):

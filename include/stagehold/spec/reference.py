@@ -24,14 +24,14 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from stagehold.model.units import write_duration, write_size
-from stagehold.spec.airflow_settings import DagSettings, TaskSettings
-from stagehold.spec.fields import SpecPart, field_names, written_name
 from stagehold.spec.form import PipelineForm, StageForm
-from stagehold.spec.notifiers import NotifierDeclaration
 from stagehold.spec.pipeline import InputForm, OutputForm, StateForm
-from stagehold.spec.restart import FailureDeclaration, RestartSettings
-from stagehold.spec.run_settings import CancellationSettings, CheckpointSettings, Speculation
-from stagehold.spec.source import ReadsForm, SourceForm, SplitSize
+from stagehold.spec.settings.airflow_settings import DagSettings, TaskSettings
+from stagehold.spec.settings.fields import SpecPart, field_names, written_name
+from stagehold.spec.settings.notifiers import NotifierDeclaration
+from stagehold.spec.settings.restart import FailureDeclaration, RestartSettings
+from stagehold.spec.settings.run_settings import CancellationSettings, CheckpointSettings, Speculation
+from stagehold.spec.settings.source import ReadsForm, SourceForm, SplitSize
 
 EXAMPLE = re.compile(r"\s*Example: `(?P<example>[^`]+)`$")
 BEGIN = """# Fields of a pipeline file

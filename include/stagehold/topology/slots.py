@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from stagehold.errors import ScheduleRefused
 from stagehold.spec.outputs import properties_of
-from stagehold.spec.run_settings import ScheduleMode
+from stagehold.spec.settings.run_settings import ScheduleMode
 from stagehold.topology.partition_regions import PartitionRegions
 from stagehold.topology.topology import Topology
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from stagehold.lake.columns import GROUP_PREFIX, INTERVAL, METADATA, PARTITION
+from stagehold.lake.store.columns import GROUP_PREFIX, INTERVAL, METADATA, PARTITION
 from stagehold.viewer.local_files import Tell, local_files
 from stagehold.viewer.views import View, identifier
 

@@ -12,8 +12,8 @@ from tempfile import TemporaryDirectory
 from stagehold.errors import PartitionDataMissing
 from stagehold.lake.available import present_files
 from stagehold.lake.commit.delta_log import AT_ONCE
-from stagehold.lake.files import files_at
-from stagehold.lake.location import OBJECT_STORE
+from stagehold.lake.store.files import files_at
+from stagehold.lake.store.location import OBJECT_STORE
 from stagehold.viewer.views import StoredFile, View
 
 Tell = Callable[[str], None]

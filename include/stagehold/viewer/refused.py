@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from stagehold.lake.columns import EXPECTATION, PARTITION
+from stagehold.lake.store.columns import EXPECTATION, PARTITION
 from stagehold.model.records import GateResult, PartitionRecord, PartitionState
 from stagehold.viewer.database import database_over
 from stagehold.viewer.local_files import Tell

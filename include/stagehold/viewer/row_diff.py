@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from stagehold.errors import InvalidArgument
 from stagehold.lake.checkpoints.opened import OpenedCheckpoint, OpenedStage
-from stagehold.lake.columns import PARTITION
+from stagehold.lake.store.columns import PARTITION
 from stagehold.viewer.database import database_over
 from stagehold.viewer.diff import StageDiff, differing
 from stagehold.viewer.local_files import Tell

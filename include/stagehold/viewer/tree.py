@@ -14,7 +14,7 @@ from stagehold.checkpoints.checkpoint import SnapshotKind
 from stagehold.checkpoints.stage_ids import StageShape
 from stagehold.lake.checkpoints.manifest import VERSION, CheckpointedRun
 from stagehold.lake.checkpoints.opened import OpenedCheckpoint, OpenedStage
-from stagehold.model.key_groups import range_of
+from stagehold.model.keys.key_groups import range_of
 from stagehold.model.records import PartitionState
 from stagehold.model.source_position import Position
 from stagehold.model.stage_state import StateKind, StateShape

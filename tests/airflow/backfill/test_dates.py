@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from stagehold.errors import BackfillRefused
-from stagehold.model.interval_key import key_of, keys_between, moment_of
+from stagehold.model.keys.interval_key import key_of, keys_between, moment_of
 
 pytestmark = pytest.mark.airflow
 

@@ -8,7 +8,7 @@ import pytest
 from tests.airflow.made_runs import MEAN, NULLS, RANGE, SEEN, HalfDone, observe
 
 from stagehold.gates.docs.writing import docs_uri
-from stagehold.lake.files import files_at
+from stagehold.lake.store.files import files_at
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Waiver
 from stagehold.plan.resume.waiving import held

@@ -24,7 +24,7 @@ from stagehold.airflow.overview.pipeline_rows import (
 from stagehold.model.records import PartitionState, Run, RunState
 from stagehold.model.standing import DeclaredStage
 from stagehold.model.standing import Standing as IntervalStanding
-from stagehold.spec.loader import build_pipeline
+from stagehold.spec.loading.loader import build_pipeline
 
 NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
 SOURCE = {"kind": "parquet", "path": "${lake}/raw/*.parquet", "splits": 2}

@@ -10,7 +10,7 @@ import pytest
 from tests.airflow.made_runs import SOURCES, SPLITS, fill_ledger, make_sources
 from tests.airflow.pipeline_page.made_intervals import PIPELINE, emptied_ledger
 
-from stagehold.airflow.keeping import KeptPages
+from stagehold.airflow.answering.keeping import KeptPages
 from stagehold.settings import load_settings
 
 ALL = dict.fromkeys((*SOURCES, "orders_by_customer", "shipping_priority"), SPLITS) | {"top_orders": 1}

@@ -10,7 +10,7 @@ import pytest
 from stagehold.airflow.pipeline_page.gate_rates import gate_rates
 from stagehold.ledger.across.gate_tallies import GateTally
 from stagehold.model.records import Severity
-from stagehold.spec.loader import build_pipeline
+from stagehold.spec.loading.loader import build_pipeline
 
 NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
 SOURCE = {"kind": "parquet", "path": "${lake}/raw/*.parquet", "splits": 2}

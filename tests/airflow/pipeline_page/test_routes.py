@@ -20,8 +20,8 @@ from tests.airflow.pipeline_page.made_intervals import (
     make_whole,
 )
 
-from stagehold.airflow import keeping
-from stagehold.airflow.keeping import KeptPages
+from stagehold.airflow.answering import keeping
+from stagehold.airflow.answering.keeping import KeptPages
 from stagehold.model.records import PartitionState
 
 pytestmark = pytest.mark.airflow

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from tests.airflow.pipeline_page.made_intervals import PIPELINE, day
 from tests.airflow.pipeline_page.made_stale import make_interval, nothing_on_record, write_orders_anew
 
-from stagehold.airflow import keeping
+from stagehold.airflow.answering import keeping
 from stagehold.airflow.pipeline_page import stale
 
 pytestmark = pytest.mark.airflow

@@ -34,7 +34,7 @@ def offered():
 
 
 def test_each_form_offers_those_of_its_pipeline_the_newest_first_and_latest(lake):
-    from stagehold.airflow.compile import compile_folder
+    from stagehold.airflow.dag.compile import compile_folder
 
     for name, hours in (("older", 0), ("newer", 1)):
         make(lake, name, "shipping_priority", hours)
@@ -63,7 +63,7 @@ def test_the_process_of_a_task_looks_for_none(lake, monkeypatch):
 
 @pytest.mark.parametrize("trouble", ["unreadable", "away", "slow"])
 def test_a_lake_in_trouble_costs_the_offer_and_nothing_else(lake, monkeypatch, trouble):
-    from stagehold.airflow.compile import compile_folder
+    from stagehold.airflow.dag.compile import compile_folder
 
     answered = threading.Event()
 
@@ -86,7 +86,7 @@ def test_a_lake_in_trouble_costs_the_offer_and_nothing_else(lake, monkeypatch, t
 
 
 def test_each_form_offers_the_intervals_that_ran_the_latest_first(lake, tmp_path, monkeypatch):
-    from stagehold.airflow.compile import compile_folder
+    from stagehold.airflow.dag.compile import compile_folder
     from stagehold.airflow.restores.offered import offered_intervals
 
     monkeypatch.setenv("STAGEHOLD_LEDGER", f"sqlite:///{tmp_path / 'ledger.db'}")
@@ -105,7 +105,7 @@ def test_each_form_offers_the_intervals_that_ran_the_latest_first(lake, tmp_path
 
 
 def test_a_ledger_in_trouble_costs_the_offer_and_nothing_else(lake, tmp_path, monkeypatch):
-    from stagehold.airflow.compile import compile_folder
+    from stagehold.airflow.dag.compile import compile_folder
 
     monkeypatch.setenv("STAGEHOLD_LEDGER", f"sqlite:///{tmp_path / 'torn.db'}")
     (tmp_path / "torn.db").write_text("this is no database")

@@ -11,12 +11,12 @@ import pytest
 from pydantic import TypeAdapter
 
 from stagehold.airflow.run_page.cells import CellState
-from stagehold.airflow.run_page.clearing import DagTask
 from stagehold.airflow.run_page.facts import RunFacts
 from stagehold.airflow.run_page.grid import RunGrid, run_grid, seen_by
 from stagehold.airflow.run_page.preview import resume_preview
+from stagehold.airflow.runs.clearing import DagTask
 from stagehold.errors import CodeUnusable
-from stagehold.model.compute_key import ComputeKey
+from stagehold.model.keys.compute_key import ComputeKey
 from stagehold.model.records import (
     UNBEGUN,
     Attempt,
@@ -30,8 +30,8 @@ from stagehold.model.records import (
     Waiver,
 )
 from stagehold.model.share import Share
+from stagehold.plan.grounds.reasons import because
 from stagehold.plan.resume.decisions import Action, Decision, ResumePlan
-from stagehold.plan.resume.reasons import because
 from stagehold.plan.split.regions import Region
 from stagehold.spec.pipeline import Pipeline, Stage
 

@@ -22,7 +22,7 @@ from tests.airflow.made_runs import (
 
 from stagehold.airflow.run_page import stages
 from stagehold.gates.docs.writing import docs_uri
-from stagehold.lake.files import files_at
+from stagehold.lake.store.files import files_at
 from stagehold.ledger.ledger import Ledger
 from stagehold.plan.resume.waiving import held
 from stagehold.settings import load_settings
@@ -122,7 +122,7 @@ def test_the_page_follows_airflows_dark_mode(page, half_done):
 
 
 def test_a_dag_that_is_not_ours_is_told_apart_politely(page, half_done, monkeypatch):
-    monkeypatch.setattr("stagehold.airflow.dag_runs.RegionOperator", type("OtherOperator", (), {}))
+    monkeypatch.setattr("stagehold.airflow.runs.dag_runs.RegionOperator", type("OtherOperator", (), {}))
     open_run(page, half_done)
     expect(page.get_by_test_id("nothing")).to_contain_text("Nothing of Stagehold here")
 

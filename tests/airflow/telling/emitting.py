@@ -25,8 +25,8 @@ from stagehold.model.records import (
     Severity,
 )
 from stagehold.plan.split.regions import stage_regions
-from stagehold.run.attempt.task import RegionTask
 from stagehold.run.planning.planning import RunRequest
+from stagehold.run.planning.task import RegionTask
 from stagehold.spec.pipeline import Pipeline
 
 NOW = datetime(2026, 11, 20, 3, tzinfo=UTC)

@@ -13,7 +13,7 @@ from stagehold.airflow.telling.reading import gate_cause, was_resumed  # noqa: E
 from stagehold.model.records import Cell, GateResult, PartitionState, RunState, Severity  # noqa: E402
 from stagehold.model.standing import DeclaredStage, Standing  # noqa: E402
 from stagehold.model.states import RunEvent, Transition  # noqa: E402
-from stagehold.spec.notifiers import Hook  # noqa: E402
+from stagehold.spec.settings.notifiers import Hook  # noqa: E402
 
 LINK = "http://localhost:8080/dags/sales/runs/scheduled__2026-11-20T02%3A00%3A00%2B00%3A00/plugin/stagehold"
 NOW = datetime(2026, 11, 20, 3, tzinfo=UTC)

@@ -9,8 +9,8 @@ from tests.airflow.telling.test_news import news
 from tests.spec.samples import VALID, Project
 
 from stagehold.errors import InvalidSpec
-from stagehold.spec.notifiers import Hook
 from stagehold.spec.pipeline import Pipeline
+from stagehold.spec.settings.notifiers import Hook
 
 pytestmark = pytest.mark.airflow
 

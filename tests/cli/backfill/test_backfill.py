@@ -120,7 +120,7 @@ def test_a_killed_one_has_said_its_id_before_anything_ran_and_is_listed_until_it
         raise SystemExit(137)
 
     monkeypatch.setenv("STAGEHOLD_SPARK_REMOTE", "sc://localhost:1")
-    monkeypatch.setattr("stagehold.run.local_run.run_locally", killed)
+    monkeypatch.setattr("stagehold.run.here.local_run.run_locally", killed)
     ended = command("--local", "--yes")
     assert ended.exit_code == 137
     (listed,) = json.loads(command("--list", "--json").stdout)["backfills"]

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from stagehold.cli.main import app
 from stagehold.ledger import Ledger
 from stagehold.model.records import WHOLE, PartitionState, Severity, StageVerdict
-from stagehold.plan.resume.content_verdicts import content_of
+from stagehold.plan.grounds.content_verdicts import content_of
 
 
 @pytest.fixture

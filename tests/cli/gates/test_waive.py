@@ -15,7 +15,7 @@ from stagehold.cli.main import app
 from stagehold.errors import InvalidArgument
 from stagehold.ledger import Ledger
 from stagehold.model.records import WHOLE, Cell, PartitionState, StageVerdict
-from stagehold.plan.resume.content_verdicts import content_of
+from stagehold.plan.grounds.content_verdicts import content_of
 from stagehold.plan.resume.waiving import held
 
 PIPELINE = "shipping_priority"

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from stagehold.cli.main import app
 from stagehold.settings import load_settings
-from stagehold.spec.loader import find_pipeline
+from stagehold.spec.loading.loader import find_pipeline
 
 
 def init(folder: Path, **variables: str):

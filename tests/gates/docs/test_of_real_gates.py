@@ -15,7 +15,7 @@ from stagehold.gates.docs.contents import site_of
 from stagehold.gates.docs.rendering import render_index, render_page
 from stagehold.gates.suite import Expectation
 from stagehold.gates.verdicts import GateVerdict
-from stagehold.lake.location import TableLocation
+from stagehold.lake.store.location import TableLocation
 from stagehold.model.records import Cell, GateResult, Severity
 
 pytestmark = pytest.mark.spark

@@ -13,7 +13,7 @@ from tests.ledger.samples import gate_result, waiver
 
 from stagehold.gates.docs.contents import DocSite, site_of
 from stagehold.gates.docs.writing import docs_uri, have_docs, read_page, write_docs
-from stagehold.lake.files import files_at
+from stagehold.lake.store.files import files_at
 from stagehold.model.records import GateResult, Severity
 
 pytestmark = pytest.mark.slow  # imports Great Expectations, which takes seconds

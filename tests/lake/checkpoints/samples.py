@@ -9,10 +9,10 @@ from stagehold.checkpoints.checkpoint import Checkpoint, SnapshotKind, StageSnap
 from stagehold.checkpoints.stage_ids import stage_shapes
 from stagehold.lake.checkpoints.manifest import CheckpointedRun
 from stagehold.lake.checkpoints.stored import StoredCheckpoints
-from stagehold.lake.files import Files, files_at
+from stagehold.lake.store.files import Files, files_at
 from stagehold.model.records import Cell, DataFile, GateResult, PartitionRecord, PartitionState
 from stagehold.spec.pipeline import Input, Pipeline, Stage
-from stagehold.spec.source import Source
+from stagehold.spec.settings.source import Source
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 LONG_AGO = NOW - timedelta(days=10_000)  # nothing in the lake is older

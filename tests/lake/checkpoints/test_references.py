@@ -11,7 +11,7 @@ from stagehold.errors import CheckpointCorrupt, UnknownCheckpoint, UnknownName
 from stagehold.lake.checkpoints.references import find_checkpoint
 from stagehold.lake.checkpoints.savepoints import Savepoint, Savepoints
 from stagehold.lake.checkpoints.stored import StoredCheckpoints
-from stagehold.lake.files import files_at
+from stagehold.lake.store.files import files_at
 
 OTHER = replace(RUN, run_id="sample/cli#1", interval="a b")
 

@@ -32,7 +32,7 @@ from stagehold.checkpoints.checkpoint import Checkpoint, SnapshotKind
 from stagehold.checkpoints.store import CheckpointStore, CompletedCheckpoint
 from stagehold.errors import CheckpointCorrupt, CheckpointNumberTaken, CheckpointOvertaken
 from stagehold.lake.checkpoints.stored import StoredCheckpoints
-from stagehold.lake.files import FolderFiles, files_at
+from stagehold.lake.store.files import FolderFiles, files_at
 from stagehold.model.records import Cell, DataFile, GateResult, PartitionRecord, PartitionState, StatePart
 from stagehold.model.source_position import FilesRead, FolderColumn, SourceFile, VersionsRead
 from stagehold.model.stage_state import StateColumn, StateKind, StateShape

@@ -19,7 +19,7 @@ from stagehold.lake.commit import tokens
 from stagehold.lake.commit.committed import committed
 from stagehold.lake.commit.staged_committer import StagedCommitter
 from stagehold.lake.commit.wave_commit import Claim, WaveCommit
-from stagehold.lake.location import TableLocation
+from stagehold.lake.store.location import TableLocation
 
 A, B, C = ("a", 1), ("b", 2), ("c", 3)
 

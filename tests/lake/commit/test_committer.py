@@ -19,7 +19,7 @@ from stagehold.lake.commit.committer import committer_for
 from stagehold.lake.commit.delta_spark_committer import DeltaSparkCommitter
 from stagehold.lake.commit.staging import WaveFiles, stage_frame
 from stagehold.lake.commit.wave_commit import Claim, CommittedPartition, WaveCommit
-from stagehold.lake.files import files_at
+from stagehold.lake.store.files import files_at
 from stagehold.model.share import Share
 from stagehold.spec.pipeline import CommitterKind
 

@@ -12,7 +12,7 @@ from tests.lake.stagehand import Stagehand
 from stagehold.errors import StageContractBroken
 from stagehold.lake.available import missing_data
 from stagehold.lake.commit.staging import WaveFiles, stage_frame
-from stagehold.lake.files import files_at
+from stagehold.lake.store.files import files_at
 
 pytestmark = pytest.mark.spark
 

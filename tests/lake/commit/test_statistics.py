@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from stagehold.lake.commit.statistics import delta_statistics
-from stagehold.lake.footers import FIRST_GUESS, ColumnRange, Footer, read_footer
+from stagehold.lake.store.footers import FIRST_GUESS, ColumnRange, Footer, read_footer
 
 
 def statistics(**columns: ColumnRange) -> dict[str, Any]:

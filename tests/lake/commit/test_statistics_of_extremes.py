@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stagehold.lake.commit.statistics import delta_statistics
-from stagehold.lake.footers import read_footer
+from stagehold.lake.store.footers import read_footer
 
 EPOCH, DAY = datetime(1970, 1, 1, tzinfo=UTC), timedelta(days=1)
 

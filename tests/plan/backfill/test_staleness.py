@@ -13,8 +13,8 @@ from stagehold.model.work_order import WorkOrder
 from stagehold.plan.backfill.backfill_plan import BackfillPlan, IntervalPlan
 from stagehold.plan.backfill.cells import cells_of
 from stagehold.plan.backfill.staleness import StaleInterval, StaleStage, stale_intervals
+from stagehold.plan.grounds.reasons import because
 from stagehold.plan.resume.decisions import Action, Decision, ResumePlan
-from stagehold.plan.resume.reasons import because
 from stagehold.plan.split.regions import Region
 
 THERE, BLOCKED = PartitionState.CONSUMABLE, PartitionState.BLOCKED

@@ -6,7 +6,7 @@ import pytest
 from tests.ledger.samples import record
 
 from stagehold.plan.determinism.reproduction import remark
-from stagehold.plan.resume.reasons import Unexplained, because
+from stagehold.plan.grounds.reasons import Unexplained, because
 
 BEFORE = replace(record(1), compute_key="key", fingerprint="before")
 

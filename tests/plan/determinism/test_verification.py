@@ -8,7 +8,7 @@ from tests.ledger.samples import record
 
 from stagehold.model.records import DataFile, PartitionState
 from stagehold.plan.determinism.verification import NO_MATCH, SAMPLE, as_damaged, same_content, to_verify
-from stagehold.spec.run_settings import VerifyPolicy
+from stagehold.spec.settings.run_settings import VerifyPolicy
 
 WRITTEN = DataFile("_data/now.a/1/_partition=0/part.parquet", 1, 1)
 OWN = [replace(record(partition), run_id="now", attempt_id="now.a", files=(WRITTEN,)) for partition in range(4)]

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from stagehold.errors import KeyTypesUnlike
-from stagehold.model.key_types import KeyKind, KeyType
+from stagehold.model.keys.key_types import KeyKind, KeyType
 from stagehold.plan.isolation.key_checks import KeyColumn, key_problems
 
 INT, BIGINT, DOUBLE = (

@@ -10,7 +10,7 @@ import pytest
 from stagehold.model.records import Attempt, AttemptState, FailureClass, RunState
 from stagehold.plan.restart.replay import RestartRules, first_delay, replay_failures, run_state_after
 from stagehold.plan.restart.rules import FENCED
-from stagehold.spec.restart import RestartSettings
+from stagehold.spec.settings.restart import RestartSettings
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 FIXED = {"strategy": "fixed-delay", "attempts": 1, "delay": "3s"}

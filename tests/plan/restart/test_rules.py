@@ -33,7 +33,7 @@ from stagehold.errors import (
 from stagehold.model.records import FailureClass
 from stagehold.plan.restart.failure import diagnose
 from stagehold.plan.restart.rules import RULES, WORKER_LOST, rules_of
-from stagehold.spec.restart import FailureDeclaration
+from stagehold.spec.settings.restart import FailureDeclaration
 
 TERMINAL, ENVIRONMENT = FailureClass.NON_RECOVERABLE, FailureClass.ENVIRONMENT
 MISSING, RECOVERABLE = FailureClass.PARTITION_DATA_MISSING, FailureClass.RECOVERABLE

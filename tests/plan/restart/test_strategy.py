@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stagehold.plan.restart.strategy import ExponentialDelay, FailureRate, FixedDelay, NoRestart, restart_strategy
-from stagehold.spec.restart import RestartSettings
+from stagehold.spec.settings.restart import RestartSettings
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

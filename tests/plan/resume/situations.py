@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from stagehold.model.compute_key import ComputeKey
+from stagehold.model.keys.compute_key import ComputeKey
 from stagehold.model.records import Acceptance, Cell, DataFile, PartitionRecord, PartitionState, Waiver
 from stagehold.plan.determinism.reproduction import remark
 from stagehold.plan.resume.decisions import Action, ResumePlan, Situation, StageFacts
 from stagehold.plan.resume.planner import resume_plan
 from stagehold.spec.pipeline import Exchange, Input, Output, OutputType, Pipeline, Stage
-from stagehold.spec.source import Source
+from stagehold.spec.settings.source import Source
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 

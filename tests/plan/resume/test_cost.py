@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 import pytest
 
 from stagehold.model.records import Cell, PartitionRecord, PartitionState
+from stagehold.plan.grounds.reasons import because
 from stagehold.plan.resume.cost import Estimate, estimate, recorded_seconds
 from stagehold.plan.resume.decisions import Action, Decision, ResumePlan
-from stagehold.plan.resume.reasons import because
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -23,7 +23,7 @@ from tests.plan.resume.situations import (
 )
 
 from stagehold.model.records import PartitionState, StageVerdict
-from stagehold.plan.resume.content_verdicts import ContentVerdicts, content_of
+from stagehold.plan.grounds.content_verdicts import ContentVerdicts, content_of
 from stagehold.plan.resume.healing import missing_inputs
 from stagehold.plan.resume.planner import resume_plan
 from stagehold.plan.split.regions import stage_regions

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 from tests.ledger.samples import record
 
+from stagehold.plan.grounds.reasons import Detail, Places, because, partition_ranges
 from stagehold.plan.resume.decisions import Action, Decision, ResumePlan
 from stagehold.plan.resume.explanation import explain
-from stagehold.plan.resume.reasons import Detail, Places, because, partition_ranges
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from tests.plan.resume.situations import CHAIN, DONE, FUSED, changed, finished, fresh, with_stage, words
 
-from stagehold.model.compute_key import ComputeKey, DeclaredRead, ReadKind
-from stagehold.plan.resume.code_changes import stage_changes
+from stagehold.model.keys.compute_key import ComputeKey, DeclaredRead, ReadKind
+from stagehold.plan.imagined.code_changes import stage_changes
 from stagehold.plan.resume.decisions import Situation
 from stagehold.plan.resume.planner import resume_plan
 from stagehold.spec.pipeline import OnCodeChange, Pipeline

@@ -8,7 +8,7 @@ import pytest
 from tests.plan.resume.situations import CHAIN, DONE, NOW, altered, blocked, changed, fresh, waived, without, words
 
 from stagehold.model.records import WHOLE, Cell, PartitionState, StageVerdict
-from stagehold.plan.resume.content_verdicts import ContentVerdicts, content_of
+from stagehold.plan.grounds.content_verdicts import ContentVerdicts, content_of
 from stagehold.plan.resume.decisions import Situation
 from stagehold.plan.resume.planner import resume_plan
 from stagehold.plan.resume.waiving import WaiverWish, refused_data, wished

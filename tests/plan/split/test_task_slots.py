@@ -7,7 +7,7 @@ import pytest
 from stagehold.errors import ScheduleRefused
 from stagehold.plan.split.task_slots import NO_LIMIT, task_slots
 from stagehold.spec.pipeline import Exchange, Input, Output, OutputType, Pipeline, Stage
-from stagehold.spec.run_settings import ScheduleMode
+from stagehold.spec.settings.run_settings import ScheduleMode
 
 EAGER, LAZY, BY_SLOT = (
     ScheduleMode.EAGER,

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.plan.resume.situations import altered, changed, facts_of, gather, record, source, stage
 
-from stagehold.model.key_groups import index_of_group, range_of
+from stagehold.model.keys.key_groups import index_of_group, range_of
 from stagehold.model.records import Cell, DataFile, PartitionRecord, PartitionState, StatePart
 from stagehold.model.stage_state import StateKind, StateShape
 from stagehold.plan.resume.decisions import Action, Situation

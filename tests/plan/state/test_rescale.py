@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stagehold.errors import ImpossibleKeyGroups
-from stagehold.model.key_groups import range_of
+from stagehold.model.keys.key_groups import range_of
 from stagehold.model.stage_state import StateKind
 from stagehold.plan.state.rescale import old_lists_read, old_partitions_read, slice_of
 

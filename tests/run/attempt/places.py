@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable
 
 from stagehold.ledger.ledger import Ledger
-from stagehold.run.attempt.spark_engine import SparkEngine
+from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.faults import Faults
-from stagehold.run.workplace import Workplace
+from stagehold.run.stage.spark_engine import SparkEngine
 from stagehold.settings import Settings
 
 

@@ -13,13 +13,13 @@ from stagehold.model.records import Attempt, Lease, RunState
 from stagehold.model.share import Share
 from stagehold.model.states import AttemptEvent
 from stagehold.plan.split.regions import stage_regions
-from stagehold.run.attempt import journal
-from stagehold.run.attempt.region import record_lost_attempts, run_region
-from stagehold.run.attempt.task import RegionTask
-from stagehold.run.attempt.verdict import verdict_of
+from stagehold.run.here.region import record_lost_attempts, run_region
+from stagehold.run.journal import journal
+from stagehold.run.journal.verdict import verdict_of
 from stagehold.run.planning.planning import RunRequest
+from stagehold.run.planning.task import RegionTask
 from stagehold.settings import Settings
-from stagehold.spec.loader import build_pipeline
+from stagehold.spec.loading.loader import build_pipeline
 
 pytestmark = pytest.mark.slow
 

@@ -22,20 +22,20 @@ from tests.run.protocol.paper_spark import PaperCommitter, PaperEngine, PaperSes
 
 from stagehold.lake.checkpoints.manifest import CheckpointedRun
 from stagehold.lake.checkpoints.stored import StoredCheckpoints
-from stagehold.lake.chronicle import open_ledger
+from stagehold.lake.chronicle.chronicle import open_ledger
 from stagehold.lake.commit.staging import StagedWave, WaveFiles
-from stagehold.lake.files import FolderFiles
+from stagehold.lake.store.files import FolderFiles
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.checkpoint_records import Acknowledgement, CheckpointRecord
 from stagehold.model.records import Attempt
 from stagehold.plan.split.regions import stage_regions
-from stagehold.run.attempt.region import work_on
-from stagehold.run.attempt.task import RegionOutcome, RegionTask
+from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.faults import Faults
+from stagehold.run.here.region import work_on
 from stagehold.run.planning.planning import RunRequest
-from stagehold.run.workplace import Workplace
+from stagehold.run.planning.task import RegionOutcome, RegionTask
 from stagehold.settings import Settings
-from stagehold.spec.loader import build_pipeline
+from stagehold.spec.loading.loader import build_pipeline
 from stagehold.spec.pipeline import Pipeline
 
 _FORKS = multiprocessing.get_context("forkserver")  # what has imported all that they need, and has no threads

@@ -13,9 +13,9 @@ from tests.run.checkpoints.paper_run import INTERVAL, LEFT, PARTITIONS, PIPELINE
 from stagehold.errors import CheckpointsFailed
 from stagehold.model.checkpoint_records import Answer, CheckpointFailure, CheckpointState, CheckpointTrigger
 from stagehold.model.records import AttemptState, RunState
-from stagehold.run.attempt.verdict import verdict_of
 from stagehold.run.checkpoints import coordination
 from stagehold.run.faults import CheckpointPoint, FaultAction, inject
+from stagehold.run.journal.verdict import verdict_of
 
 pytestmark = pytest.mark.slow
 

@@ -10,8 +10,8 @@ from stagehold.ledger.ledger import Ledger
 from stagehold.model.checkpoint_records import Answer, CheckpointFailure
 from stagehold.model.records import Attempt, AttemptState, RunState
 from stagehold.model.states import UNTIL_RUNNING, AttemptEvent, RunEvent
-from stagehold.run.attempt.task import lease_of
 from stagehold.run.checkpoints.watching import RunWatch
+from stagehold.run.planning.task import lease_of
 
 
 @pytest.fixture

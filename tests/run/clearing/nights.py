@@ -22,19 +22,19 @@ from tests.run.protocol.world import SteppedDatabase
 
 from stagehold.lake.checkpoints.manifest import CheckpointedRun
 from stagehold.lake.checkpoints.stored import StoredCheckpoints
-from stagehold.lake.chronicle import LakeChronicle
-from stagehold.lake.location import table_location
+from stagehold.lake.chronicle.chronicle import LakeChronicle
+from stagehold.lake.store.location import table_location
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import PartitionRecord, PartitionState, Restore
 from stagehold.plan.split.regions import stage_regions
-from stagehold.run.attempt.region import work_on
-from stagehold.run.attempt.task import RegionTask
 from stagehold.run.clearing.gc import Collected, Collector
+from stagehold.run.equipment.workplace import Workplace
+from stagehold.run.here.region import work_on
 from stagehold.run.planning.planning import RunRequest
-from stagehold.run.workplace import Workplace
+from stagehold.run.planning.task import RegionTask
 from stagehold.settings import Settings
-from stagehold.spec.loader import build_pipeline
-from stagehold.spec.run_settings import ReleasePolicy
+from stagehold.spec.loading.loader import build_pipeline
+from stagehold.spec.settings.run_settings import ReleasePolicy
 
 PIPELINE = "paper"
 STAGES = ("drafts", "edits", "prints")  # each a region of its own

@@ -11,10 +11,10 @@ from tests.run.clearing.nights import PARTITIONS, Nights
 from tests.run.protocol.stepper import Stepper
 
 from stagehold.lake.checkpoints.stored import StoredCheckpoints
-from stagehold.lake.location import table_location
+from stagehold.lake.store.location import table_location
 from stagehold.model.records import PartitionState
 from stagehold.plan.garbage import Why
-from stagehold.spec.run_settings import ReleasePolicy
+from stagehold.spec.settings.run_settings import ReleasePolicy
 
 pytestmark = pytest.mark.slow
 

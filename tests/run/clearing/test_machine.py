@@ -16,7 +16,7 @@ from tests.run.clearing.nights import PARTITIONS, STAGES, Nights
 from tests.run.protocol.stepper import Stepper
 
 from stagehold.run.faults import ClearingPoint, Point
-from stagehold.spec.run_settings import ReleasePolicy
+from stagehold.spec.settings.run_settings import ReleasePolicy
 
 MEMORY = Path("/dev/shm")
 DAYS = [f"2026-11-{day}" for day in range(20, 26)]

@@ -10,10 +10,10 @@ from tests.run.protocol.stepper import Stepper
 
 from stagehold.model.checkpoint_records import SavepointRequest
 from stagehold.model.records import PartitionState
+from stagehold.run.checkpoints.disposing import dispose_of
 from stagehold.run.faults import ClearingPoint
 from stagehold.run.savepoints.creating import create_savepoint
-from stagehold.run.savepoints.disposing import dispose_of
-from stagehold.spec.run_settings import ReleasePolicy
+from stagehold.spec.settings.run_settings import ReleasePolicy
 
 pytestmark = pytest.mark.slow
 

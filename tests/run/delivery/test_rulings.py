@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from stagehold.gates.verdicts import GateVerdict
 from stagehold.model.records import Severity, Waiver
 from stagehold.run.delivery.ruling import Rulings, unmet, warnings
-from stagehold.run.stage.wave import StageTask
+from stagehold.run.delivery.wave import StageTask
 
 
 def verdict(partition: int, expectation: str, *, passed: bool, severity: Severity) -> GateVerdict:

@@ -11,7 +11,7 @@ from tests.run.small_project import SmallProject
 
 from stagehold.errors import IntervalNeeded
 from stagehold.model.records import PartitionState
-from stagehold.run.attempt.region import open_workplace
+from stagehold.run.here.region import open_workplace
 from stagehold.run.intervals.deleting import IntervalDeletion
 from stagehold.run.reconcile.reconcile import reconcile
 from stagehold.settings import Settings

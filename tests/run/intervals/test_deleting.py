@@ -11,7 +11,7 @@ from tests.run.clearing.nights import PIPELINE, STAGES, Nights
 from stagehold.errors import Fenced, LeaseHeld, UnknownName
 from stagehold.lake.commit.staged_committer import StagedCommitter
 from stagehold.lake.commit.wave_commit import CommittedPartition, WaveCommit
-from stagehold.lake.location import table_location
+from stagehold.lake.store.location import table_location
 from stagehold.model.records import PartitionState
 from stagehold.model.standing import IntervalState
 from stagehold.run.faults import ClearingPoint

@@ -12,7 +12,7 @@ from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, PartitionCount, PartitionState
 from stagehold.model.standing import IntervalState, together
 from stagehold.run.intervals.known import known_intervals, stage_standings, standing_on_record
-from stagehold.spec.loader import build_pipeline
+from stagehold.spec.loading.loader import build_pipeline
 from stagehold.spec.pipeline import Pipeline
 
 DAY = "2024-01-01"

@@ -17,13 +17,13 @@ from typer.testing import CliRunner
 
 from stagehold.cli.main import app
 from stagehold.errors import StageholdError, StorageProblem, StorageUnusable
-from stagehold.lake import files
 from stagehold.lake.commit.staged_committer import StagedCommitter
 from stagehold.lake.commit.wave_commit import WaveCommit
-from stagehold.lake.location import table_location
-from stagehold.run.storage_failures import naming_storage
+from stagehold.lake.store import files
+from stagehold.lake.store.location import table_location
+from stagehold.run.equipment.storage_failures import naming_storage
 from stagehold.settings import Settings
-from stagehold.spec.loader import find_pipeline
+from stagehold.spec.loading.loader import find_pipeline
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ from tests.run.workbench import INTERVAL, ROWS, Workbench, killed
 
 from stagehold.lake.quarantine import quarantine_uri
 from stagehold.run.faults import FaultAction, Point, QuarantinePoint
-from stagehold.spec.loader import find_pipeline
+from stagehold.spec.loading.loader import find_pipeline
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 

@@ -17,7 +17,7 @@ from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import PartitionState
 from stagehold.model.states import ATTEMPT
 from stagehold.run.faults import FaultAction, Point
-from stagehold.spec.loader import find_pipeline
+from stagehold.spec.loading.loader import find_pipeline
 
 # Some 20 processes, one after the other.
 pytestmark = [pytest.mark.spark, pytest.mark.in_each_turn, pytest.mark.timeout(600)]

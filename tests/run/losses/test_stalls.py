@@ -16,11 +16,11 @@ from tests.run.workbench import Workbench
 from stagehold.errors import CallStalled
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import AttemptState, FailureClass
-from stagehold.run.local_run import run_locally
+from stagehold.run.here.local_run import run_locally
 from stagehold.run.planning.planning import RunRequest
 from stagehold.spark.server.server import running_server, spark_server
 from stagehold.spark.session import sessions
-from stagehold.spec.loader import find_pipeline
+from stagehold.spec.loading.loader import find_pipeline
 
 pytestmark = pytest.mark.spark
 

@@ -18,7 +18,7 @@ from deltalake import DeltaTable
 from tests.made_up import TIMES
 from tests.run.workbench import Ended, Workbench, ended, killed
 
-from stagehold.local.sample import bring_day, make_sample
+from stagehold.local.demo.sample import bring_day, make_sample
 from stagehold.run.faults import FaultAction, Point, StatePoint
 from stagehold.settings import PROJECT, Settings
 

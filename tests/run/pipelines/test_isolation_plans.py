@@ -12,9 +12,9 @@ from jobs import tpch
 from stagehold.errors import KeyMayBeNull
 from stagehold.plan.isolation.given import GivenInput
 from stagehold.plan.isolation.verdict import Isolation
-from stagehold.run.stage.call import StageCall
-from stagehold.run.stage.isolation import judged, marked
-from stagehold.run.stage.row_wise import WatchedContext
+from stagehold.run.functions.call import StageCall
+from stagehold.run.functions.isolation import judged, marked
+from stagehold.run.functions.row_wise import WatchedContext
 from stagehold.spec.pipeline import Exchange, Input, Stage
 
 pytestmark = pytest.mark.spark

@@ -16,7 +16,7 @@ from tests.conftest import QUICK_JAVA, free_port
 from tests.run.workbench import NOWHERE, Workbench, ended, killed
 
 from stagehold.lake.commit.delta_log import storage_options
-from stagehold.lake.files import files_at
+from stagehold.lake.store.files import files_at
 from stagehold.run.faults import FaultAction, Point
 from stagehold.spark.server.server import spark_server
 

@@ -14,7 +14,7 @@ from tests.run.small_project import SmallProject
 
 from stagehold.errors import GateBlocked
 from stagehold.lake.checkpoints.stored import manifest_file
-from stagehold.lake.chronicle import open_ledger
+from stagehold.lake.chronicle.chronicle import open_ledger
 from stagehold.lake.quarantine import quarantine_uri
 from stagehold.model.records import Cell, PartitionState
 from stagehold.plan.resume.waiving import WaiverWish, refused_data, wished

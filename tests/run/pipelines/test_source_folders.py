@@ -16,7 +16,7 @@ from stagehold.ledger import Ledger
 from stagehold.sources.frames import SourceFrames
 from stagehold.sources.sources import Listing, Sources
 from stagehold.spec.pipeline import Stage
-from stagehold.spec.source import Source
+from stagehold.spec.settings.source import Source
 
 pytestmark = pytest.mark.spark
 ROWS = {  # folders, and the values that Spark infers from all of them together

@@ -20,7 +20,7 @@ from tests.run.pipelines.test_judged_again import (
 )
 
 from stagehold.errors import GateBlocked
-from stagehold.lake.chronicle import open_ledger
+from stagehold.lake.chronicle.chronicle import open_ledger
 from stagehold.model.records import Cell, PartitionState, Waiver
 from stagehold.plan.resume.waiving import WaiverWish, refused_data, wished
 from stagehold.run.faults import FaultAction, Point, inject

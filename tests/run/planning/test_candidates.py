@@ -16,7 +16,7 @@ from stagehold.model.records import PartitionRecord
 from stagehold.run.planning.candidates import Candidates
 from stagehold.run.savepoints.creating import create_savepoint
 from stagehold.run.scrub.comparing import SnapshotComparison
-from stagehold.spec.run_settings import VerifyPolicy
+from stagehold.spec.settings.run_settings import VerifyPolicy
 
 pytestmark = pytest.mark.slow
 

@@ -11,13 +11,13 @@ from tests.lake.paper_table import INTERVAL, PaperTable
 from tests.plan.resume.situations import forward
 from tests.plan.split.test_partition_counts import keyed, stage
 
-from stagehold.lake.location import TableLocation
+from stagehold.lake.store.location import TableLocation
 from stagehold.ledger import Ledger
 from stagehold.plan.resume.decisions import Action
 from stagehold.run.planning.planning import RunRequest, decide_counts, plan_run, sources_of
 from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline, Stage
-from stagehold.spec.source import Source
+from stagehold.spec.settings.source import Source
 
 RAW = Stage(
     name="raw",

@@ -16,7 +16,7 @@ from stagehold.plan.resume.decisions import ResumePlan
 from stagehold.run.planning.planning import RunRequest, plan_run
 from stagehold.run.planning.refusal import refuse_broken_code
 from stagehold.settings import Settings
-from stagehold.spec.loader import build_pipeline
+from stagehold.spec.loading.loader import build_pipeline
 from stagehold.spec.pipeline import Pipeline
 
 JOBS = """\

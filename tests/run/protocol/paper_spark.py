@@ -24,14 +24,14 @@ from stagehold.gates.suite import Suite
 from stagehold.gates.verdicts import GateVerdict
 from stagehold.lake.commit.staged_committer import StagedCommitter
 from stagehold.lake.commit.staging import StagedWave, WaveFiles
-from stagehold.lake.location import TableLocation
 from stagehold.lake.measure import PartitionMetrics
+from stagehold.lake.store.location import TableLocation
 from stagehold.model.records import WHOLE, Attempt, DataFile, PartitionRecord, Severity
 from stagehold.plan.resume.decisions import Action
-from stagehold.run.attempt.task import RegionTask
 from stagehold.run.faults import Faults, Point
-from stagehold.run.stage.call import StageCall
-from stagehold.run.stage.inputs import Reading
+from stagehold.run.functions.call import StageCall
+from stagehold.run.functions.inputs import Reading
+from stagehold.run.planning.task import RegionTask
 from stagehold.spec.pipeline import Stage
 
 Amounts = tuple[int, ...]

@@ -12,7 +12,7 @@ from tests.run.protocol.world import PARTITIONS, RUN, World
 
 from stagehold.model.records import RunState
 from stagehold.spec.pipeline import Stage
-from stagehold.spec.run_settings import Failover
+from stagehold.spec.settings.run_settings import Failover
 
 pytestmark = pytest.mark.slow
 HALVES = 2

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.run.protocol.world import World
 
-from stagehold.spec.run_settings import Speculation
+from stagehold.spec.settings.run_settings import Speculation
 
 pytestmark = pytest.mark.slow
 

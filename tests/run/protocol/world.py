@@ -24,7 +24,7 @@ from tests.run.protocol.judge import Judge
 from tests.run.protocol.paper_spark import Amounts, PaperCommitter, PaperEngine, Pauses
 from tests.run.protocol.stepper import Stepper, indivisible, pause
 
-from stagehold.lake.location import table_location
+from stagehold.lake.store.location import table_location
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.leases import Leases
 from stagehold.ledger.ledger import Ledger
@@ -35,12 +35,12 @@ from stagehold.model.states import Transition
 from stagehold.plan.resume.waiving import WaiverWish, refused_data, wished
 from stagehold.plan.split.regions import stage_regions
 from stagehold.plan.split.shares import region_shares
-from stagehold.run.attempt.region import work_on
-from stagehold.run.attempt.task import RegionTask
+from stagehold.run.equipment.workplace import Workplace
+from stagehold.run.here.region import work_on
 from stagehold.run.planning.planning import RunRequest
-from stagehold.run.workplace import Workplace
+from stagehold.run.planning.task import RegionTask
 from stagehold.settings import Settings
-from stagehold.spec.loader import build_pipeline
+from stagehold.spec.loading.loader import build_pipeline
 from stagehold.spec.pipeline import Pipeline
 
 PIPELINE, INTERVAL, RUN = "paper", "2026-11-20", "r"

@@ -13,7 +13,7 @@ from tests.run.restoring.test_snapshots import DAY, OTHER, checkpoint, computed,
 from typer.testing import CliRunner, Result
 
 from stagehold.cli.main import app
-from stagehold.model.compute_key import ComputeKey
+from stagehold.model.keys.compute_key import ComputeKey
 from stagehold.model.restore_choices import CodeChoice, CodeHandling
 
 pytestmark = pytest.mark.slow

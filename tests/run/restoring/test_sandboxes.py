@@ -15,11 +15,11 @@ from stagehold.code.stage_code import code_fingerprint
 from stagehold.lake.checkpoints.savepoints import Savepoint, Savepoints
 from stagehold.lake.checkpoints.stored import manifest_file
 from stagehold.model.checkpoint_records import SavepointRequest
-from stagehold.model.compute_key import ComputeKey
+from stagehold.model.keys.compute_key import ComputeKey
 from stagehold.model.records import Acceptance, PartitionRecord, PartitionState
+from stagehold.run.checkpoints.disposing import dispose_of
 from stagehold.run.reconcile.reconcile import reconcile
 from stagehold.run.savepoints.creating import create_savepoint
-from stagehold.run.savepoints.disposing import dispose_of
 from stagehold.run.savepoints.moving import export_savepoint
 
 pytestmark = pytest.mark.slow

@@ -20,9 +20,9 @@ from stagehold.model.checkpoint_records import (
 )
 from stagehold.model.records import AttemptState, PartitionState, RunState
 from stagehold.run.checkpoints.coordinator_lease import take_coordinator_lease
+from stagehold.run.checkpoints.disposing import dispose_of
 from stagehold.run.faults import CheckpointPoint, FaultAction, InjectedFault, inject
 from stagehold.run.savepoints.creating import create_savepoint
-from stagehold.run.savepoints.disposing import dispose_of
 
 pytestmark = pytest.mark.slow
 

@@ -11,13 +11,13 @@ from tests.run.clearing.nights import PARTITIONS, STAGES, Nights
 
 from stagehold.lake.available import missing_files
 from stagehold.lake.checkpoints.savepoints import Savepoint, Savepoints
-from stagehold.lake.location import table_location
+from stagehold.lake.store.location import table_location
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.schema import checkpoints
 from stagehold.model.checkpoint_records import SavepointRequest
 from stagehold.model.records import PartitionState
+from stagehold.run.checkpoints.disposing import dispose_of
 from stagehold.run.savepoints.creating import create_savepoint
-from stagehold.run.savepoints.disposing import dispose_of
 
 pytestmark = pytest.mark.slow
 

@@ -12,10 +12,10 @@ from tests.run.clearing.nights import PARTITIONS, STAGES, Nights
 from stagehold.errors import CopyRefused, ExportUnusable, PartitionDataMissing, SavepointTaken
 from stagehold.lake.available import missing_files
 from stagehold.lake.checkpoints.savepoints import Savepoints
-from stagehold.lake.files import files_at
+from stagehold.lake.store.files import files_at
 from stagehold.model.checkpoint_records import SavepointRequest
+from stagehold.run.checkpoints.disposing import dispose_of
 from stagehold.run.savepoints.creating import create_savepoint
-from stagehold.run.savepoints.disposing import dispose_of
 from stagehold.run.savepoints.moving import export_savepoint, import_savepoint
 from stagehold.settings import Settings
 

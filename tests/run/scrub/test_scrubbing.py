@@ -12,17 +12,17 @@ from tests.lake.paper_table import PaperTable, records
 from tests.run.workbench import INTERVAL, NOWHERE, Workbench
 
 from stagehold.lake.commit.staged_committer import StagedCommitter
-from stagehold.lake.files import files_at
-from stagehold.lake.location import table_location
+from stagehold.lake.store.files import files_at
+from stagehold.lake.store.location import table_location
 from stagehold.ledger import Ledger
 from stagehold.model.records import Cell, PartitionRecord, PartitionState
 from stagehold.plan.determinism.verification import as_damaged
 from stagehold.plan.scrub import Condition, Sample, StageScrub
-from stagehold.run.attempt.ownership import LeaseHolder, this_process
+from stagehold.run.journal.ownership import LeaseHolder, this_process
 from stagehold.run.scrub.looking import requests_asked
 from stagehold.run.scrub.scrubbing import ScrubPlace, scrub
 from stagehold.settings import Settings
-from stagehold.spec.loader import find_pipeline
+from stagehold.spec.loading.loader import find_pipeline
 
 STAGE = "by_colour"
 REGION = f"toy/{INTERVAL}/{STAGE}"

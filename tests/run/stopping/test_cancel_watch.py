@@ -22,7 +22,7 @@ import sys, threading, time
 from datetime import timedelta
 from stagehold.run.stopping.cancel_watch import cancel_watch
 from stagehold.settings import load_settings
-from stagehold.spec.run_settings import CancellationSettings
+from stagehold.spec.settings.run_settings import CancellationSettings
 
 interrupts = 0
 cancellation = CancellationSettings(interval=timedelta(seconds=0.3), timeout=timedelta(seconds={timeout}))

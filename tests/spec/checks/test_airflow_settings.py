@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from stagehold.errors import InvalidSpec
-from stagehold.spec.loader import load_pipeline
+from stagehold.spec.loading.loader import load_pipeline
 
 JOBS = "def first(ctx, source): ...\ndef second(ctx, first): ...\ndef tell(context): ...\ndef bare(): ...\n"
 FILE = """\

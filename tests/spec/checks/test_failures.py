@@ -6,7 +6,7 @@ import pytest
 from tests.spec.samples import VALID, Project
 
 from stagehold.model.records import FailureClass
-from stagehold.spec.restart import FailureDeclaration
+from stagehold.spec.settings.restart import FailureDeclaration
 
 LINES = VALID.count("\n")
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from stagehold.errors import InvalidSpec
-from stagehold.spec.loader import build_pipeline, load_pipeline
+from stagehold.spec.loading.loader import build_pipeline, load_pipeline
 from stagehold.spec.pipeline import Pipeline
-from stagehold.spec.source import Reads, Undeclared
+from stagehold.spec.settings.source import Reads, Undeclared
 
 JOBS = "def orders(ctx, source): ...\ndef totals(ctx, orders): ...\n"
 

@@ -9,7 +9,7 @@ import pytest
 from stagehold.errors import InvalidSpec
 from stagehold.plan.split.regions import stage_regions
 from stagehold.plan.split.shares import region_shares
-from stagehold.spec.loader import build_pipeline
+from stagehold.spec.loading.loader import build_pipeline
 from stagehold.spec.pipeline import Pipeline
 
 JOBS = "def source(ctx, source): ...\ndef one(ctx, a): ...\ndef two(ctx, b): ...\ndef both(ctx, a, b): ...\n"

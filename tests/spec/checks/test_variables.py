@@ -7,7 +7,7 @@ import yaml
 from tests.spec.samples import VALID, Project, edited
 
 from stagehold.errors import InvalidSpec
-from stagehold.spec.loader import build_pipeline
+from stagehold.spec.loading.loader import build_pipeline
 
 ELSEWHERE = "no variable: only ${lake} is resolved, in `path` and `splits` of a source"
 OF_PARAMS = (

@@ -11,7 +11,7 @@ from airflow.models.dagrun import DagRun
 from sqlalchemy import select
 
 from stagehold.errors import BackfillRefused
-from stagehold.model.interval_key import moment_of
+from stagehold.model.keys.interval_key import moment_of
 from stagehold.spec.pipeline import Pipeline
 
 if TYPE_CHECKING:

@@ -16,11 +16,11 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
-from stagehold.airflow.access import MAY_BACKFILL, MAY_SEE_RUN, SAME_ORIGIN_JSON, may_trigger
+from stagehold.airflow.answering.access import MAY_BACKFILL, MAY_SEE_RUN, SAME_ORIGIN_JSON, may_trigger
+from stagehold.airflow.answering.server import answering, post_to_airflow, refuse_as_airflow, server_ledger
 from stagehold.airflow.backfill.dates import AirflowDates
-from stagehold.airflow.dag_runs import dag_settings, pipeline_of
 from stagehold.airflow.restores.params import BACKFILL
-from stagehold.airflow.server import answering, post_to_airflow, refuse_as_airflow, server_ledger
+from stagehold.airflow.runs.dag_runs import dag_settings, pipeline_of
 from stagehold.model.backfill import Backfill, BackfillChoice, Only
 from stagehold.plan.backfill.backfill_plan import BackfillPlan
 from stagehold.plan.backfill.shown import ShownBackfill

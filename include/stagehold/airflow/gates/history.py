@@ -10,7 +10,7 @@ from datetime import datetime
 from statistics import median
 from typing import Any
 
-from stagehold.model.interval_key import moment_of
+from stagehold.model.keys.interval_key import moment_of
 from stagehold.model.records import GateResult
 
 MOST_INTERVALS = 14

@@ -13,12 +13,12 @@ from airflow.api_fastapi.core_api.security import GetUserDep
 from fastapi import APIRouter, Depends, HTTPException, Response, status
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from stagehold.airflow.access import MAY_RESUME, MAY_SEE_RUN, SAME_ORIGIN_JSON
-from stagehold.airflow.dag_runs import dag_settings, read_dag_run
+from stagehold.airflow.answering.access import MAY_RESUME, MAY_SEE_RUN, SAME_ORIGIN_JSON
+from stagehold.airflow.answering.server import answering, server_ledger
 from stagehold.airflow.gates.history import ObservedHistory, last_intervals, observed_points
 from stagehold.airflow.gates.unmet import WaiverTold
 from stagehold.airflow.gates.verdicts import RunVerdicts, StageVerdicts, stage_verdicts
-from stagehold.airflow.server import answering, server_ledger
+from stagehold.airflow.runs.dag_runs import dag_settings, read_dag_run
 from stagehold.errors import InvalidArgument, UnknownName
 from stagehold.gates.docs.rendering import POLICY
 from stagehold.gates.docs.writing import have_docs, read_page

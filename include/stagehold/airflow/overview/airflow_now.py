@@ -9,9 +9,9 @@ from airflow.models.dag import DagModel
 from airflow.models.dagrun import DagRun
 from sqlalchemy import func, select, tuple_
 
-from stagehold.airflow.intervals import ledger_run_id
+from stagehold.airflow.context.intervals import ledger_run_id
 from stagehold.airflow.overview.pipeline_rows import DagNow
-from stagehold.airflow.run_page.clearing import ACTIVE_RUN_STATES
+from stagehold.airflow.runs.clearing import ACTIVE_RUN_STATES
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session

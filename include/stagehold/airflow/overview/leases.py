@@ -10,9 +10,9 @@ from stagehold.airflow.run_page.resuming import RESUME_OF, Presser
 from stagehold.ledger.across.pipelines import Place
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Lease, Run
-from stagehold.run.attempt.ownership import described
-from stagehold.run.attempt.task import region_lease
 from stagehold.run.clearing.gc import MAINTENANCE
+from stagehold.run.journal.ownership import described
+from stagehold.run.planning.task import region_lease
 
 MOST_LEASES = 200
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from stagehold.airflow.looked import AS_RECORDED, Looked
+from stagehold.airflow.answering.looked import AS_RECORDED, Looked
+from stagehold.airflow.answering.server import server_ledger
 from stagehold.airflow.overview.airflow_now import dags_now, run_states
 from stagehold.airflow.overview.leases import LeaseLine, lease_line, leases_seen, places_at_work
 from stagehold.airflow.overview.pipeline_rows import (
@@ -21,7 +22,6 @@ from stagehold.airflow.overview.pipeline_rows import (
 )
 from stagehold.airflow.overview.versions import InstalledVersion, installed_versions
 from stagehold.airflow.overview.visible import VisiblePipeline
-from stagehold.airflow.server import server_ledger
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.standing import together
 from stagehold.run.intervals.known import standings

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from stagehold.ledger.across.pipelines import Place
-from stagehold.model.interval_key import moment_of
+from stagehold.model.keys.interval_key import moment_of
 from stagehold.model.records import Run, RunState
 from stagehold.model.standing import IntervalState, Standing
 from stagehold.spec.pipeline import Pipeline

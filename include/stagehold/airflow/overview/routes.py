@@ -9,13 +9,13 @@ from airflow.api_fastapi.core_api.security import GetUserDep
 from fastapi import APIRouter, Depends, Request, Response
 from pydantic import TypeAdapter
 
-from stagehold.airflow.access import MAY_SEE_PIPELINES
-from stagehold.airflow.keeping import KeptPages
+from stagehold.airflow.answering.access import MAY_SEE_PIPELINES
+from stagehold.airflow.answering.keeping import KeptPages
+from stagehold.airflow.answering.server import answer_unless_known, answering, server_ledger
 from stagehold.airflow.overview.overview import Overview, by_project, overview
 from stagehold.airflow.overview.sizes import LedgerSums, SizesSeen, ledger_sums, sizes_seen
 from stagehold.airflow.overview.stale import StaleOverview, stale_overview
 from stagehold.airflow.overview.visible import VisiblePipeline, visible_pipelines
-from stagehold.airflow.server import answer_unless_known, answering, server_ledger
 from stagehold.ledger.ledger import Ledger
 from stagehold.settings import Settings
 

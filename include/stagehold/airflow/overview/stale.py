@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from stagehold.airflow.answering.server import server_ledger
 from stagehold.airflow.overview.pipeline_rows import MOST_MARKS
 from stagehold.airflow.pipeline_page.stale import Staleness, staleness
-from stagehold.airflow.server import server_ledger
 from stagehold.errors import StageholdError
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from airflow.api_fastapi.app import get_auth_manager
 
-from stagehold.airflow.access import may_see_runs
-from stagehold.airflow.dag_runs import known_settings
+from stagehold.airflow.answering.access import may_see_runs
+from stagehold.airflow.runs.dag_runs import known_settings
 from stagehold.settings import Settings
-from stagehold.spec.loader import load_each_pipeline
+from stagehold.spec.loading.loader import load_each_pipeline
 from stagehold.spec.pipeline import Pipeline
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from stagehold.errors import UnknownName
 from stagehold.ledger.across.intervals import LastTries
 from stagehold.ledger.partitions import StateFigures
-from stagehold.model.interval_key import moment_of
+from stagehold.model.keys.interval_key import moment_of
 from stagehold.model.records import Run
 from stagehold.run.intervals.known import Standings, standings
 

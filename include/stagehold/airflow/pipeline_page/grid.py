@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from stagehold.airflow.looked import AS_RECORDED, Looked
+from stagehold.airflow.answering.looked import AS_RECORDED, Looked
 from stagehold.airflow.pipeline_page.facts import IntervalFacts
 from stagehold.ledger.across.intervals import LastTries
 from stagehold.ledger.partitions import StateFigures

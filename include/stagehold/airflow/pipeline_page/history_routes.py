@@ -9,8 +9,9 @@ from airflow.api_fastapi.common.db.common import SessionDep
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from pydantic import TypeAdapter
 
-from stagehold.airflow.access import MAY_SEE_RUN
-from stagehold.airflow.keeping import KeptPages
+from stagehold.airflow.answering.access import MAY_SEE_RUN
+from stagehold.airflow.answering.keeping import KeptPages
+from stagehold.airflow.answering.server import answer_unless_known, answering
 from stagehold.airflow.pipeline_page.checkpoint_history import (
     CheckpointPage,
     RegionParts,
@@ -20,7 +21,6 @@ from stagehold.airflow.pipeline_page.checkpoint_history import (
 from stagehold.airflow.pipeline_page.facts import in_order
 from stagehold.airflow.pipeline_page.gate_rates import GateRates, read_gate_rates
 from stagehold.airflow.pipeline_page.known_pipeline import KnownPipeline
-from stagehold.airflow.server import answer_unless_known, answering
 from stagehold.errors import UnknownName
 
 MOST_CHECKPOINTS = 100  # of a page

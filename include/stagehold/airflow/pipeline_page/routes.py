@@ -8,15 +8,15 @@ from airflow.api_fastapi.common.db.common import SessionDep
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import TypeAdapter
 
-from stagehold.airflow.access import MAY_SEE_RUN
-from stagehold.airflow.keeping import KeptPages
+from stagehold.airflow.answering.access import MAY_SEE_RUN
+from stagehold.airflow.answering.keeping import KeptPages
+from stagehold.airflow.answering.server import answer_unless_known, answering
 from stagehold.airflow.pipeline_page.facts import in_order, read_facts
 from stagehold.airflow.pipeline_page.grid import IntervalPage, interval_page
 from stagehold.airflow.pipeline_page.history import PipelineHistory, pipeline_history
 from stagehold.airflow.pipeline_page.known_pipeline import KnownPipeline
 from stagehold.airflow.pipeline_page.recoveries import PipelineRecoveries, recoveries
 from stagehold.airflow.pipeline_page.stale import Staleness, staleness
-from stagehold.airflow.server import answer_unless_known, answering
 
 MOST_CELLS = 240  # of a page, so that its answer stays small however many stages there are
 LEAST_ROWS = 3

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import accumulate
 
-from stagehold.airflow.keeping import KeptPages
+from stagehold.airflow.answering.keeping import KeptPages
 from stagehold.airflow.pipeline_page.facts import in_order, newest
 from stagehold.ledger.ledger import Ledger
 from stagehold.plan.backfill.staleness import StaleInterval, stale_intervals

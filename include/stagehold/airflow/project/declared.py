@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from stagehold.plan.split.regions import Region
-from stagehold.spec.airflow_settings import CALLBACKS, DagSettings, TaskSettings
 from stagehold.spec.pipeline import Pipeline
+from stagehold.spec.settings.airflow_settings import CALLBACKS, DagSettings, TaskSettings
 
 OF_THE_DAG = ("description", "owner_links", "max_active_runs", "max_active_tasks")
 OF_THE_DAG_TOO = ("max_consecutive_failed_dag_runs", "is_paused_upon_creation")

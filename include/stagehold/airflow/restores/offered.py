@@ -17,9 +17,9 @@ from typing import TypeVar
 from airflow.sdk import get_parsing_context
 
 from stagehold.lake.checkpoints.savepoints import Savepoints
-from stagehold.model.interval_key import moment_of
+from stagehold.model.keys.interval_key import moment_of
 from stagehold.settings import Settings
-from stagehold.spec.loader import load_each_pipeline
+from stagehold.spec.loading.loader import load_each_pipeline
 from stagehold.spec.pipeline import Pipeline
 
 Offered = TypeVar("Offered")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from stagehold.airflow.intervals import ledger_run_id
+from stagehold.airflow.context.intervals import ledger_run_id
 from stagehold.model.records import Restore
 from stagehold.model.work_order import WorkOrder
 

@@ -14,7 +14,7 @@ from stagehold.run.planning.planning import RunRequest, begins_with_of
 from stagehold.settings import Settings
 
 if TYPE_CHECKING:
-    from stagehold.airflow.dag_runs import StageholdDagRun
+    from stagehold.airflow.runs.dag_runs import StageholdDagRun
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from stagehold.airflow.run_page.clearing import ACTIVE_RUN_STATES
 from stagehold.airflow.run_page.facts import RunFacts
+from stagehold.airflow.runs.clearing import ACTIVE_RUN_STATES
 from stagehold.model.records import Attempt, AttemptState, PartitionRecord
 from stagehold.model.states import ATTEMPT
 from stagehold.plan.split.shares import newest_covering

@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from stagehold.airflow.looked import AS_RECORDED, Looked
+from stagehold.airflow.answering.looked import AS_RECORDED, Looked
 from stagehold.airflow.restores.told import RestoredFrom
-from stagehold.airflow.run_page.clearing import ACTIVE_RUN_STATES
+from stagehold.airflow.runs.clearing import ACTIVE_RUN_STATES
 from stagehold.errors import StageholdError
 from stagehold.model.records import Attempt, Event, GateResult, PartitionRecord, RunState, Waiver
 from stagehold.plan.resume.decisions import ResumePlan
 from stagehold.plan.split.regions import Region
 
 if TYPE_CHECKING:
-    from stagehold.airflow.dag_runs import StageholdDagRun
+    from stagehold.airflow.runs.dag_runs import StageholdDagRun
 
 RESUMED = "resumed"  # the kind of the event that says who pressed Resume; its subject is the user
 

@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from stagehold.airflow.answering.looked import AS_RECORDED, Looked
 from stagehold.airflow.gates.unmet import GateFailure, gate_failures
-from stagehold.airflow.looked import AS_RECORDED, Looked
 from stagehold.airflow.restores.told import RestoredFrom
 from stagehold.airflow.run_page.attempts import AttemptLine, attempt_lines, failure_lines
 from stagehold.airflow.run_page.cells import CellState, PartitionCell
-from stagehold.airflow.run_page.clearing import ACTIVE_RUN_STATES, SUCCESS
 from stagehold.airflow.run_page.facts import RunFacts
 from stagehold.airflow.run_page.origins import Origins, origins
 from stagehold.airflow.run_page.preview import ResumePreview, resume_preview
 from stagehold.airflow.run_page.stages import ShownStage, StageRow, failing_first, shown_stages
+from stagehold.airflow.runs.clearing import ACTIVE_RUN_STATES, SUCCESS
 from stagehold.errors import RunStillActive
 from stagehold.model.records import Event, PartitionState, RunState
 from stagehold.model.standing import DeclaredStage, Standing, together
@@ -25,7 +25,7 @@ from stagehold.plan.resume.decisions import Action, ResumePlan
 from stagehold.spec.pipeline import Pipeline, Stage
 
 if TYPE_CHECKING:
-    from stagehold.airflow.dag_runs import StageholdDagRun
+    from stagehold.airflow.runs.dag_runs import StageholdDagRun
 
 NOT_ALLOWED = (
     "You may see this run but not clear its tasks, so you cannot resume it. Ask somebody who may edit the DAG."

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stagehold.airflow.run_page.clearing import ACTIVE_RUN_STATES, TaskToClear, tasks_to_clear
 from stagehold.airflow.run_page.facts import RunFacts
+from stagehold.airflow.runs.clearing import ACTIVE_RUN_STATES, TaskToClear, tasks_to_clear
 from stagehold.errors import StageholdError
 from stagehold.model.records import PartitionState
 from stagehold.plan.resume.decisions import Action, Decision

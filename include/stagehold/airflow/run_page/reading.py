@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy.orm import Session
 
-from stagehold.airflow.dag_runs import StageholdDagRun, read_dag_run
-from stagehold.airflow.looked import found_now
+from stagehold.airflow.answering.looked import found_now
 from stagehold.airflow.restores.told import ShownRestore
 from stagehold.airflow.run_page.facts import RESUMED, RunFacts
+from stagehold.airflow.runs.dag_runs import StageholdDagRun, read_dag_run
 from stagehold.errors import (
     CodeUnusable,
     NothingToRestore,
@@ -24,12 +24,12 @@ from stagehold.model.records import Cell, GateResult, RunState
 from stagehold.plan.resume.decisions import ResumePlan
 from stagehold.plan.split.regions import stage_regions
 from stagehold.run.archive.archive import archived_traces
-from stagehold.run.lost_ledger import refuse_lost_ledger
+from stagehold.run.equipment.storage_failures import naming_storage
+from stagehold.run.planning.lost_ledger import refuse_lost_ledger
 from stagehold.run.planning.planning import RunRequest, plan_run
 from stagehold.run.planning.refusal import refuse_broken_code
 from stagehold.run.planning.restoring import check_restore, new_restore_again
 from stagehold.run.planning.vouched import waivers_for
-from stagehold.run.storage_failures import naming_storage
 from stagehold.settings import Settings
 
 

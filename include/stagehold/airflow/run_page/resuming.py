@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from fastapi import HTTPException, status
 
-from stagehold.airflow.intervals import ledger_run_id
+from stagehold.airflow.context.intervals import ledger_run_id
 from stagehold.airflow.run_page.facts import RESUMED
 from stagehold.errors import LeaseHeld, LedgerUnavailable, ResumeUnderWay
 from stagehold.ledger.ledger import Ledger

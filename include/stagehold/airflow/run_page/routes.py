@@ -13,20 +13,26 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
-from stagehold.airflow.access import MAY_RESUME, MAY_SEE_RUN, SAME_ORIGIN_JSON, may_resume
-from stagehold.airflow.dag_runs import dag_settings
-from stagehold.airflow.intervals import ledger_run_id
-from stagehold.airflow.keeping import KeptPages
-from stagehold.airflow.looked import AS_RECORDED
+from stagehold.airflow.answering.access import MAY_RESUME, MAY_SEE_RUN, SAME_ORIGIN_JSON, may_resume
+from stagehold.airflow.answering.keeping import KeptPages
+from stagehold.airflow.answering.looked import AS_RECORDED
+from stagehold.airflow.answering.server import (
+    answer_unless_known,
+    answering,
+    post_to_airflow,
+    refuse_as_airflow,
+    server_ledger,
+)
+from stagehold.airflow.context.intervals import ledger_run_id
 from stagehold.airflow.run_page.cells import PartitionCell
-from stagehold.airflow.run_page.clearing import TaskToClear
 from stagehold.airflow.run_page.facts import RunFacts
 from stagehold.airflow.run_page.grid import LaidOut, RunGrid, laid_out, seen_by, unplanned
 from stagehold.airflow.run_page.history import RunHistory, run_history
 from stagehold.airflow.run_page.preview import ResumePreview, clear_set, resume_preview
 from stagehold.airflow.run_page.reading import KnownRun, read_facts
 from stagehold.airflow.run_page.resuming import Presser, resume_lease
-from stagehold.airflow.server import answer_unless_known, answering, post_to_airflow, refuse_as_airflow, server_ledger
+from stagehold.airflow.runs.clearing import TaskToClear
+from stagehold.airflow.runs.dag_runs import dag_settings
 from stagehold.errors import LedgerUnavailable, RunStillActive, StageholdError, UnknownName
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.standing import Standing, together

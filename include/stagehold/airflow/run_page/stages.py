@@ -9,12 +9,12 @@ from datetime import datetime
 
 from stagehold.airflow.run_page.attempts import at_work
 from stagehold.airflow.run_page.cells import CellState, PartitionCell, stage_cells
-from stagehold.airflow.run_page.clearing import SUCCESS
 from stagehold.airflow.run_page.facts import RunFacts
+from stagehold.airflow.runs.clearing import SUCCESS
 from stagehold.model.records import PartitionRecord
+from stagehold.plan.grounds.reasons import partition_ranges
 from stagehold.plan.resume.decisions import Action
 from stagehold.plan.resume.explanation import explain
-from stagehold.plan.resume.reasons import partition_ranges
 from stagehold.spec.pipeline import Stage
 
 MOST_CELLS = 100  # of a stage that are shown one by one, and parts of a strip

@@ -15,21 +15,21 @@ from airflow.api_fastapi.core_api.security import GetUserDep
 from fastapi import APIRouter, Depends, HTTPException, Response, status
 from pydantic import BaseModel, ConfigDict, Field
 
-from stagehold.airflow.access import MAY_RESUME, MAY_SEE_RUN, SAME_ORIGIN_JSON, may_resume, may_trigger
-from stagehold.airflow.dag_runs import dag_settings, pipeline_of
-from stagehold.airflow.intervals import ledger_run_id
+from stagehold.airflow.answering.access import MAY_RESUME, MAY_SEE_RUN, SAME_ORIGIN_JSON, may_resume, may_trigger
+from stagehold.airflow.answering.server import answering, server_ledger
+from stagehold.airflow.context.intervals import ledger_run_id
+from stagehold.airflow.runs.dag_runs import dag_settings, pipeline_of
 from stagehold.airflow.savepoints.answers import Restorable, SavepointFacts, SavepointLine, SavepointStatus, restorables
 from stagehold.airflow.savepoints.choices import SavepointChoices, run_choices
 from stagehold.airflow.savepoints.making import begun
-from stagehold.airflow.server import answering, server_ledger
 from stagehold.errors import UnknownName
 from stagehold.lake.checkpoints.savepoints import Savepoint, Savepoints
 from stagehold.model.checkpoint_records import SavepointRequest
-from stagehold.run.attempt.spark_engine import SparkEngine
+from stagehold.run.checkpoints.disposing import dispose_of
+from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.faults import Faults
 from stagehold.run.savepoints.creating import ask_for_savepoint, create_savepoint
-from stagehold.run.savepoints.disposing import dispose_of
-from stagehold.run.workplace import Workplace
+from stagehold.run.stage.spark_engine import SparkEngine
 from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline
 

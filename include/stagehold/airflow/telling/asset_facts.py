@@ -10,7 +10,7 @@ from stagehold.airflow.telling.work_done import StageWork
 from stagehold.gates.outcomes import Outcome, outcome_of, waived_in
 from stagehold.model.records import Waiver
 from stagehold.model.standing import Standing
-from stagehold.plan.resume.reasons import partition_ranges
+from stagehold.plan.grounds.reasons import partition_ranges
 
 
 def asset_facts(work: StageWork, standing: Standing, run_id: str, waivers: Sequence[Waiver]) -> dict[str, Any]:

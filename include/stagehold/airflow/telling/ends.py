@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from stagehold.airflow.intervals import ledger_run_id
+from stagehold.airflow.context.intervals import ledger_run_id
 from stagehold.airflow.telling.tab import run_tab
 from stagehold.errors import StageholdError, UnknownName
 from stagehold.settings import load_settings
-from stagehold.spec.notifiers import Hook
 from stagehold.spec.pipeline import Pipeline
+from stagehold.spec.settings.notifiers import Hook
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -34,7 +34,7 @@ class RunFailed:
         """Of a run that never got into the ledger, or while that is away, only that it failed."""
         from stagehold.airflow.telling.news import RunNews
         from stagehold.airflow.telling.reading import UNKNOWN, first_line, news_of_run
-        from stagehold.lake.chronicle import open_ledger
+        from stagehold.lake.chronicle.chronicle import open_ledger
 
         settings, link = load_settings(project=self.project), run_tab(dag_id, airflow_run_id)
         run_id = ledger_run_id(dag_id, airflow_run_id)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from stagehold.errors import GateBlocked, StageFailed
-from stagehold.plan.resume.reasons import partition_ranges
+from stagehold.plan.grounds.reasons import partition_ranges
 from stagehold.run.stage.wave_place import place_of
 
 LONGEST_CAUSE = 500  # letters

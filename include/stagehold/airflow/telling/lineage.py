@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from stagehold.lake.location import table_location
+from stagehold.lake.store.location import table_location
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, GateResult
-from stagehold.run.attempt.task import RegionTask
+from stagehold.run.planning.task import RegionTask
 from stagehold.sources.files import SourceRoots
 from stagehold.spec.pipeline import Stage
 

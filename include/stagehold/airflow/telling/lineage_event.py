@@ -24,7 +24,7 @@ from openlineage.client.uuid import generate_static_uuid
 
 from stagehold.airflow.telling.lineage import LineageData, StageLineage
 from stagehold.model.records import GateResult, Severity
-from stagehold.plan.resume.reasons import partition_ranges
+from stagehold.plan.grounds.reasons import partition_ranges
 
 PRODUCER = "urn:stagehold"
 SEVERITIES = {Severity.CRITICAL: "error", Severity.WARNING: "warn", Severity.INFO: "info"}

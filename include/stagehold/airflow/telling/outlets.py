@@ -6,7 +6,7 @@ from pathlib import Path
 
 from airflow.sdk import Asset, AssetAlias
 
-from stagehold.lake.location import OBJECT_STORE
+from stagehold.lake.store.location import OBJECT_STORE
 from stagehold.plan.split.regions import Region
 from stagehold.spec.pipeline import Pipeline
 

@@ -14,13 +14,13 @@ from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Attempt, Event, GateResult, Run, RunState, Severity
 from stagehold.model.standing import DeclaredStage, Standing, together
 from stagehold.model.states import Transition
+from stagehold.plan.grounds.reasons import partition_ranges
 from stagehold.plan.resume.decisions import ResumePlan
-from stagehold.plan.resume.reasons import partition_ranges
 from stagehold.plan.split.regions import stage_regions
 from stagehold.run.planning.planning import RunRequest, plan_run
 from stagehold.settings import Settings
-from stagehold.spec.notifiers import Hook
 from stagehold.spec.pipeline import Pipeline, Stage
+from stagehold.spec.settings.notifiers import Hook
 
 UNKNOWN = "nothing of it is on record; see the logs of its tasks"
 

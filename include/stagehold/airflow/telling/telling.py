@@ -20,16 +20,16 @@ from stagehold.airflow.telling.outlets import table_asset
 from stagehold.airflow.telling.reading import news_of_ended_waivers, news_of_gates, news_of_run, was_resumed
 from stagehold.airflow.telling.work_done import StageWork, work_since
 from stagehold.errors import LeaseHeld, UnknownName
-from stagehold.lake.chronicle import open_ledger
-from stagehold.lake.location import table_location
+from stagehold.lake.chronicle.chronicle import open_ledger
+from stagehold.lake.store.location import table_location
 from stagehold.ledger.ledger import Ledger
 from stagehold.plan.split.shares import region_shares
-from stagehold.run.attempt.task import RegionTask
 from stagehold.run.intervals.known import stage_standings
+from stagehold.run.planning.task import RegionTask
 from stagehold.run.planning.vouched import waivers_for
 from stagehold.run.retracting.region import ENDED
 from stagehold.settings import Settings
-from stagehold.spec.notifiers import Hook
+from stagehold.spec.settings.notifiers import Hook
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, GateResult, PartitionRecord
-from stagehold.run.attempt.task import RegionTask
+from stagehold.run.planning.task import RegionTask
 from stagehold.spec.pipeline import Stage
 
 

@@ -13,8 +13,8 @@ import typer
 
 from stagehold.cli.backfill.grid import show_plan
 from stagehold.cli.backfill.listing import show_backfills
-from stagehold.cli.output import print_document
-from stagehold.cli.request import AsJson, PipelineName, RestoreFrom
+from stagehold.cli.common.output import print_document
+from stagehold.cli.common.request import AsJson, PipelineName, RestoreFrom
 from stagehold.errors import BackfillChanged, BackfillRefused, InvalidArgument
 from stagehold.model.backfill import BackfillChoice, Only
 from stagehold.settings import Settings, load_settings
@@ -74,8 +74,8 @@ def backfill(
     as_json: AsJson = False,
 ) -> None:
     """Run a range of intervals: only the cells of dates and stages that need it, which are shown first."""
-    from stagehold.run.sandboxes import require_production
-    from stagehold.spec.loader import find_pipeline
+    from stagehold.run.clearing.sandboxes import require_production
+    from stagehold.spec.loading.loader import find_pipeline
 
     settings = load_settings()
     require_production(settings)
@@ -127,7 +127,7 @@ def _named(stages: Sequence[str]) -> tuple[str, ...]:
 
 
 def _planned(choice: BackfillChoice, pipeline: Pipeline, settings: Settings) -> BackfillPlan:
-    from stagehold.lake.chronicle import open_ledger
+    from stagehold.lake.chronicle.chronicle import open_ledger
     from stagehold.run.backfill.planning import plan_backfill
 
     with open_ledger(settings) as ledger:
@@ -146,7 +146,7 @@ def _agreed(plan: BackfillPlan) -> bool:
 
 def _run_here(choice: BackfillChoice, token: str, pipeline: Pipeline, settings: Settings, *, as_json: bool) -> None:
     """What was shown is planned once more, as somebody may have looked at it for long."""
-    from stagehold.lake.chronicle import open_ledger
+    from stagehold.lake.chronicle.chronicle import open_ledger
     from stagehold.run.backfill.planning import plan_backfill
     from stagehold.run.backfill.starting import begin_backfill
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from stagehold.cli.output import print_document, print_table
+from stagehold.cli.common.output import print_document, print_table
 
 if TYPE_CHECKING:
     from stagehold.plan.backfill.backfill_plan import BackfillPlan, IntervalPlan

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from stagehold.cli.output import print_table
-from stagehold.cli.run import CANCELLED
+from stagehold.cli.common.output import print_table
+from stagehold.cli.running.run import CANCELLED
 
 if TYPE_CHECKING:
     from stagehold.run.backfill.running import IntervalOutcome
@@ -21,9 +21,9 @@ COLUMNS = ("interval", "result", "computed", "reused", "seconds", "next")
 
 def run_here(backfill_id: str, pipeline: Pipeline, settings: Settings) -> Sequence[IntervalOutcome]:
     """Progress goes to stderr. Ctrl-C and SIGTERM leave what is consumable, and the rest to `--resume`."""
-    from stagehold.lake.chronicle import open_ledger
+    from stagehold.lake.chronicle.chronicle import open_ledger
     from stagehold.run.backfill.running import run_intervals
-    from stagehold.run.local_run import run_locally
+    from stagehold.run.here.local_run import run_locally
     from stagehold.spark.server.server import spark_server
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)

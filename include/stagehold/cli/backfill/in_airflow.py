@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from stagehold.cli.output import print_document, print_table
-from stagehold.cli.run import CANCELLED
-from stagehold.model.interval_key import moment_of
+from stagehold.cli.common.output import print_document, print_table
+from stagehold.cli.running.run import CANCELLED
+from stagehold.model.keys.interval_key import moment_of
 
 if TYPE_CHECKING:
     from stagehold.local.airflow_client import AirflowClient, DagRun
@@ -92,7 +92,7 @@ def _ended(runs: Mapping[datetime, DagRun], waiting: Mapping[datetime, str]) -> 
 
 def _computed(run: DagRun, since: datetime, settings: Settings) -> int:
     """Partitions that the run has recorded since then."""
-    from stagehold.lake.chronicle import open_ledger
+    from stagehold.lake.chronicle.chronicle import open_ledger
 
     with open_ledger(settings) as ledger:
         records = ledger.partitions.of_run(f"{run.dag_id}/{run.run_id}")

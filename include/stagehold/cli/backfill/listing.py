@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from stagehold.cli.output import moment, print_document, print_table
+from stagehold.cli.common.output import moment, print_document, print_table
 
 if TYPE_CHECKING:
     from stagehold.run.backfill.listing import KnownBackfill
@@ -19,7 +19,7 @@ COLUMNS = ("backfill", "asked for", "by", "from", "to", "intervals", "next")
 
 
 def show_backfills(pipeline: str, settings: Settings, *, as_json: bool) -> None:
-    from stagehold.lake.chronicle import open_ledger
+    from stagehold.lake.chronicle.chronicle import open_ledger
     from stagehold.run.backfill.listing import known_backfills
 
     with open_ledger(settings) as ledger:

@@ -11,7 +11,7 @@ from rich.tree import Tree
 
 from stagehold.cli.checkpoints.documents import rows_document
 from stagehold.cli.checkpoints.printing import add, add_some
-from stagehold.cli.output import print_document, print_table, print_tree
+from stagehold.cli.common.output import print_document, print_table, print_tree
 from stagehold.errors.base import ranges
 from stagehold.viewer.diff import Changes, CheckpointDiff, PositionDiff, StageDiff, change_words
 from stagehold.viewer.rows import shown

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stagehold.cli.output import moment, print_document, print_table
-from stagehold.cli.request import AsJson
+from stagehold.cli.common.output import moment, print_document, print_table
+from stagehold.cli.common.request import AsJson
 from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ Number = Annotated[int, typer.Argument(help="Number of the checkpoint.")]
 @checkpoints.command("list")
 def list_checkpoints(run: RunName = None, as_json: AsJson = False) -> None:
     """Show the checkpoints of a run, also those that failed or were replaced by newer ones."""
-    from stagehold.lake.chronicle import open_ledger
+    from stagehold.lake.chronicle.chronicle import open_ledger
 
     with open_ledger(load_settings()) as ledger:
         found = run_asked(run, ledger)
@@ -67,7 +67,7 @@ def _restored(restore: Restore) -> str:
 def show(number: Number, run: RunName = None, as_json: AsJson = False) -> None:
     """Show who acknowledged a checkpoint and when, and what is in it, as it stands in the lake."""
     from stagehold.errors import UnknownName
-    from stagehold.lake.chronicle import open_ledger
+    from stagehold.lake.chronicle.chronicle import open_ledger
 
     settings = load_settings()
     with open_ledger(settings) as ledger:
@@ -98,7 +98,7 @@ def stage_table(checkpoint: Checkpoint) -> None:
 
 def run_asked(run_id: str | None, ledger: Ledger) -> Run:
     """The run of that id, or the newest of all."""
-    from stagehold.cli.runs import show_recent_runs
+    from stagehold.cli.running.runs import show_recent_runs
 
     if run_id is not None:
         return ledger.runs.get(run_id)

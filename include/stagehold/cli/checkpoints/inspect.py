@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from stagehold.cli.request import AsJson
+from stagehold.cli.common.request import AsJson
 from stagehold.errors import InvalidArgument, UnknownName
 from stagehold.settings import load_settings
 

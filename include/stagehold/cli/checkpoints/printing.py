@@ -12,7 +12,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from stagehold.cli.checkpoints.documents import checkpoint_document, rows_document, stage_document
-from stagehold.cli.output import moment, print_document, print_table, print_tree
+from stagehold.cli.common.output import moment, print_document, print_table, print_tree
 from stagehold.errors import UnknownName
 from stagehold.errors.base import ranges
 from stagehold.lake.checkpoints.encoding import RecordedPartition

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stagehold.cli.output import moment, print_document, print_table
-from stagehold.cli.request import AsJson
+from stagehold.cli.common.output import moment, print_document, print_table
+from stagehold.cli.common.request import AsJson
 from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from stagehold.lake.checkpoints.savepoints import Savepoint
     from stagehold.model.records import Run
+    from stagehold.run.equipment.workplace import Workplace
     from stagehold.run.savepoints.moving import Moved
-    from stagehold.run.workplace import Workplace
 
 savepoint = typer.Typer(help="Savepoints: what a run has reached, kept under a name.", no_args_is_help=True)
 COLUMNS = ("name", "pipeline", "interval", "made", "by", "of", "why")
@@ -40,9 +40,9 @@ def create(
 ) -> None:
     """Make a savepoint of a run, whether it has ended or goes on."""
     from stagehold.model.checkpoint_records import SavepointRequest
-    from stagehold.run.attempt.region import open_workplace
+    from stagehold.run.here.region import open_workplace
     from stagehold.run.savepoints.creating import create_savepoint
-    from stagehold.spec.loader import find_pipeline
+    from stagehold.spec.loading.loader import find_pipeline
 
     settings = load_settings()
     with open_workplace(settings, _tell_progress) as place:
@@ -105,8 +105,8 @@ def show(name: Name, as_json: AsJson = False) -> None:
 def dispose(name: Name, as_json: AsJson = False) -> None:
     """Throw a savepoint away. Data that only it needed goes with the next `stagehold gc`."""
     from stagehold.lake.checkpoints.savepoints import Savepoints
-    from stagehold.run.attempt.region import open_workplace
-    from stagehold.run.savepoints.disposing import dispose_of
+    from stagehold.run.checkpoints.disposing import dispose_of
+    from stagehold.run.here.region import open_workplace
 
     settings = load_settings()
     with open_workplace(settings, _tell_progress) as place:
@@ -125,10 +125,10 @@ def restore(name: Name, publish: Publish = False, reason: Reason = "", by: By = 
     Each table gets one commit on top of what it has, whatever code and sources are now; stages that keep state get that
     of then. Without --publish it only says what would be put back.
     """
-    from stagehold.cli.output import print_explanation
+    from stagehold.cli.common.output import print_explanation
     from stagehold.lake.checkpoints.savepoints import Savepoints
-    from stagehold.run.savepoints.rolling_back import roll_back, rollback_plan, rollback_request
-    from stagehold.spec.loader import find_pipeline
+    from stagehold.run.here.rolling_back import roll_back, rollback_plan, rollback_request
+    from stagehold.spec.loading.loader import find_pipeline
 
     settings = load_settings()
     found = Savepoints(settings.lake_uri).get(name)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from stagehold.cli.common.output import print_document, print_table
+from stagehold.cli.common.request import AsJson, PipelineName
 from stagehold.cli.gates.waive import interval_of
-from stagehold.cli.output import print_document, print_table
-from stagehold.cli.request import AsJson, PipelineName
 from stagehold.errors import UnknownName
 from stagehold.settings import load_settings
 
@@ -43,7 +43,7 @@ def refused(
 ) -> None:
     """Show what gates refuse of an interval: which partitions, and with --stage or --sql their rows."""
     from stagehold.cli.checkpoints.printing import print_rows
-    from stagehold.lake.chronicle import open_ledger
+    from stagehold.lake.chronicle.chronicle import open_ledger
     from stagehold.viewer.refused import blocked_rows, rows_of_refused, set_aside_rows
 
     settings = load_settings()

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stagehold.cli.output import moment, print_document, print_table
-from stagehold.cli.request import AsJson
+from stagehold.cli.common.output import moment, print_document, print_table
+from stagehold.cli.common.request import AsJson
 from stagehold.model.records import Severity
 from stagehold.settings import Settings, load_settings
 
@@ -66,7 +66,7 @@ class JudgedExpectation:
 
 def gates(run: RunName, failed: OnlyFailed = False, as_json: AsJson = False, docs: WithDocs = False) -> None:
     """Show what the gates of a run's interval said, whichever run made or judged the data."""
-    from stagehold.lake.chronicle import open_ledger
+    from stagehold.lake.chronicle.chronicle import open_ledger
 
     settings = load_settings()
     with open_ledger(settings) as ledger:
@@ -95,7 +95,7 @@ def gates(run: RunName, failed: OnlyFailed = False, as_json: AsJson = False, doc
 def _marked(run: Run, ledger: Ledger) -> Iterator[str]:
     """Published tables that say of their rows that they stay though a waiver has ended."""
     from stagehold.lake.commit.marks import outstaying
-    from stagehold.plan.resume.reasons import partition_ranges
+    from stagehold.plan.grounds.reasons import partition_ranges
 
     for stage, records in ledger.partitions.newest_of(run.pipeline, run.interval).items():
         tables = {one.table for one in records if one.in_table}
@@ -185,7 +185,7 @@ def _result(result: GateResult, waived: Waived) -> Mapping[str, Any]:
 
 
 def _cells(one: JudgedExpectation) -> tuple[str, ...]:
-    from stagehold.plan.resume.reasons import partition_ranges
+    from stagehold.plan.grounds.reasons import partition_ranges
 
     which = f"{len(one.failed)} ({partition_ranges([each.partition for each in one.failed])})" if one.failed else "0"
     waived = f", {one.waived_partitions} waived" if one.waived_partitions else ""

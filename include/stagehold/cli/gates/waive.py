@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stagehold.cli.output import moment, print_document, print_table
-from stagehold.cli.request import AsJson, recorded_interval, stage_asked
+from stagehold.cli.common.output import moment, print_document, print_table
+from stagehold.cli.common.request import AsJson, recorded_interval, stage_asked
 from stagehold.errors import InvalidArgument
 from stagehold.settings import Settings, load_settings
 
@@ -54,7 +54,7 @@ def waive(
     as_json: AsJson = False,
 ) -> None:
     """Let data be read though its gate refuses it; the verdict stays on record."""
-    from stagehold.lake.chronicle import open_ledger
+    from stagehold.lake.chronicle.chronicle import open_ledger
     from stagehold.plan.resume.waiving import WaiverWish
 
     settings, now = load_settings(), datetime.now(UTC)
@@ -94,7 +94,7 @@ def _record(wish: WaiverWish, place: tuple[str, str, str], ledger: Ledger, setti
     from stagehold.model.records import Cell
     from stagehold.plan.resume.waiving import refused_data, wished
     from stagehold.run.planning.vouched import newest_verdict
-    from stagehold.spec.loader import find_pipeline
+    from stagehold.spec.loading.loader import find_pipeline
 
     pipeline, interval, stage = place
     declared = stage_asked(find_pipeline(pipeline, settings), stage)
@@ -138,7 +138,7 @@ def _show(words: Sequence[Waiver], *, as_json: bool) -> None:
 
 
 def _cells(word: Waiver) -> tuple[str, ...]:
-    from stagehold.plan.resume.reasons import partition_ranges
+    from stagehold.plan.grounds.reasons import partition_ranges
 
     until = moment(word.until) if word.until else "for ever"
     place = (word.stage, partition_ranges([word.partition]), word.expectation)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stagehold.cli.output import print_document, print_table
-from stagehold.cli.request import AsJson, PipelineName, recorded_interval
+from stagehold.cli.common.output import print_document, print_table
+from stagehold.cli.common.request import AsJson, PipelineName, recorded_interval
 from stagehold.settings import load_settings
 
 if TYPE_CHECKING:
@@ -39,9 +39,9 @@ def delete(
     Savepoints keep the files that they need. A later run of the interval computes it again, and takes the same of
     incremental sources as before. What happened stays on record, and so do Airflow's own runs.
     """
-    from stagehold.run.attempt.region import open_workplace
+    from stagehold.run.here.region import open_workplace
     from stagehold.run.intervals.deleting import IntervalDeletion
-    from stagehold.spec.loader import find_pipeline
+    from stagehold.spec.loading.loader import find_pipeline
 
     settings, who = load_settings(), by or getpass.getuser()
     declared = find_pipeline(pipeline, settings)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from stagehold.cli.common.output import moment, print_document, print_table
+from stagehold.cli.common.request import AsJson, PipelineName
 from stagehold.cli.intervals.delete import delete
-from stagehold.cli.output import moment, print_document, print_table
-from stagehold.cli.request import AsJson, PipelineName
 from stagehold.settings import load_settings
 
 if TYPE_CHECKING:
@@ -30,9 +30,9 @@ Other = Annotated[str, typer.Argument(metavar="OTHER", help="Another one, which 
 @intervals.command("list")
 def list_intervals(pipeline: PipelineName, limit: Limit = 30, as_json: AsJson = False) -> None:
     """Show the intervals of a pipeline, those that were worked on last first."""
-    from stagehold.lake.chronicle import open_ledger
+    from stagehold.lake.chronicle.chronicle import open_ledger
     from stagehold.run.intervals.known import known_intervals
-    from stagehold.spec.loader import find_pipeline
+    from stagehold.spec.loading.loader import find_pipeline
 
     settings = load_settings()
     declared = find_pipeline(pipeline, settings)
@@ -52,10 +52,10 @@ def diff(pipeline: PipelineName, interval: One, other: Other, as_json: AsJson = 
 
     Nothing of the data is read: partitions are equal if their fingerprints are.
     """
-    from stagehold.cli.request import recorded_interval
-    from stagehold.lake.chronicle import open_ledger
+    from stagehold.cli.common.request import recorded_interval
+    from stagehold.lake.chronicle.chronicle import open_ledger
     from stagehold.run.intervals.comparing import compare_intervals
-    from stagehold.spec.loader import find_pipeline
+    from stagehold.spec.loading.loader import find_pipeline
 
     settings = load_settings()
     declared = find_pipeline(pipeline, settings)

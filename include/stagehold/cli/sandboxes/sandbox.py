@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stagehold.cli.output import moment, print_document, print_table
-from stagehold.cli.request import AsJson
+from stagehold.cli.common.output import moment, print_document, print_table
+from stagehold.cli.common.request import AsJson
 from stagehold.settings import load_settings
 
 if TYPE_CHECKING:
-    from stagehold.run.sandboxes import Sandbox
+    from stagehold.run.clearing.sandboxes import Sandbox
 
 COLUMNS = ("sandbox", "size", "written (UTC)", "ledger", "lake")
 
@@ -28,7 +28,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="The sandbox, as `stag
 @sandbox.command("list")
 def list_them(as_json: AsJson = False) -> None:
     """List sandboxes with their sizes. `stagehold run PIPELINE --sandbox NAME` makes one."""
-    from stagehold.run.sandboxes import sandboxes
+    from stagehold.run.clearing.sandboxes import sandboxes
 
     found = sandboxes(load_settings())
     if as_json:
@@ -44,7 +44,7 @@ def remove(name: Name, as_json: AsJson = False) -> None:
     """Delete a sandbox's lake and ledger, unless somebody works in it. Nothing else is deleted."""
     from rich.filesize import decimal
 
-    from stagehold.run.sandboxes import remove_sandbox
+    from stagehold.run.clearing.sandboxes import remove_sandbox
 
     gone = remove_sandbox(name, load_settings())
     if as_json:

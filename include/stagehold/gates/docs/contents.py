@@ -8,7 +8,7 @@ from datetime import datetime
 
 from stagehold.gates.outcomes import Outcome, Waived, outcome_of
 from stagehold.model.records import GateResult, Waiver
-from stagehold.plan.resume.reasons import partition_ranges
+from stagehold.plan.grounds.reasons import partition_ranges
 
 MOST_PAGES = 40  # of a stage; those with the most that is not met come first
 

@@ -17,7 +17,7 @@ from stagehold.gates.docs.contents import DocPage, DocSite
 from stagehold.gates.docs.styles import STYLES
 from stagehold.gates.outcomes import Outcome
 from stagehold.model.records import GateResult
-from stagehold.plan.resume.reasons import partition_ranges
+from stagehold.plan.grounds.reasons import partition_ranges
 
 if TYPE_CHECKING:
     from great_expectations.core.expectation_validation_result import (

@@ -8,8 +8,8 @@ import re
 
 from stagehold.gates.docs.contents import DocSite
 from stagehold.gates.docs.rendering import INDEX, render_index, render_page
-from stagehold.lake.files import files_at
-from stagehold.lake.location import lake_root, path_safe
+from stagehold.lake.store.files import files_at
+from stagehold.lake.store.location import lake_root, path_safe
 
 FOLDER = "_docs"  # no table, stage or checkpoint can be called so: such names begin with a letter or digit
 NAME = re.compile(r"(?:index|\d{1,6})\.html", re.ASCII)

@@ -13,7 +13,7 @@ from pyspark.sql.types import Row
 
 from stagehold.gates.engine.blame import require_of_suite
 from stagehold.gates.engine.internals import alias_of
-from stagehold.lake.columns import quoted
+from stagehold.lake.store.columns import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -20,7 +20,7 @@ from pyspark.sql.window import Window
 from stagehold.gates.engine.asked_partitions import Answers, AskedPartitions, Steps, Totals
 from stagehold.gates.engine.internals import apart, has_window, is_aggregate, only_where, said, within
 from stagehold.gates.engine.quantiles import at_ranks
-from stagehold.lake.columns import quoted
+from stagehold.lake.store.columns import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

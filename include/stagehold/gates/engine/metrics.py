@@ -26,7 +26,7 @@ from stagehold.gates.engine.blame import require_of_suite
 from stagehold.gates.engine.calls import Calls
 from stagehold.gates.engine.grouped_frame import GroupedFrame
 from stagehold.gates.engine.own_metrics import own_metric
-from stagehold.lake.columns import quoted
+from stagehold.lake.store.columns import quoted
 
 EXPRESSIONS = tuple(f".{kind.value}" for kind in MetricPartialFunctionTypeSuffixes)
 BATCH = "partition"  # the id that all metrics have in their domain

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
-from stagehold.lake.columns import quoted
+from stagehold.lake.store.columns import quoted
 
 if TYPE_CHECKING:
     from stagehold.gates.engine.grouped_frame import GroupedFrame

@@ -17,7 +17,7 @@ from stagehold.errors import CheckpointCorrupt, CheckpointOvertaken
 from stagehold.lake.checkpoints.encoding import RecordedPartition, decode_table, empty_table, encode, records_in
 from stagehold.lake.checkpoints.manifest import PARTITIONS_PER_PART, PartReference, StageManifest
 from stagehold.lake.commit.delta_log import AT_ONCE
-from stagehold.lake.files import Files
+from stagehold.lake.store.files import Files
 from stagehold.model.records import GateResult
 
 if TYPE_CHECKING:

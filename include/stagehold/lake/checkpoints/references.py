@@ -20,8 +20,8 @@ from stagehold.lake.checkpoints.savepoints import ENDING, NAME, Savepoints
 from stagehold.lake.checkpoints.savepoints import FOLDER as SAVEPOINTS
 from stagehold.lake.checkpoints.stored import MANIFEST, StoredCheckpoints
 from stagehold.lake.commit.delta_log import AT_ONCE
-from stagehold.lake.files import FileFacts, files_at
-from stagehold.lake.location import CHECKPOINTS, lake_root, path_safe
+from stagehold.lake.store.files import FileFacts, files_at
+from stagehold.lake.store.location import CHECKPOINTS, lake_root, path_safe
 
 FORMS = (
     "the name of a savepoint, RUN_ID, RUN_ID#NUMBER, the address of a manifest (.../0000000007.json), the "

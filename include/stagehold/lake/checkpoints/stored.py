@@ -26,8 +26,8 @@ from stagehold.lake.checkpoints.opened import OpenedCheckpoint, OpenedStage
 from stagehold.lake.checkpoints.parts import CheckpointParts
 from stagehold.lake.checkpoints.relocation import Relocation
 from stagehold.lake.commit.delta_log import AT_ONCE
-from stagehold.lake.files import Files, files_at
-from stagehold.lake.location import CHECKPOINTS, checkpoints_of, lake_root
+from stagehold.lake.store.files import Files, files_at
+from stagehold.lake.store.location import CHECKPOINTS, checkpoints_of, lake_root
 from stagehold.spec.pipeline import Pipeline
 
 MANIFEST = re.compile(r"(\d{10})\.json")

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from stagehold.errors import Fenced
-from stagehold.lake.columns import PARTITION
 from stagehold.lake.commit.delta_log import (
     LogEntry,
     commit_versions,
@@ -24,7 +23,8 @@ from stagehold.lake.commit.wave_commit import (
     from_metadata,
     without_files,
 )
-from stagehold.lake.location import TableLocation
+from stagehold.lake.store.columns import PARTITION
+from stagehold.lake.store.location import TableLocation
 from stagehold.model.records import DataFile
 
 FEW = 10  # newest commits among which one's own nearly always is

@@ -13,8 +13,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from stagehold.lake.files import files_at
-from stagehold.lake.location import OBJECT_STORE
+from stagehold.lake.store.files import files_at
+from stagehold.lake.store.location import OBJECT_STORE
 from stagehold.model.records import DataFile
 
 if TYPE_CHECKING:

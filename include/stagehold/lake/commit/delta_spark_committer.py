@@ -14,14 +14,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from stagehold.errors import CommitterRefused
-from stagehold.lake.columns import GROUP_PREFIX, INTERVAL, PARTITION
 from stagehold.lake.commit.committed import Landed, read_back
 from stagehold.lake.commit.delta_log import table_exists
 from stagehold.lake.commit.staging import DATA_FOLDER
 from stagehold.lake.commit.tokens import RetryReason, tokens_to_raise, until_done
 from stagehold.lake.commit.wave_commit import Claim, WaveCommit, to_metadata, without_files
-from stagehold.lake.files import files_at
-from stagehold.lake.location import OBJECT_STORE, TableLocation, spark_uri
+from stagehold.lake.store.columns import GROUP_PREFIX, INTERVAL, PARTITION
+from stagehold.lake.store.files import files_at
+from stagehold.lake.store.location import OBJECT_STORE, TableLocation, spark_uri
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable

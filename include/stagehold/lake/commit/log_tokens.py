@@ -15,7 +15,7 @@ from typing import Any
 
 from stagehold.lake.commit.delta_log import AT_ONCE, COMMIT_FILE, LOG_FOLDER
 from stagehold.lake.commit.wave_commit import epoch_of
-from stagehold.lake.files import files_at
+from stagehold.lake.store.files import files_at
 from stagehold.model.share import Share, overlap
 
 CHECKPOINT = re.compile(r"_delta_log/(\d{20})\.checkpoint(\..+)?\.parquet")

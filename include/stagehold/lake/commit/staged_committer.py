@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from stagehold.errors import StageContractBroken
-from stagehold.lake.columns import INTERVAL, PARTITION
 from stagehold.lake.commit.committed import Landed, read_back
 from stagehold.lake.commit.delta_log import table_exists
 from stagehold.lake.commit.staging import DATA_FOLDER
@@ -26,8 +25,9 @@ from stagehold.lake.commit.tokens import (
     until_done,
 )
 from stagehold.lake.commit.wave_commit import Claim, CommittedPartition, WaveCommit, to_metadata
-from stagehold.lake.footers import read_footer
-from stagehold.lake.location import TableLocation
+from stagehold.lake.store.columns import INTERVAL, PARTITION
+from stagehold.lake.store.footers import read_footer
+from stagehold.lake.store.location import TableLocation
 from stagehold.model.records import DataFile
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from stagehold.errors import StageContractBroken
-from stagehold.lake.columns import PARTITION
-from stagehold.lake.files import files_at
-from stagehold.lake.footers import read_footer
-from stagehold.lake.location import TableLocation, spark_uri
+from stagehold.lake.store.columns import PARTITION
+from stagehold.lake.store.files import files_at
+from stagehold.lake.store.footers import read_footer
+from stagehold.lake.store.location import TableLocation, spark_uri
 from stagehold.model.records import DataFile
 
 if TYPE_CHECKING:

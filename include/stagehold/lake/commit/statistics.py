@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from stagehold.lake.footers import ColumnRange, Footer
+from stagehold.lake.store.footers import ColumnRange, Footer
 
 LONGEST_TEXT = 32  # Delta's own writers cut longer ones
 LAST_MOMENT = datetime.fromisoformat("9999-12-31T23:59:59.999")  # of those that are whole milliseconds

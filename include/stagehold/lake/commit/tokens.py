@@ -19,10 +19,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from stagehold.errors import CommitContested, Fenced
-from stagehold.lake.columns import INTERVAL, PARTITION
 from stagehold.lake.commit.delta_log import open_table
 from stagehold.lake.commit.wave_commit import Claim, epoch_of
-from stagehold.lake.location import TableLocation
+from stagehold.lake.store.columns import INTERVAL, PARTITION
+from stagehold.lake.store.location import TableLocation
 
 if TYPE_CHECKING:
     from deltalake import CommitProperties, DeltaTable

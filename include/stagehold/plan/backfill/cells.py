@@ -8,10 +8,10 @@ from enum import StrEnum
 from statistics import fmean
 
 from stagehold.model.share import Ranges, as_ranges
+from stagehold.plan.grounds.reasons import partition_ranges
 from stagehold.plan.resume.cost import Seconds
 from stagehold.plan.resume.decisions import Action, Decision, ResumePlan
 from stagehold.plan.resume.explanation import explain
-from stagehold.plan.resume.reasons import partition_ranges
 from stagehold.plan.split.regions import Region
 
 

@@ -7,7 +7,7 @@ longer fits, and people should know why.
 from __future__ import annotations
 
 from stagehold.model.records import PartitionRecord
-from stagehold.plan.resume.reasons import Reason
+from stagehold.plan.grounds.reasons import Reason
 
 
 def remark(

@@ -8,7 +8,7 @@ from datetime import datetime
 from random import Random
 
 from stagehold.model.records import PartitionRecord, PartitionState
-from stagehold.spec.run_settings import VerifyPolicy
+from stagehold.spec.settings.run_settings import VerifyPolicy
 
 SAMPLE = 2  # partitions of each stage and attempt; every attempt draws others, so that those of a long repair add up
 NO_MATCH = "its content no longer matches its fingerprint"

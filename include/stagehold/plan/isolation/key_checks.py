@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from stagehold.errors import KeyProblem
-from stagehold.model.key_types import KeyKind, KeyType, may_meet
+from stagehold.model.keys.key_types import KeyKind, KeyType, may_meet
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from stagehold.plan.restart.handling import FailureEntry, Handling, RestartHisto
 from stagehold.plan.restart.rules import FENCED
 from stagehold.plan.restart.strategy import restart_strategy
 from stagehold.plan.split.shares import all_finished, newest_covering
-from stagehold.spec.restart import RestartSettings, RestartStrategy
+from stagehold.spec.settings.restart import RestartSettings, RestartStrategy
 
 TRIES_TO_BEGIN = 5
 GROWTH = 4  # of the pause between tries to begin: five of them last some minutes, in which most outages end

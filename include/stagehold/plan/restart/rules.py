@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from stagehold.errors import StorageProblem
 from stagehold.model.records import FailureClass
 from stagehold.plan.restart.facts import WORKER_ERROR, ErrorFacts
-from stagehold.spec.restart import FailureDeclaration
+from stagehold.spec.settings.restart import FailureDeclaration
 
 FENCED = "fenced"  # the one failure of an attempt that says nothing about its run
 WORKER_LOST = "worker_lost"  # given to attempts that ended without a word; no error shows it

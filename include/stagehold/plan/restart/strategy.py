@@ -18,7 +18,7 @@ from datetime import datetime, timedelta
 from random import Random
 from typing import Protocol
 
-from stagehold.spec.restart import RestartSettings, RestartStrategy
+from stagehold.spec.settings.restart import RestartSettings, RestartStrategy
 
 MILLISECOND = timedelta(milliseconds=1)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from stagehold.plan.grounds.reasons import because
 from stagehold.plan.resume.decisions import Action, Decision
-from stagehold.plan.resume.reasons import because
 
 LEFT = "left as it is: not asked for, and nothing that runs needs it"
 

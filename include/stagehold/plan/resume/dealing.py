@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from stagehold.model.compute_key import digest
+from stagehold.model.keys.compute_key import digest
+from stagehold.plan.grounds.reasons import because
 from stagehold.plan.resume.decisions import Action, Decision, Rescaled, Situation
 from stagehold.plan.resume.judgement import identities, judge, shared_key
-from stagehold.plan.resume.reasons import because
 from stagehold.plan.resume.upstream import Upstream
 from stagehold.plan.state.rescale import old_partitions_read
 from stagehold.spec.pipeline import Stage

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from stagehold.model.compute_key import ComputeKey, DeclaredRead
 from stagehold.model.foreign_change import ForeignChange
+from stagehold.model.keys.compute_key import ComputeKey, DeclaredRead
 from stagehold.model.records import Acceptance, PartitionRecord, Waiver
 from stagehold.model.restore_choices import CodeChoice
 from stagehold.model.share import Share
-from stagehold.plan.resume.content_verdicts import ContentVerdicts
-from stagehold.plan.resume.reasons import Place, Reason
+from stagehold.plan.grounds.content_verdicts import ContentVerdicts
+from stagehold.plan.grounds.reasons import Place, Reason
 from stagehold.plan.state.earlier import Earlier, Gap
 from stagehold.spec.pipeline import Pipeline
 

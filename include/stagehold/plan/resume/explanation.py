@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from stagehold.plan.grounds.reasons import in_one_line, partition_ranges
 from stagehold.plan.resume.decisions import Action, Decision, ResumePlan
-from stagehold.plan.resume.reasons import in_one_line, partition_ranges
 
 
 @dataclass(frozen=True)

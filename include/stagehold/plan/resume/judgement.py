@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from stagehold.model.compute_key import ComputeKey, changed_reads, digest, reads_part
 from stagehold.model.foreign_change import ForeignChange
-from stagehold.model.key_groups import HASH_NAME
+from stagehold.model.keys.compute_key import ComputeKey, changed_reads, digest, reads_part
+from stagehold.model.keys.key_groups import HASH_NAME
 from stagehold.model.records import PartitionRecord, PartitionState
 from stagehold.model.restore_choices import CodeChoice, CodeHandling
-from stagehold.plan.resume.acceptance import acceptance_of
+from stagehold.plan.grounds.acceptance import acceptance_of
+from stagehold.plan.grounds.reasons import Detail, Reason, because, joined
 from stagehold.plan.resume.decisions import Action, Situation
-from stagehold.plan.resume.reasons import Detail, Reason, because, joined
 from stagehold.plan.resume.upstream import Upstream
 from stagehold.plan.resume.waiving import is_waived, own_word_ended, waivers_of, who_waived, why_ended
 from stagehold.plan.state.earlier import Cut

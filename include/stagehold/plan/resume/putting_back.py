@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from stagehold.model.records import PartitionState
+from stagehold.plan.grounds.reasons import because
 from stagehold.plan.resume.decisions import Action, Decision, Situation
-from stagehold.plan.resume.reasons import because
 
 if TYPE_CHECKING:
     from stagehold.spec.pipeline import Stage

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from stagehold.model.records import PartitionState
-from stagehold.plan.resume.content_verdicts import ContentVerdicts, content_of
+from stagehold.plan.grounds.content_verdicts import ContentVerdicts, content_of
+from stagehold.plan.grounds.reasons import Detail, Reason, because
 from stagehold.plan.resume.decisions import Action, Decision, Situation
-from stagehold.plan.resume.reasons import Detail, Reason, because
 from stagehold.plan.resume.waiving import is_waived, waivers_of, who_waived
 from stagehold.spec.pipeline import Stage
 

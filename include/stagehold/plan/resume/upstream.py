@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from stagehold.model.compute_key import digest
+from stagehold.model.keys.compute_key import digest
+from stagehold.plan.grounds.reasons import Place, Places, Reason, Unexplained, because
 from stagehold.plan.resume.decisions import Action, Decision
-from stagehold.plan.resume.reasons import Place, Places, Reason, Unexplained, because
 from stagehold.spec.pipeline import Exchange, Input, Pipeline
 
 

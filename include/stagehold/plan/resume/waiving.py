@@ -14,11 +14,11 @@ from datetime import datetime
 from functools import cached_property
 
 from stagehold.errors import NothingToWaive
-from stagehold.model.compute_key import ComputeKey
+from stagehold.model.keys.compute_key import ComputeKey
 from stagehold.model.records import PartitionRecord, PartitionState, RefusedData, StageVerdict, Waiver
-from stagehold.plan.resume.content_verdicts import ContentVerdicts, content_of
+from stagehold.plan.grounds.content_verdicts import ContentVerdicts, content_of
+from stagehold.plan.grounds.reasons import Detail, Place, Reason, because, partition_ranges
 from stagehold.plan.resume.decisions import Action, Decision, Situation
-from stagehold.plan.resume.reasons import Detail, Place, Reason, because, partition_ranges
 from stagehold.spec.pipeline import Exchange, OnWaiverEnd, Pipeline, Stage
 
 Data = tuple[Place, str]  # a partition, and the fingerprint of what was there

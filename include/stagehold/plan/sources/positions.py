@@ -9,7 +9,7 @@ good. Taking is one transaction of the ledger, so whichever intervals run at onc
 
 What an interval took stays with it also while its run has failed: part of it may be published already, so handing it on
 would repeat rows. Resuming that interval reads it. As long as nothing of it is published it may be taken anew, by
-command (`run/retake.py`). An interval that found nothing new is empty, and stays so.
+command (`run/intervals/retake.py`). An interval that found nothing new is empty, and stays so.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from stagehold.errors import ScheduleRefused
 from stagehold.plan.split.regions import Region, stage_regions
 from stagehold.plan.split.shares import region_shares
 from stagehold.spec.pipeline import Pipeline
-from stagehold.spec.run_settings import ScheduleMode
+from stagehold.spec.settings.run_settings import ScheduleMode
 from stagehold.topology.build import pipeline_topology
 from stagehold.topology.partition_regions import PartitionRegions, partition_regions
 from stagehold.topology.slots import refuse_unless_it_fits, slots_needed

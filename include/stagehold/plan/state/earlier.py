@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from stagehold.model.compute_key import digest
+from stagehold.model.keys.compute_key import digest
 from stagehold.model.records import PartitionRecord, PartitionState, StatePart
 from stagehold.model.stage_state import StateKind, StateShape
-from stagehold.plan.resume.reasons import partition_ranges
+from stagehold.plan.grounds.reasons import partition_ranges
 from stagehold.plan.state.rescale import old_lists_read, old_partitions_read, slice_of
 
 

@@ -6,7 +6,7 @@ are dealt out anew. Nothing here reads state.
 
 from __future__ import annotations
 
-from stagehold.model.key_groups import index_of_group, range_of
+from stagehold.model.keys.key_groups import index_of_group, range_of
 from stagehold.model.stage_state import StateKind
 
 

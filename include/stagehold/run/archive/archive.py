@@ -11,8 +11,8 @@ from dataclasses import replace
 from pydantic import TypeAdapter, ValidationError
 
 from stagehold.errors import UnknownName
-from stagehold.lake.files import Files, files_at
-from stagehold.lake.location import path_safe
+from stagehold.lake.store.files import Files, files_at
+from stagehold.lake.store.location import path_safe
 from stagehold.ledger.ledger import Ledger
 from stagehold.run.archive.report import RunReport, recorded_report
 

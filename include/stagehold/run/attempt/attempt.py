@@ -15,19 +15,19 @@ from stagehold.lake.commit.wave_commit import Claim
 from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.model.records import Attempt, AttemptState, Restore
 from stagehold.plan.resume.decisions import Decision
-from stagehold.run.attempt import journal
-from stagehold.run.attempt.ownership import wait_for_faster
-from stagehold.run.attempt.task import RegionOutcome, RegionTask
-from stagehold.run.attempt.verdict import attach
 from stagehold.run.attempt.work import Heal, RegionWork
 from stagehold.run.checkpoints.answering import Answers
 from stagehold.run.delivery.publisher import PublishRight
+from stagehold.run.equipment.storage_failures import naming_storage
+from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.faults import Point
+from stagehold.run.journal import journal
+from stagehold.run.journal.ownership import wait_for_faster
+from stagehold.run.journal.verdict import attach
 from stagehold.run.planning.restoring import check_restore, fulfil_restore
-from stagehold.run.starting_anew import counts, unattended_part
+from stagehold.run.planning.starting_anew import counts, unattended_part
+from stagehold.run.planning.task import RegionOutcome, RegionTask
 from stagehold.run.stopping.sigterm import sigterms_told_apart
-from stagehold.run.storage_failures import naming_storage
-from stagehold.run.workplace import Workplace
 
 
 @dataclass(frozen=True)

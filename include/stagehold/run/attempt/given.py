@@ -17,14 +17,14 @@ from stagehold.model.source_position import SourcePosition
 from stagehold.plan.resume.decisions import ResumePlan
 from stagehold.plan.split.regions import sources_within
 from stagehold.plan.state.earlier import Earlier
-from stagehold.run.attempt.tables import RegionTables
-from stagehold.run.attempt.task import RegionTask
+from stagehold.run.delivery.wave import StageTask
+from stagehold.run.equipment.workplace import Workplace
+from stagehold.run.functions.inputs import Reading
+from stagehold.run.lease.tables import RegionTables
 from stagehold.run.planning.earlier import KnownIntervals, earlier_intervals, earlier_states
 from stagehold.run.planning.planning import begins_with_of
+from stagehold.run.planning.task import RegionTask
 from stagehold.run.planning.vouched import waivers_for
-from stagehold.run.stage.inputs import Reading
-from stagehold.run.stage.wave import StageTask
-from stagehold.run.workplace import Workplace
 from stagehold.sources.sources import Sources, is_incremental
 from stagehold.spec.pipeline import Pipeline, Stage
 

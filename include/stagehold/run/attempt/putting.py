@@ -10,15 +10,15 @@ from stagehold.lake.commit.staging import DATA_FOLDER
 from stagehold.lake.commit.wave_commit import Claim, CommittedPartition, WaveCommit
 from stagehold.lake.commit.wave_verdicts import WaveVerdicts
 from stagehold.lake.copying import copied_for
-from stagehold.lake.location import TableLocation
 from stagehold.lake.published import files_of_snapshot, live_files
 from stagehold.lake.read import table_schema
+from stagehold.lake.store.location import TableLocation
 from stagehold.lake.tables import ensure_table
 from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.model.records import Attempt, GateResult, PartitionRecord, PartitionState
 from stagehold.model.source_position import SourcePosition
 from stagehold.plan.resume.decisions import Decision
-from stagehold.run.attempt.tables import RegionTables
+from stagehold.run.lease.tables import RegionTables
 from stagehold.run.planning.snapshots import BeginsWith
 from stagehold.spec.pipeline import Stage
 

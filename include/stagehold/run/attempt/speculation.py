@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from stagehold.errors import LeaseHeld
 from stagehold.lake.commit.staging import DATA_FOLDER
 from stagehold.lake.commit.wave_commit import Claim
-from stagehold.lake.files import files_at
+from stagehold.lake.store.files import files_at
 from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.model.records import Attempt, AttemptState, Lease
 from stagehold.model.share import Share
@@ -24,15 +24,15 @@ from stagehold.model.states import ATTEMPT, UNTIL_RUNNING, AttemptEvent
 from stagehold.plan.resume.decisions import Decision
 from stagehold.plan.split.shares import all_finished, newest_covering, region_shares
 from stagehold.plan.waves.slow_partitions import SpeculationSettings, TimedAttempt, partitions_to_help
-from stagehold.run.attempt import journal
-from stagehold.run.attempt.ownership import POLL_SECONDS, this_process
-from stagehold.run.attempt.task import SPECULATION, RegionTask
 from stagehold.run.attempt.work import Heal, RegionWork
 from stagehold.run.checkpoints.answering import Answers
 from stagehold.run.delivery.publisher import PublishRight
+from stagehold.run.equipment.workplace import Workplace
+from stagehold.run.journal import journal
+from stagehold.run.journal.ownership import POLL_SECONDS, this_process
 from stagehold.run.planning.planning import in_its_form
+from stagehold.run.planning.task import SPECULATION, RegionTask
 from stagehold.run.stopping.sigterm import sigterms_told_apart
-from stagehold.run.workplace import Workplace
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from stagehold.errors import PartitionDataMissing
 from stagehold.model.records import AttemptState, Lease, PartitionRecord
 from stagehold.plan.determinism.verification import NO_MATCH, as_damaged, to_verify
-from stagehold.run.attempt.task import RegionTask
 from stagehold.run.delivery.comparison import mismatches
-from stagehold.run.engine import Session
-from stagehold.run.workplace import Workplace
+from stagehold.run.equipment.engine import Session
+from stagehold.run.equipment.workplace import Workplace
+from stagehold.run.planning.task import RegionTask
 
 UNHAPPY = (AttemptState.FAILED, AttemptState.CANCELED)
 

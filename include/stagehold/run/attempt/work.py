@@ -23,17 +23,18 @@ from stagehold.plan.resume.decisions import Action, Decision, ResumePlan
 from stagehold.plan.resume.explanation import explain
 from stagehold.plan.resume.healing import healings, lost_data, missing_inputs
 from stagehold.plan.split.regions import stage_regions
-from stagehold.run.attempt import journal
 from stagehold.run.attempt.given import GivenToStages
+from stagehold.run.attempt.later import tell_later_intervals
 from stagehold.run.attempt.putting import WAVE, Putting
-from stagehold.run.attempt.tables import RegionTables
-from stagehold.run.attempt.task import RegionOutcome, RegionTask
 from stagehold.run.attempt.verification import verify_reused
 from stagehold.run.checkpoints.answering import Answers
 from stagehold.run.delivery.publisher import Publisher
 from stagehold.run.delivery.quarantined import show_quarantined
-from stagehold.run.engine import Session
+from stagehold.run.equipment.engine import Session
+from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.faults import Point
+from stagehold.run.journal import journal
+from stagehold.run.lease.tables import RegionTables
 from stagehold.run.planning.planning import (
     RunRequest,
     begins_with_of,
@@ -43,14 +44,13 @@ from stagehold.run.planning.planning import (
     sources_of,
 )
 from stagehold.run.planning.refusal import refuse_too_early
+from stagehold.run.planning.task import RegionOutcome, RegionTask
 from stagehold.run.retracting.regions import Retraction
 from stagehold.run.stage.runner import StageRunner
 from stagehold.run.stage.wave_limits import wave_sizer
-from stagehold.run.state.later import tell_later_intervals
-from stagehold.run.workplace import Workplace
 from stagehold.sources.sources import Listing, Sources, is_incremental
 from stagehold.spec.pipeline import Stage
-from stagehold.spec.run_settings import VerifyPolicy
+from stagehold.spec.settings.run_settings import VerifyPolicy
 
 Heal = Callable[[RegionTask], None]
 

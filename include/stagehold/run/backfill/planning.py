@@ -11,7 +11,7 @@ from itertools import islice
 from stagehold.errors import CodeUnusable, InvalidArgument, StageholdError, UndeclaredRead
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.backfill import BackfillChoice, Only
-from stagehold.model.interval_key import ONCE, interval_key, keys_between, moment_of, span_of
+from stagehold.model.keys.interval_key import ONCE, interval_key, keys_between, moment_of, span_of
 from stagehold.model.records import AttemptState, Restore, Run, RunState
 from stagehold.model.work_order import WorkOrder
 from stagehold.plan.backfill.backfill_plan import BackfillPlan, IntervalPlan
@@ -21,7 +21,7 @@ from stagehold.plan.resume.cost import Seconds, estimate, recorded_seconds
 from stagehold.plan.resume.decisions import Action, ResumePlan, Situation
 from stagehold.plan.resume.planner import resume_plan
 from stagehold.plan.split.regions import stage_regions
-from stagehold.run.lost_ledger import refuse_lost_ledger
+from stagehold.run.planning.lost_ledger import refuse_lost_ledger
 from stagehold.run.planning.planning import RunRequest, as_asked, situation_of_run
 from stagehold.run.planning.refusal import refuse_broken_code, refuse_spoiled_sources, refuse_too_early
 from stagehold.settings import Settings

@@ -9,9 +9,9 @@ from stagehold.errors import UnknownName
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.backfill import Backfill
 from stagehold.model.records import RunState
-from stagehold.run.attempt.task import RegionOutcome
 from stagehold.run.backfill.starting import restore_of
 from stagehold.run.planning.planning import RunRequest
+from stagehold.run.planning.task import RegionOutcome
 from stagehold.spec.pipeline import Pipeline
 
 Work = Callable[[RunRequest], RegionOutcome]

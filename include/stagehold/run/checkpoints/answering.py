@@ -15,9 +15,9 @@ from stagehold.model.checkpoint_records import (
     CheckpointTrigger,
 )
 from stagehold.model.records import Attempt
+from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.stopping.suspension import refuse_suspended
-from stagehold.run.workplace import Workplace
-from stagehold.spec.run_settings import CheckpointSettings
+from stagehold.spec.settings.run_settings import CheckpointSettings
 
 POLL_SECONDS = 0.2
 

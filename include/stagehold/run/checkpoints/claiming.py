@@ -8,14 +8,14 @@ from stagehold.errors import InvalidArgument, LeaseHeld, SavepointInUse
 from stagehold.lake.checkpoints.manifest import CheckpointedRun
 from stagehold.lake.checkpoints.savepoints import FOLDER, Savepoint, Savepoints
 from stagehold.lake.checkpoints.stored import StoredCheckpoints
-from stagehold.lake.location import lake_root
+from stagehold.lake.store.location import lake_root
 from stagehold.model.restore_choices import ClaimMode
 from stagehold.run.checkpoints.coordinator_lease import discard_stored, take_coordinator_lease
+from stagehold.run.checkpoints.disposing import dispose_of
+from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.planning.planning import RunRequest, begins_with_of
 from stagehold.run.planning.restoring import is_fulfilled
 from stagehold.run.planning.snapshots import BeginsWith
-from stagehold.run.savepoints.disposing import dispose_of
-from stagehold.run.workplace import Workplace
 from stagehold.settings import Settings
 
 

@@ -10,7 +10,7 @@ from stagehold.checkpoints.stage_ids import stage_shapes
 from stagehold.lake.checkpoints.manifest import Manifest
 from stagehold.lake.commit.staging import DATA_FOLDER
 from stagehold.lake.copying import copy_files
-from stagehold.lake.files import files_at
+from stagehold.lake.store.files import files_at
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, GateResult, PartitionRecord, PartitionState
 from stagehold.spec.pipeline import CommitterKind, Pipeline, Stage

@@ -16,9 +16,9 @@ from stagehold.run.checkpoints.coordinator_lease import take_coordinator_lease
 from stagehold.run.checkpoints.driving import Driver
 from stagehold.run.checkpoints.listeners import LISTENERS, Listener
 from stagehold.run.checkpoints.taking import RunCheckpoints
+from stagehold.run.equipment.storage_failures import naming_storage
+from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.planning.planning import RunRequest
-from stagehold.run.storage_failures import naming_storage
-from stagehold.run.workplace import Workplace
 
 log = logging.getLogger(__name__)
 

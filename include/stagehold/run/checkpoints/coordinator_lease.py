@@ -8,8 +8,8 @@ from uuid import uuid4
 from stagehold.lake.checkpoints.manifest import CheckpointedRun
 from stagehold.lake.checkpoints.stored import StoredCheckpoints
 from stagehold.model.records import Lease, Run
-from stagehold.run.attempt.ownership import this_process
-from stagehold.run.workplace import Workplace
+from stagehold.run.equipment.workplace import Workplace
+from stagehold.run.journal.ownership import this_process
 
 LONGEST = timedelta(hours=1)  # what nobody refers to after so long is of a writer that died
 

@@ -20,8 +20,8 @@ from stagehold.run.checkpoints.reasons import failure_text
 from stagehold.run.checkpoints.rhythm import Clock, life_began, until_next
 from stagehold.run.checkpoints.taking import RunCheckpoints
 from stagehold.run.checkpoints.watching import RunWatch, parts_of
+from stagehold.run.equipment.storage_failures import naming_storage
 from stagehold.run.faults import CheckpointPoint
-from stagehold.run.storage_failures import naming_storage
 
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.02, 1.0  # seconds between two looks at the ledger
 LOOKS = 10  # so often is looked in an interval or a timeout, whichever is shorter

@@ -15,9 +15,9 @@ from stagehold.model.states import GLOBALLY_TERMINAL
 from stagehold.run.checkpoints.coordinator_lease import take_coordinator_lease
 from stagehold.run.checkpoints.listeners import say
 from stagehold.run.checkpoints.taking import RunCheckpoints
+from stagehold.run.equipment.storage_failures import naming_storage
+from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.planning.planning import RunRequest
-from stagehold.run.storage_failures import naming_storage
-from stagehold.run.workplace import Workplace
 
 MOMENT = 0.1
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from stagehold.model.checkpoint_records import CheckpointRecord
 from stagehold.model.records import Event
-from stagehold.run.workplace import Workplace
+from stagehold.run.equipment.workplace import Workplace
 
 Listener = Callable[[CheckpointRecord, Workplace], None]
 KIND = "checkpoint"

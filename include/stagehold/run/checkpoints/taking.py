@@ -11,7 +11,7 @@ from stagehold.errors import CheckpointCorrupt, NothingToSave, SavepointTaken
 from stagehold.lake.checkpoints.manifest import CheckpointedRun, Manifest
 from stagehold.lake.checkpoints.savepoints import Savepoint, Savepoints
 from stagehold.lake.checkpoints.stored import StoredCheckpoints
-from stagehold.lake.location import lake_root
+from stagehold.lake.store.location import lake_root
 from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.model.checkpoint_records import (
     CheckpointFailure,
@@ -23,9 +23,9 @@ from stagehold.model.records import Lease, Run
 from stagehold.run.checkpoints.claiming import ClaimedSnapshot
 from stagehold.run.checkpoints.contents import Base, Changes, protected
 from stagehold.run.checkpoints.coordinator_lease import LONGEST
+from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.faults import CheckpointPoint
 from stagehold.run.planning.planning import RunRequest, begins_with_of, counted
-from stagehold.run.workplace import Workplace
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from stagehold.model.records import Attempt, AttemptState, Run, RunState
 from stagehold.model.states import ATTEMPT, GLOBALLY_TERMINAL
 from stagehold.plan.split.regions import Region, stage_regions
 from stagehold.plan.split.shares import region_shares
-from stagehold.run.attempt.task import lease_of
+from stagehold.run.planning.task import lease_of
 from stagehold.spec.pipeline import Pipeline
 
 _LOST = (AttemptState.FAILED, AttemptState.CANCELED)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from stagehold.lake.available import present_files
-from stagehold.lake.files import files_at
 from stagehold.lake.published import files_of_snapshot
+from stagehold.lake.store.files import files_at
 from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.model.records import PartitionRecord, PartitionState
 from stagehold.plan.garbage import Garbage, Why, garbage, may_have_garbage

@@ -9,25 +9,25 @@ from uuid import uuid4
 
 from stagehold.checkpoints.releasing import intervals_over
 from stagehold.errors import StageholdError
-from stagehold.lake.chronicle import open_ledger
-from stagehold.lake.compaction import Compaction, NotCompacted, compact
-from stagehold.lake.files import files_at
+from stagehold.lake.chronicle.chronicle import open_ledger
+from stagehold.lake.chronicle.compaction import Compaction, NotCompacted, compact
+from stagehold.lake.store.files import files_at
 from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.ledger.history import Forgotten, WithoutOldFiles
 from stagehold.plan.garbage import Why
 from stagehold.run.archive.archive import archive_runs
-from stagehold.run.attempt.ownership import this_process
-from stagehold.run.attempt.spark_engine import SparkEngine
-from stagehold.run.attempt.sweeping import RegionSweep, sweep_lake
 from stagehold.run.clearing.collecting import delete_garbage, find_all_garbage, superseded_left
 from stagehold.run.clearing.pins import IntervalCheckpoints
 from stagehold.run.clearing.place import Cleared, ClearedInterval
 from stagehold.run.clearing.releasing import end_of
+from stagehold.run.equipment.workplace import Progress, Workplace
 from stagehold.run.faults import Faults
-from stagehold.run.workplace import Progress, Workplace
+from stagehold.run.journal.ownership import this_process
+from stagehold.run.lease.sweeping import RegionSweep, sweep_lake
+from stagehold.run.stage.spark_engine import SparkEngine
 from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline
-from stagehold.spec.run_settings import ReleasePolicy
+from stagehold.spec.settings.run_settings import ReleasePolicy
 
 MAINTENANCE = "maintenance"  # the lease of who collects garbage
 

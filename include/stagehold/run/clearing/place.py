@@ -7,16 +7,16 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from stagehold.lake.location import TableLocation, table_location
+from stagehold.lake.store.location import TableLocation, table_location
 from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, PartitionRecord
 from stagehold.plan.garbage import Why
 from stagehold.plan.split.regions import Region, stage_regions
-from stagehold.run.attempt.leasing import take_lease
-from stagehold.run.attempt.task import RegionTask
+from stagehold.run.equipment.workplace import Workplace
+from stagehold.run.lease.leasing import take_lease
 from stagehold.run.planning.planning import RunRequest, counted, in_its_form
-from stagehold.run.workplace import Workplace
+from stagehold.run.planning.task import RegionTask
 from stagehold.spec.pipeline import Pipeline, Stage
 
 LAUNCHER = "gc"

@@ -26,11 +26,11 @@ from stagehold.plan.garbage import Why
 from stagehold.run.clearing.collecting import delete_garbage, find_all_garbage
 from stagehold.run.clearing.pins import IntervalCheckpoints
 from stagehold.run.clearing.place import Cleared, ClearedInterval
+from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.faults import ClearingPoint
 from stagehold.run.planning.planning import RunRequest, plan_run
-from stagehold.run.workplace import Workplace
 from stagehold.spec.pipeline import Pipeline
-from stagehold.spec.run_settings import ReleasePolicy
+from stagehold.spec.settings.run_settings import ReleasePolicy
 
 # At the end of a run; normally one has become too many. `stagehold gc` looks at all of them.
 LOOKED_AT = 3

@@ -7,7 +7,7 @@ from itertools import groupby
 
 from stagehold.model.records import PartitionRecord
 from stagehold.plan.determinism.verification import Mismatch, same_content
-from stagehold.run.engine import Fingerprints
+from stagehold.run.equipment.engine import Fingerprints
 from stagehold.spark.session.sessions import translate
 
 

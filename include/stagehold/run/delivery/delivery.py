@@ -14,9 +14,9 @@ from stagehold.lake.commit.wave_verdicts import WaveVerdicts
 from stagehold.model.records import GateResult, PartitionRecord
 from stagehold.run.delivery.publisher import PublishRight
 from stagehold.run.delivery.ruling import Rulings, results, unmet, warn
+from stagehold.run.delivery.wave import StageTask, Wave
+from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.faults import Point
-from stagehold.run.stage.wave import StageTask, Wave
-from stagehold.run.workplace import Workplace
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,10 @@ from stagehold.run.delivery.comparison import mismatches
 from stagehold.run.delivery.publisher import Publisher, PublishRight
 from stagehold.run.delivery.ruling import Rulings, results, unmet, unmet_on_record, warn
 from stagehold.run.delivery.setting_aside import as_blocking
-from stagehold.run.engine import Session
+from stagehold.run.delivery.wave import StageTask
+from stagehold.run.equipment.engine import Session
+from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.faults import Point
-from stagehold.run.stage.wave import StageTask
-from stagehold.run.workplace import Workplace
 from stagehold.spark.session.sessions import translate
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from stagehold.lake.quarantine import bring_up_to_date, quarantine_uri
-from stagehold.run.stage.wave import StageTask
-from stagehold.run.workplace import Workplace
+from stagehold.run.delivery.wave import StageTask
+from stagehold.run.equipment.workplace import Workplace
 
 
 def show_quarantined(task: StageTask, workplace: Workplace) -> None:

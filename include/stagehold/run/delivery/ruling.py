@@ -9,10 +9,10 @@ from typing import TypeVar
 
 from stagehold.gates.verdicts import GateVerdict
 from stagehold.model.records import GateResult, PartitionRecord, PartitionState, Severity, Waiver
-from stagehold.plan.resume.reasons import partition_ranges
+from stagehold.plan.grounds.reasons import partition_ranges
 from stagehold.plan.resume.waiving import who_waived
-from stagehold.run.stage.wave import StageTask
-from stagehold.run.workplace import Workplace
+from stagehold.run.delivery.wave import StageTask
+from stagehold.run.equipment.workplace import Workplace
 
 Said = TypeVar("Said", GateVerdict, GateResult)
 

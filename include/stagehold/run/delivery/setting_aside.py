@@ -15,14 +15,14 @@ from stagehold.gates.judge import Measured
 from stagehold.gates.setting_aside import SplitRows, Unmet
 from stagehold.gates.suite import Suite
 from stagehold.gates.verdicts import GateVerdict
-from stagehold.lake.columns import EXPECTATION
 from stagehold.lake.commit.staging import SPLIT_FOLDER, StagedWave, WaveFiles
 from stagehold.lake.measure import PartitionMetrics
+from stagehold.lake.store.columns import EXPECTATION
 from stagehold.model.records import QUARANTINE, Severity, StatePart
-from stagehold.run.engine import Session
+from stagehold.run.delivery.wave import StageTask
+from stagehold.run.equipment.engine import Session
+from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.faults import QuarantinePoint
-from stagehold.run.stage.wave import StageTask
-from stagehold.run.workplace import Workplace
 from stagehold.spec.pipeline import CommitterKind
 
 if TYPE_CHECKING:

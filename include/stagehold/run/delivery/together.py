@@ -14,15 +14,15 @@ from stagehold.lake.commit.wave_commit import CommittedPartition, WaveCommit
 from stagehold.lake.copying import copied_for
 from stagehold.model.records import WHOLE, PartitionRecord, PartitionState, StageVerdict
 from stagehold.plan.determinism.verification import as_damaged
-from stagehold.plan.resume.content_verdicts import ContentVerdicts, content_of
+from stagehold.plan.grounds.content_verdicts import ContentVerdicts, content_of
 from stagehold.plan.resume.decisions import Action, Decision
 from stagehold.run.delivery.comparison import mismatches
 from stagehold.run.delivery.publisher import Publisher, PublishRight
 from stagehold.run.delivery.ruling import Ruling, Rulings, results, unmet, warn
-from stagehold.run.engine import Session
+from stagehold.run.delivery.wave import StageTask
+from stagehold.run.equipment.engine import Session
+from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.faults import Point, TogetherPoint
-from stagehold.run.stage.wave import StageTask
-from stagehold.run.workplace import Workplace
 
 
 @dataclass(frozen=True)

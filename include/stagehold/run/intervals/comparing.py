@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from stagehold.errors import UnknownName
 from stagehold.lake.available import present_files
-from stagehold.lake.columns import is_reserved
-from stagehold.lake.footers import read_footer
+from stagehold.lake.store.columns import is_reserved
+from stagehold.lake.store.footers import read_footer
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.compute_key import ComputeKey
+from stagehold.model.keys.compute_key import ComputeKey
 from stagehold.model.records import PartitionRecord, PartitionState
 from stagehold.spec.pipeline import Pipeline
 

@@ -15,19 +15,19 @@ from stagehold.lake.available import present_files
 from stagehold.lake.checkpoints.savepoints import Savepoints
 from stagehold.lake.commit.staged_committer import StagedCommitter
 from stagehold.lake.commit.wave_commit import Claim, WaveCommit
-from stagehold.lake.location import OBJECT_STORE
 from stagehold.lake.published import holds_interval
 from stagehold.lake.quarantine import quarantine_uri, take_out_quarantined
+from stagehold.lake.store.location import OBJECT_STORE
 from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.model.records import Cell, Event, PartitionState
 from stagehold.plan.split.regions import Region, stage_regions
-from stagehold.run.attempt.tables import RegionTables
 from stagehold.run.clearing.collecting import delete_garbage
 from stagehold.run.clearing.pins import IntervalCheckpoints
 from stagehold.run.clearing.place import Cleared, ClearedInterval
+from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.faults import ClearingPoint
+from stagehold.run.lease.tables import RegionTables
 from stagehold.run.planning.earlier import later_intervals
-from stagehold.run.workplace import Workplace
 from stagehold.spec.pipeline import CommitterKind, Pipeline, Stage
 
 WAVE = 1  # of the commit that takes rows out of a published table

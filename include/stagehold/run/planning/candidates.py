@@ -12,12 +12,12 @@ from stagehold.lake.available import missing_files
 from stagehold.lake.checkpoints.manifest import CheckpointedRun
 from stagehold.lake.checkpoints.savepoints import Savepoints
 from stagehold.lake.checkpoints.stored import MANIFEST, StoredCheckpoints
-from stagehold.lake.files import FileFacts, files_at
-from stagehold.lake.location import CHECKPOINTS, lake_root, path_safe
+from stagehold.lake.store.files import FileFacts, files_at
+from stagehold.lake.store.location import CHECKPOINTS, lake_root, path_safe
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import PartitionState
 from stagehold.plan.determinism.verification import NO_MATCH
-from stagehold.plan.resume.reasons import partition_ranges
+from stagehold.plan.grounds.reasons import partition_ranges
 
 Damaged = Callable[[Sequence[StageSnapshot]], Mapping[str, Sequence[int]]]  # partitions by stage
 

@@ -8,8 +8,8 @@ from stagehold.checkpoints.restore_sources import LATEST
 from stagehold.lake.checkpoints.references import find_checkpoint
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Restore
+from stagehold.run.equipment.workplace import Progress
 from stagehold.run.planning.candidates import Candidates, Damaged
-from stagehold.run.workplace import Progress
 
 
 def manifest_named(reference: str, candidates: Candidates, progress: Progress, damaged: Damaged | None = None) -> str:

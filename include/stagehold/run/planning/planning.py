@@ -16,9 +16,9 @@ from stagehold.code.stage_code import code_fingerprint
 from stagehold.errors import UnknownName
 from stagehold.gates.stage_scope import check_scope
 from stagehold.gates.suite_files import find_suite
-from stagehold.lake.location import lake_root
+from stagehold.lake.store.location import lake_root
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.compute_key import digest
+from stagehold.model.keys.compute_key import digest
 from stagehold.model.records import Cell, PartitionCount, PartitionRecord, Restore
 from stagehold.model.restore_choices import CodeChoice
 from stagehold.plan.restart.fallback import CAUSES, in_stored_form, may_fall_back
@@ -43,8 +43,8 @@ from stagehold.settings import Settings
 from stagehold.sources.declared_reads import ReadRoots, declared_reads
 from stagehold.sources.sources import Sources, is_incremental
 from stagehold.spec.pipeline import Pipeline, Stage
-from stagehold.spec.run_settings import Failover
-from stagehold.spec.source import SplitSize
+from stagehold.spec.settings.run_settings import Failover
+from stagehold.spec.settings.source import SplitSize
 
 # Versions and session settings that can change a result. Cores, memory and ports cannot.
 RESULT_PACKAGES = ("pyspark", "delta-spark")

@@ -15,7 +15,7 @@ from stagehold.sources.declared_reads import ReadRoots
 from stagehold.sources.sources import is_incremental
 from stagehold.sources.undeclared_reads import undeclared, undeclared_error
 from stagehold.spec.pipeline import Pipeline
-from stagehold.spec.source import Undeclared
+from stagehold.spec.settings.source import Undeclared
 
 
 def refuse_too_early(pipeline: Pipeline, plan: ResumePlan) -> None:

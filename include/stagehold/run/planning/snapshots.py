@@ -12,9 +12,9 @@ from stagehold.errors import CheckpointCorrupt
 from stagehold.lake.available import missing_files
 from stagehold.lake.checkpoints.relocation import Relocation
 from stagehold.lake.checkpoints.stored import StoredCheckpoints
-from stagehold.lake.location import lake_root
+from stagehold.lake.store.location import lake_root
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.compute_key import ComputeKey
+from stagehold.model.keys.compute_key import ComputeKey
 from stagehold.model.records import GateResult, PartitionRecord, PartitionState, Restore
 from stagehold.plan.resume.decisions import Rescaled
 from stagehold.plan.split.partition_counts import with_counts

@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
-from stagehold.lake.told import facts_told
+from stagehold.lake.chronicle.told import facts_told
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Acceptance, PartitionRecord, StageVerdict, Waiver
-from stagehold.plan.resume.content_verdicts import ContentVerdicts, content_of
+from stagehold.plan.grounds.content_verdicts import ContentVerdicts, content_of
 from stagehold.plan.resume.waiving import held
 from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from stagehold.lake.chronicle import LakeChronicle, open_ledger
+from stagehold.lake.chronicle.chronicle import LakeChronicle, open_ledger
 from stagehold.model.records import Fact, PartitionRecord, Run
 from stagehold.plan.reconcile.comparison import (
     adopted_facts,

@@ -13,11 +13,11 @@ from datetime import UTC, datetime
 from stagehold.lake.commit.wave_commit import Claim, WaveCommit
 from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.model.records import PartitionRecord, PartitionState
+from stagehold.plan.grounds.reasons import grouped, partition_ranges
 from stagehold.plan.resume.decisions import Decision, ResumePlan
-from stagehold.plan.resume.reasons import grouped, partition_ranges
 from stagehold.plan.resume.waiving import as_blocked, as_retracted
-from stagehold.run.attempt.tables import RegionTables
 from stagehold.run.faults import Point
+from stagehold.run.lease.tables import RegionTables
 from stagehold.spec.pipeline import Stage
 
 ENDED = "waiver ended"  # the kind of the event that says what became of rows

@@ -8,16 +8,16 @@ from dataclasses import dataclass, field, replace
 from stagehold.errors import LeaseHeld
 from stagehold.lake.commit.marks import mark_outstaying
 from stagehold.lake.commit.wave_commit import Claim
-from stagehold.lake.location import table_location
+from stagehold.lake.store.location import table_location
 from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.model.records import Attempt
+from stagehold.plan.grounds.reasons import partition_ranges
 from stagehold.plan.resume.decisions import Decision, ResumePlan
-from stagehold.plan.resume.reasons import partition_ranges
 from stagehold.plan.split.regions import stage_regions
 from stagehold.plan.split.shares import region_shares
-from stagehold.run.attempt.leasing import LeaseWait, take_lease
-from stagehold.run.attempt.tables import RegionTables
-from stagehold.run.attempt.task import RegionTask
+from stagehold.run.lease.leasing import LeaseWait, take_lease
+from stagehold.run.lease.tables import RegionTables
+from stagehold.run.planning.task import RegionTask
 from stagehold.run.planning.vouched import waivers_said
 from stagehold.run.retracting.region import ENDED, RegionRetraction
 from stagehold.spec.pipeline import OnWaiverEnd, Stage

@@ -17,9 +17,9 @@ from stagehold.run.checkpoints.coordinator_lease import take_coordinator_lease
 from stagehold.run.checkpoints.driving import Driver
 from stagehold.run.checkpoints.listeners import LISTENERS, say
 from stagehold.run.checkpoints.taking import RunCheckpoints
+from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.planning.planning import RunRequest, in_its_form
 from stagehold.run.stopping.at_work import at_work
-from stagehold.run.workplace import Workplace
 from stagehold.spec.pipeline import Pipeline
 
 POLL_SECONDS = 0.2

@@ -23,14 +23,14 @@ from stagehold.lake.available import missing_files
 from stagehold.lake.checkpoints.manifest import Manifest
 from stagehold.lake.checkpoints.savepoints import FOLDER, Savepoint, Savepoints, checked_name
 from stagehold.lake.checkpoints.stored import manifest_file
-from stagehold.lake.chronicle import ENDING, to_lines
-from stagehold.lake.chronicle import FOLDER as CHRONICLE
+from stagehold.lake.chronicle.chronicle import ENDING, to_lines
+from stagehold.lake.chronicle.chronicle import FOLDER as CHRONICLE
 from stagehold.lake.commit.delta_log import LOG_FOLDER
 from stagehold.lake.copying import copy_files
-from stagehold.lake.files import files_at
-from stagehold.lake.location import lake_root
+from stagehold.lake.store.files import files_at
+from stagehold.lake.store.location import lake_root
 from stagehold.model.records import PartitionState
-from stagehold.run.workplace import Progress
+from stagehold.run.equipment.workplace import Progress
 from stagehold.settings import Settings
 from stagehold.sources.told_positions import positions_taken
 

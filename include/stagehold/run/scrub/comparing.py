@@ -12,7 +12,7 @@ from stagehold.checkpoints.checkpoint import StageSnapshot
 from stagehold.model.records import PartitionState
 from stagehold.plan.determinism.verification import to_verify
 from stagehold.run.delivery.comparison import mismatches
-from stagehold.run.engine import Fingerprints
+from stagehold.run.equipment.engine import Fingerprints
 from stagehold.spec.pipeline import Pipeline
 
 OpenSession = Callable[[timedelta], AbstractContextManager[Fingerprints]]

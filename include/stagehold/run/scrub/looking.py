@@ -10,14 +10,14 @@ from typing import Protocol
 from stagehold.errors import InvalidInterval, UnknownName
 from stagehold.lake.available import sizes_now
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.interval_key import interval_key
+from stagehold.model.keys.interval_key import interval_key
 from stagehold.model.records import Cell, PartitionRecord, PartitionState
 from stagehold.plan.scrub import ScrubTarget
 from stagehold.plan.split.regions import Region, stage_regions
-from stagehold.run.attempt.ownership import described, this_process
-from stagehold.run.attempt.task import RegionTask
+from stagehold.run.journal.ownership import described, this_process
 from stagehold.run.planning.on_record import OnRecord, on_record
 from stagehold.run.planning.planning import RunRequest, counted, in_its_form
+from stagehold.run.planning.task import RegionTask
 from stagehold.spec.pipeline import Pipeline, Stage
 
 LAUNCHER = "cli"

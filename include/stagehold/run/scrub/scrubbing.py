@@ -25,16 +25,16 @@ from stagehold.plan.scrub import (
     to_compare,
 )
 from stagehold.plan.split.regions import stage_regions
-from stagehold.run.attempt.leasing import take_lease
-from stagehold.run.attempt.session import session_of
-from stagehold.run.attempt.spark_engine import SparkEngine
 from stagehold.run.delivery.comparison import mismatches
-from stagehold.run.engine import Fingerprints
+from stagehold.run.equipment.engine import Fingerprints
+from stagehold.run.equipment.workplace import Progress, Workplace
 from stagehold.run.faults import Faults
+from stagehold.run.lease.leasing import take_lease
 from stagehold.run.planning.planning import RunRequest
 from stagehold.run.scrub.looking import Draw, look, task_of
-from stagehold.run.stage.session import SparkStageSession
-from stagehold.run.workplace import Progress, Workplace
+from stagehold.run.stage.attempt_session import session_of
+from stagehold.run.stage.spark_engine import SparkEngine
+from stagehold.run.stage.wave_session import SparkStageSession
 from stagehold.settings import Settings
 from stagehold.spark.server.server import spark_server
 

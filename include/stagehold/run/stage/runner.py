@@ -17,15 +17,15 @@ from stagehold.code.side_reads import side_reads
 from stagehold.errors import GateBlocked, NotDeterministic
 from stagehold.lake.commit.staging import WaveFiles
 from stagehold.lake.commit.wave_commit import Claim
-from stagehold.lake.file_sizing import FileSizer
-from stagehold.lake.location import TableLocation
 from stagehold.lake.measure import has_columns
 from stagehold.lake.read import recorded_schema
+from stagehold.lake.store.file_sizing import FileSizer
+from stagehold.lake.store.location import TableLocation
 from stagehold.lake.tables import ensure_table
 from stagehold.model.records import DataFile, StatePart
+from stagehold.plan.grounds.reasons import partition_ranges
 from stagehold.plan.isolation.verdict import habits_text, separate_calls_text
 from stagehold.plan.resume.decisions import Action, Decision
-from stagehold.plan.resume.reasons import partition_ranges
 from stagehold.plan.state.earlier import Earlier
 from stagehold.plan.waves.sizing import MeasuredWave, WaveSizer
 from stagehold.plan.waves.skew import skew_text, skewed
@@ -35,20 +35,20 @@ from stagehold.run.delivery.publisher import Publisher
 from stagehold.run.delivery.quarantined import show_quarantined
 from stagehold.run.delivery.setting_aside import SettingAside
 from stagehold.run.delivery.together import JudgingTogether
-from stagehold.run.engine import Session
+from stagehold.run.delivery.wave import StageTask, Wave
+from stagehold.run.equipment.engine import Session
+from stagehold.run.equipment.timings import TIMINGS, Lap
+from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.faults import Point, StatePoint
-from stagehold.run.stage.determinism import inspect
-from stagehold.run.stage.failure import reporting_queries
-from stagehold.run.stage.inputs import Reading
-from stagehold.run.stage.wave import StageTask, Wave
+from stagehold.run.functions.determinism import inspect
+from stagehold.run.functions.failure import reporting_queries
+from stagehold.run.functions.inputs import Reading
+from stagehold.run.stage.keeping import Keeping
 from stagehold.run.stage.wave_place import WavePlace, in_wave
-from stagehold.run.state.keeping import Keeping
-from stagehold.run.timings import TIMINGS, Lap
-from stagehold.run.workplace import Workplace
 from stagehold.sources.declared_reads import ReadRoots
 from stagehold.sources.undeclared_reads import side_read_text, undeclared, undeclared_error
-from stagehold.spec.run_settings import DeterminismPolicy
-from stagehold.spec.source import Undeclared
+from stagehold.spec.settings.run_settings import DeterminismPolicy
+from stagehold.spec.settings.source import Undeclared
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Attempt
 from stagehold.model.states import ATTEMPT
-from stagehold.run.attempt.task import lease_of
+from stagehold.run.planning.task import lease_of
 
 
 def at_work(attempts: Iterable[Attempt], ledger: Ledger) -> tuple[Attempt, ...]:

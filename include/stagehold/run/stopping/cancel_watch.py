@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 from stagehold.errors import LedgerUnavailable
-from stagehold.lake.chronicle import open_ledger
+from stagehold.lake.chronicle.chronicle import open_ledger
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import TRACE, Attempt, Event, Failure
 from stagehold.model.states import AttemptEvent
@@ -24,7 +24,7 @@ from stagehold.run.stopping.at_work import at_work
 from stagehold.run.stopping.stopping import settle_cancelled
 from stagehold.settings import Settings
 from stagehold.spark.processes import kill_own_group
-from stagehold.spec.run_settings import CancellationSettings
+from stagehold.spec.settings.run_settings import CancellationSettings
 
 POLL_SECONDS = 1.0
 INTERRUPT = signal.SIGUSR1  # a shell may have had us ignore SIGINT

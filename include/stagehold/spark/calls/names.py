@@ -12,7 +12,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from stagehold.code.sql_tables import tables_in, views_in
-from stagehold.model.compute_key import ReadKind
+from stagehold.model.keys.compute_key import ReadKind
 from stagehold.spark.calls.sql_text import (
     GLOBAL,
     Intent,

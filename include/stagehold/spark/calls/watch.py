@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from stagehold.errors import StageContractBroken
-from stagehold.model.compute_key import ReadKind, digest
+from stagehold.model.keys.compute_key import ReadKind, digest
 from stagehold.spark.calls.interceptor import WatchInterceptor
 from stagehold.spark.calls.names import Names
 from stagehold.spark.calls.places import calling_line

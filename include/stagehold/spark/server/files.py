@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from stagehold.lake.object_store import s3a_options
+from stagehold.lake.store.object_store import s3a_options
 from stagehold.settings import Settings
 from stagehold.spark.private_files import write_private
 from stagehold.spark.processes import ProcessIdentity

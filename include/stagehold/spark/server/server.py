@@ -272,7 +272,7 @@ def _start_warm_up(settings: Settings) -> subprocess.Popen[bytes]:
 
     It is a process of its own because the caller may fork later, and must not hold gRPC's threads when it does.
     """
-    command, folder = [sys.executable, "-m", "stagehold.spark.server.warm_up"], server_folder(settings)
+    command, folder = [sys.executable, "-m", "stagehold.spark.session.warm_up"], server_folder(settings)
     return start_process(command, environment=python_environment(settings), folder=folder, log=_warm_up_log(settings))
 
 

@@ -40,7 +40,7 @@ OWN_FILES_AND_WORKERS = "spark.sql.artifact.isolation.enabled"
 # (SPARK-58241): both then wait for each other for ever. Python UDFs use Arrow by default, and scans of Parquet are
 # columnar.
 COLUMNAR_UDF_INPUT = "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled"
-# Plans are read (`run/stage/isolation.py`), and by default Spark leaves columns out of what it prints.
+# Plans are read (`run/functions/isolation.py`), and by default Spark leaves columns out of what it prints.
 WHOLE_PLANS = "spark.sql.debug.maxToStringFields"
 # What measuring brings together is a few rows for each file: planning it anew in the middle, and more than one task,
 # only cost time.

@@ -14,7 +14,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from stagehold.lake.location import path_safe
+from stagehold.lake.store.location import path_safe
 from stagehold.settings import Settings
 from stagehold.spark.processes import catches, is_java, session_members
 from stagehold.spark.server.files import python_stacks, server_log

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from stagehold.code.project import Function, functions, load_module
-from stagehold.spec.airflow_settings import CALLBACKS, OF_SLOTS, OF_THE_ORDER, TaskSettings
 from stagehold.spec.checks.job import job_problem
 from stagehold.spec.checks.shares import regions_of
 from stagehold.spec.draft import Draft
 from stagehold.spec.form import show
-from stagehold.spec.run_settings import ScheduleMode
+from stagehold.spec.settings.airflow_settings import CALLBACKS, OF_SLOTS, OF_THE_ORDER, TaskSettings
+from stagehold.spec.settings.run_settings import ScheduleMode
 from stagehold.spec.yaml import FieldPath, Problem
 
 

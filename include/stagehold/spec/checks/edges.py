@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stagehold.model.key_groups import HIGHEST, default_max_parallelism
+from stagehold.model.keys.key_groups import HIGHEST, default_max_parallelism
 from stagehold.model.units import AUTO
 from stagehold.spec.checks.shares import check_shares
 from stagehold.spec.draft import Draft

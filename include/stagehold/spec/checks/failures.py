@@ -12,7 +12,7 @@ from stagehold.code.project import load_module
 from stagehold.model.records import FailureClass
 from stagehold.spec.draft import Draft
 from stagehold.spec.form import TEXTS, show, suggest
-from stagehold.spec.restart import FailureDeclaration
+from stagehold.spec.settings.restart import FailureDeclaration
 from stagehold.spec.yaml import MAPPING, FieldPath, Problem
 
 FIELDS = ("error", "text", "class")

@@ -15,9 +15,9 @@ from pydantic import ValidationError
 
 from stagehold.code.project import load_module
 from stagehold.spec.draft import Draft
-from stagehold.spec.fields import field_names
 from stagehold.spec.form import TEXTS, show, suggest
-from stagehold.spec.notifiers import Hook, NotifierDeclaration
+from stagehold.spec.settings.fields import field_names
+from stagehold.spec.settings.notifiers import Hook, NotifierDeclaration
 from stagehold.spec.yaml import MAPPING, FieldPath, Problem
 
 FIELDS = field_names(NotifierDeclaration)

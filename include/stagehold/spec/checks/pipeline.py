@@ -10,7 +10,7 @@ import yaml
 from croniter import croniter
 
 from stagehold.code.project import find_module
-from stagehold.model.interval_key import ONCE, PRESETS
+from stagehold.model.keys.interval_key import ONCE, PRESETS
 from stagehold.model.units import write_duration
 from stagehold.spec.checks.airflow_settings import check_airflow
 from stagehold.spec.checks.edges import check_edges
@@ -22,11 +22,11 @@ from stagehold.spec.checks.sources import check_source
 from stagehold.spec.checks.state import check_state
 from stagehold.spec.checks.variables import check_variables
 from stagehold.spec.draft import Draft
-from stagehold.spec.fields import written_name
 from stagehold.spec.form import show, suggest
 from stagehold.spec.pipeline import OnCodeChange, OutputForm, OutputType
-from stagehold.spec.restart import RestartSettings, RestartStrategy
-from stagehold.spec.spark_settings import refusal_of
+from stagehold.spec.settings.fields import written_name
+from stagehold.spec.settings.restart import RestartSettings, RestartStrategy
+from stagehold.spec.settings.spark_settings import refusal_of
 from stagehold.spec.suites import is_of_python, suite_files
 from stagehold.spec.yaml import FieldPath, Problem
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from stagehold.spec.draft import Draft
 from stagehold.spec.form import show, suggest
-from stagehold.spec.source import INFER, SPLITS_ALLOWED, SourceForm, SourceKind, SplitSize
+from stagehold.spec.settings.source import INFER, SPLITS_ALLOWED, SourceForm, SourceKind, SplitSize
 from stagehold.spec.yaml import FieldPath, Problem
 
 ENVIRONMENT_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

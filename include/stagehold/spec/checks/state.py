@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from stagehold.model.interval_key import ONCE
+from stagehold.model.keys.interval_key import ONCE
 from stagehold.model.stage_state import StateKind
 from stagehold.spec.draft import Draft
 from stagehold.spec.form import show, suggest

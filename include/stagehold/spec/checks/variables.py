@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from stagehold.spec.draft import Draft
-from stagehold.spec.source import SourceKind
+from stagehold.spec.settings.source import SourceKind
 from stagehold.spec.yaml import FieldPath, Problem
 
 LAKE = "${lake}"

@@ -1,0 +1,1 @@
+"""How does the web API answer, and how does it say no?"""

@@ -1,0 +1,1 @@
+"""What does a task learn from Airflow of the run that it belongs to?"""

@@ -1,0 +1,242 @@
+"""Turns a pipeline into an Airflow DAG: one task per region, mapped where it is split,
+edges where a region reads another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import DAG, CronTriggerTimetable, Param
+
+from stagehold.airflow.context.retry import retry_arguments
+from stagehold.airflow.dag.region_operator import INTERVAL, TAG, RegionOperator
+from stagehold.airflow.project.code_page import PipelineDag, write_code_page
+from stagehold.airflow.project.declared import dag_arguments, task_arguments
+from stagehold.airflow.project.documentation import dag_documentation, task_documentation
+from stagehold.airflow.restores.offered import offered_intervals, offered_savepoints
+from stagehold.airflow.restores.params import ALLOW_NON_RESTORED, RESTORE, RESTORE_FROM_STAGE
+from stagehold.airflow.telling.ends import failure_callback
+from stagehold.airflow.telling.outlets import outlets_of
+from stagehold.checkpoints.restore_sources import LATEST
+from stagehold.errors import StageholdError
+from stagehold.gates.stage_scope import check_scope
+from stagehold.gates.suite_files import find_suite
+from stagehold.plan.split.regions import Region, stage_regions
+from stagehold.plan.split.shares import region_shares
+from stagehold.plan.split.task_slots import NO_LIMIT, task_slots
+from stagehold.settings import PROJECT, SPARK_POOL, Settings
+from stagehold.spec.loading.loader import load_each_pipeline
+from stagehold.spec.pipeline import Pipeline
+from stagehold.spec.settings.run_settings import ScheduleMode
+from stagehold.spec.suites import is_of_python
+
+if TYPE_CHECKING:
+    from airflow.sdk.definitions.mappedoperator import MappedOperator
+
+# More than one, so that a resumed run need not wait behind tonight's; few, because they share one Spark server. Of an
+# eager pipeline only one: tasks that wait keep their slots, and another run's could keep those that they wait for.
+MAX_ACTIVE_RUNS = 4
+IN_A_BACKFILL = (
+    "In a backfill, also tick “Override parameters on existing runs”: else Airflow passes nothing of this form on."
+)
+JSON_TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
+
+
+@dataclass(frozen=True)
+class CompiledFolder:
+    """What a folder of pipeline files gave: the good ones as DAGs, and why each bad one is none."""
+
+    dags: tuple[DAG, ...]
+    problems: tuple[StageholdError, ...]
+
+
+def compile_folder(settings: Settings, place: str = "") -> CompiledFolder:
+    """Compile every YAML file of the pipelines folder; a bad file never takes a good one down with it.
+
+    :param place: the project, where the environment of Airflow's processes does not name it.
+    """
+    savepoints, intervals = offered_savepoints(settings), offered_intervals(settings)
+    results = [
+        _compiled(loaded, settings, Offered(savepoints.get(loaded.name, ()), intervals.get(loaded.name, ())), place)
+        if isinstance(loaded, Pipeline)
+        else loaded
+        for loaded in load_each_pipeline(settings)
+    ]
+    return CompiledFolder(
+        dags=tuple(result for result in results if isinstance(result, DAG)),
+        problems=tuple(result for result in results if isinstance(result, StageholdError)),
+    )
+
+
+@dataclass(frozen=True)
+class Offered:
+    """What the forms offer to choose from."""
+
+    savepoints: Sequence[str] = ()
+    intervals: Sequence[str] = ()
+
+
+NOTHING_OFFERED = Offered()
+
+
+def compile_pipeline(
+    pipeline: Pipeline,
+    slots: int = 0,
+    offered: Offered = NOTHING_OFFERED,
+    *,
+    project: str = str(PROJECT),
+    place: str = "",
+) -> PipelineDag:
+    """The DAG of ``pipeline``. The DAG id is the pipeline's name and the task ids are the names of its regions.
+
+    :param slots: of the Spark server's pool, which must exist; 0 for no pool.
+    :param offered: by the forms.
+    :param project: the folder that functions are imported from.
+    :param place: as of `compile_folder`.
+    :raises ScheduleRefused: the schedule mode cannot run the pipeline with so many slots.
+    """
+    own = dag_arguments(pipeline, project)
+    told = [failure_callback(pipeline, place), *own.pop("on_failure_callback", ())]
+    most_runs = 1 if pipeline.schedule_mode is ScheduleMode.EAGER else MAX_ACTIVE_RUNS
+    dag = PipelineDag(
+        dag_id=pipeline.name,
+        schedule=pipeline.schedule,
+        # No start date: with one, switching the DAG on would at once start a run for the schedule's last time.
+        catchup=False,
+        dagrun_timeout=pipeline.run_timeout,
+        tags=[TAG, *pipeline.airflow.tags],
+        params=run_params(pipeline, offered),
+        default_args=retry_arguments(pipeline),
+        doc_md=dag_documentation(pipeline),
+        on_failure_callback=[one for one in told if one is not None] or None,
+        **{"max_active_runs": most_runs, **own},
+    )
+    wait_for_the_next_time(dag)
+    for region, options in _task_options(pipeline, slots).items():
+        facts = {
+            "depends_on_past": _goes_on(pipeline, region),
+            "doc_md": task_documentation(pipeline, region, Path(project)),
+            "project": place,
+        }
+        region_task(pipeline, region, dag, {**options, **facts, **task_arguments(pipeline, region, project)})
+    for upstream, downstream in _edges(pipeline):
+        dag.get_task(upstream) >> dag.get_task(downstream)
+    return dag
+
+
+def region_task(
+    pipeline: Pipeline, region: Region, dag: DAG, options: Mapping[str, Any]
+) -> RegionOperator | MappedOperator:
+    """The task of a region; where it is split, one mapped over the shares. Their number follows from the file alone."""
+    arguments = {"task_id": region.name, "dag": dag, "pipeline": pipeline, "region": region.name, **options}
+    arguments["outlets"] = outlets_of(pipeline, region)  # Airflow reads those of a mapped task here
+    shares = [str(share) for share in region_shares(pipeline, region) if share is not None]
+    if not shares:
+        return RegionOperator(**arguments)
+    name = f"{region.name} [{{{{ share }}}}]"  # how Airflow's pages call one of its tasks
+    return RegionOperator.partial(**arguments, map_index_template=name).expand(share=shares)
+
+
+def _goes_on(pipeline: Pipeline, region: Region) -> bool:
+    """Whether it goes on with what the run before keeps. Airflow then starts it when that run's task has succeeded, and
+    waits while somebody mends that.
+    """
+    return any(pipeline.stage(name).state for name in region.stages)
+
+
+def wait_for_the_next_time(dag: DAG) -> None:
+    """Airflow takes ``run_immediately=False`` for a tenth of the period: a nightly DAG that is switched on within 2.4
+    hours of its time would at once run for the night before.
+    """
+    if isinstance(dag.timetable, CronTriggerTimetable):
+        dag.timetable.run_immediately = timedelta(0)
+
+
+def _task_options(pipeline: Pipeline, slots: int) -> Mapping[Region, Mapping[str, Any]]:
+    """Airflow's arguments for each region: its slots in the pool,
+    and its place in the queue where no edges give it one.
+    """
+    regions, taken = stage_regions(pipeline), _slots_taken(pipeline, slots)
+    pools = {region: {"pool": SPARK_POOL, "pool_slots": taken[region.name]} if slots else {} for region in regions}
+    if pipeline.schedule_mode is not ScheduleMode.EAGER:
+        return pools
+    first = len(regions)
+    return {
+        region: {**pools[region], "priority_weight": first - place, "weight_rule": "absolute"}
+        for place, region in enumerate(regions)
+    }
+
+
+def _slots_taken(pipeline: Pipeline, slots: int) -> Mapping[str, int]:
+    """Looks at every partition, which takes a second for 10,000 of them; so not where it could not refuse anything."""
+    if not slots and pipeline.schedule_mode is ScheduleMode.LAZY_FROM_SOURCES:
+        return {}
+    return task_slots(pipeline, slots or NO_LIMIT)
+
+
+def _edges(pipeline: Pipeline) -> Iterator[tuple[str, str]]:
+    """Tasks of an eager pipeline have none: they all start at once, and wait for the partitions that they read."""
+    if pipeline.schedule_mode is not ScheduleMode.EAGER:
+        yield from ((upstream, region.name) for region in stage_regions(pipeline) for upstream in region.upstream)
+
+
+def run_params(pipeline: Pipeline, offered: Offered = NOTHING_OFFERED) -> dict[str, Param]:
+    """What the trigger and backfill forms ask:
+    where to start again, for which interval, and the pipeline's own params.
+    """
+    return {
+        RESTORE_FROM_STAGE: Param(
+            None,
+            type=["null", "string"],
+            enum=[None, *(stage.name for stage in pipeline.stages)],
+            title="Restore from stage",
+            description="Compute this stage and all that reads it again, once for each time that you ask; what is "
+            "before it is taken as it is. Empty: only what is not consumable runs. " + IN_A_BACKFILL,
+        ),
+        RESTORE: Param(
+            None,
+            type=["null", "string"],
+            examples=[*offered.savepoints, LATEST],
+            title="Restore",
+            description="Begin with what a savepoint or checkpoint has, in place of what the interval has: the name of "
+            "a savepoint, RUN_ID or RUN_ID#NUMBER, the address of a manifest, or `latest` for the newest of the "
+            "interval that verifies. Not together with a stage to restore from. " + IN_A_BACKFILL,
+        ),
+        ALLOW_NON_RESTORED: Param(
+            False,
+            type="boolean",
+            title="Allow non-restored state",
+            description="Leave behind what the savepoint or checkpoint has and no stage of the pipeline takes.",
+        ),
+        INTERVAL: Param(
+            None,
+            type=["null", "string"],
+            examples=[*offered.intervals],
+            title="Interval",
+            description="Run for this interval instead of the run's own, reusing what earlier runs of it left. A "
+            "restore needs one that ran. A date (2026-11-20), a moment (2026-11-20T02:00:00Z), or a key of your own. "
+            "In a backfill leave it empty: each date is run for itself, and one that is given here is refused.",
+        ),
+        **{name: _declared_param(default) for name, default in pipeline.params.items()},
+    }
+
+
+def _compiled(loaded: Pipeline, settings: Settings, offered: Offered, place: str) -> DAG | StageholdError:
+    try:
+        for stage in loaded.stages:
+            if stage.gate and not is_of_python(stage.gate):
+                check_scope(find_suite(stage.gate, Path(settings.suites), Path(settings.project)), stage, loaded)
+        dag = compile_pipeline(loaded, settings.spark_slots, offered, project=settings.project, place=place)
+    except StageholdError as error:
+        return error
+    dag.code_page = write_code_page(loaded, settings)
+    return dag
+
+
+def _declared_param(default: Any) -> Param:
+    kind = JSON_TYPES.get(type(default))
+    return Param(default, type=kind) if kind else Param(default)

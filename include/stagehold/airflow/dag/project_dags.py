@@ -1,0 +1,52 @@
+"""The DAGs of a project in one line of a DAG file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from airflow.sdk import DAG
+
+from stagehold.airflow.dag.compile import compile_folder
+from stagehold.errors import InvalidArgument, StageholdError
+from stagehold.settings import load_settings
+from stagehold.spec.loading.loader import pipeline_files
+
+REFUSED = "stagehold_invalid_files"
+ALLOWED = "a folder with include/pipelines/*.yaml, or one with pipeline files; `stagehold init PATH` makes a project"
+
+
+class RefusedFiles(DAG):
+    """Stands for the pipeline files that cannot be used. Airflow asks each DAG whether it is valid: this one becomes an
+    import error, and the others of the same file stay.
+    """
+
+    problems: Sequence[StageholdError] = ()
+
+    def validate(self) -> None:
+        raise ExceptionGroup("\n".join(str(problem) for problem in self.problems), [*self.problems])
+
+
+def project_dags(place: Path) -> Mapping[str, DAG]:
+    """Compile each pipeline file and hand the DAGs to the Airflow that loads the calling file; also returns them by
+    name, without what stands for bad files.
+
+    :raises InvalidArgument: there is no pipeline file.
+    """
+    settings = load_settings(project=str(place))
+    if not pipeline_files(settings):
+        raise InvalidArgument("the path of stagehold.dags", str(place), ALLOWED)
+    compiled = compile_folder(settings, str(place))
+    for dag in compiled.dags:
+        _hand_over(dag)
+    if compiled.problems:
+        refused = RefusedFiles(f"{REFUSED}_of_{Path(settings.project).name}", schedule=None)
+        refused.problems = compiled.problems
+        _hand_over(refused)
+    return {dag.dag_id: dag for dag in compiled.dags}
+
+
+def _hand_over(dag: DAG) -> None:
+    """Airflow registers a DAG that is used in a `with` block while it loads a file."""
+    with dag:
+        pass

@@ -1,0 +1,292 @@
+"""The Airflow task of one region."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from enum import Enum, auto
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import BaseOperator, DagRunState
+from airflow.sdk.exceptions import AirflowFailException, AirflowTaskTerminated
+
+from stagehold.airflow.context.asked_end import asked_end
+from stagehold.airflow.context.intervals import interval_of, ledger_run_id
+from stagehold.airflow.context.retry import retry_arguments
+from stagehold.airflow.restores.params import AskedRestore
+from stagehold.airflow.telling.outlets import outlets_of
+from stagehold.errors import InvalidInterval, InvalidParameter, ProcessTerminated, UnknownName
+from stagehold.model.keys.interval_key import moment_of
+from stagehold.model.share import Share
+from stagehold.plan.split.regions import Region, stage_regions
+from stagehold.settings import load_settings
+from stagehold.spark.processes import die_with_parent
+from stagehold.spec.pipeline import Pipeline
+from stagehold.spec.settings.params import checked_params
+from stagehold.spec.settings.run_settings import ScheduleMode
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from stagehold.ledger.ledger import Ledger
+    from stagehold.model.records import Restore
+    from stagehold.run.planning.planning import RunRequest
+    from stagehold.run.planning.task import RegionOutcome, RegionTask
+
+INTERVAL = "interval"
+BACKFILL_RUN = "backfill"  # what Airflow calls the type of such a run
+TAG = "stagehold"  # of each DAG of ours
+
+
+class TaskPhase(Enum):
+    """Of a task's process."""
+
+    BEFORE_WORK = auto()
+    AT_WORK = auto()
+    ENDING = auto()
+
+
+class RegionOperator(BaseOperator):
+    """Brings one region's partitions to consumable: reuses what is, computes what is not.
+
+    The whole decision is taken when the task starts, so a first try, a retry, a clear and a backfill do the same thing.
+    It does not keep anything in Airflow: state is in the ledger, and the returned summary is only for people.
+
+    :param pipeline: the validated pipeline.
+    :param region: name of one of its regions; for a stage without pipelined outputs that is the stage's name.
+    :param share: which of the region's partitions, as ``first-last``; all of them by default. This is what a task is
+      mapped over.
+    :param project: its folder, where no variable of Airflow's processes names it.
+    """
+
+    # Not templates: fields named here are stored with the serialized DAG, which is how the web page finds the pipeline
+    # of a task.
+    template_fields = ("pipeline_name", "region_name", "project")
+    ui_color = "#dcfce7"
+
+    def __init__(
+        self, *, pipeline: Pipeline, region: str, share: str | None = None, project: str = "", **kwargs: Any
+    ) -> None:
+        found = _region_named(pipeline, region)
+        super().__init__(**{"outlets": outlets_of(pipeline, found), **retry_arguments(pipeline), **kwargs})
+        self.pipeline_name = pipeline.name
+        self.region_name = region
+        self.project = project
+        self._pipeline = pipeline
+        self._region = found
+        self._share = None if share is None else Share.parse(share)
+        self._phase, self._interrupt = TaskPhase.BEFORE_WORK, KeyboardInterrupt()
+
+    def execute(self, context: Context) -> dict[str, float]:
+        # Imported here because DAG files import this module, and the runner reaches libraries that are slow to import.
+        from stagehold.airflow.telling.failure_line import ending_in_one_line
+        from stagehold.airflow.telling.tab import run_tab
+
+        link = run_tab(context["dag_run"].dag_id, context["dag_run"].run_id)
+        subject = self.region_name if self._share is None else f"{self.region_name}[{self._share}]"
+        with ending_in_one_line(subject, link, partial(self.log.error, "%s"), partial(self.log.info, "%s")):
+            return self._execute(context, link)
+
+    def _execute(self, context: Context, link: str) -> dict[str, float]:
+        from stagehold.airflow.telling.telling import Telling
+        from stagehold.run.journal.unbegun import despite_outages
+        from stagehold.run.stopping.sigterm import Sigterm
+
+        die_with_parent()  # Airflow's supervisor of this process, so that no writer outlives its owner
+        context["share"] = str(self._share)  # type: ignore[typeddict-unknown-key]  # read by the name of a mapped task
+        asked, life = self._asked_restore(context), context["dag_run"].start_date or context["dag_run"].run_after
+        task, self._interrupt = self._region_task(context), Sigterm(partial(asked_end, context["ti"]))
+        telling = Telling(task, context, link, load_settings(project=self.project), datetime.now(UTC))
+        self._phase = TaskPhase.AT_WORK
+        try:
+            telling.tell_beginning(life)
+            with telling.telling_end():
+                outcome = despite_outages(task, self.log.info, lambda: self._run(task, asked, life))
+        except Sigterm as sigterm:  # between what is on record
+            raise ProcessTerminated(task.subject) from sigterm
+        except KeyboardInterrupt as stop:
+            raise AirflowTaskTerminated(
+                f"{self.region_name} was cancelled {stop}. `stagehold resume` goes on from what is consumable."
+            ) from stop
+        finally:
+            self._phase = TaskPhase.ENDING
+        self.log.info("%s: %s", self.region_name, outcome)
+        return {**asdict(outcome), "seconds": round(outcome.seconds, 3)}
+
+    def _run(self, task: RegionTask, asked: AskedRestore | None, life: datetime) -> RegionOutcome:
+        """Tasks of an eager pipeline start before those that they read from have ended."""
+        from stagehold.run.here.inputs import await_inputs
+        from stagehold.run.here.region import run_region
+
+        settings = load_settings(project=self.project)
+        task = self._restored(task, asked, life)
+        eager = self._pipeline.schedule_mode is ScheduleMode.EAGER
+        waiting = await_inputs(task, settings, self.log.info) if eager else None
+        return run_region(task, settings, self.log.info, waiting)
+
+    def _restored(self, task: RegionTask, asked: AskedRestore | None, life: datetime) -> RegionTask:
+        """The task with the request that all tasks of this start of the run work for, if there is one."""
+        from stagehold.airflow.restores.requests import order_asked, started_restore
+        from stagehold.lake.chronicle.chronicle import open_ledger
+        from stagehold.run.journal.unbegun import recorded
+        from stagehold.run.planning.named_snapshots import settled
+        from stagehold.run.planning.restoring import asked_again, restore_of_life
+
+        settings, request = load_settings(project=self.project), task.request
+        with open_ledger(settings, task.redact) as ledger:
+            began: Restore | None = None
+            if asked is not None:
+                order = order_asked(asked, request.pipeline.name, request.interval, ledger)
+                began = restore_of_life(started_restore(request.run_id, asked, life, order), ledger)
+            restore = asked_again(request.run_id, began, ledger)
+            task = replace(task, request=replace(request, restore=restore))
+            if asked is None or asked.reference is None or restore is None or restore is not began:
+                return task
+            with recorded(task, ledger, settings, self.log.info):
+                restore = settled(restore, lambda: self._manifest(str(asked.reference), request, ledger), ledger)
+        return replace(task, request=replace(request, restore=restore))
+
+    def _manifest(self, reference: str, request: RunRequest, ledger: Ledger) -> str:
+        """The address of what the run begins with, which is compared as the pipeline's `verify` says."""
+        from stagehold.run.planning.candidates import Candidates
+        from stagehold.run.planning.named_snapshots import manifest_named
+        from stagehold.run.scrub.comparing import SnapshotComparison
+        from stagehold.run.scrub.scrubbing import scrub_with_spark
+
+        settings = load_settings(project=self.project)
+        candidates = Candidates(request.pipeline.name, request.interval, request.run_id, settings.lake_uri, ledger)
+        with ExitStack() as opened:
+            place = scrub_with_spark(ledger, settings, self.log.info)
+            comparison = SnapshotComparison(self._pipeline, place.open_session, opened)
+            return manifest_named(reference, candidates, self.log.info, comparison.damaged)
+
+    def on_kill(self) -> None:
+        """Airflow calls this in its handler of SIGTERM, so on top of `execute`: interrupt it, and it cleans up on its
+        way out. Airflow kills what is still there 5 s later.
+
+        A whole group of processes may be told to end, so a second SIGTERM, from the supervisor, follows the first: it
+        interrupts no cleaning up. Before the work there is nothing to clean up, and Airflow tries again what a signal
+        ended.
+        """
+        phase, self._phase = self._phase, TaskPhase.ENDING
+        if phase is TaskPhase.BEFORE_WORK:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            signal.raise_signal(signal.SIGTERM)
+        elif phase is TaskPhase.AT_WORK:
+            raise self._interrupt
+
+    def _region_task(self, context: Context) -> RegionTask:
+        from stagehold.run.planning.planning import RunRequest
+        from stagehold.run.planning.task import RegionTask
+
+        dag_run, params = context["dag_run"], context["params"]
+        run_id = ledger_run_id(dag_run.dag_id, dag_run.run_id)
+        interval = self._interval(dag_run, params.get(INTERVAL))
+        return RegionTask(
+            request=RunRequest(self._pipeline, run_id, interval, self._params(params)),
+            region=self._region,
+            # The same for every try of this task: Airflow starts a try only after it gave up the one before, so the new
+            # try may take the lease at once; a try that lives on unknown to Airflow is fenced by the epoch.
+            owner=f"airflow:{run_id}/{self.task_id}"
+            if self._share is None
+            else f"airflow:{run_id}/{self.task_id}/{self._share}",
+            launcher="airflow",
+            logical_date=moment_of(interval, self._pipeline.schedule) or dag_run.logical_date,
+            share=self._share,
+            again=is_retry(context["ti"], self.retries or 0),
+            waits=self._waits(context),
+            redact=masked,
+        )
+
+    def _waits(self, context: Context) -> bool:
+        """Whether Airflow starts later tasks that go on with the run before only when that has succeeded."""
+        from stagehold.run.backfill.running import keeps_state
+
+        if self.depends_on_past or not keeps_state(self._pipeline):
+            return False
+        before = context["ti"].get_previous_dagrun()
+        return before is not None and before.state != DagRunState.SUCCESS
+
+    def _interval(self, dag_run: Any, asked: str | None) -> str:
+        try:
+            return run_interval(dag_run, asked, self._pipeline.schedule)
+        except InvalidInterval as error:  # what was typed into the form stays as it is
+            raise AirflowFailException(str(error)) from error
+
+    def _asked_restore(self, context: Context) -> AskedRestore | None:
+        try:
+            return AskedRestore.of(context["params"])
+        except InvalidParameter as error:  # two fields of the form that exclude each other
+            raise AirflowFailException(str(error)) from error
+
+    def _params(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Airflow's form checks types less strictly: 7.0 is a whole number there."""
+        try:
+            return checked_params(pipeline_params(self._pipeline, given), self._pipeline.params)
+        except InvalidParameter as error:
+            raise AirflowFailException(str(error)) from error
+
+
+def project_named(task: Any) -> str:
+    """The project that a serialized task names, which may be mapped."""
+    return str(task.partial_kwargs["project"] if task.is_mapped else task.project)
+
+
+def pipeline_named(task: Any) -> str:
+    """The pipeline of a serialized task, which may be mapped."""
+    return str(task.partial_kwargs["pipeline"] if task.is_mapped else task.pipeline_name)
+
+
+def masked(text: str) -> str:
+    """``text`` without the secrets that Airflow has met in this process:
+    passwords of connections, variables of sensitive names.
+    """
+    from airflow.sdk._shared.secrets_masker import redact
+
+    return str(redact(text))
+
+
+def is_retry(task_instance: Any, retries: int) -> bool:
+    """Whether Airflow tries again by itself. The first try, and the first one after a clear,
+    were asked for by somebody.
+    """
+    return bool(task_instance.try_number > task_instance.max_tries - retries + 1)
+
+
+def run_interval(dag_run: Any, asked: str | None, schedule: str | None) -> str:
+    """The interval of an Airflow run; works on the task's view of the run and on the metadata row alike.
+
+    :raises InvalidInterval: what was asked for does not exist; or the run is one of a backfill, all of whose dates
+        would be for the interval that was asked for.
+    """
+    of_run = partial(
+        interval_of,
+        partition_key=dag_run.partition_key,
+        data_interval_start=dag_run.data_interval_start,
+        logical_date=dag_run.logical_date,
+        run_after=dag_run.run_after,
+        schedule=schedule,
+    )
+    interval = of_run(asked=asked)
+    if asked and dag_run.run_type == BACKFILL_RUN and interval != of_run(asked=None):
+        problem = (
+            f"was written into a backfill, whose run for {of_run(asked=None)} would run for it as all others would"
+        )
+        raise InvalidInterval(asked, problem, "nothing: leave the field Interval of a backfill empty")
+    return interval
+
+
+def pipeline_params(pipeline: Pipeline, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The run's values of the pipeline's own params, without the ones that only steer Stagehold."""
+    return {name: given.get(name, default) for name, default in pipeline.params.items()}
+
+
+def _region_named(pipeline: Pipeline, name: str) -> Region:
+    regions = {region.name: region for region in stage_regions(pipeline)}
+    if name not in regions:
+        raise UnknownName("region", name, tuple(regions))
+    return regions[name]

@@ -1,0 +1,179 @@
+"""Reads Airflow's own record of a run, as far as Stagehold needs it. Only for the api-server: tasks may not read it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from airflow.models.dag import DagTag
+from airflow.models.dagrun import DagRun
+from airflow.models.serialized_dag import SerializedDagModel
+from sqlalchemy import select
+
+from stagehold.airflow.context.intervals import ledger_run_id
+from stagehold.airflow.dag.region_operator import (
+    INTERVAL,
+    TAG,
+    RegionOperator,
+    pipeline_params,
+    project_named,
+    run_interval,
+)
+from stagehold.airflow.restores.params import AskedRestore
+from stagehold.airflow.restores.requests import known_restore, order_asked
+from stagehold.airflow.runs.clearing import UNMAPPED, DagTask
+from stagehold.errors import ForeignDag, UnknownName
+from stagehold.ledger.ledger import Ledger
+from stagehold.model.share import Share
+from stagehold.run.planning.planning import RunRequest
+from stagehold.run.planning.restoring import asked_again
+from stagehold.settings import Settings, load_settings
+from stagehold.spec.loading.loader import find_pipeline
+from stagehold.spec.pipeline import Pipeline
+
+NEWEST_RUNS = 3  # that are named where one is asked for that is not there
+
+if TYPE_CHECKING:
+    from airflow.models.taskinstance import TaskInstance
+    from airflow.serialization.definitions.dag import SerializedDAG
+    from sqlalchemy.orm import Session
+
+
+@dataclass(frozen=True)
+class StageholdDagRun:
+    """An Airflow run of a DAG that has region tasks, and the run it is in Stagehold's words.
+
+    ``reference`` is what its user wrote for the checkpoint or savepoint that it begins with.
+    """
+
+    dag_id: str
+    run_id: str
+    state: str
+    tasks: tuple[DagTask, ...]
+    request: RunRequest
+    reference: str | None = None
+
+
+def read_dag_run(dag_id: str, run_id: str, session: Session, settings: Settings, ledger: Ledger) -> StageholdDagRun:
+    """Find the run, its region tasks and what it was asked to do.
+
+    The regions are those of the newest DAG: a run that is cleared executes that one, too.
+
+    :raises UnknownName: no such run, or its pipeline has no file any more.
+    :raises ForeignDag: the DAG has no region tasks.
+    """
+    dag_run = session.scalar(select(DagRun).where(DagRun.dag_id == dag_id, DagRun.run_id == run_id))
+    if dag_run is None:
+        raise UnknownName("run", f"{dag_id}/{run_id}", _newest_runs(dag_id, session))
+    dag, regions = _read_dag(dag_id, session)
+    given: Mapping[str, Any] = {**dag.params.dump(), **(dag_run.conf or {})}
+    asked = AskedRestore.of(given)
+    instances = dag_run.get_task_instances(session=session)
+    pipeline = find_pipeline(next(iter(regions.values())).pipeline, settings)
+    interval = run_interval(dag_run, given.get(INTERVAL), pipeline.schedule)
+    order = order_asked(asked, pipeline.name, interval, ledger) if asked else None
+    began = known_restore(dag_run, asked, ledger, order) if asked else None
+    return StageholdDagRun(
+        dag_id=dag_id,
+        run_id=run_id,
+        state=str(dag_run.state),
+        tasks=tuple(one for task in dag.tasks for one in _tasks(task.task_id, regions.get(task.task_id), instances)),
+        request=RunRequest(
+            pipeline=pipeline,
+            run_id=ledger_run_id(dag_run.dag_id, dag_run.run_id),
+            interval=interval,
+            params=pipeline_params(pipeline, given),
+            restore=asked_again(ledger_run_id(dag_run.dag_id, dag_run.run_id), began, ledger),
+        ),
+        reference=asked.reference if asked else None,
+    )
+
+
+def _newest_runs(dag_id: str, session: Session) -> Sequence[str]:
+    of_dag = select(DagRun.run_id).where(DagRun.dag_id == dag_id).order_by(DagRun.run_after.desc(), DagRun.id.desc())
+    return [f"{dag_id}/{run_id}" for run_id in session.scalars(of_dag.limit(NEWEST_RUNS))]
+
+
+def pipeline_of(dag_id: str, session: Session, settings: Settings) -> Pipeline:
+    """The pipeline that a DAG runs.
+
+    :raises UnknownName: it has no file any more.
+    :raises ForeignDag: the DAG has no region tasks.
+    """
+    _, regions = _read_dag(dag_id, session)
+    return find_pipeline(next(iter(regions.values())).pipeline, settings)
+
+
+def dag_settings(dag_id: str, session: Session) -> Settings:
+    """Those of the project that a DAG is of.
+
+    :raises ForeignDag: the DAG has no region tasks.
+    """
+    _, regions = _read_dag(dag_id, session)
+    return load_settings(project=next(iter(regions.values())).project)
+
+
+def known_settings(dag_ids: Collection[str], session: Session) -> Collection[Settings]:
+    """Those of each project that one of these DAGs is of, and of Airflow's processes themselves."""
+    ours = session.scalars(select(DagTag.dag_id).where(DagTag.name == TAG)).all()
+    found = dict.fromkeys([load_settings()])
+    for dag_id in sorted({*ours} & {*dag_ids}):
+        with suppress(ForeignDag):  # what cleans up has the tag as well
+            found[dag_settings(dag_id, session)] = None
+    return tuple(found)
+
+
+def _read_dag(dag_id: str, session: Session) -> tuple[SerializedDAG, Mapping[str, DeclaredRegion]]:
+    """The newest DAG and what it declares of its region tasks.
+
+    :raises ForeignDag: it has none.
+    """
+    dag = SerializedDagModel.get_dag(dag_id, session=session)
+    region_tasks: list[Any] = [task for task in dag.tasks if task.task_type == RegionOperator.__name__] if dag else []
+    if dag is None or not region_tasks:
+        raise ForeignDag(dag_id)
+    return dag, {task.task_id: declared_region(task) for task in region_tasks}
+
+
+@dataclass(frozen=True)
+class DeclaredRegion:
+    """What the serialized DAG says of a region's task:
+    of a mapped one its ``shares``, too, in the order of the map indexes.
+    """
+
+    pipeline: str
+    region: str
+    project: str
+    shares: tuple[Share | None, ...] = ()
+
+
+def declared_region(task: Any) -> DeclaredRegion:
+    """The operator stores its fields with the serialized DAG; of a mapped one, the arguments are stored."""
+    if not task.is_mapped:
+        return DeclaredRegion(task.pipeline_name, task.region_name, project_named(task))
+    arguments = task.partial_kwargs
+    shares = tuple(map(Share.parse, task.expand_input.value["share"]))
+    return DeclaredRegion(arguments["pipeline"], arguments["region"], project_named(task), shares)
+
+
+def _tasks(task_id: str, declared: DeclaredRegion | None, instances: Sequence[TaskInstance]) -> Iterator[DagTask]:
+    """The task as its instances in this run stand:
+    of a mapped task one for each share, whether it has its instance yet or not.
+    """
+    states = {instance.map_index: _word(instance.state) for instance in instances if instance.task_id == task_id}
+    if declared is None:
+        yield from (
+            DagTask(task_id, None, state, index) for index, state in sorted(states.items()) or [(UNMAPPED, None)]
+        )
+    elif not declared.shares:
+        yield DagTask(task_id, declared.region, states.get(UNMAPPED))
+    else:
+        for index, share in enumerate(declared.shares):
+            place = index if index in states else UNMAPPED
+            yield DagTask(task_id, declared.region, states.get(place), place, share)
+
+
+def _word(state: object) -> str | None:
+    return None if state is None else str(state)

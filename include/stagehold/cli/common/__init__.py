@@ -1,0 +1,1 @@
+"""What do all commands ask alike, and how do they print it?"""

@@ -1,0 +1,271 @@
+"""Options that say which run is meant, shared by run, plan and resume."""
+
+from __future__ import annotations
+
+import getpass
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from stagehold.errors import InvalidArgument, InvalidSpec, UnknownName
+from stagehold.model.restore_choices import ClaimMode
+from stagehold.settings import Settings
+
+if TYPE_CHECKING:
+    from stagehold.model.records import Restore
+    from stagehold.run.planning.planning import RunRequest
+    from stagehold.spec.pipeline import Pipeline, Stage
+
+PipelineName = Annotated[str, typer.Argument(help="Name of the pipeline, as its YAML file declares it.")]
+Interval = Annotated[
+    str | None,
+    typer.Option(
+        "--interval", help="What the run is for: a date, a moment, or a key of your own. Default: today (UTC)."
+    ),
+]
+RestoreFrom = Annotated[
+    str | None,
+    typer.Option("--restore-from-stage", help="Run this stage and all that read it; take earlier stages as they are."),
+]
+RestoreSnapshot = Annotated[
+    str | None,
+    typer.Option(
+        "--restore",
+        help="Begin with a savepoint, a checkpoint (RUN_ID, RUN_ID#7 or its manifest), or the `latest` that verifies.",
+    ),
+]
+AllowNonRestored = Annotated[
+    bool, typer.Option("--allow-non-restored-state", help="Leave behind what no stage of the pipeline takes.")
+]
+OnCodeChange = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--on-code-change",
+        metavar="STAGE=WORD",
+        help="With --restore, of data that other code made than the stage has now: `recompute` it, `keep` it for this "
+        "run, or `accept` it on record for every run. A word alone is for all other stages. Default: what the stage "
+        "says. Repeatable.",
+    ),
+]
+ClaimModeAsked = Annotated[
+    ClaimMode,
+    typer.Option(
+        "--claim-mode",
+        help="With --restore: `claim` makes the checkpoint or savepoint the run's own, which deletes it when a newer "
+        "checkpoint of its replaces it.",
+    ),
+]
+Reason = Annotated[str, typer.Option("--reason", help="With --on-code-change: why, kept with your name.")]
+Params = Annotated[
+    list[str] | None,
+    typer.Option("--param", help="A parameter as name=value; the value is JSON, or else text. Repeatable."),
+]
+ShowTimings = Annotated[bool, typer.Option("--timings", help="Say at the end where the time went.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What the options of a command say of the run that is meant; None for those that were not given. ``begins`` if it
+    is to run, and not only to be planned.
+    """
+
+    interval: str | None
+    restore_from_stage: str | None
+    params: Sequence[str] | None
+    snapshot: str | None = None
+    allow_non_restored: bool = False
+    on_code_change: Sequence[str] | None = None
+    reason: str = ""
+    claim_mode: ClaimMode = ClaimMode.NO_CLAIM
+    begins: bool = False
+
+
+def request_asked(pipeline: str, run_id: str, options: RunOptions, settings: Settings) -> RunRequest:
+    from stagehold.run.clearing.sandboxes import require_production
+    from stagehold.run.planning.planning import RunRequest
+    from stagehold.spec.loading.loader import find_pipeline
+
+    require_production(settings)
+    declared = find_pipeline(pipeline, settings)
+    params = parse_params(options.params, declared.params)
+    interval = interval_asked(options.interval, declared.schedule)
+    restore = restore_asked(run_id, (declared, interval), options, settings)
+    return RunRequest(declared, run_id, interval, params, restore)
+
+
+def stage_asked(pipeline: Pipeline, name: str) -> Stage:
+    """:raises UnknownName: the pipeline has no such stage"""
+    declared = {stage.name: stage for stage in pipeline.stages}
+    if name not in declared:
+        raise UnknownName(f"stage of {pipeline.name}", name, tuple(declared))
+    return declared[name]
+
+
+def interval_asked(interval: str | None, schedule: str | None) -> str:
+    """The key of the interval that the option names, in a pipeline of this schedule.
+
+    :raises InvalidInterval: there is no such interval, or it may be several.
+    """
+    from stagehold.model.keys.interval_key import interval_key, present_key
+
+    return present_key(datetime.now(UTC), schedule) if interval is None else interval_key(interval, schedule)
+
+
+def recorded_interval(interval: str, pipeline: str, settings: Settings) -> str:
+    """The key under which an interval is on record, also of a pipeline whose file is gone or broken."""
+    from stagehold.model.keys.interval_key import interval_key
+    from stagehold.spec.loading.loader import find_pipeline
+
+    try:
+        schedule = find_pipeline(pipeline, settings).schedule
+    except (UnknownName, InvalidSpec):
+        schedule = None
+    return interval_key(interval, schedule)
+
+
+def restore_asked(
+    run_id: str, asked_for: tuple[Pipeline, str], options: RunOptions, settings: Settings
+) -> Restore | None:
+    """The request that ``--restore-from-stage`` or ``--restore`` makes,
+    or the same one again for a run that was named and asked for this before. In a sandbox that has nothing of the
+    interval yet a run begins with the latest of production, without being asked.
+
+    :param asked_for: the pipeline and the key of the interval.
+    :raises InvalidArgument: both are given, or what belongs to ``--restore`` is given without it.
+    """
+    from stagehold.lake.chronicle.chronicle import open_ledger
+    from stagehold.run.planning.restoring import is_same_request, new_restore
+
+    stage, snapshot = options.restore_from_stage, options.snapshot
+    if stage is not None and snapshot is not None:
+        raise InvalidArgument("--restore", snapshot, "one of --restore and --restore-from-stage")
+    _refuse_without_snapshot(options)
+    if stage is None and snapshot is None:
+        new = _is_new_in_sandbox(asked_for, settings)
+        return _restore_of_production(run_id, asked_for, options, settings) if new else None
+    asked = new_restore(run_id, stage) if stage is not None else _of_snapshot(run_id, asked_for, options, settings)
+    with open_ledger(settings) as ledger:
+        newest = next(iter(ledger.restores.of_run(run_id)), None)
+    return newest if newest and is_same_request(newest, asked) else asked
+
+
+def _refuse_without_snapshot(options: RunOptions) -> None:
+    given = {
+        "--on-code-change": ", ".join(options.on_code_change or ()),
+        "--claim-mode": "" if options.claim_mode is ClaimMode.NO_CLAIM else options.claim_mode,
+    }
+    for option, value in given.items():
+        if value and options.snapshot is None:
+            raise InvalidArgument(option, value, "only what a run begins with, so give --restore as well")
+
+
+def _of_snapshot(run_id: str, asked_for: tuple[Pipeline, str], options: RunOptions, settings: Settings) -> Restore:
+    from stagehold.run.checkpoints.claiming import refuse_foreign_claim
+    from stagehold.run.planning.code_choices import CodeWishes, choose_code
+    from stagehold.run.planning.restoring import new_restore_of_snapshot
+    from stagehold.run.planning.snapshots import BeginsWith
+
+    pipeline, interval = asked_for
+    manifest = manifest_asked(run_id, asked_for, options, settings)
+    restore = new_restore_of_snapshot(
+        run_id, manifest, allow_non_restored=options.allow_non_restored, claim_mode=options.claim_mode
+    )
+    begins_with = BeginsWith.of(restore, pipeline, interval)
+    assert begins_with is not None
+    if restore.claim_mode is ClaimMode.CLAIM:
+        refuse_foreign_claim(begins_with, settings)
+    wishes = CodeWishes.read(options.on_code_change or (), getpass.getuser(), options.reason)
+    choices = choose_code(wishes, begins_with, pipeline, settings)
+    decided = {choice.stage for choice in choices}
+    for name, handling in wishes.of_stages.items():
+        if pipeline.stage(name).id not in decided:
+            unchanged = f"{begins_with.name} has nothing of {name} that other code made, so that decides nothing"
+            typer.echo(f"--on-code-change {name}={handling}: {unchanged}", err=True)
+    return replace(restore, code_choices=choices)
+
+
+def _is_new_in_sandbox(asked_for: tuple[Pipeline, str], settings: Settings) -> bool:
+    from stagehold.lake.chronicle.chronicle import open_ledger
+
+    if not settings.sandbox:
+        return False
+    pipeline, interval = asked_for
+    with open_ledger(settings) as ledger:
+        return not ledger.partitions.newest_of(pipeline.name, interval)
+
+
+def _restore_of_production(
+    run_id: str, asked_for: tuple[Pipeline, str], options: RunOptions, settings: Settings
+) -> Restore | None:
+    from stagehold.checkpoints.restore_sources import LATEST
+    from stagehold.errors import NoSnapshot
+
+    where = f"sandbox {settings.sandbox} has nothing of {asked_for[0]} for {asked_for[1]} yet"
+    try:
+        found = restore_asked(run_id, asked_for, replace(options, snapshot=LATEST), settings)
+    except NoSnapshot as none:
+        refused = "".join(f"\n  {line}" for line in none.refused)
+        typer.echo(f"{where}, and production has nothing to begin with: all of it is computed{refused}", err=True)
+        return None
+    typer.echo(f"{where}: it begins with {found.snapshot if found else LATEST}", err=True)
+    return found
+
+
+def manifest_asked(run_id: str, asked_for: tuple[Pipeline, str], options: RunOptions, settings: Settings) -> str:
+    """The address of the manifest that is meant. A sandbox has production's, as that lake alone knows them."""
+    from stagehold.checkpoints.restore_sources import LATEST
+    from stagehold.lake.chronicle.chronicle import open_ledger
+    from stagehold.run.planning.candidates import Candidates
+    from stagehold.run.planning.named_snapshots import manifest_named
+    from stagehold.run.scrub.comparing import SnapshotComparison
+    from stagehold.run.scrub.scrubbing import scrub_with_spark
+    from stagehold.spec.settings.run_settings import VerifyPolicy
+
+    pipeline, interval = asked_for
+    with open_ledger(settings) as ledger, ExitStack() as opened:
+        place = scrub_with_spark(ledger, settings, _tell)
+        comparison = SnapshotComparison(pipeline, place.open_session, opened)
+        known = None if settings.sandbox else ledger
+        candidates = Candidates(pipeline.name, interval, run_id, settings.production.lake_uri, known)
+        damaged = comparison.damaged if options.begins else None
+        address = manifest_named(str(options.snapshot), candidates, _tell, damaged)
+    if options.snapshot == LATEST and not options.begins and pipeline.verify is not VerifyPolicy.NEVER:
+        _tell("its content is compared with fingerprints when it runs, not for a plan")
+    return address
+
+
+def _tell(line: str) -> None:
+    typer.echo(line, err=True)
+
+
+def parse_params(texts: Sequence[str] | None, defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """The pipeline's parameters with the given ones put over them.
+
+    :raises InvalidArgument: for what is not name=value
+    :raises InvalidParameter: for a name that the pipeline does not declare, or a value of another type
+    """
+    from stagehold.spec.settings.params import checked_params
+
+    return checked_params(dict(_parse(text, defaults) for text in texts or ()), defaults)
+
+
+def _parse(given: str, defaults: Mapping[str, Any]) -> tuple[str, Any]:
+    name, separator, text = given.partition("=")
+    if not separator or not name:
+        raise InvalidArgument("--param", given, "name=value")
+    return name, _value(text, defaults.get(name))
+
+
+def _value(text: str, default: Any) -> Any:
+    """JSON, or else text; what stands for a text is one, also if it looks like a number."""
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError:
+        return text
+    return text if isinstance(default, str) and not isinstance(value, str) else value

@@ -1,0 +1,117 @@
+"""`stagehold plan`: what a run would reuse and run, and why, without running anything."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from stagehold.cli.common.output import print_document, print_explanation
+from stagehold.cli.common.request import (
+    AllowNonRestored,
+    AsJson,
+    ClaimModeAsked,
+    Interval,
+    OnCodeChange,
+    Params,
+    PipelineName,
+    Reason,
+    RestoreFrom,
+    RestoreSnapshot,
+    RunOptions,
+    request_asked,
+)
+from stagehold.model.restore_choices import ClaimMode
+from stagehold.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from stagehold.cli.running.restore_plan import RestorePreview
+    from stagehold.plan.resume.decisions import ResumePlan
+    from stagehold.run.planning.planning import RunRequest
+
+RunId = Annotated[
+    str,
+    typer.Option("--run-id", help="Plan for this run; matters after --restore-from-stage, where its own work counts."),
+]
+
+
+def plan(
+    pipeline: PipelineName,
+    interval: Interval = None,
+    restore_from_stage: RestoreFrom = None,
+    restore: RestoreSnapshot = None,
+    allow_non_restored_state: AllowNonRestored = False,
+    on_code_change: OnCodeChange = None,
+    reason: Reason = "",
+    claim_mode: ClaimModeAsked = ClaimMode.NO_CLAIM,
+    param: Params = None,
+    run_id: RunId = "",
+    as_json: AsJson = False,
+) -> None:
+    """Show what would be reused and what would run, with the reason for each partition."""
+    settings = load_settings()
+    options = RunOptions(
+        interval=interval,
+        restore_from_stage=restore_from_stage,
+        params=param,
+        snapshot=restore,
+        allow_non_restored=allow_non_restored_state,
+        on_code_change=on_code_change,
+        reason=reason,
+        claim_mode=claim_mode,
+    )
+    request = request_asked(pipeline, run_id, options, settings)
+    show_plan(request, settings, as_json=as_json)
+
+
+def show_plan(request: RunRequest, settings: Settings, *, as_json: bool) -> None:
+    """:raises StageholdError: after the plan was shown, if a run of it would be refused"""
+    from stagehold.cli.running.restore_plan import RestorePreview
+    from stagehold.lake.chronicle.chronicle import open_ledger
+    from stagehold.plan.resume.planner import resume_plan
+    from stagehold.run.here.local_run import current_situation
+    from stagehold.run.planning.refusal import (
+        left_to_others,
+        refuse_broken_code,
+        refuse_spoiled_sources,
+        refuse_too_early,
+    )
+
+    situation = current_situation(request, settings)
+    found = resume_plan(situation)
+    preview = RestorePreview.of(request, situation, found)
+    with open_ledger(settings) as ledger:
+        left = left_to_others(request, ledger, settings)
+    if as_json:
+        _print_json(request, found, preview, left)
+    else:
+        if preview:
+            preview.show()
+        _print_table(request, found)
+        for line in left:
+            typer.echo(line)
+    refuse_broken_code(request.pipeline, found, settings)
+    refuse_too_early(request.pipeline, found)
+    with open_ledger(settings) as ledger:
+        refuse_spoiled_sources(request, found, ledger, settings)
+
+
+def _print_json(request: RunRequest, plan: ResumePlan, preview: RestorePreview | None, left: tuple[str, ...]) -> None:
+    from stagehold.plan.resume.explanation import explain
+
+    decisions = [
+        {"stage": one.stage, "partition": one.partition, "action": one.action, "reason": str(one.reason)}
+        for one in plan.decisions
+    ]
+    about: dict[str, Any] = {"pipeline": request.pipeline.name, "interval": request.interval, **asdict(plan.tally)}
+    if left:
+        about["left_to_others"] = left
+    if preview:
+        about["restore"] = preview.document()
+    print_document({**about, "summary": [asdict(line) for line in explain(plan)], "decisions": decisions})
+
+
+def _print_table(request: RunRequest, plan: ResumePlan) -> None:
+    print_explanation(f"{request.pipeline.name} for {request.interval}", plan)
+    typer.echo(str(plan.tally))

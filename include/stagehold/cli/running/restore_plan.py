@@ -1,0 +1,114 @@
+"""What `stagehold plan --restore` says before anything runs: what is taken over, and what becomes of changed stages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from stagehold.cli.common.output import print_table
+
+if TYPE_CHECKING:
+    from stagehold.plan.imagined.code_changes import StageChange
+    from stagehold.plan.resume.decisions import ResumePlan, Situation
+    from stagehold.run.planning.planning import RunRequest
+    from stagehold.run.planning.snapshots import BeginsWith
+
+TAKEN = ("stage", "was cut into", "takes over", "then")
+CHANGED = ("stage", "changed", "partitions", "what is done", "that", "otherwise")
+
+
+@dataclass(frozen=True)
+class RestorePreview:
+    """A run that begins with a checkpoint or savepoint, planned."""
+
+    begins_with: BeginsWith
+    plan: ResumePlan
+    changes: tuple[StageChange, ...]
+
+    @staticmethod
+    def of(request: RunRequest, situation: Situation, plan: ResumePlan) -> RestorePreview | None:
+        """None for a run that begins with what its interval has."""
+        from stagehold.plan.imagined.code_changes import stage_changes
+        from stagehold.run.planning.planning import begins_with_of
+
+        begins_with = begins_with_of(request)
+        return RestorePreview(begins_with, plan, stage_changes(situation, plan)) if begins_with else None
+
+    def show(self) -> None:
+        print_table(f"begins with {self.begins_with.name}", TAKEN, list(self._taken()))
+        typer.echo(f"What is taken over took {self._seconds_saved:.0f} s to compute.")
+        if self.changes:
+            print_table("changed since", CHANGED, [_cells(change) for change in self.changes])
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "of": self.begins_with.name,
+            "manifest": self.begins_with.restore.snapshot,
+            "claim_mode": self.begins_with.restore.claim_mode,
+            "starts_empty": self.begins_with.plan.starts_empty,
+            "left_behind": [one.shape.id for one in self.begins_with.plan.left_behind],
+            "restored": sum(one.restored and not one.action.computes for one in self.plan.decisions),
+            "dealt_anew": sum(one.dealt for one in self.plan.decisions),
+            "seconds_saved": round(self._seconds_saved, 3),
+            "changes": [_document(change) for change in self.changes],
+        }
+
+    def _taken(self) -> Iterator[tuple[str, ...]]:
+        for one in self.begins_with.plan.stages:
+            decisions = self.plan.of(one.stage)
+            taken = sum(decision.restored and not decision.action.computes for decision in decisions)
+            runs = sum(decision.action.computes for decision in decisions)
+            dealt = sum(decision.dealt for decision in decisions)
+            cut = f"; it is cut into {one.partitions} now" if one.rescaled else ""
+            anew = f", and {dealt} have their rows dealt anew by key" if dealt else ""
+            yield one.stage, str(one.snapshot.parallelism), f"{taken} of {len(decisions)}", f"{runs} run{cut}{anew}"
+        for name in self.begins_with.plan.starts_empty:
+            yield name, "", "0", "starts empty: the checkpoint does not have it"
+        for snapshot in self.begins_with.plan.left_behind:
+            yield snapshot.shape.name, str(snapshot.parallelism), "0", "is left behind: the pipeline does not have it"
+
+    @property
+    def _seconds_saved(self) -> float:
+        taken = (one.record for one in self.plan.decisions if one.restored and not one.action.computes)
+        return sum(record.seconds or 0 for record in taken if record)
+
+
+def _cells(change: StageChange) -> tuple[str, ...]:
+    partitions = str(change.partitions) if change.handling else ""
+    return change.stage, ", ".join(change.changed), partitions, change.consequence, _effect(change), _options(change)
+
+
+def _effect(change: StageChange) -> str:
+    """Counted over all stages: what reads one that runs does so, too."""
+    if change.handling is None:
+        return ""
+    if change.spares:
+        return f"spares {change.spares} partitions"
+    return f"costs {change.costs} partitions" if change.costs else "changes nothing"
+
+
+def _options(change: StageChange) -> str:
+    from stagehold.model.restore_choices import CodeHandling
+    from stagehold.plan.imagined.code_changes import DecidedBy
+
+    if change.handling is None:
+        return ""
+    other = [word for word in CodeHandling if word is not change.handling]
+    if change.decided_by is DecidedBy.ACCEPTANCE:
+        other = [CodeHandling.RECOMPUTE]
+    return f"--on-code-change {change.stage}={'|'.join(other)}"
+
+
+def _document(change: StageChange) -> dict[str, Any]:
+    return {
+        "stage": change.stage,
+        "changed": change.changed,
+        "partitions": change.partitions,
+        "on_code_change": change.handling,
+        "decided_by": change.decided_by,
+        "spares": change.spares,
+        "costs": change.costs,
+    }

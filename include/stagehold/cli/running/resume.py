@@ -1,0 +1,121 @@
+"""`stagehold resume`: bring a run that failed or was stopped to its end, in the same run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from stagehold.cli.common.output import print_document
+from stagehold.cli.common.request import AsJson, ShowTimings
+from stagehold.model.records import Run, RunState
+from stagehold.run.equipment.timings import TIMINGS, Lap
+from stagehold.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from stagehold.ledger.ledger import Ledger
+
+RunId = Annotated[
+    str | None,
+    typer.Argument(help="The run, as `stagehold status` lists it. Default: the newest that failed or was stopped."),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would run.")]
+Again = Annotated[
+    list[str] | None,
+    typer.Option("--again", metavar="STAGE", help="Compute this stage once more, even if nothing changed. Repeatable."),
+]
+
+
+def resume(
+    run_id: RunId = None,
+    again: Again = None,
+    dry_run: DryRun = False,
+    timings: ShowTimings = False,
+    as_json: AsJson = False,
+) -> None:
+    """Resume a run: reuse what is consumable, run the rest."""
+    TIMINGS.passed(Lap.START)
+    settings = load_settings()
+    run = _run(run_id, settings)
+    if run.launcher == "airflow":
+        _through_airflow(run, again or (), settings, dry_run=dry_run, as_json=as_json)
+    else:
+        _here(run, again or (), settings, dry_run=dry_run, as_json=as_json, timings=timings)
+
+
+def _run(run_id: str | None, settings: Settings) -> Run:
+    from stagehold.cli.running.runs import lost_ledger
+    from stagehold.errors import UnknownName
+    from stagehold.lake.chronicle.chronicle import open_ledger
+
+    with open_ledger(settings) as ledger:
+        if run_id is not None:
+            return ledger.runs.get(run_id)
+        recent = ledger.runs.recent(limit=100)
+        stopped = next((run for run in recent if _has_stopped(run, ledger)), None)
+    if stopped is None:
+        error = UnknownName("run that failed or was stopped", "newest", [run.run_id for run in recent[:5]])
+        if not recent and (hint := lost_ledger(settings)):
+            error.add_note(hint)
+        raise error
+    return stopped
+
+
+def _has_stopped(run: Run, ledger: Ledger) -> bool:
+    """A command that was killed could not say so: its run still counts as running, but nobody holds a lease for it.
+
+    Airflow knows by itself which of its runs go on. What is failing or being cancelled has stopped when nobody works on
+    it any more.
+    """
+    from stagehold.run.planning.task import lease_of
+
+    if run.state in (RunState.FAILED, RunState.CANCELED, RunState.SUSPENDED):
+        return True
+    ends = run.state in (RunState.FAILING, RunState.CANCELLING)
+    if run.state is RunState.FINISHED or (run.launcher == "airflow" and not ends):
+        return False
+    began = (attempt for attempt in ledger.attempts.of_run(run.run_id) if attempt.began)
+    return not any(ledger.leases.alive(lease_of(attempt)) for attempt in began)
+
+
+def _here(run: Run, again: Sequence[str], settings: Settings, *, dry_run: bool, as_json: bool, timings: bool) -> None:
+    from stagehold.cli.running.plan import show_plan
+    from stagehold.cli.running.run import run_here
+    from stagehold.lake.chronicle.chronicle import open_ledger
+    from stagehold.run.planning.planning import RunRequest
+    from stagehold.run.planning.restoring import new_restore_again
+    from stagehold.spec.loading.loader import find_pipeline
+
+    with open_ledger(settings) as ledger:
+        restore = next(iter(ledger.restores.of_run(run.run_id)), None)
+    pipeline = find_pipeline(run.pipeline, settings)
+    restore = new_restore_again(run.run_id, again, pipeline) if again else restore
+    request = RunRequest(pipeline, run.run_id, run.interval, run.params, restore)
+    if dry_run:
+        show_plan(request, settings, as_json=as_json)
+    else:
+        TIMINGS.passed(Lap.REQUEST)
+        run_here(request, settings, as_json=as_json, timings=timings)
+
+
+def _through_airflow(run: Run, again: Sequence[str], settings: Settings, *, dry_run: bool, as_json: bool) -> None:
+    """Ask the plugin of the local Airflow, which clears the least that is needed, as the button on the page does."""
+    from stagehold.local.airflow_client import AirflowClient
+    from stagehold.plan.resume.decisions import also_computed
+
+    dag_id, _, airflow_run_id = run.run_id.partition("/")
+    with AirflowClient.local(settings) as airflow:
+        if again:
+            answer = airflow.again(dag_id, airflow_run_id, again, dry_run=dry_run)
+        else:
+            answer = airflow.resume(dag_id, airflow_run_id, dry_run=dry_run)
+    if as_json:
+        print_document({"run_id": run.run_id, **answer})
+        return
+    runs = f"{answer['run']} run{also_computed(answer['along'])}"
+    typer.echo(
+        f"{'would resume' if dry_run else 'resumed'} {run.run_id}: {answer['reuse']} partitions are reused, {runs}"
+    )
+    for task in answer["cleared"]:
+        typer.echo(f"  {task['name']}: {task['reason']}")

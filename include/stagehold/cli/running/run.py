@@ -1,0 +1,137 @@
+"""`stagehold run`: a pipeline without Airflow, through the same attempts an Airflow task makes."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from stagehold.cli.common.output import print_document, print_table
+from stagehold.cli.common.request import (
+    AllowNonRestored,
+    AsJson,
+    ClaimModeAsked,
+    Interval,
+    OnCodeChange,
+    Params,
+    PipelineName,
+    Reason,
+    RestoreFrom,
+    RestoreSnapshot,
+    RunOptions,
+    ShowTimings,
+    request_asked,
+)
+from stagehold.cli.running.plan import show_plan
+from stagehold.model.restore_choices import ClaimMode
+from stagehold.run.equipment.timings import TIMINGS, Lap
+from stagehold.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from stagehold.run.planning.planning import RunRequest
+
+CANCELLED = 130  # as shells say of a program that was interrupted
+TIMED_OUT = 124  # as `timeout` does
+
+RunId = Annotated[
+    str | None, typer.Option("--run-id", help="Name of the run. Default: made from the pipeline and the time.")
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what it would do, as `stagehold plan` does.")]
+
+
+def run(
+    pipeline: PipelineName,
+    interval: Interval = None,
+    restore_from_stage: RestoreFrom = None,
+    restore: RestoreSnapshot = None,
+    allow_non_restored_state: AllowNonRestored = False,
+    on_code_change: OnCodeChange = None,
+    reason: Reason = "",
+    claim_mode: ClaimModeAsked = ClaimMode.NO_CLAIM,
+    param: Params = None,
+    run_id: RunId = None,
+    dry_run: DryRun = False,
+    timings: ShowTimings = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run a pipeline here and now; what is consumable already is reused."""
+    TIMINGS.passed(Lap.START)
+    settings = load_settings()
+    name = run_id or f"{pipeline}/cli__{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f}"
+    options = RunOptions(
+        interval=interval,
+        restore_from_stage=restore_from_stage,
+        params=param,
+        snapshot=restore,
+        allow_non_restored=allow_non_restored_state,
+        on_code_change=on_code_change,
+        reason=reason,
+        claim_mode=claim_mode,
+        begins=not dry_run,
+    )
+    request = request_asked(pipeline, name, options, settings)
+    if dry_run:
+        return show_plan(request, settings, as_json=as_json)
+    TIMINGS.passed(Lap.REQUEST)
+    run_here(request, settings, as_json=as_json, timings=timings)
+
+
+class TimeIsUp(KeyboardInterrupt):
+    """The pipeline's `run_timeout` is over; whatever Ctrl-C would interrupt is interrupted."""
+
+
+def run_here(request: RunRequest, settings: Settings, *, as_json: bool, timings: bool) -> None:
+    """Run it with progress on stderr and the result on stdout.
+    SIGTERM cancels it as Ctrl-C does, and so does its `run_timeout`.
+    """
+    from stagehold.run.here.local_run import run_locally
+
+    typer.echo(f"run {request.run_id} of {request.pipeline.name} for {request.interval}", err=True)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    limit = request.pipeline.run_timeout
+    try:
+        with _limited(limit):
+            outcome = run_locally(request, settings, lambda line: typer.echo(line, err=True))
+    except KeyboardInterrupt as interrupt:
+        late = isinstance(interrupt, TimeIsUp)
+        why = f"took longer than its run_timeout ({limit}) and was cancelled" if late else "was cancelled"
+        typer.secho(
+            f"{request.run_id} {why}. What is consumable is kept; `stagehold resume` goes on from there.",
+            fg="red",
+            err=True,
+        )
+        raise typer.Exit(TIMED_OUT if late else CANCELLED) from None
+    if as_json:
+        timed = {"timings": TIMINGS.seconds} if timings else {}
+        print_document({"run_id": request.run_id, "interval": request.interval, **asdict(outcome), **timed})
+    else:
+        typer.echo(f"done: {outcome}, {outcome.seconds:.1f} s")
+        if timings:
+            _show_timings()
+
+
+def _show_timings() -> None:
+    all_of_it = sum(TIMINGS.seconds.values())
+    rows = [(lap, f"{seconds:.1f}", f"{seconds / all_of_it:.0%}") for lap, seconds in TIMINGS.seconds.items()]
+    print_table("Where the time went", ("part", "seconds", "share"), [*rows, ("all", f"{all_of_it:.1f}", "")])
+
+
+@contextmanager
+def _limited(limit: timedelta | None) -> Iterator[None]:
+    """Raise TimeIsUp in the main thread when the block takes longer."""
+    signal.signal(signal.SIGALRM, _raise_time_is_up)
+    signal.setitimer(signal.ITIMER_REAL, limit.total_seconds() if limit else 0)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _raise_time_is_up(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001
+    raise TimeIsUp

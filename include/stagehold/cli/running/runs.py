@@ -1,0 +1,190 @@
+"""The runs part of `stagehold status`. It reads ledger and lake alone, so it works for pipelines whose file is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import typer
+
+from stagehold.cli.common.output import moment, print_document, print_table
+from stagehold.errors import StageholdError
+from stagehold.ledger.ledger import Ledger
+from stagehold.model.records import Attempt, Event, GateResult, Restore, Run
+from stagehold.model.standing import Standing, together
+from stagehold.plan.grounds.reasons import partition_ranges
+from stagehold.run.archive.archive import report_of
+from stagehold.run.archive.report import RunReport, StageCount
+from stagehold.run.intervals.known import stage_standings, standing_on_record
+from stagehold.settings import Settings
+from stagehold.spec.loading.loader import find_pipeline
+
+SHOWN_RUNS = 20
+SHOWN_EVENTS = 10
+
+
+def recent_runs_document(ledger: Ledger) -> dict[str, Any]:
+    return {"runs": [asdict(run) for run in ledger.runs.recent(SHOWN_RUNS)]}
+
+
+def show_recent_runs(ledger: Ledger, settings: Settings) -> None:
+    runs = ledger.runs.recent(SHOWN_RUNS)
+    if runs:
+        print_table(
+            "Newest runs (times in UTC)",
+            ("pipeline", "interval", "state", "launcher", "started", "ended", "run"),
+            map(_run_cells, runs),
+        )
+    else:
+        typer.echo(
+            lost_ledger(settings)
+            or "There are no runs yet. `stagehold run PIPELINE` makes one here; `stagehold up` starts Airflow to "
+            "make them there."
+        )
+
+
+def lost_ledger(settings: Settings) -> str | None:
+    """What to say of a ledger without runs, if there were any."""
+    from stagehold.lake.chronicle.chronicle import is_chronicled
+
+    if not is_chronicled(settings.lake_uri):
+        return None
+    known = f"the lake {settings.lake_uri} knows some"
+    return f"The ledger has no runs, but {known}: `stagehold reconcile` rebuilds the ledger."
+
+
+def show_run(run_id: str, ledger: Ledger, settings: Settings, *, as_json: bool, trace: bool) -> None:
+    report = report_of(run_id, ledger, settings.lake_uri)
+    standing = _standing(report.run, ledger, settings)
+    if as_json:
+        print_document(_document(report, standing))
+        return
+    _print_report(report, standing)
+    for attempt, text in report.traces.items() if trace else ():
+        typer.echo(f"\nTrace of attempt {attempt}:\n{text}")
+
+
+def _standing(run: Run, ledger: Ledger, settings: Settings) -> Standing:
+    """How the interval of the run stands now."""
+    try:
+        stages = stage_standings(find_pipeline(run.pipeline, settings), run.interval, ledger)
+    except StageholdError:  # it is gone from the project, or cannot be loaded
+        return standing_on_record(run.pipeline, run.interval, ledger)
+    return together(stages.values())
+
+
+def _document(report: RunReport, standing: Standing) -> dict[str, Any]:
+    return {
+        "run": asdict(report.run),
+        "interval": {
+            "state": standing.state if standing.declared else None,
+            "whole": standing.whole,
+            "partitions": standing.total,
+            "text": str(standing),
+        },
+        "restores": [asdict(restore) for restore in report.restores],
+        "stages": [asdict(stage) for stage in report.stages],
+        "attempts": [
+            {**asdict(attempt), "trace": report.traces.get(attempt.attempt_id)} for attempt in report.attempts
+        ],
+        "history": [asdict(transition) for transition in report.history],
+        "gate_failures": [_failure_document(failure) for failure in report.failures],
+        "events": [asdict(event) for event in report.events],
+    }
+
+
+def _failure_document(failure: GateResult) -> dict[str, Any]:
+    facts = asdict(failure)
+    del facts["configuration"], facts["result"]  # which `stagehold gates` has
+    return {"stage": facts.pop("cell")["stage"], "scope": "stage" if failure.is_of_stage else "partition", **facts}
+
+
+def _print_report(report: RunReport, standing: Standing) -> None:
+    run = report.run
+    ended = f", ended {moment(run.ended_at)}" if run.ended_at else ""
+    typer.echo(
+        f"{run.run_id}: {run.pipeline} for {run.interval}, {run.state}, by {run.launcher}, started "
+        f"{moment(run.started_at)}{ended} (UTC)"
+    )
+    if standing.total:
+        whole = f"; it is {'whole' if standing.whole else 'not whole'}" if standing.declared else ""
+        typer.echo(f"{run.interval}: {standing}{whole}")
+    for title, columns, rows in _tables(report):
+        if rows:
+            print_table(title, columns, rows)
+    typer.echo(
+        f"`stagehold plan {run.pipeline} --interval {run.interval}` shows what a run would reuse now, and "
+        "what it would run."
+    )
+
+
+def _tables(report: RunReport) -> Iterator[tuple[str, Sequence[str], Sequence[Sequence[str]]]]:
+    """Title, columns and rows of each."""
+    asked = ("from", "asked", "all there")
+    yield "Restores that were asked for", asked, [*map(_restore_cells, report.restores)]
+    counted = ("stage", "consumable", "of this run", "blocked", "held", "released", "rows", "size")
+    yield "Stages", counted, [*map(_stage_cells, report.stages)]
+    tried = ("region", "epoch", "state", "started", "ended", "failure")
+    yield "Attempts", tried, [*map(_attempt_cells, report.attempts)]
+    yield "History of states", ("time", "of", "from", "to", "event"), [*_history_cells(report)]
+    judged = ("stage", "partition", "suite", "expectation", "observed")
+    yield "Failed gates", judged, [*map(_failure_cells, report.failures)]
+    newest = report.events[-SHOWN_EVENTS:]
+    yield f"Last {SHOWN_EVENTS} events", ("time", "what", "where", "text"), [*map(_event_cells, newest)]
+
+
+def _run_cells(run: Run) -> tuple[str, ...]:
+    return run.pipeline, run.interval, run.state, run.launcher, moment(run.started_at), moment(run.ended_at), run.run_id
+
+
+def _ordered(restore: Restore) -> str:
+    """What a run was told to do."""
+    order = restore.work_order
+    if order is None:
+        return ""
+    told = f"{', '.join(order.anew)} once more" if order.anew else ", ".join(order.stages) or "nothing"
+    return f"{told}, for backfill {order.backfill}" if order.backfill else told
+
+
+def _restore_cells(restore: Restore) -> tuple[str, ...]:
+    return (
+        restore.stage or restore.snapshot or _ordered(restore) or "not looked for yet",
+        moment(restore.requested_at),
+        moment(restore.fulfilled_at) or ("" if restore.work_order else "not yet"),
+    )
+
+
+def _stage_cells(stage: StageCount) -> tuple[str, ...]:
+    from rich.filesize import decimal
+
+    counts = (stage.consumable, stage.made_by_run, stage.blocked, stage.held, stage.released, stage.rows)
+    return stage.stage, *map(str, counts), decimal(stage.bytes)
+
+
+def _attempt_cells(attempt: Attempt) -> tuple[str, ...]:
+    failure = ": ".join(text for text in (attempt.cause, attempt.failure) if text)
+    failure = "\n".join((failure, *(f"{key}: {label}" for key, label in attempt.labels.items())))
+    epoch = str(attempt.epoch) if attempt.began else "not begun"
+    return attempt.region, epoch, attempt.state, moment(attempt.started_at), moment(attempt.ended_at), failure
+
+
+def _history_cells(report: RunReport) -> Iterator[tuple[str, ...]]:
+    names = report.attempt_names
+    for one in report.history:
+        of = "run" if one.attempt_id is None else names.get(one.attempt_id, one.attempt_id)
+        yield moment(one.recorded_at), of, one.before or "", one.after, one.event or ""
+
+
+def _failure_cells(failure: GateResult) -> tuple[str, ...]:
+    return (
+        failure.cell.stage,
+        partition_ranges([failure.partition]),
+        failure.suite,
+        failure.expectation,
+        failure.observed,
+    )
+
+
+def _event_cells(event: Event) -> tuple[str, ...]:
+    return moment(event.recorded_at), event.kind, event.subject, event.text

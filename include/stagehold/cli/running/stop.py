@@ -1,0 +1,76 @@
+"""`stagehold suspend` and `stagehold cancel`: stop a run that goes on, behind its waves or at once."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from stagehold.cli.common.output import print_document
+from stagehold.cli.common.request import AsJson
+from stagehold.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from stagehold.ledger.ledger import Ledger
+    from stagehold.model.records import Attempt, Run
+
+RunId = Annotated[str, typer.Argument(metavar="RUN", help="The run, as `stagehold status` lists it.")]
+NoWait = Annotated[bool, typer.Option("--no-wait", help="Do not wait until nobody is at work for it any more.")]
+
+
+def suspend(run_id: RunId, no_wait: NoWait = False, as_json: AsJson = False) -> None:
+    """End a run behind the waves that are under way; `stagehold resume` goes on from there."""
+    from stagehold.lake.chronicle.chronicle import open_ledger
+    from stagehold.run.stopping.stopping import suspend_run
+
+    with open_ledger(load_settings()) as ledger:
+        suspend_run(run_id, ledger)
+        _tell(_ended(run_id, ledger, "ends behind its wave", no_wait=no_wait), as_json=as_json)
+
+
+def cancel(run_id: RunId, no_wait: NoWait = False, as_json: AsJson = False) -> None:
+    """End a run at once; what is consumable is kept.
+
+    A run of Airflow is marked as failed there, which stops its tasks.
+    """
+    from stagehold.lake.chronicle.chronicle import open_ledger
+    from stagehold.run.stopping.stopping import cancel_run_here
+
+    settings = load_settings()
+    with open_ledger(settings) as ledger:
+        if ledger.runs.get(run_id).launcher == "airflow":
+            _fail_in_airflow(run_id, settings)
+        cancel_run_here(run_id, ledger)
+        _tell(_ended(run_id, ledger, "is being interrupted", no_wait=no_wait), as_json=as_json)
+
+
+def _fail_in_airflow(run_id: str, settings: Settings) -> None:
+    from stagehold.local.airflow_client import AirflowClient
+
+    dag_id, _, airflow_run_id = run_id.partition("/")
+    with AirflowClient.local(settings) as airflow:
+        airflow.fail_run(dag_id, airflow_run_id)
+
+
+def _ended(run_id: str, ledger: Ledger, what_happens: str, *, no_wait: bool) -> Run:
+    from stagehold.run.stopping.stopping import await_stop
+
+    if no_wait:
+        return ledger.runs.get(run_id)
+
+    def tell(attempt: Attempt) -> None:
+        typer.echo(f"{attempt.subject} {what_happens}", err=True)
+
+    return await_stop(run_id, ledger, tell, time.sleep)
+
+
+def _tell(run: Run, *, as_json: bool) -> None:
+    if as_json:
+        print_document({"run": asdict(run)})
+    else:
+        typer.echo(
+            f"{run.run_id} is {run.state}. What is consumable is kept; `stagehold resume {run.run_id}` goes on from "
+            "there."
+        )

@@ -1,0 +1,1 @@
+"""What does the lake tell of the ledger, so that a lost one comes back?"""

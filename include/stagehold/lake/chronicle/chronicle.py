@@ -1,0 +1,203 @@
+"""The chronicle: what the ledger says of the past and decides by, kept in the lake: a lost ledger is rebuilt from it.
+
+Each transaction of the ledger that has such facts leaves one file before it is committed, `ledger/DAY/TIME-….jsonl`: a
+line for each fact, behind a line with their number and checksum. Files are made once and never changed; those of old
+days are replaced by one that says what still counts (`lake/chronicle/compaction.py`). DuckDB reads them:
+`FROM read_json('LAKE/ledger/*/*.jsonl', union_by_name = true)`.
+
+The chronicle knows at least what the ledger knows. It may know more: of a transaction that failed at its very end.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+from uuid import uuid4
+
+from pydantic import TypeAdapter, ValidationError
+
+from stagehold.extensions.listening import tell_listeners
+from stagehold.lake.store.files import Files, files_at
+from stagehold.ledger.database.engine import Redact
+from stagehold.ledger.ledger import Ledger
+from stagehold.model.backfill import Backfill
+from stagehold.model.checkpoint_records import CheckpointRecord
+from stagehold.model.records import (
+    Acceptance,
+    Attempt,
+    Fact,
+    GateResult,
+    PartitionCount,
+    PartitionRecord,
+    Restore,
+    Run,
+    StageVerdict,
+    TakenPosition,
+    Waiver,
+)
+from stagehold.settings import Settings
+
+log = logging.getLogger(__name__)
+
+FOLDER = "ledger"
+MARK = "stagehold_ledger"
+VERSION = 1
+ENDING = ".jsonl"
+AT_ONCE = 16
+KINDS: dict[str, type[Fact]] = {
+    "run": Run,
+    "attempt": Attempt,
+    "partition": PartitionRecord,
+    "gate_result": GateResult,
+    "stage_verdict": StageVerdict,
+    "position": TakenPosition,
+    "partition_count": PartitionCount,
+    "acceptance": Acceptance,
+    "waiver": Waiver,
+    "restore": Restore,
+    "backfill": Backfill,
+    "checkpoint": CheckpointRecord,
+}
+WORDS = {kind: word for word, kind in KINDS.items()}
+
+
+@dataclass(frozen=True)
+class TornFile:
+    """A file of the chronicle that is not what was written."""
+
+    path: str
+    problem: str
+
+
+@dataclass(frozen=True)
+class Chronicled:
+    """All facts that can be read, in the order in which they were told, and the files that cannot."""
+
+    facts: tuple[Fact, ...]
+    torn: tuple[TornFile, ...]
+
+
+@dataclass(frozen=True)
+class LakeChronicle:
+    """Keeps facts in a lake.
+
+    A lake that takes nothing stops who wants to record what others will build on. It stops nobody from saying that an
+    attempt or a run has begun or ended: of a disk that is full the ledger has to know. `stagehold reconcile` makes up
+    for that.
+    """
+
+    lake_uri: str
+
+    def __call__(self, facts: Sequence[Fact]) -> None:
+        try:
+            self._keep(facts)
+        except Exception as error:
+            if not all(isinstance(fact, Run | Attempt) for fact in facts):
+                raise
+            log.warning("the lake %s does not know yet what begins and ends: %s", self.lake_uri, error)
+
+    def _keep(self, facts: Sequence[Fact]) -> None:
+        now = datetime.now(UTC)
+        path = f"{FOLDER}/{now:%Y-%m-%d}/{now:%H%M%S.%f}-{uuid4().hex[:12]}{ENDING}"
+        if not files_at(self.lake_uri).create(path, to_lines(facts)):
+            raise FileExistsError(f"{self.lake_uri}/{path} was there before it was made")
+
+
+def open_ledger(settings: Settings, redact: Redact = str) -> Ledger:
+    """The ledger of these settings, whose facts are kept in their lake as well."""
+    return Ledger.open(settings.ledger_url, redact, LakeChronicle(settings.lake_uri), tell_listeners)
+
+
+def is_chronicled(lake_uri: str) -> bool:
+    """Whether anything ever happened here."""
+    return bool(files_at(lake_uri).folders(FOLDER))
+
+
+def read_chronicle(lake_uri: str) -> Chronicled:
+    """Everything that the lake's chronicle says."""
+    return read_from(files_at(lake_uri))
+
+
+def read_from(files: Files) -> Chronicled:
+    """Everything that the chronicle in these files of a lake says.
+
+    Where it is compacted meanwhile, it is read anew: what a file said that is gone is in a newer one. A folder of this
+    machine that is listed in the very moment in which all of a day's files are replaced may show neither.
+    """
+    while True:
+        with suppress(FileNotFoundError):
+            told = read_files(files, chronicle_sizes(files))
+            break
+    said = told.values()
+    return Chronicled(
+        facts=tuple(fact for one in said if not isinstance(one, TornFile) for fact in one),
+        torn=tuple(one for one in said if isinstance(one, TornFile)),
+    )
+
+
+def chronicle_sizes(files: Files) -> Mapping[str, int]:
+    """Bytes of each file of the chronicle, by path."""
+    return {path: size for path, size in files.sizes(FOLDER).items() if path.endswith(ENDING)}
+
+
+def read_files(files: Files, paths: Iterable[str]) -> Mapping[str, tuple[Fact, ...] | TornFile]:
+    """What these files of the chronicle say, by path, in the order in which it was told.
+
+    :raises FileNotFoundError: one of them has been deleted.
+    """
+    ordered = sorted(paths)
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return dict(zip(ordered, pool.map(lambda path: _read(files, path), ordered), strict=True))
+
+
+def to_lines(facts: Sequence[Fact]) -> bytes:
+    """A file of the chronicle."""
+    lines = b"".join(_line(fact) for fact in facts)
+    head = {MARK: VERSION, "facts": len(facts), "sha256": hashlib.sha256(lines).hexdigest()}
+    return json.dumps(head).encode() + b"\n" + lines
+
+
+def from_lines(content: bytes) -> tuple[Fact, ...]:
+    """What `to_lines` wrote.
+
+    :raises ValueError: it is something else.
+    """
+    head, _, lines = content.partition(b"\n")
+    said = json.loads(head)
+    if not isinstance(said, dict) or MARK not in said:
+        raise ValueError("it does not begin as a file of the chronicle does")
+    if said[MARK] != VERSION:
+        raise ValueError(f"its format is {said[MARK]}; this Stagehold knows format {VERSION}")
+    if said.get("sha256") != hashlib.sha256(lines).hexdigest():
+        raise ValueError("its content does not match its checksum")
+    return tuple(_fact(json.loads(line)) for line in lines.splitlines())
+
+
+def _line(fact: Fact) -> bytes:
+    kind = WORDS[type(fact)]
+    return json.dumps({"kind": kind, **_form(kind).dump_python(fact, mode="json")}).encode() + b"\n"
+
+
+def _fact(said: dict[str, Any]) -> Fact:
+    fact: Fact = _form(said.pop("kind")).validate_python(said)
+    return fact
+
+
+@cache
+def _form(kind: str) -> TypeAdapter[Any]:
+    return TypeAdapter(KINDS[kind])
+
+
+def _read(files: Files, path: str) -> tuple[Fact, ...] | TornFile:
+    try:
+        return from_lines(files.read(path))
+    except (ValueError, KeyError, ValidationError) as error:
+        return TornFile(path, str(error))

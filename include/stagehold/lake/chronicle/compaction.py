@@ -1,0 +1,139 @@
+"""Compacts the chronicle: of each old day one file is left, which says what a rebuilt ledger still needs of it.
+
+The new file is there before those that it replaces are deleted. It says each thing as they said it last and is read
+behind them, so whoever dies in between leaves a chronicle from which the same ledger is rebuilt.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from uuid import uuid4
+
+from stagehold.lake.chronicle.chronicle import ENDING, FOLDER, TornFile, chronicle_sizes, read_files, to_lines
+from stagehold.lake.store.files import Files
+from stagehold.ledger.ledger import Ledger
+from stagehold.model.records import Fact
+from stagehold.plan.reconcile.comparison import missing_rows, still_told
+
+LEFT_ALONE = timedelta(days=1)  # before today: transactions under way, and clocks that differ
+
+
+class NotCompacted(StrEnum):
+    """Why nothing was done."""
+
+    # It lacks what the chronicle knows: it was lost or is an old copy, or a transaction failed at its very end.
+    LEDGER_BEHIND = "ledger_behind"
+    OVERTAKEN = "overtaken"  # somebody else compacts
+
+
+@dataclass(frozen=True)
+class Compaction:
+    """What became of the files of old days, or would become of them.
+
+    :param torn: files that are not what was written; they stay.
+    :param missing: how many facts the ledger lacks.
+    """
+
+    files_before: int
+    files_after: int
+    bytes_freed: int
+    torn: tuple[TornFile, ...] = ()
+    why_not: NotCompacted | None = None
+    missing: int = 0
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """Files of a day, and what takes their place; without ``content`` nothing does."""
+
+    path: str
+    content: bytes
+    paths: tuple[str, ...]
+    bytes_before: int
+
+    @property
+    def files_freed(self) -> int:
+        return len(self.paths) - bool(self.content)
+
+    @property
+    def bytes_freed(self) -> int:
+        return self.bytes_before - len(self.content)
+
+
+def compact(files: Files, ledger: Ledger, older_than: datetime, *, dry_run: bool) -> Compaction:
+    """Replace what the lake's chronicle keeps of the days before that of ``older_than``, never today or yesterday.
+
+    The ledger says what is needed, so nothing is done unless it knows all that the old days know, or newer: a lost one
+    comes back whole. It is read behind the files; what it forgets after that goes with the next compaction.
+
+    Two at once lose nothing, since each deletes only what it has read as a whole and written again; what both wrote is
+    told twice, and counts once. `reconcile` beside it may tell once more what was forgotten in between.
+
+    :param files: the lake's.
+    """
+    sizes = {path: size for path, size in chronicle_sizes(files).items() if _day(path) < _first_day_kept(older_than)}
+    untouched = Compaction(len(sizes), len(sizes), 0)
+    try:
+        found = read_files(files, sizes)
+    except FileNotFoundError:
+        return replace(untouched, why_not=NotCompacted.OVERTAKEN)
+    said = {path: one for path, one in found.items() if not isinstance(one, TornFile)}
+    untouched = replace(untouched, torn=tuple(one for one in found.values() if isinstance(one, TornFile)))
+    known = ledger.facts.all()
+    missing = missing_rows(known, [fact for facts in said.values() for fact in facts])
+    if missing:
+        return replace(untouched, why_not=NotCompacted.LEDGER_BEHIND, missing=len(missing))
+    planned = replacements(known, said, sizes)
+    if not dry_run:
+        _carry_out(planned, files)
+    return replace(
+        untouched,
+        files_after=len(sizes) - sum(one.files_freed for one in planned),
+        bytes_freed=sum(one.bytes_freed for one in planned),
+    )
+
+
+def replacements(
+    known: Iterable[Fact], said: Mapping[str, Sequence[Fact]], sizes: Mapping[str, int]
+) -> tuple[Replacement, ...]:
+    """What to do with the days of these files, for a ledger that knows ``known`` and lacks nothing that they say."""
+    paths: dict[str, list[str]] = defaultdict(list)
+    for path in said:
+        paths[_day(path)].append(path)
+    told = {day: tuple(fact for path in some for fact in said[path]) for day, some in paths.items()}
+    return tuple(
+        Replacement(
+            path=_new_path(day),
+            content=to_lines(needed) if needed else b"",
+            paths=tuple(paths[day]),
+            bytes_before=sum(sizes[path] for path in paths[day]),
+        )
+        for day, needed in still_told(known, told).items()
+        if len(paths[day]) > 1 or needed != told[day]
+    )
+
+
+def _carry_out(planned: Iterable[Replacement], files: Files) -> None:
+    """Newest files go first: what is left of a day by whoever dies is then its beginning."""
+    for one in planned:
+        if one.content and not files.create(one.path, one.content):
+            raise FileExistsError(f"{one.path} was there before it was made")
+        files.remove(one.paths[::-1])
+
+
+def _first_day_kept(older_than: datetime) -> str:
+    yesterday = datetime.now(UTC) - LEFT_ALONE
+    return f"{min(older_than.astimezone(UTC), yesterday):%Y-%m-%d}"
+
+
+def _day(path: str) -> str:
+    return path.split("/")[1]
+
+
+def _new_path(day: str) -> str:
+    """Behind all that begin with a time, and behind an earlier one of its kind."""
+    return f"{FOLDER}/{day}/compacted-{datetime.now(UTC):%Y%m%dT%H%M%S.%f}-{uuid4().hex[:12]}{ENDING}"

@@ -1,0 +1,251 @@
+"""Files below one folder or object-store prefix. The rest of the lake never asks which of the two it is."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, Protocol
+from uuid import uuid4
+
+from stagehold.lake.store.location import OBJECT_STORE
+
+KEYS_PER_DELETE = 1000  # S3's limit
+CREATE_TRIES = 10  # S3 refuses one of two requests for the same object at the same moment, even if the other one fails
+
+
+@dataclass(frozen=True)
+class FileFacts:
+    """A file as it is now; ``version`` is another text after every change of its content, and perhaps without one.
+
+    ``modified`` is by the clock of the store.
+    """
+
+    bytes: int
+    version: str
+    modified: datetime
+
+
+class Files(Protocol):
+    """Paths are relative to the root and use ``/``. What is not there has no files; it is no error."""
+
+    def sizes(self, folder: str) -> Mapping[str, int]:
+        """Bytes of every file in ``folder``, at any depth, by path."""
+
+    def folders(self, folder: str) -> Collection[str]:
+        """Names of the folders right in ``folder``."""
+
+    def names(self) -> Collection[str]:
+        """Names of the files right in the root."""
+
+    def facts(self, path: str) -> Mapping[str, FileFacts]:
+        """The file at ``path``, or every file in it at any depth, by path; an empty ``path`` is the root."""
+
+    def tail(self, path: str, length: int) -> bytes:
+        """The last ``length`` bytes of a file, or all of it if it is shorter."""
+
+    def read(self, path: str) -> bytes:
+        """A whole file.
+
+        :raises FileNotFoundError: there is none.
+        """
+
+    def create(self, path: str, content: bytes) -> bool:
+        """Make a file, whole or not at all; False if there is one, which stays as it is.
+
+        The one that is there may be of this very call: a request whose answer was lost is sent again.
+        """
+
+    def delete(self, folder: str) -> None:
+        """Remove every file in ``folder``."""
+
+    def remove(self, paths: Collection[str]) -> None:
+        """Remove these files; one that is gone already is no error."""
+
+
+class FolderFiles:
+    """Files in a folder of this machine."""
+
+    def __init__(self, root: str) -> None:
+        self._root = Path(root)
+
+    def sizes(self, folder: str) -> Mapping[str, int]:
+        """A plan asks this of each stage, and a stage may have thousands of files: no object is made of each."""
+        beginning = len(str(self._root / "_")) - 1
+        sizes: dict[str, int] = {}
+        for entry in _files_in(str(self._root / folder)):
+            with suppress(FileNotFoundError):  # it has vanished since its folder was listed
+                sizes[entry.path[beginning:]] = entry.stat().st_size
+        return sizes
+
+    def folders(self, folder: str) -> Collection[str]:
+        place = self._root / folder
+        return [entry.name for entry in place.iterdir() if entry.is_dir()] if place.is_dir() else []
+
+    def names(self) -> Collection[str]:
+        return [entry.name for entry in self._root.iterdir() if entry.is_file()] if self._root.is_dir() else []
+
+    def facts(self, path: str) -> Mapping[str, FileFacts]:
+        place = self._root / path
+        if place.is_file():
+            return dict(self._described(place))
+        walked = os.walk(place, followlinks=True)
+        return dict(
+            found for parent, _, names in walked for name in names for found in self._described(Path(parent, name))
+        )
+
+    def tail(self, path: str, length: int) -> bytes:
+        with (self._root / path).open("rb") as file:
+            file.seek(max(file.seek(0, os.SEEK_END) - length, 0))
+            return file.read()
+
+    def read(self, path: str) -> bytes:
+        return (self._root / path).read_bytes()
+
+    def create(self, path: str, content: bytes) -> bool:
+        place = self._root / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        draft = place.with_name(f".{place.name}.{uuid4().hex}")
+        try:
+            with draft.open("xb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            place.hardlink_to(draft)  # unlike a rename, it replaces nothing
+        except FileExistsError:
+            return False
+        except OSError as error:  # of a disk that is full, the system names no file
+            raise OSError(error.errno, error.strerror, str(place)) from error
+        finally:
+            draft.unlink(missing_ok=True)
+        return True
+
+    def delete(self, folder: str) -> None:
+        shutil.rmtree(self._root / folder, ignore_errors=True)
+
+    def remove(self, paths: Collection[str]) -> None:
+        for path in paths:
+            (self._root / path).unlink(missing_ok=True)
+
+    def _described(self, path: Path) -> Iterator[tuple[str, FileFacts]]:
+        """Nothing for a file that has vanished since its folder was listed."""
+        with suppress(FileNotFoundError):
+            status = path.stat()
+            yield (
+                str(path.relative_to(self._root)),
+                FileFacts(status.st_size, str(status.st_mtime_ns), datetime.fromtimestamp(status.st_mtime, UTC)),
+            )
+
+
+def _files_in(folder: str) -> Iterator[os.DirEntry[str]]:
+    with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
+        for entry in entries:
+            if not entry.is_dir():
+                yield entry
+            elif not entry.is_symlink():
+                yield from _files_in(entry.path)
+
+
+class ObjectFiles:
+    """Files under a prefix of an S3 bucket; address and keys come from the AWS_ variables, as for every AWS client."""
+
+    def __init__(self, uri: str) -> None:
+        self._bucket, _, prefix = uri.removeprefix(OBJECT_STORE).partition("/")
+        self._root = f"{prefix.rstrip('/')}/" if prefix else ""
+
+    def sizes(self, folder: str) -> Mapping[str, int]:
+        return {entry["Key"].removeprefix(self._root): entry["Size"] for entry in self._entries(f"{folder}/")}
+
+    def folders(self, folder: str) -> Collection[str]:
+        prefix = f"{self._root}{folder}/" if folder else self._root
+        found = (entry for page in self._right_in(prefix) for entry in page.get("CommonPrefixes", ()))
+        return [entry["Prefix"].removeprefix(prefix).rstrip("/") for entry in found]
+
+    def names(self) -> Collection[str]:
+        found = (entry for page in self._right_in(self._root) for entry in page.get("Contents", ()))
+        return [entry["Key"].removeprefix(self._root) for entry in found]
+
+    def facts(self, path: str) -> Mapping[str, FileFacts]:
+        entries = ((entry["Key"].removeprefix(self._root), entry) for entry in self._entries(path))
+        within = (path, f"{path}/") if path else ("", "")
+        return {
+            name: FileFacts(entry["Size"], entry["ETag"].strip('"'), entry["LastModified"])
+            for name, entry in entries
+            if (name == within[0] or name.startswith(within[1])) and not name.endswith("/")
+        }
+
+    def tail(self, path: str, length: int) -> bytes:
+        answer = _s3(os.getpid()).get_object(Bucket=self._bucket, Key=self._root + path, Range=f"bytes=-{length}")
+        return bytes(answer["Body"].read())
+
+    def read(self, path: str) -> bytes:
+        client = _s3(os.getpid())
+        try:
+            return bytes(client.get_object(Bucket=self._bucket, Key=self._root + path)["Body"].read())
+        except client.exceptions.NoSuchKey as error:
+            raise FileNotFoundError(f"{OBJECT_STORE}{self._bucket}/{self._root}{path}") from error
+
+    def create(self, path: str, content: bytes) -> bool:
+        for _ in range(CREATE_TRIES):
+            answer = self._created(path, content)
+            if answer != HTTPStatus.CONFLICT:
+                break
+        if answer not in (HTTPStatus.OK, HTTPStatus.PRECONDITION_FAILED):
+            raise OSError(f"{OBJECT_STORE}{self._bucket}/{self._root}{path} cannot be made: HTTP status {answer}")
+        return answer == HTTPStatus.OK
+
+    def _created(self, path: str, content: bytes) -> int:
+        from botocore.exceptions import ClientError  # type: ignore[import-untyped]
+
+        try:
+            _s3(os.getpid()).put_object(Bucket=self._bucket, Key=self._root + path, Body=content, IfNoneMatch="*")
+        except ClientError as error:
+            answer = int(error.response["ResponseMetadata"]["HTTPStatusCode"])
+            if answer not in (HTTPStatus.CONFLICT, HTTPStatus.PRECONDITION_FAILED):
+                raise
+            return answer
+        return HTTPStatus.OK
+
+    def _right_in(self, prefix: str) -> Iterator[Any]:
+        paginator = _s3(os.getpid()).get_paginator("list_objects_v2")
+        return iter(paginator.paginate(Bucket=self._bucket, Prefix=prefix, Delimiter="/"))
+
+    def _entries(self, prefix: str) -> Iterator[Any]:
+        pages = (
+            _s3(os.getpid())
+            .get_paginator("list_objects_v2")
+            .paginate(Bucket=self._bucket, Prefix=f"{self._root}{prefix}")
+        )
+        return (entry for page in pages for entry in page.get("Contents", ()))
+
+    def delete(self, folder: str) -> None:
+        self.remove(self.sizes(folder))
+
+    def remove(self, paths: Collection[str]) -> None:
+        keys = [{"Key": self._root + path} for path in paths]
+        for start in range(0, len(keys), KEYS_PER_DELETE):
+            answer = _s3(os.getpid()).delete_objects(
+                Bucket=self._bucket, Delete={"Objects": keys[start : start + KEYS_PER_DELETE]}
+            )
+            for error in answer.get("Errors", ()):
+                raise OSError(f"{OBJECT_STORE}{self._bucket}/{error['Key']} cannot be deleted: {error['Message']}")
+
+
+def files_at(uri: str) -> Files:
+    """Files below ``uri``."""
+    return ObjectFiles(uri) if uri.startswith(OBJECT_STORE) else FolderFiles(uri)
+
+
+@lru_cache(maxsize=1)
+def _s3(process: int) -> Any:  # noqa: ARG001
+    """One client per process: a fork must not use its parent's connections."""
+    import boto3  # type: ignore[import-untyped]
+    from botocore.config import Config  # type: ignore[import-untyped]
+
+    return boto3.client("s3", config=Config(retries={"mode": "standard"}))

@@ -1,0 +1,1 @@
+"""What does the demo show, and who judges its answer?"""

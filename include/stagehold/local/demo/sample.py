@@ -1,0 +1,82 @@
+"""TPC-H tables for the sample pipelines, made offline by tpchgen-cli.
+
+`python -m stagehold.local.demo.sample 2026-11-01` brings the orders of one day more.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from datetime import date
+from pathlib import Path
+
+from stagehold.errors import ToolMissing
+from stagehold.settings import load_settings
+
+TABLES = ("customer", "orders", "lineitem")
+PARTS = 16
+TOOL = "tpchgen-cli"
+SCALE = 0.05  # if nobody says otherwise
+
+
+def make_sample(lake: Path, scale: float) -> None:
+    """Write ``PARTS`` Parquet files per table under ``lake``/raw, unless that scale is there already.
+
+    The stamp is removed first and written last, so an interrupted call is repeated in full by the next one. Files of
+    another scale are replaced.
+    """
+    raw = lake / "raw"
+    stamp = raw / "_sample"
+    wanted = f"tpch scale {scale} in {PARTS} parts\n"
+    if stamp.is_file() and stamp.read_text() == wanted:
+        return
+    raw.mkdir(parents=True, exist_ok=True)
+    stamp.unlink(missing_ok=True)
+    for table in TABLES:
+        shutil.rmtree(raw / table, ignore_errors=True)
+    _generate(raw, scale)
+    stamp.write_text(wanted)
+
+
+def bring_day(lake: Path, day: date) -> Path:
+    """Write the orders of ``day`` where the pipeline `customer_totals` looks for them, and give that file: those of the
+    same day in 1995, from the tables that `make_sample` wrote.
+    """
+    import duckdb
+
+    place = lake / "raw" / "daily_orders" / f"{day}.parquet"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    same = f"make_date(1995, {day.month}, {min(day.day, 28) if day.month == 2 else day.day})"
+    orders = f"SELECT * FROM read_parquet('{lake}/raw/orders/*.parquet') WHERE o_orderdate = {same} ORDER BY o_orderkey"
+    duckdb.execute(f"COPY ({orders}) TO '{place}.part' (FORMAT parquet)")
+    return Path(f"{place}.part").rename(place)
+
+
+def _generate(raw: Path, scale: float) -> None:
+    command = [
+        _tool(),
+        "parquet",
+        f"--scale-factor={scale}",
+        f"--output-dir={raw}",
+        f"--tables={','.join(TABLES)}",
+        f"--parts={PARTS}",
+        "--quiet",
+    ]
+    subprocess.run(command, check=True)
+
+
+def _tool() -> str:
+    """The one installed beside this Python, which may not be on PATH, else any."""
+    found = shutil.which(TOOL, path=str(Path(sys.executable).parent)) or shutil.which(TOOL)
+    if found is None:
+        raise ToolMissing(TOOL, "make the sample data", "make demo")
+    return found
+
+
+if __name__ == "__main__":
+    lake = Path(load_settings().lake_uri)
+    if not (lake / "raw" / "_sample").is_file():
+        make_sample(lake, SCALE)
+    for each in sys.argv[1:]:
+        print(bring_day(lake, date.fromisoformat(each)))

@@ -1,0 +1,1 @@
+"""By which keys are contents, intervals and rows known?"""

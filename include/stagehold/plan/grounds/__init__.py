@@ -1,0 +1,1 @@
+"""What does a decision about a partition rest on?"""

@@ -1,0 +1,1 @@
+"""What would run if something were different?"""

@@ -1,0 +1,210 @@
+"""If this partition were lost, this stage failed or this code changed: what would run?
+
+Nothing is asked of a ledger or a lake. The answer is the resume plan of a changed situation, so it is what a resume
+would really do; of a graph that is not a pipeline it is what region failover would restart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from stagehold.errors import InvalidArgument, UnknownName
+from stagehold.model.records import AttemptState
+from stagehold.plan.grounds.reasons import Place, Reason, because
+from stagehold.plan.resume.decisions import Action, Decision, ResumePlan, Situation
+from stagehold.plan.resume.planner import resume_plan
+from stagehold.spec.pipeline import Pipeline, Stage
+from stagehold.spec.settings.run_settings import Failover
+from stagehold.topology.build import partition_name, pipeline_topology
+from stagehold.topology.failover import FailureSituation, VertexFailure, region_failover
+from stagehold.topology.partition_regions import PartitionRegions, partition_regions
+from stagehold.topology.release import releasable_partitions
+from stagehold.topology.topology import Topology
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """What is supposed to have happened."""
+
+    failed: frozenset[Place] = frozenset()
+    lost: frozenset[Place] = frozenset()
+    changed: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class WouldRun:
+    """One vertex that would run, and why."""
+
+    id: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Consequences:
+    """What follows from a hypothesis: regions in topological order, what runs again, what may be deleted meanwhile."""
+
+    regions: tuple[tuple[str, ...], ...]
+    restart: tuple[WouldRun, ...]
+    releasable: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PipelineConsequences:
+    """The same for a pipeline, with a decision for every partition; what may be deleted is decided `release`."""
+
+    plan: ResumePlan
+    consequences: Consequences
+
+
+def hypothesis_of(
+    pipeline: Pipeline, *, failed: Sequence[str], lost: Sequence[str], changed: Sequence[str]
+) -> Hypothesis:
+    """Read names as a user writes them: STAGE or STAGE:PARTITION.
+
+    :raises UnknownName: for a stage or partition that the pipeline does not have.
+    :raises InvalidArgument: for a loss of what is never stored, or of no partition in particular.
+    """
+    return Hypothesis(
+        frozenset(place for text in failed for place in _places(pipeline, text)),
+        frozenset(_stored_place(pipeline, text) for text in lost),
+        frozenset(_stage(pipeline, text).name for text in changed),
+    )
+
+
+def what_if(situation: Situation, hypothesis: Hypothesis) -> PipelineConsequences:
+    """The plan of a situation in which the hypothesis has come true.
+
+    What failed has left nothing, and neither have the others of its region, which ran together with it; nor, with
+    `failover: full`, has anything.
+    """
+    regions = partition_regions(pipeline_topology(situation.pipeline))
+    reasons = dict(_failures(regions, hypothesis.failed))
+    plan = resume_plan(_situation_after(situation, hypothesis, reasons))
+    gone = {partition_name(*place) for place in hypothesis.lost}
+    releasable = [name for name in _releasable(regions, plan) if name not in gone]
+    explained = _with(plan, reasons, hypothesis.lost, frozenset(releasable))
+    restart = tuple(
+        WouldRun(_name(decision), str(decision.reason)) for decision in explained.decisions if decision.action.computes
+    )
+    return PipelineConsequences(explained, Consequences(regions.regions, restart, tuple(releasable)))
+
+
+def what_if_graph(
+    topology: Topology,
+    states: Mapping[str, AttemptState],
+    *,
+    failed: Sequence[str],
+    lost: Sequence[str] = (),
+    missing: Sequence[str] = (),
+) -> Consequences:
+    """What region failover restarts when vertices in these states fail, and what may be deleted once it has begun.
+
+    :param lost: partitions that are not available.
+    :param missing: partitions that the cause of the failure names; they count as lost for this failure only.
+    """
+    gone = frozenset(topology.partition(name).id for name in lost)
+    regions = partition_regions(topology)
+    situation = FailureSituation(regions, states, lambda partition: partition not in gone)
+    restarts = region_failover(situation, VertexFailure(tuple(failed), tuple(missing))).restarts
+    after = {**states, **{restart.vertex: AttemptState.CREATED for restart in restarts}}
+    releasable = tuple(name for name in releasable_partitions(regions, after) if name not in gone)
+    return Consequences(
+        regions.regions, tuple(WouldRun(restart.vertex, restart.reason) for restart in restarts), releasable
+    )
+
+
+def _stage(pipeline: Pipeline, name: str) -> Stage:
+    found = next((stage for stage in pipeline.stages if stage.name == name), None)
+    if found is None:
+        raise UnknownName(f"stage of {pipeline.name}", name, [stage.name for stage in pipeline.stages])
+    return found
+
+
+def _places(pipeline: Pipeline, text: str) -> Iterator[Place]:
+    """One partition, or all of a stage."""
+    name, separator, partition = text.partition(":")
+    stage = _stage(pipeline, name)
+    known = [str(index) for index in range(stage.partitions)]
+    if separator and partition not in known:
+        raise UnknownName(f"partition of {name}", partition, [f"{known[0]} to {known[-1]}"])
+    return ((name, int(index)) for index in ([partition] if separator else known))
+
+
+def _stored_place(pipeline: Pipeline, text: str) -> Place:
+    if ":" not in text:
+        raise InvalidArgument("--lost", text, "STAGE:PARTITION")
+    (place,) = _places(pipeline, text)
+    if not _stage(pipeline, place[0]).output.type.stored:
+        raise InvalidArgument(
+            "--lost", text, "a partition of a stage whose output is stored; this one's flows to its reader"
+        )
+    return place
+
+
+def _failures(regions: PartitionRegions, failed: Iterable[Place]) -> Iterator[tuple[Place, Reason]]:
+    """Everything that fails, and why; what was named itself comes last, so that its own reason counts."""
+    named = {partition_name(*place): place for place in sorted(failed)}
+    for name in named:
+        for vertex in regions.regions[regions.region_with(name)]:
+            mate = regions.topology.vertex(vertex)
+            yield (mate.stage, mate.index), because("it runs together with ", named[name], ", which failed")
+    for place in named.values():
+        yield place, because("it failed")
+
+
+def _situation_after(situation: Situation, hypothesis: Hypothesis, failed: Mapping[Place, Reason]) -> Situation:
+    recorded = {
+        stage: tuple(record for record in records if (stage, record.partition) not in failed)
+        for stage, records in situation.recorded.items()
+    }
+    gone = {
+        stage.name: situation.gone.get(stage.name, frozenset())
+        | {index for name, index in hypothesis.lost if name == stage.name}
+        for stage in situation.pipeline.stages
+    }
+    facts = {
+        stage: replace(known, code=f"{known.code}, changed") if stage in hypothesis.changed else known
+        for stage, known in situation.facts.items()
+    }
+    anew = situation.pipeline.failover is Failover.FULL and failed
+    discarded = {stage: frozenset(one.partition for one in records) for stage, records in recorded.items()}
+    return replace(situation, recorded=recorded, gone=gone, facts=facts, discarded=discarded if anew else {})
+
+
+def _releasable(regions: PartitionRegions, plan: ResumePlan) -> tuple[str, ...]:
+    """Partitions that nothing reads any more, when all is finished that need not run."""
+    finished = (_name(decision) for decision in plan.decisions if decision.action is Action.REUSE)
+    return releasable_partitions(regions, dict.fromkeys(finished, AttemptState.FINISHED))
+
+
+def _with(
+    plan: ResumePlan, failed: Mapping[Place, Reason], lost: frozenset[Place], releasable: frozenset[str]
+) -> ResumePlan:
+    """The plan in the words of the hypothesis."""
+    by_stage = {
+        stage: tuple(_explained(decision, failed, lost, releasable) for decision in decisions)
+        for stage, decisions in plan.by_stage.items()
+    }
+    return replace(
+        plan, decisions=tuple(decision for decisions in by_stage.values() for decision in decisions), by_stage=by_stage
+    )
+
+
+def _explained(
+    decision: Decision, failed: Mapping[Place, Reason], lost: frozenset[Place], releasable: frozenset[str]
+) -> Decision:
+    place = decision.stage, decision.partition
+    if decision.action.computes:
+        return replace(decision, reason=failed.get(place, decision.reason))
+    if place in lost:
+        return replace(decision, reason=because("its data is gone, and nothing that runs reads it"))
+    if _name(decision) in releasable:
+        return replace(
+            decision, action=Action.RELEASE, reason=because("nothing that runs reads it, so its data may be deleted")
+        )
+    return decision
+
+
+def _name(decision: Decision) -> str:
+    return partition_name(decision.stage, decision.partition)

@@ -1,0 +1,97 @@
+"""A wave: partitions of one stage that are computed together and committed together."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from stagehold.gates.suite import Suite
+from stagehold.gates.verdicts import GateVerdict
+from stagehold.lake.commit.staging import StagedWave
+from stagehold.lake.measure import PartitionMetrics
+from stagehold.lake.store.location import TableLocation
+from stagehold.model.records import Attempt, Cell, StatePart, Waiver
+from stagehold.model.source_position import SourcePosition
+from stagehold.plan.determinism.reproduction import remark
+from stagehold.plan.resume.decisions import Action, Decision
+from stagehold.spec.pipeline import Stage
+
+
+@dataclass(frozen=True)
+class StageTask:
+    """One stage in one attempt: what its waves are for, and where they go. ``suite`` judges each partition, ``whole``
+    all of them together: they are held until it has. ``waivers`` are those that hold now.
+    """
+
+    stage: Stage
+    cell: Cell
+    attempt: Attempt
+    location: TableLocation
+    positions: tuple[SourcePosition, ...]
+    suite: Suite | None
+    waivers: tuple[Waiver, ...] = ()
+    whole: Suite | None = None
+
+    @property
+    def judge(self) -> str:
+        """What tells its suite from others, and whether that has changed."""
+        return self.suite.fingerprint if self.suite else ""
+
+
+@dataclass(frozen=True)
+class Wave:
+    """Computed, staged, measured and judged; ``started`` is when its computing began, by the monotonic clock. ``kept``
+    is the state of partitions that have some.
+    """
+
+    number: int
+    decisions: tuple[Decision, ...]
+    staged: StagedWave
+    metrics: tuple[PartitionMetrics, ...]
+    started: float
+    kept: Mapping[int, tuple[StatePart, ...]] = field(default_factory=dict)
+    verdicts: tuple[GateVerdict, ...] = ()
+
+    def of(self, partitions: Collection[int]) -> Wave:
+        """Those of its partitions that are in ``partitions``."""
+        return replace(
+            self,
+            decisions=tuple(one for one in self.decisions if one.partition in partitions),
+            metrics=tuple(one for one in self.metrics if one.partition in partitions),
+            verdicts=tuple(one for one in self.verdicts if one.partition in partitions),
+        )
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.started
+
+    @cached_property
+    def keys(self) -> Mapping[int, str]:
+        return {decision.partition: str(decision.key) for decision in self.decisions}
+
+    @cached_property
+    def remarks(self) -> Mapping[int, str]:
+        """What is odd about partitions that were computed before."""
+        return self._remarks(self.decisions)
+
+    @property
+    def other_data(self) -> Mapping[int, str]:
+        """What is odd about those that were recorded under the very key that they have now."""
+        keyed = (one for one in self.decisions if one.record and one.record.compute_key == str(one.key))
+        return self._remarks(tuple(keyed))
+
+    def _remarks(self, decisions: tuple[Decision, ...]) -> Mapping[int, str]:
+        fingerprints = {one.partition: one.fingerprint for one in self.metrics}
+        found = {
+            one.partition: remark(
+                None if one.anew else one.record,
+                compute_key=str(one.key),
+                fingerprint=fingerprints[one.partition],
+                healed=one.action is Action.HEAL,
+                because=one.reason,
+            )
+            for one in decisions
+        }
+        return {partition: text for partition, text in found.items() if text}

@@ -1,0 +1,1 @@
+"""What does everybody who works on a run have at hand?"""

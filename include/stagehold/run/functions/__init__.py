@@ -1,0 +1,1 @@
+"""What is a stage's function given, and what is made of what it returns?"""

@@ -1,0 +1,207 @@
+"""Says what of a stage failed and on which line its author wrote it; Java's and Python's whole story is kept beside
+that.
+
+Errors that speak of the server, the session or Stagehold itself pass as they are.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import stagehold
+from stagehold.code.project import functions, load_module
+from stagehold.errors import FunctionFailed, StageFailed, StrayKey
+from stagehold.plan.restart.facts import raised_in_worker
+from stagehold.plan.restart.many_failures import failures_in
+from stagehold.plan.restart.python_traceback import TracedFrame
+from stagehold.run.functions.isolation import reporting_stray_keys
+from stagehold.spark.session.sessions import translate
+from stagehold.spec.pipeline import Stage
+
+if TYPE_CHECKING:
+    from pyspark.errors import PySparkException
+    from pyspark.sql import DataFrame
+
+LIBRARY = Path(stagehold.__file__).parent
+CALL_SITE = re.compile(r"^(?P<file>.+):(?P<line>\d+)$")
+CALLED_FROM = re.compile(r"^\S+ was called from\n(?P<file>.+):(?P<line>\d+)$", re.MULTILINE)
+CAUSED_BY = re.compile(r"^Caused by: [\w.$]+: (?P<text>\[[A-Z0-9_.]+\] .*)$", re.MULTILINE)
+# What Spark Connect lacks, by the name that pyspark's error gives it, and what does the same there.
+LACKS = "functions run in Spark Connect, which has no {lacking}; {instead}"
+RDD = LACKS.format(
+    lacking="RDDs",
+    instead="instead of df.rdd use df.mapInPandas, df.mapInArrow or df.groupBy(...).applyInPandas for Python "
+    "functions, and df.collect(), df.toLocalIterator() or df.isEmpty() for rows",
+)
+CONTEXT = LACKS.format(
+    lacking="SparkContext",
+    instead="instead of sc.parallelize use spark.createDataFrame; of sc.textFile, spark.read.text; of sc.broadcast, a "
+    "plain variable or F.broadcast; of accumulators, df.observe; of sc.addPyFile, nothing (the project's modules are "
+    "sent); and leave sc.setLogLevel and sc.setCheckpointDir out",
+)
+NEW_SESSION = LACKS.format(
+    lacking="newSession", instead="each call's views and settings are its own anyway, so use the session as it is"
+)
+JVM = LACKS.format(lacking="JVM in this process", instead="use pyspark.sql.functions, F.expr or spark.sql instead")
+NO_ROWS = (
+    "a partition may have no rows, from which no types can be told: give createDataFrame a schema, such as that of the "
+    "frame which the rows are from"
+)
+NOT_IN_CONNECT = {"rdd": RDD, "sparkContext": CONTEXT, "_jsc": CONTEXT, "newSession": NEW_SESSION}
+LONGEST = 400  # letters of one error in a text for people; the trace has them all
+
+
+def reporting_function(stage: Stage, project: Path, function: Callable[..., DataFrame]) -> Callable[..., DataFrame]:
+    """``function``, whose errors come out as FunctionFailed."""
+
+    @functools.wraps(function)
+    def reporting(ctx: Any, **frames: DataFrame) -> DataFrame:
+        with reporting_code(stage, project, lambda: ctx.partitions):
+            return function(ctx, **frames)
+
+    return reporting
+
+
+@contextmanager
+def reporting_code(stage: Stage, project: Path, partitions: Callable[[], Sequence[int]] = tuple) -> Iterator[None]:
+    """Errors of the project's own code, in the block, come out as FunctionFailed. ``partitions`` is asked only then.
+
+    :raises StrayKey: the code asked Spark for an answer about rows of which one has another partition's key.
+    """
+    try:
+        with reporting_stray_keys():
+            yield
+    except StrayKey:
+        raise
+    except Exception as error:
+        if translate(error) is not None:
+            raise
+        raise _failed(stage, partitions(), project, error, FunctionFailed) from error
+
+
+@contextmanager
+def reporting_queries(stage: Stage, partitions: Sequence[int], project: Path) -> Iterator[None]:
+    """Spark's errors about what the stage asked it for, in the block, come out as StageFailed; of Python workers as
+    FunctionFailed.
+
+    :raises StrayKey: what Spark was told to raise about a row with another partition's key.
+    """
+    from pyspark.errors import PySparkException
+
+    try:
+        with reporting_stray_keys():
+            yield
+    except PySparkException as error:
+        if translate(error) is not None:
+            raise
+        kind = FunctionFailed if raised_in_worker(error) else StageFailed
+        raise _failed(stage, partitions, project, error, kind) from error
+
+
+def _failed(
+    stage: Stage, partitions: Sequence[int], project: Path, error: Exception, kind: type[StageFailed]
+) -> StageFailed:
+    trace = "".join(traceback.format_exception(error))
+    return kind(
+        stage=stage.name,
+        partitions=partitions,
+        problem=_problem(error),
+        place=_place(stage, project, error),
+        trace=trace,
+    )
+
+
+def _problem(error: Exception) -> str:
+    """The error in one line, with the cause that Spark names last."""
+    from pyspark.errors import PySparkException
+
+    raised = raised_in_worker(error)
+    if raised is not None:
+        return _one_line(str(raised))
+    if not isinstance(error, PySparkException):
+        return _one_line(f"{type(error).__name__}: {error}")
+    if error.getCondition() == "CANNOT_INFER_EMPTY_SCHEMA":
+        return NO_ROWS
+    if lacking := _lacking(error):
+        return lacking
+    if several := failures_in(error):
+        return f"{_one_line(several[0].splitlines()[0])} ({len(several)} such failures at once)"
+    first = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    causes = CAUSED_BY.findall(_stack(error))
+    return _one_line(f"{first} Caused by: {causes[-1]}" if causes else first)
+
+
+def _lacking(error: PySparkException) -> str | None:
+    """What to use instead of what Spark Connect has not, where pyspark only says not to use Spark Connect."""
+    condition, named = error.getCondition(), error.getMessageParameters() or {}
+    if condition == "JVM_ATTRIBUTE_NOT_SUPPORTED":
+        name = named.get("attr_name", "")
+        return f"{name}: {NOT_IN_CONNECT.get(name, JVM)}"
+    if condition == "NOT_IMPLEMENTED" and named.get("feature") in NOT_IN_CONNECT:
+        return f"{named['feature']}: {NOT_IN_CONNECT[named['feature']]}"
+    return f"SparkContext: {CONTEXT}" if condition == "CONTEXT_UNAVAILABLE_FOR_REMOTE_CLIENT" else None
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST else f"{line[: LONGEST - 3]}..."
+
+
+def _place(stage: Stage, project: Path, error: Exception) -> str:
+    """The innermost line of the project's own code that the error leads to; else where the stage's function begins."""
+    for frame in reversed((*_driver_frames(error), *_call_sites(error), *_worker_frames(error))):
+        file = _in_project(frame.file, project)
+        if file is not None:
+            return f"{file}:{frame.line}" + (f", in {frame.function}" if frame.function else "")
+    return _function_place(stage, project)
+
+
+def _driver_frames(error: Exception) -> Iterator[TracedFrame]:
+    for frame in traceback.extract_tb(error.__traceback__):
+        yield TracedFrame(frame.filename, frame.lineno or 0, frame.name)
+
+
+def _worker_frames(error: Exception) -> Sequence[TracedFrame]:
+    raised = raised_in_worker(error)
+    return raised.frames if raised else ()
+
+
+def _call_sites(error: Exception) -> Iterator[TracedFrame]:
+    """Where the column was made that Spark blames, if it knows."""
+    from pyspark.errors import PySparkException, QueryContextType
+
+    for context in error.getQueryContext() if isinstance(error, PySparkException) else ():
+        site = CALL_SITE.match(context.callSite()) if context.contextType() is QueryContextType.DataFrame else None
+        if site:
+            yield TracedFrame(site["file"], int(site["line"]), "")
+    for text in failures_in(error):
+        for site in CALLED_FROM.finditer(text):
+            yield TracedFrame(site["file"], int(site["line"]), "")
+
+
+def _stack(error: PySparkException) -> str:
+    getter = getattr(error, "getStackTrace", None)
+    return str((getter() if getter else None) or error)
+
+
+def _in_project(file: str, project: Path) -> str | None:
+    """The file as its author knows it; None for a library's. What was sent to a worker lies in an archive there."""
+    path = Path(file.rpartition(".zip/")[2])
+    path = path if path.is_absolute() else project / path
+    foreign = "site-packages" in path.parts or path.is_relative_to(LIBRARY) or not path.is_relative_to(project)
+    return None if foreign or not path.is_file() else path.relative_to(project).as_posix()
+
+
+def _function_place(stage: Stage, project: Path) -> str:
+    module, _, name = stage.job.partition(":")
+    found = load_module(module, project)
+    function = functions(found).get(name) if found else None
+    if found is None or function is None:
+        return stage.job
+    return f"{found.path.relative_to(project).as_posix()}:{function.lineno}, in {name}"

@@ -1,0 +1,154 @@
+"""Finds out whether the partitions of a keyed stage may share one call of its function,
+and keeps rows where they belong.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from stagehold.errors import KeyMayBeNull, StrayKey
+from stagehold.lake.store.columns import quoted
+from stagehold.plan.isolation.given import GivenInput, mark
+from stagehold.plan.isolation.key_checks import Key
+from stagehold.plan.isolation.tree import is_plain
+from stagehold.plan.isolation.verdict import Isolation, isolation_of
+from stagehold.plan.restart.many_failures import failures_in
+from stagehold.run.functions.call import StageCall
+from stagehold.spark.connect import explained, plan_ids, plan_message
+from stagehold.spec.pipeline import Exchange, Input, Stage
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+# Functions of Python, by their number in pyspark.util.PythonEvalType, that see one row, or the rows of one group. Those
+# that see rows in batches, whose bounds nobody chose, are left out.
+ROW_OR_GROUP = frozenset({100, 101, 201, 202, 203, 206, 209, 210, 215, 216, 217, 252, 253, 254})
+WITH_SQL = (("SQL", "query"), ("ExpressionString", "expression"))  # messages and their fields
+QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`""", re.DOTALL)
+STRAY = "[STAGEHOLD_STRAY_KEY] "
+RAISED = "USER_RAISED_EXCEPTION"
+
+
+def marked(frames: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
+    """The frames under aliases by which the analysed plan shows where they begin, and with their columns listed."""
+    return {name: frame.select("*").alias(mark(place)) for place, (name, frame) in enumerate(frames.items())}
+
+
+def given_input(edge: Input, keys: Sequence[Key]) -> GivenInput:
+    """What a plan does not tell of an input. ``keys`` are those of all keyed inputs,
+    one for each schema that was written.
+    """
+    if edge.exchange is not Exchange.KEYED:
+        return GivenInput(edge.stage, () if edge.exchange is Exchange.FORWARD else None)
+    written: dict[str, set[str]] = {}
+    for one in (column for key in keys for column in key if column.stage == edge.stage):
+        written.setdefault(one.name, set()).add(one.type.text)
+    return GivenInput(edge.stage, edge.key, {name: min(kinds) for name, kinds in written.items() if len(kinds) == 1})
+
+
+def judged(stage: Stage, call: StageCall, given: Sequence[GivenInput], columns: Sequence[str]) -> Isolation:
+    """What the analysed plan of the function's frame with these ``columns`` says, and what the function did beside.
+
+    :raises KeyMayBeNull: rows of the output would have no key, so that they belong to none of the partitions that make
+    them.
+    """
+    texts = _Texts.of(call.frame, call.inputs)
+    found = isolation_of(explained(call.frame), given, stage.key, columns, texts.functions)
+    if found.nullable:
+        raise KeyMayBeNull(stage.name, {one.column: one.expression for one in found.nullable})
+    odd = (
+        ()
+        if texts.plain
+        else ("a name or a constant with brackets, # or more than one line, which its plan does not quote",)
+    )
+    return Isolation((*call.reasons_against_sharing, *odd, *found.blame))
+
+
+def require_own_keys(stage: Stage, partition: int, belongs: Column, key: Sequence[str]) -> Column:
+    """True for rows whose ``key`` belongs to the partition that is computed; Spark fails at the first other one.
+
+    It hangs on where a row stands, so that Spark asks it of the rows that come out, and neither of any that are dropped
+    on the way nor of those that they are joined with. A comparison of `rand` does not do: Spark (4.2) knows its bounds.
+    """
+    from pyspark.sql import functions as F
+
+    values = F.struct(*(F.col(quoted(column)).cast("string").alias(column) for column in key))
+    facts = F.struct(
+        F.lit(stage.name).alias("stage"),
+        values.alias("key"),
+        F.lit(partition).alias("computed"),
+        belongs.alias("belongs"),
+    )
+    error = F.raise_error(F.concat(F.lit(STRAY), F.to_json(facts, {"ignoreNullFields": "false"})))
+    return F.when(belongs == partition, F.monotonically_increasing_id() >= 0).otherwise(error.cast("boolean"))
+
+
+@contextmanager
+def reporting_stray_keys() -> Iterator[None]:
+    """Turns what `require_own_keys` makes Spark raise into an error that says what to do.
+
+    :raises StrayKey: a row has a key of another partition.
+    """
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except PySparkException as error:
+        raised = (error.getMessageParameters() or {}).get("errorMessage", "") if error.getCondition() == RAISED else ""
+        told = next((text for text in (raised, *failures_in(error)) if STRAY in text), None)
+        if told is None:
+            raise
+        facts, _ = json.JSONDecoder().raw_decode(told.partition(STRAY)[2])
+        raise StrayKey(facts["stage"], facts["key"], computed=facts["computed"], belongs=facts["belongs"]) from None
+
+
+@dataclass
+class _Texts:
+    """What is in a frame's unsent plan above its inputs:
+    Python functions, and whether all names and literals are plain.
+    """
+
+    inputs: frozenset[int]
+    plain: bool = True
+    allowed: set[str] = field(default_factory=set)
+    refused: set[str] = field(default_factory=set)
+
+    @staticmethod
+    def of(frame: DataFrame, inputs: Collection[DataFrame]) -> _Texts:
+        texts = _Texts(plan_ids(inputs))
+        texts.read(plan_message(frame))
+        return texts
+
+    @property
+    def functions(self) -> frozenset[str]:
+        return frozenset(self.allowed - self.refused)
+
+    def read(self, message: Any) -> None:
+        kind = message.DESCRIPTOR.name
+        if kind in ("RelationCommon", "ExpressionCommon") or (
+            kind == "Relation" and message.common.plan_id in self.inputs
+        ):
+            return
+        if kind == "CommonInlineUserDefinedFunction":
+            known = message.python_udf.eval_type in ROW_OR_GROUP
+            (self.allowed if known else self.refused).add(message.function_name)
+        for descriptor, value in message.ListFields():
+            self._field(kind, descriptor, value)
+
+    def _field(self, kind: str, descriptor: Any, value: Any) -> None:
+        values = [value] if not descriptor.is_repeated else list(value.items() if hasattr(value, "items") else value)
+        for one in values:
+            for part in one if isinstance(one, tuple) else (one,):
+                if hasattr(part, "DESCRIPTOR"):
+                    self.read(part)
+                elif isinstance(part, str):
+                    self.plain &= _is_plain_sql(part) if (kind, descriptor.name) in WITH_SQL else is_plain(part)
+
+
+def _is_plain_sql(text: str) -> bool:
+    return "#" not in text and all("\\" not in one and is_plain(one) for one in QUOTED.findall(text))

@@ -1,0 +1,1 @@
+"""What goes on in this process from start to end?"""

@@ -1,0 +1,192 @@
+"""One attempt of a region, from lease to result. Retry, clear, resume, backfill and new runs all come through here."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from stagehold.errors import LeaseHeld, PartitionDataMissing, RestartRefused
+from stagehold.lake.chronicle.chronicle import open_ledger
+from stagehold.ledger.heartbeat import Heartbeat
+from stagehold.ledger.ledger import Ledger
+from stagehold.model.records import Attempt, Lease
+from stagehold.model.share import overlap
+from stagehold.model.states import ATTEMPT
+from stagehold.plan.split.shares import share_of
+from stagehold.run.attempt.attempt import RegionAttempt
+from stagehold.run.attempt.speculation import Helper
+from stagehold.run.checkpoints.coordination import coordinating
+from stagehold.run.checkpoints.ending import leave_checkpoint
+from stagehold.run.clearing.releasing import release_after_attempt
+from stagehold.run.equipment.timings import TIMINGS, Lap
+from stagehold.run.equipment.workplace import Progress, Workplace
+from stagehold.run.faults import Faults
+from stagehold.run.journal import journal
+from stagehold.run.journal.unbegun import recorded
+from stagehold.run.journal.verdict import verdict_of
+from stagehold.run.lease.leasing import LeaseWait, take_lease
+from stagehold.run.planning.lost_ledger import refuse_lost_ledger
+from stagehold.run.planning.planning import in_its_form
+from stagehold.run.planning.task import RegionOutcome, RegionTask
+from stagehold.run.stage.spark_engine import SparkEngine
+from stagehold.settings import Settings
+
+log = logging.getLogger(__name__)
+
+
+def run_region(
+    task: RegionTask, settings: Settings, progress: Progress, waiting: Attempt | None = None
+) -> RegionOutcome:
+    """Make every partition of the region consumable, reusing what is.
+
+    Data that other regions made and that is lost is healed first, as little of it as is needed; so is what disappears
+    while it is read, by another attempt that goes on where this one stopped.
+
+    Promises that nothing is readable twice or ungated, whenever this process dies. Does not promise that an earlier
+    attempt has stopped computing: only that what it does from now on stays unreadable. A KeyboardInterrupt, wherever it
+    comes, cancels: the Spark session is released on the way out, and attempt and run are CANCELED.
+
+    :param waiting: the attempt that waited for the inputs, if one did.
+
+    :raises StageholdError: Terminal when another try cannot help, Transient when it may. Errors of stage functions
+        come out as they are.
+    """
+    with open_ledger(settings, task.redact) as ledger, ledger.kept_open():
+        with recorded(task, ledger, settings, progress, waiting):
+            refuse_lost_ledger(task.request, ledger, settings)
+        engine, faults = SparkEngine(settings, progress), Faults(settings.home_path, task.request.interval)
+        outcome = work_on(task, Workplace(ledger, settings, progress, engine, faults), waiting)
+        TIMINGS.passed(Lap.END)
+        log.info("%s, time of this process so far: %s", task.subject, TIMINGS)
+        return outcome
+
+
+@contextmanager
+def open_workplace(settings: Settings, progress: Progress) -> Iterator[Workplace]:
+    """For what is done to the lake by command, beside attempts."""
+    with open_ledger(settings) as ledger:
+        engine, faults = SparkEngine(settings, progress), Faults(settings.home_path, "")
+        yield Workplace(ledger, settings, progress, engine, faults)
+
+
+def work_on(task: RegionTask, workplace: Workplace, waiting: Attempt | None = None) -> RegionOutcome:
+    """The same in a workplace that somebody else has made."""
+    outcome = _attempt_again_after_losses(task, waiting, workplace)
+    Helper(task, workplace, Healer(workplace)).help_slow_shares()
+    return outcome
+
+
+def _attempt_again_after_losses(task: RegionTask, waiting: Attempt | None, workplace: Workplace) -> RegionOutcome:
+    while True:
+        attempt = waiting or journal.create_attempt(task, workplace.ledger)
+        try:
+            outcome = _attempt(task, attempt, workplace)
+        except PartitionDataMissing as error:
+            verdict = verdict_of(error)
+            if verdict is None or not verdict.restarts_at_once:
+                raise
+            workplace.progress(f"{error} Computing it again and going on.")
+        else:
+            if outcome is not None:
+                return outcome
+        waiting = None
+
+
+def _attempt(task: RegionTask, attempt: Attempt, workplace: Workplace) -> RegionOutcome | None:
+    with recorded(task, workplace.ledger, workplace.settings, workplace.progress, attempt):
+        journal.schedule_attempt(task, attempt, workplace.ledger, workplace.settings)
+        lease = _lease_when_free(task, workplace)
+    return _attempt_with(lease, task, attempt, workplace)
+
+
+def _attempt_with(
+    lease: Lease, task: RegionTask, waiting: Attempt | None, workplace: Workplace
+) -> RegionOutcome | None:
+    ledger, settings = workplace.ledger, workplace.settings
+    try:
+        attempt = waiting or _scheduled(task, workplace)
+        with recorded(task, ledger, settings, workplace.progress, attempt):
+            record_lost_attempts(task, attempt, workplace)
+            task = replace(task, request=in_its_form(task.request, ledger))  # once: later failures are others' business
+        with Heartbeat(ledger, lease, settings.lease_seconds) as heartbeat:
+            begun = RegionAttempt.begin(task, attempt, heartbeat, workplace, Healer(workplace))
+            with coordinating(task.request, workplace):
+                return begun.run()
+    finally:
+        ledger.leases.release(lease)
+        release_after_attempt(task.request, workplace)
+        leave_checkpoint(task.request, workplace)  # points to nothing that was released
+
+
+def _scheduled(task: RegionTask, workplace: Workplace) -> Attempt:
+    attempt = journal.create_attempt(task, workplace.ledger)
+    journal.schedule_attempt(task, attempt, workplace.ledger, workplace.settings)
+    return attempt
+
+
+class Healer:
+    """Has an attempt of another region heal what one of ours needs, under that region's own lease.
+
+    Does nothing but wait a moment while somebody else has that lease: its holder may heal the same data for another
+    reader, or be the region's own task, so the caller has to look again at what is still lost.
+    """
+
+    def __init__(self, workplace: Workplace) -> None:
+        self._workplace = workplace
+        self._waits: dict[str, LeaseWait] = {}
+
+    def __call__(self, task: RegionTask) -> None:
+        try:
+            lease = take_lease(task, self._workplace)
+        except LeaseHeld as held:
+            known = self._waits.setdefault(task.lease_name, LeaseWait(task, self._workplace))
+            return known.pause(held)
+        self._waits.pop(task.lease_name, None)
+        _attempt_with(lease, task, None, self._workplace)
+
+
+def _lease_when_free(task: RegionTask, workplace: Workplace) -> Lease:
+    """Whoever works on this share is let finish: the plan that follows reuses what they made, and usually all of it.
+
+    :raises LeaseNotFreed: they did not finish in time.
+    """
+    wait = LeaseWait(task, workplace)
+    while True:
+        try:
+            return take_lease(task, workplace)
+        except LeaseHeld as held:
+            wait.pause(held)
+
+
+def record_lost_attempts(task: RegionTask, attempt: Attempt, workplace: Workplace) -> None:
+    """Whoever has the lease knows that an attempt which has not ended in the ledger is dead, or cannot publish any
+    more.
+
+    A launcher that tries again by itself could not ask the strategy about a process that was killed, so it is asked
+    here. An earlier try that still waits is taken for dead, too: if it is not, it goes on as a new attempt.
+    """
+    ledger, settings = workplace.ledger, workplace.settings
+    began = ledger.attempts.newest(task.pipeline.name, task.request.interval, task.region.name, task.share)
+    for lost in (*began, *_waiting_before(attempt, task, ledger)):
+        decision = None if ATTEMPT.is_terminal(lost.state) else journal.record_loss(task, lost, ledger, settings)
+        if decision is None:
+            continue
+        known = f"epoch {lost.epoch}" if lost.began else "a try that had not begun"
+        workplace.progress(f"{task.subject}: {known} ended without a word; {decision.reason}")
+        if task.again and not decision.restart:
+            raise RestartRefused(task.subject, decision.reason)
+
+
+def _waiting_before(attempt: Attempt, task: RegionTask, ledger: Ledger) -> list[Attempt]:
+    """Earlier tries of the same partitions in the run that never had a lease. Who heals is no later try of theirs."""
+    earlier = [one for one in ledger.attempts.of_run(attempt.run_id) if one.started_at < attempt.started_at]
+    return [
+        one
+        for one in earlier
+        if task.only is None
+        and one.region == attempt.region
+        and overlap(share_of(one), share_of(attempt))
+        and not one.began
+    ]

@@ -1,0 +1,1 @@
+"""How is the life of runs and attempts put on record?"""

@@ -1,0 +1,244 @@
+"""Writes the life of runs and attempts into the ledger. Truth is written by the attempt itself, never by a listener."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from uuid import uuid4
+
+from stagehold.errors import Fenced, RunSuspended, StageFailed
+from stagehold.extensions.enriching import FailedAttempt, labels_of
+from stagehold.lake.store.location import path_safe
+from stagehold.ledger.ledger import Ledger
+from stagehold.model.records import TRACE, UNBEGUN, Attempt, AttemptState, Event, Failure, FailureClass, Run, RunState
+from stagehold.model.states import AttemptEvent, RunEvent, newest_life
+from stagehold.plan.restart.failure import Diagnosis, diagnose
+from stagehold.plan.restart.replay import RestartDecision, RestartRules, replay_failures, run_state_after
+from stagehold.plan.restart.rules import WORKER_LOST, rules_of
+from stagehold.plan.split.regions import stage_regions
+from stagehold.plan.split.shares import region_shares
+from stagehold.run.journal.verdict import Verdict
+from stagehold.run.planning.planning import RunRequest
+from stagehold.run.planning.task import RegionTask
+from stagehold.run.stopping.at_work import at_work
+from stagehold.run.stopping.suspension import refuse_suspended
+from stagehold.settings import Settings
+
+LONGEST_TRACE = 100_000  # letters; the end of a trace says most
+LOST = (
+    "The attempt ended without a word: its process was killed or its machine was lost. What it had committed is kept."
+)
+
+
+def create_attempt(task: RegionTask, ledger: Ledger) -> Attempt:
+    """A new attempt, and its run if there is none yet; neither goes on before the attempt is scheduled."""
+    attempt = attempt_of(task)
+    with ledger.together():
+        ledger.runs.create(run_of(task.request, task.launcher))
+        ledger.attempts.create(attempt)
+    return attempt
+
+
+def schedule_attempt(task: RegionTask, attempt: Attempt, ledger: Ledger, settings: Settings) -> None:
+    """From now on the attempt waits for its lease. The first one starts the run, and one that is made after the run has
+    ended begins a new life of it.
+
+    A run that waited for a restart, was failing or was being cancelled goes on, unless that is because of another
+    region, too.
+
+    :raises RunSuspended: the run was suspended, and nobody has resumed it.
+    """
+    refuse_unless_resumed(task, ledger)
+    with ledger.together():
+        ledger.runs.start(run_of(task.request, task.launcher))
+        ledger.attempts.apply(attempt.attempt_id, AttemptEvent.SCHEDULE)
+        attempts = ledger.attempts.of_run(task.request.run_id)
+        state = _state_of(task, attempts, replay_failures(attempts, _rules(task, settings)), ledger)
+        if state not in (RunState.FAILED, RunState.CANCELED):
+            ledger.runs.begin_life(task.request.run_id)
+            ledger.runs.apply(task.request.run_id, RunEvent.START)
+        if state is not RunState.RESTARTING:
+            ledger.runs.apply(task.request.run_id, RunEvent.RESTARTED)
+
+
+def run_of(request: RunRequest, launcher: str) -> Run:
+    """A run as it is asked for."""
+    return Run(
+        run_id=request.run_id,
+        pipeline=request.pipeline.name,
+        interval=request.interval,
+        launcher=launcher,
+        state=RunState.CREATED,
+        started_at=datetime.now(UTC),
+        params=dict(request.params),
+    )
+
+
+def attempt_of(task: RegionTask) -> Attempt:
+    """An attempt that is made now. Its id says when, so it never comes again.
+
+    Run id and epoch do, after a ledger was lost, while the files of the attempt that had them are still there.
+    """
+    now = datetime.now(UTC)
+    name = f"{task.request.run_id}.{task.region.name}.{task.share or 'all'}.{now:%Y%m%dT%H%M%S}.{uuid4().hex[:8]}"
+    return Attempt(
+        attempt_id=path_safe(name),
+        run_id=task.request.run_id,
+        pipeline=task.pipeline.name,
+        interval=task.request.interval,
+        region=task.region.name,
+        epoch=UNBEGUN,
+        state=AttemptState.CREATED,
+        started_at=now,
+        share=None if task.share is None else str(task.share),
+        restore=task.request.restore.identity if task.request.restore else None,
+    )
+
+
+def begin_attempt(task: RegionTask, waiting: Attempt, epoch: int, ledger: Ledger) -> Attempt:
+    """The attempt has its lease. One that was taken for dead while it waited is replaced by a new one."""
+    begun = ledger.attempts.begin(waiting.attempt_id, epoch)
+    if begun is not None:
+        return begun
+    again = attempt_of(task)
+    ledger.attempts.create(again, AttemptEvent.SCHEDULE)
+    return begin_attempt(task, again, epoch, ledger)
+
+
+def succeed(task: RegionTask, attempt: Attempt, ledger: Ledger, summary: str) -> None:
+    """The last stage is consumable. The run is settled after that has been committed: of two shares that end at once,
+    each must see that the other has ended.
+    """
+    with ledger.together():
+        ledger.attempts.apply(attempt.attempt_id, AttemptEvent.REPORTED_FINISHED)
+        tell(task, ledger, "finished", summary)
+
+
+def fail(task: RegionTask, attempt: Attempt, ledger: Ledger, settings: Settings, error: BaseException) -> Verdict:
+    """Record the failure with its class, and what follows from it:
+    nothing, if a newer attempt has ended this one or fenced it.
+    """
+    diagnosis = diagnose(error, rules_of(task.pipeline.failures))
+    text = str(error) or type(error).__name__
+    failure = Failure(
+        text if isinstance(error, StageFailed) else f"{type(error).__name__}: {text}",
+        diagnosis.kind,
+        diagnosis.rule.name,
+        labels_of(_as_failed(attempt, diagnosis, error)),
+    )
+    recorded = ledger.attempts.apply(attempt.attempt_id, AttemptEvent.FAIL, failure=failure)
+    decisions = settle(task, ledger, settings)
+    verdict = Verdict(diagnosis.kind, diagnosis.rule.name, decisions.get(attempt.attempt_id) if recorded else None)
+    if isinstance(error, StageFailed):
+        ledger.events.append(
+            Event(task.request.run_id, TRACE, attempt.attempt_id, error.trace[-LONGEST_TRACE:], datetime.now(UTC))
+        )
+    tell(task, ledger, "fenced" if isinstance(error, Fenced) else "failed", f"{verdict}. {text}")
+    return verdict
+
+
+def _as_failed(attempt: Attempt, diagnosis: Diagnosis, error: BaseException) -> FailedAttempt:
+    """A stage's error is the one that its function raised."""
+    raised = error.__cause__ if isinstance(error, StageFailed) and error.__cause__ else error
+    kind, rule = diagnosis.kind, diagnosis.rule.name
+    return FailedAttempt(attempt.run_id, attempt.pipeline, attempt.interval, attempt.region, kind, rule, raised)
+
+
+def record_loss(task: RegionTask, lost: Attempt, ledger: Ledger, settings: Settings) -> RestartDecision | None:
+    """End an attempt that lost its lease and never said how it ended. None if it did say, or belongs to another run."""
+    ledger.attempts.apply(
+        lost.attempt_id, AttemptEvent.FAIL, failure=Failure(LOST, FailureClass.ENVIRONMENT, WORKER_LOST)
+    )
+    attempts = ledger.attempts.of_run(task.request.run_id)
+    decision = replay_failures(attempts, _rules(task, settings)).get(lost.attempt_id)
+    if decision is not None:
+        tell(task, ledger, "failed", f"{Verdict(FailureClass.ENVIRONMENT, WORKER_LOST, decision)}. {LOST}")
+    return decision
+
+
+def cancel(task: RegionTask, attempt: Attempt, ledger: Ledger, asked: KeyboardInterrupt) -> None:
+    """An attempt that a newer one has ended already does not cancel the run. What interrupted it may say who asked."""
+    text = f"cancelled {str(asked) or 'by the user'}{'' if attempt.began else ' before it began'}"
+    events = (AttemptEvent.CANCEL, AttemptEvent.REPORTED_CANCELED)
+    if not ledger.attempts.apply(attempt.attempt_id, *events, failure=Failure(text)):
+        return
+    tell(task, ledger, "cancelled", text)
+    cancel_run(task.request.run_id, ledger)
+
+
+def suspend(task: RegionTask, attempt: Attempt, ledger: Ledger, why: RunSuspended) -> None:
+    """The run has been SUSPENDED by whoever completed the savepoint; the attempt follows."""
+    events = (AttemptEvent.CANCEL, AttemptEvent.REPORTED_CANCELED)
+    savepoint = f" with savepoint {why.savepoint}" if why.savepoint else ""
+    if ledger.attempts.apply(attempt.attempt_id, *events, failure=Failure(f"suspended{savepoint}")):
+        tell(task, ledger, "suspended", f"stopped behind a wave{savepoint}")
+
+
+def refuse_unless_resumed(task: RegionTask, ledger: Ledger) -> None:
+    """Tasks that start or try again after the run was suspended are not what somebody resumed. One that somebody
+    cleared in Airflow is, since it was begun before; a command begins a new life of the run before its tasks.
+
+    :raises RunSuspended: nobody has resumed the run.
+    """
+    attempts = ledger.attempts.of_run(task.request.run_id)
+    begun = any(one.subject == task.subject and one.began for one in attempts)
+    if task.again or not begun or task.launcher != "airflow":
+        refuse_suspended(task.request.run_id, ledger)
+
+
+def cancel_run(run_id: str, ledger: Ledger) -> None:
+    """The run is CANCELLING until the last of its attempts under way has ended."""
+    with ledger.together():
+        ledger.runs.lock(run_id)
+        ledger.runs.apply(run_id, RunEvent.CANCEL, *_end_of(ledger.attempts.of_run(run_id), ledger))
+
+
+def settle(task: RegionTask, ledger: Ledger, settings: Settings) -> Mapping[str, RestartDecision]:
+    """Bring the run's state up to date with its attempts; gives what follows from each failure.
+    The region, or the share of one, that ends last finishes the run.
+    """
+    run_id = task.request.run_id
+    with ledger.together():
+        ledger.runs.lock(run_id)  # before the attempts are read: who is last to end must see all others' ends
+        attempts = ledger.attempts.of_run(run_id)
+        decisions = replay_failures(attempts, _rules(task, settings))
+        events = _EVENTS[_state_of(task, attempts, decisions, ledger)]
+        ledger.runs.apply(run_id, *events, *_end_of(attempts, ledger))
+        return decisions
+
+
+# What happened to a run that is to be in a state, whatever it is in. An intent stays until no attempt is under way.
+_EVENTS: Mapping[RunState, tuple[RunEvent, ...]] = {
+    RunState.RUNNING: (RunEvent.RESTARTED,),
+    RunState.RESTARTING: (RunEvent.RESTART,),
+    RunState.FINISHED: (RunEvent.RESTARTED, RunEvent.ALL_FINISHED),
+    RunState.FAILED: (RunEvent.FAIL,),
+    RunState.CANCELED: (RunEvent.CANCEL,),
+}
+
+
+def _state_of(
+    task: RegionTask, attempts: Sequence[Attempt], decisions: Mapping[str, RestartDecision], ledger: Ledger
+) -> RunState:
+    parts = [
+        (region.name, share)
+        for region in stage_regions(task.pipeline)
+        for share in region_shares(task.pipeline, region)
+    ]
+    if task.launcher == "airflow":  # where a resume leaves out the regions that are done
+        return run_state_after(parts, attempts, decisions)
+    life = {transition.attempt_id for transition in newest_life(ledger.transitions.of_run(task.request.run_id))}
+    return run_state_after(parts, [attempt for attempt in attempts if attempt.attempt_id in life], decisions)
+
+
+def _end_of(attempts: Sequence[Attempt], ledger: Ledger) -> tuple[RunEvent, ...]:
+    """That all attempts of the run have ended, if none is under way."""
+    return () if at_work(attempts, ledger) else (RunEvent.ALL_ENDED,)
+
+
+def _rules(task: RegionTask, settings: Settings) -> RestartRules:
+    return RestartRules(task.pipeline.restart, settings.attempt_retries, task.request.run_id)
+
+
+def tell(task: RegionTask, ledger: Ledger, kind: str, text: str) -> None:
+    ledger.events.append(Event(task.request.run_id, kind, task.subject, text, datetime.now(UTC)))

@@ -1,0 +1,1 @@
+"""How does an attempt come to own the tables of its region?"""

@@ -1,0 +1,117 @@
+"""Takes over commits whose attempt died before it could record them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from stagehold.lake.commit.committed import RECENT, Landed, committed
+from stagehold.lake.commit.wave_commit import CommittedPartition, WaveCommit
+from stagehold.lake.commit.wave_verdicts import WaveVerdicts
+from stagehold.lake.store.location import TableLocation
+from stagehold.ledger.ledger import Ledger
+from stagehold.model.records import Cell, GateResult, Lease, PartitionRecord, PartitionState
+from stagehold.model.share import Share
+from stagehold.plan.determinism.reproduction import remark
+from stagehold.plan.resume.waiving import as_retracted
+
+ADOPTED = "adopted: committed by an attempt that died before it could record it"
+
+
+@dataclass(frozen=True)
+class Adopted:
+    """Partitions that were recorded in place of attempts that died, and what their gate had said of them."""
+
+    records: tuple[PartitionRecord, ...]
+    said: tuple[GateResult, ...]
+
+
+def adopt(
+    cell: Cell, location: TableLocation, share: Share | None, ledger: Ledger, lease: Lease, limit: int | None = RECENT
+) -> Adopted:
+    """Record what the table's log says is live but the ledger does not know. The commit proves that its gate passed;
+    what the gate said is beside the files.
+
+    Only commits newer than the ledger's record of a partition count: an older one was replaced on purpose. Commits
+    count whatever share they were made for, their partitions only where they are in ``share``: others may be at work on
+    the rest.
+
+    :param limit: how many of the table's newest commits are looked through; None for all, as when the ledger was lost.
+    """
+    known = {record.partition: record for record in ledger.partitions.newest(cell)}
+    every = committed(location, limit)
+    found = [
+        _remarked(as_record(cell, location.uri, landed, partition), known.get(partition.partition))
+        for landed in every
+        for partition in landed.commit.partitions
+        if (share is None or partition.partition in share) and _is_newer(landed.commit, known.get(partition.partition))
+    ]
+    found += [
+        _as_retracted(known[number], landed.commit)
+        for landed in every
+        for number in landed.commit.retracted
+        if (share is None or number in share) and number in known and _is_newer(landed.commit, known[number])
+    ]
+    said = tuple(verdicts_beside(found))
+    if found:
+        with ledger.together():
+            ledger.partitions.record(found, lease)
+            ledger.gates.record(said)
+    return Adopted(tuple(found), said)
+
+
+def verdicts_beside(records: Iterable[PartitionRecord]) -> Iterator[GateResult]:
+    """What the waves that published these partitions left of their gate's verdicts."""
+    by_wave: dict[WaveVerdicts, set[tuple[Cell, int]]] = {}
+    for one in records:
+        by_wave.setdefault(WaveVerdicts.of(one), set()).add((one.cell, one.partition))
+    for wave, places in by_wave.items():
+        yield from (said for said in wave.read() if (said.cell, said.partition) in places)
+
+
+def _is_newer(wave: WaveCommit, known: PartitionRecord | None) -> bool:
+    return known is None or (wave.epoch, wave.wave) > (known.epoch, known.wave)
+
+
+def as_record(cell: Cell, uri: str, landed: Landed, partition: CommittedPartition) -> PartitionRecord:
+    """What the ledger should say of a partition that the log says is live; how long it took nobody knows."""
+    wave = landed.commit
+    return PartitionRecord(
+        cell=cell,
+        partition=partition.partition,
+        state=PartitionState.CONSUMABLE,
+        run_id=wave.run_id,
+        attempt_id=wave.attempt_id,
+        epoch=wave.epoch,
+        wave=wave.wave,
+        table=uri,
+        version=landed.version,
+        files=partition.files,
+        rows=partition.rows,
+        fingerprint=partition.fingerprint,
+        compute_key=partition.compute_key,
+        recorded_at=datetime.now(UTC),
+        reason=ADOPTED,
+        kept=partition.kept,
+        judged=partition.judged,
+        refused=partition.refused,
+    )
+
+
+def _as_retracted(known: PartitionRecord, wave: WaveCommit) -> PartitionRecord:
+    """Nothing to record where the ledger knows nothing of the partition: it is in no table."""
+    return replace(
+        as_retracted(known),
+        run_id=wave.run_id,
+        attempt_id=wave.attempt_id,
+        epoch=wave.epoch,
+        wave=wave.wave,
+        recorded_at=datetime.now(UTC),
+        reason=wave.note,
+    )
+
+
+def _remarked(record: PartitionRecord, before: PartitionRecord | None) -> PartitionRecord:
+    odd = remark(before, compute_key=record.compute_key, fingerprint=record.fingerprint, healed=False)
+    return replace(record, reason=f"{odd}; {ADOPTED}", unexplained=True) if odd else record

@@ -1,0 +1,81 @@
+"""How the lease of a region is taken, and how a newcomer waits while somebody else has it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from stagehold.errors import LeaseHeld, LeaseNotFreed
+from stagehold.model.records import Lease
+from stagehold.model.states import ATTEMPT
+from stagehold.run.equipment.workplace import Workplace
+from stagehold.run.journal import journal
+from stagehold.run.journal.ownership import described, this_process
+from stagehold.run.lease.tables import RegionTables
+from stagehold.run.planning.task import RegionTask
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0
+NEXT_WORD = 30.0  # seconds until it is said again who is waited for; then twice as many each time
+
+
+def take_lease(task: RegionTask, workplace: Workplace) -> Lease:
+    """The lease of the task's share, and of nobody else's any more.
+
+    Its epoch is above the ledger's and above that of the tables' own logs, which remember what a lost ledger does not.
+
+    :raises LeaseHeld: somebody who lives, and is not an earlier try of the same owner, works on a part of it.
+    """
+    holder = this_process(task.owner)
+
+    def may_seize(held_by: str) -> bool:
+        seizable = holder.may_seize(held_by)
+        if seizable:
+            workplace.progress(f"taking {task.lease_name} over from an earlier attempt ({held_by})")
+        return seizable
+
+    above, seconds = RegionTables(task, workplace).newest_epoch(), workplace.settings.lease_seconds
+    return workplace.ledger.leases.take(task.lease_name, task.share, str(holder), seconds, may_seize, above=above)
+
+
+@dataclass
+class LeaseWait:
+    """One wait for the lease of ``task``. It goes on until the lease is free:
+    what its holder left is planned with then.
+    """
+
+    task: RegionTask
+    workplace: Workplace
+    _begun: float = field(default_factory=time.monotonic)
+    _pause: float = FIRST_PAUSE
+    _next_word: float = 0.0
+
+    def pause(self, held: LeaseHeld) -> None:
+        """Wait a moment, longer each time.
+
+        :raises LeaseNotFreed: the time to wait is over.
+        """
+        waited = time.monotonic() - self._begun
+        if waited >= self.workplace.settings.lease_wait_seconds:
+            raise LeaseNotFreed(self.task.subject, described(held.holder), self._since(), waited)
+        if waited >= self._next_word:
+            self._tell(held, waited)
+            self._next_word = max(NEXT_WORD, 2 * waited)
+        self.workplace.sleep(min(self._pause, self.workplace.settings.lease_wait_seconds - waited))
+        self._pause = min(2 * self._pause, LONGEST_PAUSE)
+
+    def _tell(self, held: LeaseHeld, waited: float) -> None:
+        since = self._since()
+        begun = f", since {since:%H:%M:%S} UTC" if since else ""
+        text = f"waits for {described(held.holder)}, who works on {self.task.subject}{begun}"
+        most = self.workplace.settings.lease_wait_seconds
+        self.workplace.progress(f"{self.task.subject} {text}; for {waited:.0f} s now, for {most} s at most")
+        if waited < NEXT_WORD:
+            journal.tell(self.task, self.workplace.ledger, "waiting", text)
+
+    def _since(self) -> datetime | None:
+        task = self.task
+        newest = self.workplace.ledger.attempts.newest(
+            task.pipeline.name, task.request.interval, task.region.name, task.share
+        )
+        return next((attempt.started_at for attempt in newest if not ATTEMPT.is_terminal(attempt.state)), None)

@@ -1,0 +1,65 @@
+"""Nobody begins from scratch because a ledger was lost, or because records are under another id than a stage has now:
+it is told, and can be repaired first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from stagehold.errors import LedgerLost, RecordsUnderName
+from stagehold.lake.commit.log_tokens import newest_epoch, tokens_of
+from stagehold.lake.store.location import table_location
+from stagehold.ledger.ledger import Ledger
+from stagehold.plan.split.regions import stage_regions
+from stagehold.run.planning.planning import RunRequest
+from stagehold.run.planning.task import region_lease
+from stagehold.settings import Settings
+from stagehold.sources.sources import is_incremental
+from stagehold.spec.pipeline import Stage
+
+
+def refuse_lost_ledger(request: RunRequest, ledger: Ledger, settings: Settings) -> None:
+    """An attempt takes its lease before it writes to a table, so where the ledger knows no lease of the interval's
+    regions, no log of their tables may know an attempt. The logs are looked at only then.
+
+    :raises LedgerLost: one does.
+    :raises RecordsUnderName: a stage got a uid, and the ledger knows it by its name.
+    """
+    pipeline, interval = request.pipeline, request.interval
+    for stage in pipeline.stages:
+        _refuse_records_under_name(stage, request, ledger)
+    leases = [region_lease(pipeline.name, interval, region.name) for region in stage_regions(pipeline)]
+    if ledger.leases.any_of(leases) or ledger.partitions.newest_of(pipeline.name, interval):
+        return
+    for stage in pipeline.stages:
+        if stage.output.may_have_table:
+            place = table_location(settings.lake_uri, pipeline.name, stage, interval)
+            if newest_epoch(tokens_of(place.uri), place.cell):
+                raise LedgerLost(ledger.name, pipeline.name, interval, place.uri)
+
+
+def _refuse_records_under_name(stage: Stage, request: RunRequest, ledger: Ledger) -> None:
+    """What goes on from one interval to the next is asked of all intervals; else of the one that would be computed
+    again, unless it begins with a snapshot, which knows stages by their names, too.
+    """
+    if stage.id == stage.name or any(stage.name == one.id for one in request.pipeline.stages):
+        return
+    pipeline, restore = request.pipeline.name, request.restore
+    if restore is not None and restore.as_recorded:
+        return
+    left = _intervals(pipeline, stage.name, ledger) - _intervals(pipeline, stage.id, ledger)
+    if not (is_incremental(stage) or stage.state):
+        left &= frozenset() if restore is not None and restore.snapshot else {request.interval}
+    if left:
+        raise RecordsUnderName(stage.name, stage.id, sorted(left), _again(stage))
+
+
+def _intervals(pipeline: str, stage_id: str, ledger: Ledger) -> frozenset[str]:
+    taken: Collection[str] = ledger.positions.taken(pipeline, stage_id)
+    return frozenset((*ledger.partitions.intervals_of(pipeline, stage_id), *taken))
+
+
+def _again(stage: Stage) -> str:
+    if is_incremental(stage):
+        return "take all of its source once more, and publish those rows twice"
+    return "begin without the state that they kept" if stage.state else "be computed again"

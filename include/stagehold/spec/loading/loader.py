@@ -1,0 +1,89 @@
+"""Pipelines from YAML files, or from the same shape made in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from stagehold.errors import InvalidSpec, SpecProblem, UnknownName
+from stagehold.settings import Settings
+from stagehold.spec.checks.pipeline import check
+from stagehold.spec.draft import Draft
+from stagehold.spec.form import read_form
+from stagehold.spec.loading.resolve import resolve
+from stagehold.spec.pipeline import Pipeline
+from stagehold.spec.yaml import Document, plain_document, read_document
+
+IN_PYTHON = "<python>"
+
+
+def load_pipeline(path: Path, *, project: Path, suites: Path) -> Pipeline:
+    """Read and check one file; jobs are looked up under ``project`` and gates under ``suites``, nothing is imported.
+
+    :raises InvalidSpec: listing every problem of the file with its line
+    """
+    return _pipeline(read_document(path), project=project, suites=suites)
+
+
+def build_pipeline(declaration: Mapping[str, Any], *, project: Path, suites: Path) -> Pipeline:
+    """The same from Python: ``declaration`` has the shape of the file, and passes the same checks."""
+    return _pipeline(plain_document(declaration, IN_PYTHON), project=project, suites=suites)
+
+
+def load_each_pipeline(settings: Settings) -> tuple[Pipeline | InvalidSpec, ...]:
+    """Every file of the folder as a pipeline, or as what is wrong with it,
+    so that a bad file leaves the others usable.
+    """
+    pipelines: dict[str, Pipeline] = {}
+    results: list[Pipeline | InvalidSpec] = []
+    for path in pipeline_files(settings):
+        try:
+            pipeline = _load(path, settings)
+            _refuse_taken_name(path, pipeline, pipelines)
+        except InvalidSpec as error:
+            results.append(error)
+            continue
+        pipelines[pipeline.name] = pipeline
+        results.append(pipeline)
+    return tuple(results)
+
+
+def find_pipeline(name: str, settings: Settings) -> Pipeline:
+    """The pipeline called ``name``; problems in other files do not matter.
+
+    :raises UnknownName: no file declares that name
+    """
+    named = {str(read_document(path).data.get("pipeline")): path for path in reversed(pipeline_files(settings))}
+    if name not in named:
+        raise UnknownName("pipeline", name, sorted(named))
+    return _load(named[name], settings)
+
+
+def pipeline_files(settings: Settings) -> tuple[Path, ...]:
+    return tuple(sorted(Path(settings.pipelines).glob("*.yaml")))
+
+
+def _refuse_taken_name(path: Path, pipeline: Pipeline, earlier: Mapping[str, Pipeline]) -> None:
+    if pipeline.name in earlier:
+        taken = f"{pipeline.name!r}, which {earlier[pipeline.name].file} has"
+        line = read_document(path).line(("pipeline",))
+        raise InvalidSpec(str(path), [SpecProblem(line, "pipeline", taken, "a name that no other file has")])
+
+
+def _load(path: Path, settings: Settings) -> Pipeline:
+    return load_pipeline(path, project=Path(settings.project), suites=Path(settings.suites))
+
+
+def _pipeline(document: Document, *, project: Path, suites: Path) -> Pipeline:
+    form, misshapen = read_form(document)
+    broken = (*document.problems, *misshapen)
+    draft = Draft(form, document.data, frozenset(problem.path for problem in broken), project, suites)
+    found = [*broken, *check(draft)]
+    if not found:
+        return resolve(draft, document.file)
+    placed = {
+        SpecProblem(document.line(one.path), ".".join(one.path) or "file", one.given, one.allowed): None
+        for one in found
+    }
+    raise InvalidSpec(document.file, sorted(placed, key=lambda problem: problem.line))

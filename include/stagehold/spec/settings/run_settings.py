@@ -1,0 +1,265 @@
+"""How the runs of a pipeline go: when they start and end, in which waves, and what is checked meanwhile."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
+from pydantic_core import PydanticCustomError
+
+from stagehold.model.units import Duration, DurationOrAuto, PositiveDuration
+from stagehold.spec.settings.airflow_settings import DagSettings
+from stagehold.spec.settings.fields import Count, Options, Params, SpecPart, Switch
+from stagehold.spec.settings.restart import RestartSettings
+from stagehold.spec.settings.source import Undeclared
+
+
+class ScheduleMode(StrEnum):
+    EAGER = "eager"
+    LAZY_FROM_SOURCES = "lazy_from_sources"
+    LAZY_FROM_SOURCES_WITH_BATCH_SLOT_REQUEST = "lazy_from_sources_with_batch_slot_request"
+
+
+class ExecutionMode(StrEnum):
+    """Chooses the type of every output that does not name one."""
+
+    PIPELINED = "pipelined"
+    PIPELINED_WITH_BATCH_FALLBACK = "pipelined_with_batch_fallback"
+    PIPELINED_FORCED = "pipelined_forced"
+    BATCH = "batch"
+    BATCH_FORCED = "batch_forced"
+
+
+class VerifyPolicy(StrEnum):
+    """Which reused partitions are read and compared with their fingerprints before anything is made from them."""
+
+    NEVER = "never"
+    SAMPLE = "sample"
+    ALWAYS = "always"
+
+
+class ReleasePolicy(StrEnum):
+    """When the data of stored outputs goes that only stages read."""
+
+    AT_ONCE = "at_once"
+    RUN_END = "run_end"
+    KEEP = "keep"
+
+
+class Failover(StrEnum):
+    REGION = "region"
+    FULL = "full"
+
+
+class DeterminismPolicy(StrEnum):
+    """What is done about operations that may give other data in the next run, and about data that came out different.
+
+    Unset, the first are told and the second is an error.
+    """
+
+    WARN = "warn"  # both are told
+    ERROR = "error"  # both are errors
+    OFF = "off"  # the first are not looked for, the second is an error
+
+
+# YAML reads an unquoted off as false.
+Determinism = Annotated[
+    DeterminismPolicy, BeforeValidator(lambda given: DeterminismPolicy.OFF if given is False else given)
+]
+
+
+class Effects(StrEnum):
+    """Whether a function may write while it is called: tables, files."""
+
+    REFUSED = "refused"
+    ALLOWED = "allowed"
+
+
+class OnCancel(StrEnum):
+    """What becomes of a run's checkpoints when it is cancelled."""
+
+    RETAIN = "retain"
+    DELETE = "delete"
+
+
+SHORTEST = timedelta(milliseconds=10)
+UNLIMITED = "unlimited"
+
+
+def _long_enough(duration: timedelta) -> timedelta:
+    if duration < SHORTEST:
+        raise PydanticCustomError("duration", "10ms or more")
+    return duration
+
+
+def _failures(given: object) -> int | str:
+    if given == UNLIMITED or (type(given) is int and given >= 0):
+        return given
+    raise PydanticCustomError("failures", "a whole number, 0 or more, or unlimited")
+
+
+LongEnough = Annotated[Duration, AfterValidator(_long_enough)]
+FailuresOrUnlimited = Annotated[int | Literal["unlimited"], PlainValidator(_failures)]
+
+
+class CheckpointSettings(SpecPart):
+    """Numbered checkpoints of a run: lists of all that it has reached, kept in the lake. Words and defaults are
+    Flink's.
+    """
+
+    interval: LongEnough | None = None
+    """How often a checkpoint is taken while the run goes on. Without it: only when it ends. Example: `interval: 30s`"""
+
+    min_pause: Duration = timedelta(0)
+    """How long it is at least from the end of one to the beginning of the next. Without it: no time.
+    Example: `min_pause: 5s`"""
+
+    timeout: LongEnough = timedelta(minutes=10)
+    """One that is not acknowledged by all after so long has failed. Attempts acknowledge between two waves, so it
+    should be longer than a wave. Example: `timeout: 5min`"""
+
+    max_concurrent: Count = 1
+    """How many may be under way at a time. Example: `max_concurrent: 2`"""
+
+    tolerable_failures: FailuresOrUnlimited = 0
+    """How many may fail in a row; one more fails the attempts of the run that are under way, and `restart` decides
+    whether it goes on. Example: `tolerable_failures: unlimited`"""
+
+    on_cancel: OnCancel = OnCancel.RETAIN
+    """What becomes of a run's checkpoints when it is cancelled. Example: `on_cancel: delete`"""
+
+    retained: int = Field(default=1, ge=1, strict=True)
+    """How many completed checkpoints of a run are kept. Example: `retained: 3`"""
+
+
+class CancellationSettings(SpecPart):
+    """What happens when a run of a command is cancelled and does not react. In Airflow, Airflow kills a task 5 seconds
+    after it was told to stop.
+    """
+
+    interval: PositiveDuration = timedelta(seconds=30)
+    """After how long what does not react is interrupted once more. Example: `interval: 10s`"""
+
+    timeout: Duration = timedelta(minutes=3)
+    """After how long its process is killed, and the reason recorded; `0s`: never. Example: `timeout: 1min`"""
+
+
+class Speculation(SpecPart):
+    """When a task that is done with its own share computes a slow one's as well; the words are Flink's, times are in
+    seconds.
+
+    Slow is who takes ``multiplier`` times the median of the quickest ``finished_share`` of the tasks, which must have
+    finished, and at least ``least_seconds``. ``attempts_at_a_time`` counts the slow one, too.
+    """
+
+    finished_share: float = Field(default=0.75, ge=0, le=1, strict=True)
+    """How large a share of the tasks must have finished before any counts as slow. Example: `finished_share: 0.5`"""
+
+    multiplier: float = Field(default=1.5, ge=1, strict=True)
+    """Slow is what takes so many times the median of those. Example: `multiplier: 2.0`"""
+
+    least_seconds: float = Field(default=60, ge=0, strict=True)
+    """Nothing counts as slow before so many seconds. Example: `least_seconds: 120`"""
+
+    attempts_at_a_time: int = Field(default=2, ge=2, strict=True)
+    """How many attempts may work on one share at a time, with the slow one. Example: `attempts_at_a_time: 3`"""
+
+
+class RunSettings(SpecPart):
+    """What a pipeline says of its runs, in its file as in the checked pipeline."""
+
+    schedule: str | None = None
+    """A cron expression with five fields, or `@daily` and its like. Without it: run by hand.
+    Example: `schedule: "0 2 * * *"`"""
+
+    run_timeout: PositiveDuration | None = None
+    """A run that takes longer is cancelled; what it made is kept. Example: `run_timeout: 4h`"""
+
+    stall_timeout: PositiveDuration = timedelta(minutes=10)
+    """A call to Spark that makes no progress for so long is interrupted, and stacks of all processes are kept. A task
+    that works on one partition reports none meanwhile. Example: `stall_timeout: 30min`"""
+
+    cancellation: CancellationSettings = CancellationSettings()
+    """What happens when a run that is cancelled does not react; see the fields of `cancellation`.
+    Example: `cancellation: {interval: 10s, timeout: 1min}`"""
+
+    schedule_mode: ScheduleMode = ScheduleMode.LAZY_FROM_SOURCES
+    """When tasks start: those of a region when what it reads is there; `eager`: all at once, and each waits for its
+    partitions.
+    Example: `schedule_mode: eager`"""
+
+    execution_mode: ExecutionMode = ExecutionMode.BATCH
+    """Chooses the type of every output that names none. `batch` stores what is read by key or whole, and where
+    branches part that are joined again, and fuses all other `forward` stages; so does `pipelined`, since only
+    `forward` stages can be fused. `pipelined_with_batch_fallback` fuses likewise; once an attempt that computed several
+    stages at once fails for want of memory, disk or time, or with Spark, the next ones for that interval store each.
+    `pipelined_forced` fuses such branches, too; `batch_forced` stores everything.
+    Example: `execution_mode: batch_forced`"""
+
+    wave: DurationOrAuto = timedelta(seconds=30)
+    """How long a wave should last, which is about how much work a kill may cost. `auto` weighs what a commit costs
+    against how often attempts failed.
+    Example: `wave: auto`"""
+
+    checkpoint: CheckpointSettings = CheckpointSettings()
+    """When numbered checkpoints are taken, and how many are kept; a run leaves one when it ends. See the fields of
+    `checkpoint`.
+    Example: `checkpoint: {interval: 1min, retained: 3}`"""
+
+    release: ReleasePolicy = ReleasePolicy.RUN_END
+    """When stored outputs go that only stages read: `at_once` when all that reads them has finished; `run_end` when the
+    run has, but those of the three intervals that ran last stay for a late resume or restore; `keep`: never. Published
+    tables stay, as does what no stage reads. What is needed again is computed again.
+    Example: `release: at_once`"""
+
+    restart: RestartSettings = RestartSettings()
+    """What happens after a failure; see the fields of `restart`.
+    Example: `restart: {strategy: fixed-delay, attempts: 3, delay: 10s}`"""
+
+    failover: Failover = Failover.REGION
+    """What runs again after a failure: the region with all that follows from it, or the whole run.
+    Example: `failover: full`"""
+
+    early_cutoff: Switch = False
+    """Whether a reader stays as it is when its input was computed again to equal content, though by other code.
+    Example: `early_cutoff: true`"""
+
+    determinism: Determinism | None = None
+    """What to do about code that may give other data next time: `error` refuses it, `off` does not look, else it is
+    said. Data that did come out different is an error, except with `warn`: then it is published and its readers run
+    again. Example: `determinism: error`"""
+
+    reads: Undeclared = Undeclared.WARN
+    """What becomes of what a function reads beside its inputs and its stage does not declare in `reads`: `warn` tells
+    it, once per stage and attempt, `strict` refuses the stage. Nothing sees a change of it.
+    Example: `reads: strict`"""
+
+    effects: Effects = Effects.REFUSED
+    """Whether functions may write tables or files while they are called. A function is called several times for a
+    partition: it is checked, looked at, computed, and computed again after a failure. So what it writes it may write
+    more than once.
+    Example: `effects: allowed`"""
+
+    spark: Options = Field(default_factory=dict)
+    """Settings of Spark for the sessions in which the stages' functions are called. They count in the stages' keys.
+    What is fixed when Spark's server starts is not among them.
+    Example: `spark: {"spark.sql.session.timeZone": "Asia/Tokyo", "spark.sql.shuffle.partitions": 8}`"""
+
+    verify: VerifyPolicy = VerifyPolicy.SAMPLE
+    """Which reused partitions are compared with their fingerprints before anything is made from them: two of each
+    input, all, or none.
+    Example: `verify: always`"""
+
+    speculation: Speculation | None = None
+    """Whether a task that is done helps with the share of a slow one; see the fields of `speculation`.
+    Example: `speculation: {least_seconds: 30}`"""
+
+    airflow: DagSettings = DagSettings()
+    """What Airflow is told of the DAG and of its tasks; see the fields of `airflow`.
+    Example: `airflow: {owner: sales-team, tags: [sales]}`"""
+
+    params: Params = Field(default_factory=dict)
+    """Parameters with their defaults. A run may be given other values; functions find them in `ctx.params`.
+    Example: `params: {country: de, limit: 10}`"""

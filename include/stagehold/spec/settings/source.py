@@ -1,0 +1,321 @@
+"""What stages read, as their authors declare it: sources, how they are cut into splits, and what functions read beside
+their inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from enum import StrEnum
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
+from pydantic_core import PydanticCustomError
+
+from stagehold.model.units import read_size, write_size
+from stagehold.spec.settings.fields import Names, Options, SpecPart, Switch, written_name
+
+INFER = "infer"  # in place of a schema: take the one that the first file seems to have
+
+
+class SourceKind(StrEnum):
+    """Files of one format, a Delta table, or a table of a database."""
+
+    PARQUET = "parquet"
+    CSV = "csv"
+    JSON = "json"
+    DELTA = "delta"
+    JDBC = "jdbc"
+
+
+class OnChange(StrEnum):
+    """What to do when something that an incremental source has read is not what it was."""
+
+    ERROR = "error"
+    IGNORE = "ignore"
+
+
+class Reread(StrEnum):
+    """How long what was read from a database counts: nothing tells whether its rows have changed since."""
+
+    INTERVAL = "interval"
+    RUN = "run"
+
+
+SplitList = tuple[tuple[str, ...], ...]
+SPLITS_ALLOWED = "a whole number, 1 or more, {bytes: 128mb}, or a list with the files of each split"
+BOUND_ALLOWED = "a whole number, a date or a time without a zone"
+
+
+class SplitSize(SpecPart):
+    """As many splits as it takes for each to have about so many bytes."""
+
+    bytes: Annotated[int, PlainSerializer(write_size, when_used="json")]  # read by `read_splits`
+
+
+def read_splits(given: Any) -> int | SplitSize | SplitList:
+    """A number, a size, or a list that names what each split reads: one text or several."""
+    if isinstance(given, Mapping) and set(given) == {"bytes"}:
+        return SplitSize(bytes=read_size(given["bytes"]))
+    if isinstance(given, SplitSize):
+        return given
+    if isinstance(given, int) and not isinstance(given, bool) and given >= 1:
+        return given
+    if isinstance(given, list | tuple) and given:
+        splits = tuple(
+            (item,) if isinstance(item, str) else tuple(item) if isinstance(item, list | tuple) else ()
+            for item in given
+        )
+        if all(split and all(isinstance(text, str) and text for text in split) for split in splits):
+            return splits
+    raise PydanticCustomError("splits", SPLITS_ALLOWED)
+
+
+def read_bound(given: Any) -> int | date | datetime:
+    """A bound of a range; a text has to be a date or a time in ISO form."""
+    if isinstance(given, str):
+        try:
+            given = date.fromisoformat(given) if len(given) <= len("2024-01-01") else datetime.fromisoformat(given)
+        except ValueError:
+            raise PydanticCustomError("bound", BOUND_ALLOWED) from None
+    if isinstance(given, bool) or not isinstance(given, int | date) or getattr(given, "tzinfo", None) is not None:
+        raise PydanticCustomError("bound", BOUND_ALLOWED)
+    return given
+
+
+Splits = Annotated[int | SplitSize | SplitList, BeforeValidator(read_splits)]
+Bound = Annotated[int | datetime | date, BeforeValidator(read_bound)]
+Version = Annotated[int, Field(strict=True, ge=0)]
+
+
+class SourceSettings(SpecPart):
+    """What a source says of itself besides its kind and splits, in the file as in the checked pipeline.
+
+    ``${lake}`` in a path is the lake; a relative one begins at the project's folder.
+    """
+
+    path: str | None = None
+    """A file, a folder or a glob with `*`, `?`, `[...]` and `**`, or a Delta table. `${lake}` is the lake, a relative
+    path begins at the project's folder. Not for `jdbc`.
+    Example: `path: "s3://shop/orders/**/*.parquet"`"""
+
+    incremental: Switch = False
+    """Whether an interval takes what no interval has taken, and keeps it. For files and Delta tables.
+    Example: `incremental: true`"""
+
+    on_change: OnChange = OnChange.ERROR
+    """What to do when something that was read before is not what it was: fail, or read on.
+    Example: `incremental: true, on_change: ignore`"""
+
+    header: Switch = False
+    """Whether the first line of a `csv` file names the columns; they are compared with the schema.
+    Example: `kind: csv, path: "${lake}/orders/*.csv", splits: 4, schema: "id bigint, name string", header: true`"""
+
+    delimiter: str = ","
+    """What stands between two values of a `csv` file.
+    Example: `kind: csv, path: "${lake}/orders/*.csv", splits: 4, schema: "id bigint, name string", delimiter: ";"`"""
+
+    options: Options = Field(default_factory=dict)
+    """Options of Spark's reader for `csv`, `json` and `jdbc` that no other field stands for.
+    Example: `kind: csv, path: "${lake}/orders/*.csv", splits: 4, schema: "id bigint, name string", options: {mode:
+    PERMISSIVE}`"""
+
+    version: Version | None = None
+    """The version of a Delta table to read. Without it: the one that is newest when the run plans.
+    Example: `kind: delta, path: "${lake}/orders", splits: 4, version: 12`"""
+
+    from_version: Version | None = None
+    """Read what the commits of a Delta table from this one on added.
+    Example: `kind: delta, path: "${lake}/orders", splits: 4, from_version: 3, to_version: 12`"""
+
+    to_version: Version | None = None
+    """The last of those commits.
+    Example: `kind: delta, path: "${lake}/orders", splits: 4, from_version: 3, to_version: 12`"""
+
+    url: str | None = None
+    """Address of a database, beginning with `jdbc:` and without a password.
+    Example: `kind: jdbc, url: "jdbc:postgresql://db/shop", table: orders, column: id, lower: 1, upper: 100000,
+    splits: 8`"""
+
+    driver: str | None = None
+    """Java class of the database's driver, where its JAR does not say so itself.
+    Example: `kind: jdbc, url: "jdbc:postgresql://db/shop", table: orders, column: id, lower: 1, upper: 100000,
+    splits: 8, driver: org.postgresql.Driver`"""
+
+    table: str | None = None
+    """Table of the database to read; or a `query`.
+    Example: `kind: jdbc, url: "jdbc:postgresql://db/shop", table: orders, column: id, lower: 1, upper: 100000,
+    splits: 8`"""
+
+    query: str | None = None
+    """Query to read in place of a `table`.
+    Example: `kind: jdbc, url: "jdbc:postgresql://db/shop", query: "SELECT id, total FROM orders", splits: 1`"""
+
+    column: str | None = None
+    """Column by whose range a table of a database is dealt into splits.
+    Example: `kind: jdbc, url: "jdbc:postgresql://db/shop", table: orders, column: id, lower: 1, upper: 100000,
+    splits: 8`"""
+
+    lower: Bound | None = None
+    """Where the second split begins, more or less: the first takes everything below, and NULL.
+    Example: `kind: jdbc, url: "jdbc:postgresql://db/shop", table: orders, column: day, lower: "2026-01-01", upper:
+    "2027-01-01", splits: 12`"""
+
+    upper: Bound | None = None
+    """Where the last split ends its equal share; it also takes everything above. Of the type of `lower`.
+    Example: `kind: jdbc, url: "jdbc:postgresql://db/shop", table: orders, column: id, lower: 1, upper: 100000,
+    splits: 8`"""
+
+    user_variable: str | None = None
+    """Environment variable that has the database's user.
+    Example: `kind: jdbc, url: "jdbc:postgresql://db/shop", table: orders, column: id, lower: 1, upper: 100000,
+    splits: 8, user_variable: SHOP_USER`"""
+
+    password_variable: str | None = None
+    """Environment variable that has the password.
+    Example: `kind: jdbc, url: "jdbc:postgresql://db/shop", table: orders, column: id, lower: 1, upper: 100000,
+    splits: 8, password_variable: SHOP_PASSWORD`"""
+
+    reread: Reread = Reread.INTERVAL
+    """Whether rows of a database that an interval has read count for all its runs, or are read again by each new run.
+    Example: `kind: jdbc, url: "jdbc:postgresql://db/shop", table: orders, column: id, lower: 1, upper: 100000,
+    splits: 8, reread: run`"""
+
+
+class SourceForm(SourceSettings):
+    """A source as written: what it needs may be missing."""
+
+    kind: SourceKind | None = None
+    """What is read: files of one format, a Delta table, or a table of a database. Needed.
+    Example: `kind: parquet, path: "${lake}/orders/*.parquet", splits: 16`"""
+
+    splits: Splits | None = None
+    """How what is read is cut into partitions: a number, a size for each, or a list of what each split reads (files,
+    or for `jdbc` conditions). Needed.
+    Example: `splits: {bytes: 128mb}`"""
+
+    ddl: str | None = Field(default=None, alias="schema")
+    """Columns with their types, for `csv` and `json`; `infer` guesses them from the first file.
+    Example: `kind: csv, path: "${lake}/orders/*.csv", splits: 4, schema: "id bigint, name string"`"""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _written(cls, data: Any) -> Any:
+        """A field without a value was not given."""
+        return {name: value for name, value in data.items() if value is not None} if isinstance(data, dict) else data
+
+    @property
+    def count(self) -> int | None:
+        """How many splits there are, where the file tells."""
+        if isinstance(self.splits, tuple):
+            return len(self.splits)
+        return None if isinstance(self.splits, SplitSize) else self.splits
+
+    @property
+    def by_size(self) -> bool:
+        """Whether the number of splits follows from the bytes that there are."""
+        return isinstance(self.splits, SplitSize)
+
+    @property
+    def given(self) -> Mapping[str, Any]:
+        """Fields that were written down, by the names they have in the file."""
+        values = self.model_dump(exclude_unset=True)
+        return {written_name(type(self), name): value for name, value in values.items()}
+
+
+class Source(SourceSettings):
+    """What a stage without inputs reads, cut into splits, one partition each. Which fields a kind has is checked by the
+    loader.
+
+    ``ddl`` is what the file calls schema; `INFER` there means the first file's.
+    """
+
+    kind: SourceKind
+    splits: Splits
+    ddl: str | None = None
+
+    @property
+    def place(self) -> str:
+        """Where the data is, whatever is taken of it and however it is cut."""
+        if self.kind is SourceKind.JDBC:
+            return f"{self.url} {self.table or self.query}"
+        return self.path or " ".join(text for split in self.listed for text in split)
+
+    @property
+    def listed(self) -> SplitList:
+        """What each split reads, where the file says so."""
+        return self.splits if isinstance(self.splits, tuple) else ()
+
+    @property
+    def dealt(self) -> bool:
+        """Whether what there is gets dealt into splits, so that one file more or less may move others."""
+        return self.kind is not SourceKind.JDBC and not self.listed
+
+    @property
+    def skips_changes(self) -> bool:
+        return self.on_change is OnChange.IGNORE
+
+
+class Undeclared(StrEnum):
+    """What becomes of a read that no `reads` declares: it is in no key, so a change of it is not seen."""
+
+    WARN = "warn"  # it is told, once per stage and attempt
+    STRICT = "strict"  # the stage is refused
+
+
+READS_ALLOWED = f"{', '.join(Undeclared)}, or a mapping with env, files, tables, undeclared"
+
+
+class ReadsForm(SpecPart):
+    """What a stage says of its reads; a bare word stands for a mapping with `undeclared` alone."""
+
+    env: Names = ()
+    """Environment variables that the function reads, one name or a list. Their values count in its key, as hashes, and
+    UDFs are given them. One that is not set is another value than an empty one.
+    Example: `env: [TAX_RATE, COUNTRY]`"""
+
+    files: Names = ()
+    """Files that the function reads, one path or glob or a list; a folder stands for all files in it. A relative path
+    begins at the project's folder, `${lake}` is the lake. Their content counts in its key.
+    Example: `files: [config/rates.csv, "${lake}/side/*.json"]`"""
+
+    tables: Names = ()
+    """Delta tables that the function reads, one or a list: `schema.table` of a table that is published in the lake, or
+    a path as for `files`. Their identity and version count in its key. What a stage of this pipeline publishes is read
+    as an input.
+    Example: `tables: [marts.customers, "s3://shop/reference/countries"]`"""
+
+    undeclared: Undeclared | None = None
+    """What becomes of reads that are not declared: `warn` tells them, `strict` refuses the stage. Without it: the
+    pipeline's `reads`.
+    Example: `undeclared: strict`"""
+
+
+@dataclass(frozen=True)
+class Reads:
+    """What a stage reads beside its inputs, as it is declared, each name once."""
+
+    env: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    tables: tuple[str, ...] = ()
+    undeclared: Undeclared = Undeclared.WARN
+
+    @staticmethod
+    def of(form: ReadsForm, otherwise: Undeclared) -> Reads:
+        """What the form says, with ``otherwise`` where it does not say what becomes of the rest."""
+        env, files, tables = (tuple(dict.fromkeys(names)) for names in (form.env, form.files, form.tables))
+        return Reads(env, files, tables, form.undeclared or otherwise)
+
+
+def _with_word(given: Any) -> Any:
+    if given is None:
+        return {}
+    if isinstance(given, str):
+        return {"undeclared": given}
+    if isinstance(given, Mapping | ReadsForm):
+        return given
+    raise PydanticCustomError("reads", READS_ALLOWED)
+
+
+StageReads = Annotated[ReadsForm, BeforeValidator(_with_word)]

@@ -1,0 +1,160 @@
+"""A project of somebody's own, as Airflow loads it from one line."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from stagehold.settings import load_settings
+
+pytestmark = pytest.mark.airflow
+
+JOBS = '''
+def first(ctx, source):
+    """Takes all rows."""
+
+
+def second(ctx, first):
+    return first
+'''
+ALERTS = "def tell(context):\n    context['told'].append(context['what'])\n"
+PIPELINE = """\
+pipeline: small
+airflow:
+  description: Small things
+  display_name: Small
+  owner: team
+  owner_links: {team: "https://example.com/team"}
+  tags: [one, two]
+  max_active_runs: 2
+  max_active_tasks: 3
+  max_consecutive_failed_dag_runs: 5
+  is_paused_upon_creation: false
+  queue: usual
+  execution_timeout: 2h
+  on_run_failure_callback: jobs.alerts:tell
+  on_success_callback: jobs.alerts:tell
+stages:
+  first:
+    job: jobs.work:first
+    source: {kind: parquet, path: x, splits: 200}
+    max_parallel_tasks: 2
+    output: {type: blocking}
+    airflow:
+      owner: others
+      pool: nightly
+      pool_slots: 2
+      queue: large
+      priority_weight: 7
+      weight_rule: absolute
+      executor: LocalExecutor
+      max_active_tis_per_dag: 2
+      max_active_tis_per_dagrun: 1
+      on_failure_callback: [jobs.alerts:tell]
+  second:
+    job: jobs.work:second
+    inputs: {first: gather}
+    output: {type: blocking_persistent, table: marts.small}
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    for name, text in {
+        "include/pipelines/small.yaml": PIPELINE,
+        "jobs/work.py": JOBS,
+        "jobs/alerts.py": ALERTS,
+        "dags/all.py": 'import stagehold  # DAGs of Airflow\n\nstagehold.dags("..")\n',
+    }.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return tmp_path
+
+
+def loaded(project: Path):
+    from airflow.dag_processing.dagbag import DagBag
+
+    return DagBag(project / "dags", bundle_path=project / "dags", safe_mode=True)
+
+
+def test_what_the_file_says_of_the_dag_is_what_airflow_has(synced_airflow, project):
+    bag = loaded(project)
+    dag = bag.dags["small"]
+    assert bag.import_errors == {}
+    assert (dag.description, dag.dag_display_name, dag.tags) == ("Small things", "Small", {"stagehold", "one", "two"})
+    assert (dag.max_active_runs, dag.max_active_tasks, dag.max_consecutive_failed_dag_runs) == (2, 3, 5)
+    assert (dag.is_paused_upon_creation, dag.owner_links) == (False, {"team": "https://example.com/team"})
+    assert dag.owner == "others, team" or dag.owner == "team, others"
+
+
+def test_a_stages_word_counts_more_than_its_pipelines(synced_airflow, project):
+    dag = loaded(project).dags["small"]
+    first, second = dag.get_task("first").partial_kwargs, dag.get_task("second")
+    assert {name: first[name] for name in ("owner", "pool", "pool_slots", "queue", "priority_weight", "executor")} == {
+        "owner": "others",
+        "pool": "nightly",
+        "pool_slots": 2,
+        "queue": "large",
+        "priority_weight": 7,
+        "executor": "LocalExecutor",
+    }
+    assert str(dag.get_task("first").weight_rule) == "absolute" or first["weight_rule"] == "absolute"
+    assert (first["max_active_tis_per_dag"], first["max_active_tis_per_dagrun"]) == (2, 1)
+    assert (second.owner, second.queue, second.pool) == ("team", "usual", "default_pool")
+    assert {first["execution_timeout"], second.execution_timeout} == {timedelta(hours=2)}
+
+
+def test_callbacks_are_functions_of_the_project_imported_when_they_are_called(synced_airflow, project):
+    dag = loaded(project).dags["small"]
+    told: list[str] = []
+    called = {
+        "run": dag.on_failure_callback,
+        "task": dag.get_task("second").on_success_callback,
+        "mapped": dag.get_task("first").partial_kwargs["on_failure_callback"],
+    }
+    for what, functions in called.items():
+        for function in functions:
+            function({"told": told, "what": what})
+    assert told == ["run", "task", "mapped"]
+
+
+def test_a_mapped_task_is_called_after_its_stage_and_partitions(synced_airflow, project):
+    assert loaded(project).dags["small"].get_task("first").map_index_template == "first [{{ share }}]"
+
+
+def test_dag_and_tasks_say_what_they_read_make_and_where_the_code_is(synced_airflow, project):
+    dag = loaded(project).dags["small"]
+    first, second = (dag.get_task(name) for name in ("first", "second"))
+    assert dag.doc_md.startswith("Small things\n\nCompiled from `small.yaml`. [Code](")
+    assert "/dags/small/code)" in dag.doc_md
+    assert "**first**\n\nTakes all rows.\n\n* job: `jobs.work:first`" in first.partial_kwargs["doc_md"]
+    assert "* reads: first (gather)\n* output: marts.small, 1 partitions" in second.doc_md
+
+
+def test_a_bad_file_is_an_import_error_and_the_good_ones_stay(synced_airflow, project):
+    (project / "include" / "pipelines" / "bad.yaml").write_text("pipeline: bad\nairflow: {ownr: me}\nstages: {}\n")
+    bag = loaded(project)
+    (error,) = bag.import_errors.values()
+    assert list(bag.dags) == ["small"]
+    assert "bad.yaml:2: airflow.ownr: got 'me'" in error
+
+
+def test_the_code_tab_follows_an_edit(synced_airflow, project):
+    shown = Path(loaded(project).dags["small"].fileloc)
+    assert shown == load_settings().home_path / "code" / "small.py"
+    (project / "jobs" / "work.py").write_text(JOBS.replace("all rows", "some rows"))
+    loaded(project)
+    text = shown.read_text()
+    assert ("Takes some rows" in text, "pipeline: small" in text, "def tell" in text) == (True, True, False)
+
+
+def test_a_folder_of_pipelines_will_do_and_one_without_any_is_refused(synced_airflow, project):
+    from stagehold.airflow.dag.project_dags import project_dags
+    from stagehold.errors import InvalidArgument
+
+    assert list(project_dags(project / "include" / "pipelines")) == ["small"]
+    with pytest.raises(InvalidArgument, match="stagehold init PATH"):
+        project_dags(project / "jobs")

@@ -1,0 +1,338 @@
+"""The operator against a runner that only notes what it was asked."""
+
+from __future__ import annotations
+
+import os
+import signal
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from unittest.mock import Mock
+
+import pytest
+
+from stagehold.errors import (
+    InputsNeverCame,
+    LedgerUnavailable,
+    ProcessTerminated,
+    SparkUnavailable,
+    StageFailed,
+    UnknownCheckpoint,
+    UnknownName,
+)
+from stagehold.ledger.ledger import Ledger
+from stagehold.model.share import Share
+from stagehold.run.planning.task import RegionOutcome
+from stagehold.settings import load_settings
+from stagehold.spec.settings.run_settings import ScheduleMode
+
+pytestmark = pytest.mark.airflow
+
+DUE = datetime(2026, 11, 21, 2, tzinfo=UTC)
+
+
+@pytest.fixture
+def operator(airflow_home):
+    from stagehold.airflow.dag.region_operator import RegionOperator
+    from stagehold.settings import load_settings
+    from stagehold.spec.loading.loader import find_pipeline
+
+    pipeline = find_pipeline("shipping_priority", load_settings()).model_copy(
+        update={"params": {"segment": "BUILDING", "limit": 10}}
+    )
+    return RegionOperator(task_id="orders", pipeline=pipeline, region="orders")
+
+
+@pytest.fixture
+def runner(monkeypatch):
+    """Replaces the region runner; ``runner.error`` is what it raises."""
+    made = SimpleNamespace(ran=[], waited=[], error=None)
+
+    def run(task, settings, progress, waiting):
+        made.ran.append(task)
+        made.waited.append(waiting)
+        progress("orders: run 3 of 16 partitions: never computed for this interval")
+        if made.error:
+            raise made.error
+        return RegionOutcome(reused=13, computed=3, waves=1, seconds=1.23456, along=2)
+
+    monkeypatch.setattr("stagehold.run.here.region.run_region", run)
+    monkeypatch.setattr("stagehold.airflow.dag.region_operator.die_with_parent", lambda: None)
+    return made
+
+
+def context(**params):
+    dag_run = SimpleNamespace(
+        dag_id="shipping_priority",
+        run_id="scheduled__1",
+        partition_key=None,
+        data_interval_start=None,
+        logical_date=DUE,
+        run_after=DUE,
+        start_date=DUE,
+        run_type="scheduled",
+    )
+    task_instance = SimpleNamespace(try_number=1, max_tries=100)
+    return {"ti": task_instance, "dag_run": dag_run, "params": {"restore_from_stage": None, "interval": None, **params}}
+
+
+def test_the_task_is_told_everything_about_the_run(operator, runner):
+    operator.execute(context(restore_from_stage="customer", segment="MACHINERY"))
+    (task,) = runner.ran
+    assert task.region.name == "orders"
+    assert (task.request.run_id, task.request.interval, task.logical_date) == (
+        "shipping_priority/scheduled__1",
+        "2026-11-21",
+        DUE,
+    )
+    assert (task.request.restore.stage, task.request.restore.life, task.launcher) == ("customer", DUE, "airflow")
+    assert task.request.params == {"segment": "MACHINERY", "limit": 10}
+
+
+def test_a_checkpoint_that_does_not_exist_is_on_record_as_the_reason_and_not_looked_for_again(operator, runner):
+    from airflow.sdk.definitions.retry_policy import RetryAction
+
+    given = context(restore="nobody")
+    given["dag_run"].run_id = "manual__nobody"
+    with pytest.raises(UnknownCheckpoint, match="There is no checkpoint 'nobody' in lake") as refused:
+        operator.execute(given)
+    assert runner.ran == []
+    assert operator.retry_policy.evaluate(refused.value, 1, 100).action is RetryAction.FAIL
+    with Ledger.open(load_settings().ledger_url) as ledger:
+        (attempt,) = ledger.attempts.of_run("shipping_priority/manual__nobody")
+        (asked,) = ledger.restores.of_run("shipping_priority/manual__nobody")
+    assert (attempt.restore, attempt.failure) == (asked.identity, f"UnknownCheckpoint: {refused.value}")
+
+
+@pytest.mark.parametrize(("state", "waits"), [("running", True), ("failed", True), ("success", False), (None, False)])
+def test_a_task_knows_whether_airflow_holds_back_what_goes_on_with_the_run_before(airflow_home, runner, state, waits):
+    from stagehold.airflow.dag.region_operator import RegionOperator
+    from stagehold.spec.loading.loader import find_pipeline
+
+    pipeline = find_pipeline("customer_totals", load_settings())
+    given = context()
+    given["ti"].get_previous_dagrun = lambda: SimpleNamespace(state=state) if state else None
+    for region, own in (("daily_orders", {}), ("customer_totals", {"depends_on_past": True})):
+        RegionOperator(task_id=region, pipeline=pipeline, region=region, **own).execute(given)
+    assert [task.waits for task in runner.ran] == [waits, False]
+
+
+def test_both_kinds_of_restore_end_the_task_without_another_try(operator, runner):
+    from airflow.sdk.exceptions import AirflowFailException
+
+    with pytest.raises(AirflowFailException, match="allowed: one of restore and restore_from_stage"):
+        operator.execute(context(restore="kept", restore_from_stage="orders"))
+    assert runner.ran == []
+
+
+def test_a_task_is_given_what_masks_the_passwords_that_it_met(operator, runner, monkeypatch):
+    from airflow.sdk import BaseHook
+
+    monkeypatch.setenv("AIRFLOW_CONN_WAREHOUSE", "postgresql://bob:correct-horse@warehouse/sales")
+    password = BaseHook.get_connection("warehouse").password
+    operator.execute(context())
+    assert runner.ran[0].request.restore is None
+    assert runner.ran[0].redact(f"no login as bob:{password}@warehouse") == "no login as bob:***@warehouse"
+
+
+def test_an_interval_in_the_form_overrides_the_runs_own(operator, runner):
+    operator.execute(context(interval="2026-11-01T02:00:00Z"))
+    assert runner.ran[0].request.interval == "2026-11-01"
+    assert runner.ran[0].logical_date == datetime(2026, 11, 1, 2, tzinfo=UTC)
+
+
+def test_an_interval_that_does_not_exist_ends_the_task_without_another_try(operator, runner):
+    from airflow.sdk.exceptions import AirflowFailException
+
+    with pytest.raises(AirflowFailException, match="'2026-02-30' is no date from"):
+        operator.execute(context(interval="2026-02-30"))
+    assert runner.ran == []
+
+
+def test_an_interval_in_the_form_of_a_backfill_is_refused_unless_it_is_the_dates_own(operator, runner):
+    from airflow.sdk.exceptions import AirflowFailException
+
+    of_backfill = context(interval="2026-11-01")
+    of_backfill["dag_run"].run_type = "backfill"
+    with pytest.raises(AirflowFailException, match=r"was written into a backfill, .* leave the field Interval"):
+        operator.execute(of_backfill)
+    assert runner.ran == []
+    own = context(interval=f"{DUE:%Y-%m-%d}")
+    own["dag_run"].run_type = "backfill"
+    operator.execute(own)
+    assert runner.ran[0].request.interval == f"{DUE:%Y-%m-%d}"
+
+
+@pytest.mark.parametrize("limit", [7.0, "7", None])
+def test_a_parameter_of_another_type_ends_the_task_without_another_try(operator, runner, limit):
+    from airflow.sdk.exceptions import AirflowFailException
+
+    with pytest.raises(AirflowFailException, match=r"Parameter limit is .*; allowed: a whole number"):
+        operator.execute(context(limit=limit))
+    assert runner.ran == []
+
+
+def test_every_try_of_a_task_has_the_same_owner(operator, runner):
+    operator.execute(context())
+    operator.execute(context())
+    assert runner.ran[0].owner == runner.ran[1].owner == "airflow:shipping_priority/scheduled__1/orders"
+
+
+def test_a_share_is_passed_on_and_has_an_owner_of_its_own(operator, runner):
+    from stagehold.airflow.dag.region_operator import RegionOperator
+
+    given = context()
+    RegionOperator(task_id="orders", pipeline=operator._pipeline, region="orders", share="4-7").execute(given)
+    (task,) = runner.ran
+    assert (task.share, task.owner) == (Share(4, 7), "airflow:shipping_priority/scheduled__1/orders/4-7")
+    assert given["share"] == "4-7"
+
+
+def test_a_task_of_an_eager_pipeline_waits_for_its_inputs_first(operator, runner, monkeypatch):
+    from stagehold.airflow.dag.region_operator import RegionOperator
+
+    waited = []
+
+    def wait(task, settings, progress):
+        waited.append(task)
+        return "the attempt that waited"
+
+    monkeypatch.setattr("stagehold.run.here.inputs.await_inputs", wait)
+    operator.execute(context())
+    assert (waited, runner.waited) == ([], [None])
+    pipeline = operator._pipeline.model_copy(update={"schedule_mode": ScheduleMode.EAGER})
+    eager = RegionOperator(task_id="orders", pipeline=pipeline, region="orders")
+    eager.execute(context())
+    assert waited == [runner.ran[-1]]
+    assert runner.waited[-1] == "the attempt that waited"
+
+    def in_vain(task, settings, progress):
+        raise InputsNeverCame("orders", {"customer": (3,)})
+
+    monkeypatch.setattr("stagehold.run.here.inputs.await_inputs", in_vain)
+    with pytest.raises(InputsNeverCame, match="customer 3"):
+        eager.execute(context())
+
+
+def test_the_summary_is_small_and_for_people(operator, runner):
+    assert operator.execute(context()) == {"reused": 13, "computed": 3, "waves": 1, "seconds": 1.235, "along": 2}
+
+
+def test_progress_goes_to_the_task_log(operator, runner, monkeypatch):
+    log = Mock()
+    monkeypatch.setattr(type(operator), "log", log)
+    operator.execute(context())
+    assert [call.args[0] % call.args[1:] for call in log.info.call_args_list] == [
+        "orders: run 3 of 16 partitions: never computed for this interval",
+        "orders: reused 13 partitions, computed 3 (2 more computed along, not stored) in 1 waves",
+    ]
+
+
+def test_an_error_comes_out_as_it_is_since_the_retry_policy_decides(operator, runner):
+    runner.error = SparkUnavailable("nobody answers")
+    with pytest.raises(SparkUnavailable):
+        operator.execute(context())
+
+
+def test_a_ledger_that_is_away_for_a_while_is_tried_again_inside_the_task(operator, runner, monkeypatch):
+    monkeypatch.setattr(
+        "stagehold.run.journal.unbegun.time.sleep",
+        lambda seconds: waited.append(seconds) or setattr(runner, "error", None),
+    )
+    waited, runner.error = [], LedgerUnavailable("sqlite://", "nobody answers")
+    assert operator.execute(context())["computed"] == 3
+    assert (waited, len(runner.ran)) == ([1], 2)
+
+
+def test_five_tries_of_a_ledger_that_stays_away_are_enough(operator, runner, monkeypatch):
+    monkeypatch.setattr("stagehold.run.journal.unbegun.time.sleep", lambda seconds: None)
+    runner.error = LedgerUnavailable("sqlite://", "nobody answers")
+    with pytest.raises(LedgerUnavailable):
+        operator.execute(context())
+    assert len(runner.ran) == 5
+
+
+def told_to_end(operator, monkeypatch, meaning=None):
+    """Its work is interrupted by a SIGTERM, and a second one while it cleans up; ``meaning`` is what that then was."""
+
+    def run(*arguments):
+        try:
+            operator.on_kill()
+        finally:
+            operator.on_kill()
+            if meaning:
+                raise meaning
+
+    monkeypatch.setattr("stagehold.run.here.region.run_region", run)
+
+
+def test_a_sigterm_that_somebody_asked_for_ends_the_task_for_good_and_says_who(operator, runner, monkeypatch):
+    from airflow.sdk.exceptions import AirflowTaskTerminated
+
+    told_to_end(operator, monkeypatch, KeyboardInterrupt("by `stagehold cancel`"))
+    with pytest.raises(AirflowTaskTerminated, match="orders was cancelled by `stagehold cancel`\\. `stagehold resume`"):
+        operator.execute(context())
+
+
+def test_every_other_sigterm_is_tried_again(operator, runner, monkeypatch):
+    told_to_end(operator, monkeypatch)  # where nothing could be recorded of it
+    with pytest.raises(ProcessTerminated) as raised:
+        operator.execute(context())
+    decision = operator.retry_policy.evaluate(raised.value, 1, 100)
+    assert (decision.action.value, decision.retry_delay) == ("retry", timedelta(seconds=1))
+
+
+def test_a_sigterm_before_the_work_ends_the_process_as_if_nobody_handled_it(operator):
+    child = os.fork()
+    if child == 0:
+        signal.signal(signal.SIGTERM, lambda *_: operator.on_kill())
+        signal.raise_signal(signal.SIGTERM)
+        os._exit(0)
+    assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGTERM
+
+
+def test_a_sigterm_behind_the_work_has_nothing_to_interrupt(operator, runner):
+    operator.execute(context())
+    operator.on_kill()
+
+
+@pytest.mark.parametrize(
+    ("try_number", "max_tries", "again"),
+    [(1, 100, False), (2, 100, True), (9, 100, True), (3, 102, False), (4, 102, True)],
+    ids=["first try", "retry", "late retry", "first after a clear", "retry after a clear"],
+)
+def test_a_try_that_nobody_asked_for_is_told_so(operator, runner, try_number, max_tries, again):
+    operator.execute({**context(), "ti": SimpleNamespace(try_number=try_number, max_tries=max_tries)})
+    assert runner.ran[0].again is again
+
+
+def test_a_region_that_does_not_exist_is_refused_when_the_dag_is_parsed(operator):
+    from stagehold.airflow.dag.region_operator import RegionOperator
+
+    with pytest.raises(UnknownName, match="no region 'order'"):
+        RegionOperator(task_id="x", pipeline=operator._pipeline, region="order")
+
+
+def test_the_trace_of_a_users_error_is_a_folded_group_of_the_log_and_its_text_is_what_is_raised(
+    operator, runner, monkeypatch
+):
+    lines, told = [], []
+    monkeypatch.setattr(operator.log, "error", lambda text, *arguments: told.append(text % arguments))
+    monkeypatch.setattr(operator.log, "info", lambda text, *arguments: lines.append(text % arguments))
+    failed = StageFailed(
+        stage="orders",
+        partitions=[0, 1, 2, 5],
+        problem="KeyError: 'x'",
+        place="jobs/a.py:3, in orders",
+        trace="one\n100 %",
+    )
+    failed.__cause__ = KeyError("x")
+    runner.error = failed
+    with pytest.raises(StageFailed, match="partition\\(s\\) 0-2, 5: nothing of it was published") as raised:
+        operator.execute(context())
+    assert raised.value.__cause__ is None
+    assert lines[-3:] == ["::group::The whole trace", "one", "100 %"]  # what Airflow says of the error belongs to it
+    (last,) = told
+    assert last.startswith(
+        "Failed: stage orders, before its first wave, partitions 0-2, 5: KeyError: 'x' at jobs/a.py:3"
+    )
+    assert last.endswith("/dags/shipping_priority/runs/scheduled__1/plugin/stagehold")

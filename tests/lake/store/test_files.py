@@ -1,0 +1,110 @@
+"""A folder and a bucket behave the same."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+import boto3
+import pytest
+
+from stagehold.lake.store import files
+from stagehold.lake.store.files import Files, files_at
+
+
+class Lake:
+    """Writes what the lake's own code only lists, reads and deletes."""
+
+    def __init__(self, uri: str) -> None:
+        self.uri = uri
+
+    def write(self, path: str, content: bytes = b"x") -> None:
+        if self.uri.startswith("s3://"):
+            bucket, _, prefix = self.uri.removeprefix("s3://").partition("/")
+            boto3.client("s3").put_object(Bucket=bucket, Key=f"{prefix}/{path}", Body=content)
+        else:
+            Path(self.uri, path).parent.mkdir(parents=True, exist_ok=True)
+            Path(self.uri, path).write_bytes(content)
+
+    @property
+    def files(self) -> Files:
+        return files_at(self.uri)
+
+
+@pytest.fixture(params=["tmp_path", "s3_lake"])
+def lake(request: pytest.FixtureRequest) -> Lake:
+    return Lake(str(request.getfixturevalue(request.param)))
+
+
+def test_files_are_listed_at_any_depth_with_their_sizes(lake):
+    lake.write("_data/one/a", b"12")
+    lake.write("_data/one/deep/er/b", b"123")
+    lake.write("_data/other/c")
+    assert lake.files.sizes("_data/one") == {"_data/one/a": 2, "_data/one/deep/er/b": 3}
+
+
+def test_a_folder_whose_name_begins_like_another_is_another(lake):
+    lake.write("_data/run.1/a")
+    lake.write("_data/run.12/b")
+    assert list(lake.files.sizes("_data/run.1")) == ["_data/run.1/a"]
+    lake.files.delete("_data/run.1")
+    assert list(lake.files.sizes("_data")) == ["_data/run.12/b"]
+
+
+def test_what_is_not_there_has_no_files(lake):
+    assert lake.files.sizes("_data") == {}
+    lake.files.delete("_data")
+
+
+def test_a_file_that_vanishes_while_its_folder_is_listed_is_not_there(tmp_path):
+    """As delta-rs's drafts of commits do. A link to nothing is a name that the listing finds and `stat` does not."""
+    lake = Lake(str(tmp_path))
+    lake.write("_delta_log/0.json")
+    Path(tmp_path, "_delta_log", "1.json#1").symlink_to("nowhere")
+    assert lake.files.sizes("_delta_log") == {"_delta_log/0.json": 1}
+
+
+@pytest.mark.parametrize(("length", "read"), [(2, b"89"), (10, b"0123456789"), (99, b"0123456789")])
+def test_the_tail_of_a_file_is_read(lake, length, read):
+    lake.write("f", b"0123456789")
+    assert lake.files.tail("f", length) == read
+    assert lake.files.read("f") == b"0123456789"
+
+
+def test_a_file_that_is_not_there_cannot_be_read(lake):
+    with pytest.raises(FileNotFoundError, match="records/one"):
+        lake.files.read("records/one")
+
+
+def test_a_file_is_created_once(lake):
+    assert lake.files.create("records/one", b"first")
+    assert not lake.files.create("records/one", b"second")
+    assert lake.files.read("records/one") == b"first"
+    assert list(lake.files.sizes("records")) == ["records/one"]
+
+
+def test_of_many_who_create_a_file_at_once_one_does(lake):
+    contents = [bytes([number]) * 100_000 for number in range(8)]
+    with ThreadPoolExecutor(len(contents)) as pool:
+        made = list(pool.map(partial(lake.files.create, "records/one"), contents))
+    assert sum(made) == 1
+    assert lake.files.read("records/one") == contents[made.index(True)]
+
+
+def test_named_files_are_removed_and_no_others(lake):
+    for path in ("a", "parts/a", "parts/ab", "parts/b"):
+        lake.write(path)
+    lake.files.remove(["parts/a", "a", "parts/never there"])
+    assert set(lake.files.sizes("parts")) == {"parts/ab", "parts/b"}
+    assert set(lake.files.facts("")) == {"parts/ab", "parts/b"}
+    lake.files.remove([])
+
+
+def test_more_files_than_one_request_takes_are_all_deleted(s3_lake, monkeypatch):
+    monkeypatch.setattr(files, "KEYS_PER_DELETE", 3)
+    lake = Lake(s3_lake)
+    for number in range(8):
+        lake.write(f"_data/{number}")
+    lake.files.delete("_data")
+    assert lake.files.sizes("_data") == {}

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from stagehold.run.journal.ownership import LeaseHolder, this_process
+
+ME = this_process("airflow/dag/run/region")
+
+
+@pytest.mark.parametrize(
+    ("held_by", "expected"),
+    [
+        pytest.param(str(LeaseHolder(ME.owner, "other-host", 1, "1")), True, id="an earlier try for the same owner"),
+        pytest.param(
+            str(LeaseHolder("cli/run", "other-host", 1, "1")), False, id="somebody else, somewhere else: cannot know"
+        ),
+        pytest.param(str(LeaseHolder("cli/run", ME.host, ME.pid, ME.started)), False, id="somebody else, alive"),
+        pytest.param(
+            str(LeaseHolder("cli/run", ME.host, ME.pid, "1")), True, id="its pid was given to a newer process"
+        ),
+        pytest.param("anything", False, id="no holder's text"),
+        pytest.param("a|b|no number|d", False, id="no pid"),
+    ],
+)
+def test_who_may_be_taken_over(held_by, expected):
+    assert ME.may_seize(held_by) is expected
+
+
+def test_a_process_that_ended_may_be_taken_over():
+    code = "from stagehold.run.journal.ownership import this_process; print(this_process('cli/run'))"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    assert ME.may_seize(ended)
