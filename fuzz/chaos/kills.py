@@ -117,7 +117,7 @@ def _carried_out(case: Case, bench: Workbench) -> Case:
     allowed = (*OVERTAKEN, *LOST) if hit else OVERTAKEN
     violation = next((one.err for one in ends if _is_wrong(one.code, one.err, allowed)), None)
     if violation is None and all(one.code for one in ends):  # whose server was killed may have gone on before them
-        violation = f"nobody came to an end: {ends[-1].err}"
+        violation = "nobody came to an end: " + "\nand another said: ".join(one.err for one in ends)
     if violation is None:
         violation = _wrong_at_the_end(interval, bench)
     codes = tuple(one.code for one in ends)

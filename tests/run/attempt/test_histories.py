@@ -47,7 +47,7 @@ class Scene:
         task, waiting = self.tasks[name], waiting or self.wait(name)
         lease = self.ledger.leases.take(task.lease_name, task.share, name, 60, lambda _: True)
         self.leases[waiting.attempt_id] = lease
-        record_lost_attempts(task, waiting, workplace(self.ledger, self.settings))
+        record_lost_attempts(task, waiting, lease, workplace(self.ledger, self.settings))
         attempt = journal.begin_attempt(task, waiting, lease.epoch, self.ledger)
         self.leases[attempt.attempt_id] = lease
         for event in (AttemptEvent.REPORTED_INITIALIZING, AttemptEvent.REPORTED_RUNNING):

@@ -14,7 +14,7 @@ from stagehold.lake.commit.wave_commit import CommittedPartition, WaveCommit
 from stagehold.lake.store.location import table_location
 from stagehold.model.records import PartitionState
 from stagehold.model.standing import IntervalState
-from stagehold.run.faults import ClearingPoint
+from stagehold.run.faults import ClearingPoint, Point
 from stagehold.run.intervals.deleting import DELETED, IntervalDeletion
 from stagehold.run.intervals.known import known_intervals
 
@@ -99,9 +99,18 @@ def test_nothing_goes_while_somebody_works_on_it(nights):
     worker.kill()
 
 
-def test_whoever_dies_half_way_leaves_what_can_be_repeated_or_run_again(nights, monkeypatch):
+@pytest.mark.parametrize(
+    ("half_way", "taken_out"),
+    [
+        (Point.BEFORE_PUBLISH, False),
+        (Point.AFTER_PUBLISH, True),
+        (Point.AFTER_RECORD, True),
+        (ClearingPoint.TAKEN_OUT, True),
+    ],
+)
+def test_whoever_dies_half_way_leaves_what_can_be_repeated_or_run_again(nights, monkeypatch, half_way, taken_out):
     def dies(self: object, point: object, *_: object) -> None:
-        if point is ClearingPoint.TAKEN_OUT:
+        if point is half_way:
             raise KeyboardInterrupt
 
     place = nights.workplace
@@ -109,7 +118,7 @@ def test_whoever_dies_half_way_leaves_what_can_be_repeated_or_run_again(nights, 
         dying.setattr(type(place.faults), "reach", dies)
         with pytest.raises(KeyboardInterrupt):
             IntervalDeletion.of(nights.pipeline, DAY, place, "ann").carry_out()
-    assert nights.published(DAY) == []
+    assert nights.published(DAY) == ([] if taken_out else nights.expected)
     assert nights.states(DAY) == THERE
     nights.end_leases()
     (known,) = (one for one in known_intervals(nights.pipeline, nights.ledger, None) if one.interval == DAY)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.run.protocol.world import STAGES, World
+from tests.run.protocol.world import RUN, STAGES, World
 
 from stagehold.errors import Fenced
+from stagehold.model.records import AttemptState
 
 pytestmark = pytest.mark.slow
 
@@ -106,4 +107,38 @@ def test_a_ledger_that_is_lost_in_the_middle_of_an_attempt_loses_no_commit(world
     run_all(world)
     commits = [key for key in world.staged if key[0].startswith("r.drafts")]
     assert len(commits) == 4 + 4 + (2 if place == "before its commit" else 0), commits
+    world.bring_to_an_end()
+
+
+@pytest.mark.parametrize("place", ["session", "before_write"])
+@pytest.mark.parametrize("steps", range(6))
+@pytest.mark.parametrize("is_first", [True, False], ids=["without a table", "with a table"])
+def test_a_zombie_that_begins_late_ends_nobody_who_has_begun_since(tmp_path, is_first, steps, place, monkeypatch):
+    world = World(tmp_path)
+    if not is_first:
+        run_all(world)
+        world.write_source(0, (7, 8))
+    zombie = world.begin("drafts")
+    assert zombie.go_to("after its lease")
+    for _ in range(steps):
+        zombie.step()
+    taken_for_dead = []
+    open_session = world.engine.open
+
+    def opened(task, attempt, died):
+        taken_for_dead.extend((attempt.epoch, one.epoch) for one in died)
+        return open_session(task, attempt, died)
+
+    monkeypatch.setattr(world.engine, "open", opened)
+    world.end_leases()
+    successor = world.begin("drafts")
+    assert successor.go_to(place), successor.error
+    zombie.go_to("its end")
+    assert isinstance(zombie.error, Fenced), zombie.error
+    states = {one.epoch: one.state for one in world.ledger.attempts.of_run(RUN) if one.region == "drafts"}
+    assert states[max(states)] is not AttemptState.FAILED
+    assert [pair for pair in taken_for_dead if pair[0] < pair[1]] == []
+    successor.go_to("its end")
+    assert successor.error is None
+    world.check()
     world.bring_to_an_end()

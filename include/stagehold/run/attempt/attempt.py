@@ -56,9 +56,10 @@ class RegionAttempt:
         task: RegionTask, waiting: Attempt, heartbeat: Heartbeat, workplace: Workplace, heal: Heal
     ) -> RegionAttempt:
         """``waiting`` is the attempt as it waited for its lease."""
-        ledger = workplace.ledger
-        previous = ledger.attempts.newest(task.pipeline.name, task.request.interval, task.region.name, task.share)
-        attempt = journal.begin_attempt(task, waiting, heartbeat.lease.epoch, ledger)
+        ledger, epoch = workplace.ledger, heartbeat.lease.epoch
+        newest = ledger.attempts.newest(task.pipeline.name, task.request.interval, task.region.name, task.share)
+        previous = tuple(one for one in newest if one.epoch < epoch)  # a later one has taken the lease over since
+        attempt = journal.begin_attempt(task, waiting, epoch, ledger)
         died = tuple(one for one in previous if one.state is not AttemptState.FINISHED)
         publisher = LeasePublisher(attempt, heartbeat)
         report = partial(ledger.attempts.apply, attempt.attempt_id)

@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from stagehold.lake.commit.committed import Landed
 from stagehold.lake.commit.staging import DATA_FOLDER
-from stagehold.lake.commit.wave_commit import Claim, CommittedPartition, WaveCommit
-from stagehold.lake.commit.wave_verdicts import WaveVerdicts
+from stagehold.lake.commit.wave_commit import Claim, CommittedPartition
 from stagehold.lake.copying import copied_for
 from stagehold.lake.published import files_of_snapshot, live_files
 from stagehold.lake.read import table_schema
-from stagehold.lake.store.location import TableLocation
 from stagehold.lake.tables import ensure_table
 from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.model.records import Attempt, GateResult, PartitionRecord, PartitionState
 from stagehold.model.source_position import SourcePosition
 from stagehold.plan.resume.decisions import Decision
+from stagehold.run.delivery.publish import Publication, Signature, as_landed, publish
 from stagehold.run.lease.tables import RegionTables
 from stagehold.run.planning.snapshots import BeginsWith
 from stagehold.spec.pipeline import Stage
@@ -46,20 +46,24 @@ class Putting:
         taken = [one.record for one in decisions if one.restored and one.record and not one.action.computes]
         if not taken:
             return 0
-        location, place = self.tables.location(stage.name), self.tables.workplace
+        location, place, name = self.tables.location(stage.name), self.tables.workplace, self.begins_with.name
         lacking = self._lacking(stage, [one for one in taken if one.state is PartitionState.CONSUMABLE])
-        now = datetime.now(UTC)
-        results = self._results(stage, taken, now)
-        again = self._published(stage, lacking, results, positions) if lacking else {}
-        again |= {one.partition: self._apart(stage, one) for one in taken if one.state.kept_back}
-        records = [self._as_ours(again.get(one.partition, one), now) for one in taken]
-        with place.ledger.together():
-            place.ledger.partitions.record(records, self.heartbeat.lease)
-            place.ledger.gates.record(results)
-        if lacking and results:
-            self._verdicts(location).forget()
-        place.progress(f"{stage.name}: {len(records)} partitions from {self.begins_with.name} ({location.uri})")
-        return len(records)
+        signature = Signature(self.attempt.run_id, stage.id, self.attempt.attempt_id, self.attempt.epoch, WAVE)
+        here = {one.partition: one for one in (self._brought(stage, lacking) if lacking else ())}
+        apart = {one.partition: self._apart(stage, one) for one in taken if one.state.kept_back}
+        partitions = map(CommittedPartition.of, here.values())
+        commit = signature.commit(partitions, stage.partitions, positions, f"from {name}")
+
+        def recorded(landed: Landed | None) -> list[PartitionRecord]:
+            put = {number: as_landed(one, location, landed) for number, one in here.items()} if landed else {}
+            again = put | apart
+            ours = (signature.under(again.get(one.partition, one)) for one in taken)
+            return [replace(one, reason=f"from {name}") for one in ours]
+
+        what = Publication(stage.name, location, WAVE, commit if here else None, self._results(stage, taken))
+        publish(what, recorded, place.committer, self.heartbeat, place)
+        place.progress(f"{stage.name}: {len(taken)} partitions from {name} ({location.uri})")
+        return len(taken)
 
     def _apart(self, stage: Stage, record: PartitionRecord) -> PartitionRecord:
         """What nobody may read yet. What another interval had published of it is not published here; and two intervals
@@ -90,13 +94,8 @@ class Putting:
         """
         return self.tables.workplace.settings.reads_only(record.table) and _is_staged(record)
 
-    def _published(
-        self,
-        stage: Stage,
-        records: Sequence[PartitionRecord],
-        results: Sequence[GateResult],
-        positions: tuple[SourcePosition, ...],
-    ) -> dict[int, PartitionRecord]:
+    def _brought(self, stage: Stage, records: Sequence[PartitionRecord]) -> list[PartitionRecord]:
+        """Into the stage's table, which is made and fenced, so that one commit can refer to all of them."""
         location, committer = self.tables.location(stage.name), self.tables.workplace.committer
         claim = Claim(self.attempt.epoch, self.attempt.attempt_id)
         # One commit must not take out a file and put it back: readers do not agree on what that leaves.
@@ -112,47 +111,17 @@ class Putting:
         schema = table_schema(max(records, key=lambda one: one.version or 0))
         ensure_table(location, schema, claim, stage.output, as_recorded=True)
         committer.fence(location, claim, self.tables.rivals(stage.name))
-        published = {one.partition for one in records}
-        kept = [one for one in results if one.partition in published]
-        self._verdicts(location).keep(self.tables.workplace.ledger.gates.as_stored(kept))
-        self.heartbeat.check()
-        landed = committer.publish(location, replace(self._commit(stage, copies), positions=positions))
-        return {one.partition: replace(one, table=location.uri, version=landed.version) for one in copies}
+        return copies
 
-    def _commit(self, stage: Stage, records: Sequence[PartitionRecord]) -> WaveCommit:
-        return WaveCommit(
-            run_id=self.attempt.run_id,
-            stage=stage.id,
-            attempt_id=self.attempt.attempt_id,
-            epoch=self.attempt.epoch,
-            wave=WAVE,
-            partitions=tuple(map(CommittedPartition.of, records)),
-            cut_into=stage.partitions,
-            note=f"from {self.begins_with.name}",
-        )
-
-    def _as_ours(self, record: PartitionRecord, now: datetime) -> PartitionRecord:
-        return replace(
-            record,
-            run_id=self.attempt.run_id,
-            attempt_id=self.attempt.attempt_id,
-            epoch=self.attempt.epoch,
-            wave=WAVE,
-            recorded_at=now,
-            reason=f"from {self.begins_with.name}",
-        )
-
-    def _results(self, stage: Stage, taken: Sequence[PartitionRecord], now: datetime) -> list[GateResult]:
+    def _results(self, stage: Stage, taken: Sequence[PartitionRecord]) -> list[GateResult]:
         """What gates said of it, as of this attempt."""
+        now = datetime.now(UTC)
         cells = {one.partition: one.cell for one in taken}
         return [
             replace(one, cell=cells[one.partition], attempt_id=self.attempt.attempt_id, recorded_at=now)
             for one in self.begins_with.verdicts(stage)
             if one.partition in cells
         ]
-
-    def _verdicts(self, location: TableLocation) -> WaveVerdicts:
-        return WaveVerdicts(location.uri, self.attempt.attempt_id, WAVE)
 
 
 def _is_staged(record: PartitionRecord) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -10,13 +10,12 @@ from stagehold.errors import CameOutDifferent
 from stagehold.lake.commit.committed import Landed
 from stagehold.lake.commit.committer import Committer
 from stagehold.lake.commit.wave_commit import CommittedPartition, WaveCommit
-from stagehold.lake.commit.wave_verdicts import WaveVerdicts
-from stagehold.model.records import GateResult, PartitionRecord
+from stagehold.model.records import PartitionRecord
+from stagehold.run.delivery.publish import Publication, Signature, publish
 from stagehold.run.delivery.publisher import PublishRight
 from stagehold.run.delivery.ruling import Rulings, results, unmet, warn
 from stagehold.run.delivery.wave import StageTask, Wave
 from stagehold.run.equipment.workplace import Workplace
-from stagehold.run.faults import Point
 
 
 @dataclass(frozen=True)
@@ -42,10 +41,15 @@ class Delivery:
         fingerprints = {one.partition: one.fingerprint for one in wave.metrics}
         rulings = Rulings.of(unmet(wave.verdicts), fingerprints, self.task)
         said = results(self.task, wave.verdicts, datetime.now(UTC))
-        landed = self._publish(wave, right, rulings, said)
-        self._reach(Point.AFTER_PUBLISH, wave)
-        self._record(wave, right, landed, rulings, said)
-        self._reach(Point.AFTER_RECORD, wave)
+        signature = Signature.of(self.task, right, wave.number)
+        commit = self._commit(wave, signature, rulings)
+        landed = publish(
+            Publication(self.task.stage.name, self.task.location, wave.number, commit, said),
+            lambda landed: self._records(wave, signature, landed, rulings),
+            self.committer,
+            right.heartbeat,
+            self.workplace,
+        )
         self._tell(wave, right, landed, rulings)
         warn(self.task, wave.verdicts, rulings, self.workplace)
         return rulings.blocked
@@ -57,17 +61,12 @@ class Delivery:
         if not self.may_differ and wave.other_data:
             raise CameOutDifferent(self.task.stage.name, dict(wave.other_data))
 
-    def _publish(self, wave: Wave, right: PublishRight, rulings: Rulings, said: Sequence[GateResult]) -> Landed | None:
-        """What its gate said is beside it before, for whoever has to record it in this attempt's place."""
+    def _commit(self, wave: Wave, signature: Signature, rulings: Rulings) -> WaveCommit | None:
+        """None if nothing passes, or if all partitions of the stage are to be judged together before any is read."""
         passing = [one for one in wave.metrics if one.partition not in rulings.blocked]
         if not passing or self.task.whole:
             return None
-        published = {one.partition for one in passing}
-        kept = [one for one in said if one.partition in published]
-        self._verdicts_of(wave).keep(self.workplace.ledger.gates.as_stored(kept))
-        self._reach(Point.BEFORE_PUBLISH, wave)
-        right.heartbeat.check()
-        committed = tuple(
+        committed = (
             CommittedPartition(
                 one.partition,
                 one.rows,
@@ -80,50 +79,22 @@ class Delivery:
             )
             for one in passing
         )
-        commit = WaveCommit(
-            run_id=self.task.attempt.run_id,
-            stage=self.task.stage.id,
-            attempt_id=self.task.attempt.attempt_id,
-            epoch=right.attempt.epoch,
-            wave=wave.number,
-            partitions=committed,
-            cut_into=self.task.stage.partitions,
-            positions=self.task.positions,
-        )
-        return self.committer.publish(self.task.location, commit)
-
-    def _verdicts_of(self, wave: Wave) -> WaveVerdicts:
-        return WaveVerdicts(self.task.location.uri, self.task.attempt.attempt_id, wave.number)
-
-    def _record(
-        self, wave: Wave, right: PublishRight, landed: Landed | None, rulings: Rulings, said: Sequence[GateResult]
-    ) -> None:
-        """Partitions and what their gate said of them, in one transaction."""
-        now, ledger = datetime.now(UTC), self.workplace.ledger
-        records = self._records(wave, right, landed, rulings, now)
-        with ledger.together():
-            ledger.partitions.record(records, right.heartbeat.lease)
-            ledger.gates.record(said)
-        if landed and said:
-            self._verdicts_of(wave).forget()
-        for partition, text in wave.remarks.items():
-            text = f"{self.task.stage.name}[{partition}] {text}"
-            self.workplace.warn(self.task.attempt.run_id, "not deterministic", self.task.stage.name, text)
+        return signature.commit(committed, self.task.stage.partitions, self.task.positions)
 
     def _records(
-        self, wave: Wave, right: PublishRight, landed: Landed | None, rulings: Rulings, now: datetime
+        self, wave: Wave, signature: Signature, landed: Landed | None, rulings: Rulings
     ) -> list[PartitionRecord]:
+        now, seconds = datetime.now(UTC), wave.seconds / len(wave.decisions)
         files = {**wave.staged.files, **(landed.files if landed else {})}
-        seconds = wave.seconds / len(wave.decisions)
         return [
             PartitionRecord(
                 cell=self.task.cell,
                 partition=one.partition,
                 state=rulings.of_partition(one.partition).state_in(self.task),
-                run_id=self.task.attempt.run_id,
-                attempt_id=self.task.attempt.attempt_id,
-                epoch=right.attempt.epoch,
-                wave=wave.number,
+                run_id=signature.run_id,
+                attempt_id=signature.attempt_id,
+                epoch=signature.epoch,
+                wave=signature.wave,
                 table=self.task.location.uri,
                 version=landed.version if landed and one.partition not in rulings.blocked else None,
                 files=files.get(one.partition, ()),
@@ -143,6 +114,8 @@ class Delivery:
 
     def _tell(self, wave: Wave, right: PublishRight, landed: Landed | None, rulings: Rulings) -> None:
         stage, progress = self.task.stage.name, self.workplace.progress
+        for partition, text in wave.remarks.items():
+            self.workplace.warn(self.task.attempt.run_id, "not deterministic", stage, f"{stage}[{partition}] {text}")
         for one in wave.metrics:
             passed = landed is not None and one.partition not in rulings.blocked
             kept_back = "blocked by its gate" if one.partition in rulings.blocked else "held"
@@ -153,6 +126,3 @@ class Delivery:
         if self.task.suite:
             progress(f"{stage}: {rulings.in_words(self.task.suite.name, len(wave.metrics))}")
         progress(f"{stage}: wave {wave.number}, {len(wave.metrics)} partitions, took {wave.seconds:.1f} s")
-
-    def _reach(self, point: Point, wave: Wave) -> None:
-        self.workplace.faults.reach(point, self.task.stage.name, wave.number)

@@ -9,22 +9,21 @@ from datetime import UTC, datetime
 from stagehold.errors import PartitionDataMissing, StageholdError
 from stagehold.gates.judge import Measured
 from stagehold.gates.verdicts import GateVerdict
+from stagehold.lake.commit.committed import Landed
 from stagehold.lake.commit.committer import Committer
-from stagehold.lake.commit.wave_commit import CommittedPartition, WaveCommit
-from stagehold.lake.commit.wave_verdicts import WaveVerdicts
-from stagehold.lake.copying import copied_for
+from stagehold.lake.commit.wave_commit import CommittedPartition
 from stagehold.lake.measure import PartitionMetrics
-from stagehold.model.records import GateResult, PartitionRecord, PartitionState
+from stagehold.model.records import PartitionRecord, PartitionState
 from stagehold.plan.determinism.verification import as_damaged, same_content
 from stagehold.plan.resume.decisions import Decision
 from stagehold.run.delivery.comparison import mismatches
+from stagehold.run.delivery.publish import Publication, Signature, as_landed, brought_to, publish
 from stagehold.run.delivery.publisher import Publisher, PublishRight
 from stagehold.run.delivery.ruling import Rulings, results, unmet, unmet_on_record, warn
 from stagehold.run.delivery.setting_aside import as_blocking
 from stagehold.run.delivery.wave import StageTask
 from stagehold.run.equipment.engine import Session
 from stagehold.run.equipment.workplace import Workplace
-from stagehold.run.faults import Point
 from stagehold.spark.session.sessions import translate
 
 
@@ -58,11 +57,7 @@ class JudgingAgain:
         rulings = self._rulings(records, verdicts, judged)
         ruled = [replace(one, refused=rulings.of_partition(one.partition).refused) for one in records]
         lacking = [one for one in ruled if one.partition not in rulings.blocked and self._lacks(one)]
-        said = results(self.task, verdicts, datetime.now(UTC))
-        published = self._publish(lacking, said, right, wave) if lacking else {}
-        self._record([published.get(one.partition, one) for one in ruled], said, rulings, right, wave)
-        if published:
-            self._verdicts_of(wave).forget()
+        self._publish(ruled, lacking, verdicts, rulings, right, wave)
         self._tell(records, rulings)
         warn(self.task, verdicts, rulings, self.workplace)
         return rulings.blocked
@@ -112,66 +107,36 @@ class JudgingAgain:
             self.workplace.ledger.partitions.record([as_damaged(one, now) for one in damaged], right.heartbeat.lease)
             raise PartitionDataMissing(self.task.stage.name, [one.partition for one in damaged])
 
-    def _record(
+    def _publish(
         self,
-        records: Sequence[PartitionRecord],
-        said: Sequence[GateResult],
+        ruled: Sequence[PartitionRecord],
+        lacking: Sequence[PartitionRecord],
+        verdicts: Sequence[GateVerdict],
         rulings: Rulings,
         right: PublishRight,
         wave: int,
     ) -> None:
-        now, ledger = datetime.now(UTC), self.workplace.ledger
-        judged = [
-            replace(
-                one,
-                state=rulings.of_partition(one.partition).state_in(self.task, published=one.version is not None),
-                run_id=self.task.attempt.run_id,
-                attempt_id=self.task.attempt.attempt_id,
-                epoch=right.attempt.epoch,
-                wave=wave,
-                recorded_at=now,
-                reason=rulings.of_partition(one.partition).reason,
-                judged=self.task.judge,
-            )
-            for one in records
-        ]
-        with ledger.together():
-            ledger.partitions.record(judged, right.heartbeat.lease)
-            ledger.gates.record(said)
+        location, signature = self.task.location, Signature.of(self.task, right, wave)
+        here = {one.partition: one for one in brought_to(location, lacking, signature.attempt_id)}
+        partitions = [CommittedPartition.of(replace(one, judged=self.task.judge)) for one in here.values()]
+        commit = signature.commit(partitions, self.task.stage.partitions, self.task.positions, "judged again")
 
-    def _verdicts_of(self, wave: int) -> WaveVerdicts:
-        return WaveVerdicts(self.task.location.uri, self.task.attempt.attempt_id, wave)
+        def recorded(landed: Landed | None) -> list[PartitionRecord]:
+            published = {number: as_landed(one, location, landed) for number, one in here.items()} if landed else {}
+            return [self._judged(published.get(one.partition, one), rulings, signature) for one in ruled]
 
-    def _publish(
-        self, records: Sequence[PartitionRecord], said: Sequence[GateResult], right: PublishRight, wave: int
-    ) -> Mapping[int, PartitionRecord]:
-        """Files of another table, of which a run begins with refused data, are copied into the stage's own."""
-        location, attempt_id = self.task.location, self.task.attempt.attempt_id
-        lacking = {one.partition for one in records}
-        kept = [one for one in said if one.partition in lacking]
-        self._verdicts_of(wave).keep(self.workplace.ledger.gates.as_stored(kept))
-        self.workplace.faults.reach(Point.BEFORE_PUBLISH, self.task.stage.name, wave)
-        right.heartbeat.check()
-        here = [one if one.table == location.uri else copied_for(one, location.uri, attempt_id) for one in records]
-        commit = WaveCommit(
-            run_id=self.task.attempt.run_id,
-            stage=self.task.stage.id,
-            attempt_id=attempt_id,
-            epoch=right.attempt.epoch,
-            wave=wave,
-            partitions=tuple(CommittedPartition.of(replace(one, judged=self.task.judge)) for one in here),
-            cut_into=self.task.stage.partitions,
-            positions=self.task.positions,
-            note="judged again",
+        said = results(self.task, verdicts, datetime.now(UTC))
+        what = Publication(self.task.stage.name, location, wave, commit if lacking else None, said)
+        publish(what, recorded, self.committer, right.heartbeat, self.workplace)
+
+    def _judged(self, record: PartitionRecord, rulings: Rulings, signature: Signature) -> PartitionRecord:
+        ruling = rulings.of_partition(record.partition)
+        return replace(
+            signature.under(record),
+            state=ruling.state_in(self.task, published=record.version is not None),
+            reason=ruling.reason,
+            judged=self.task.judge,
         )
-        landed = self.committer.publish(location, commit)
-        self.workplace.faults.reach(Point.AFTER_PUBLISH, self.task.stage.name, wave)
-        return {
-            one.partition: replace(
-                one, table=location.uri, version=landed.version, files=landed.files.get(one.partition, one.files)
-            )
-            for one in here
-        }
 
     def _tell(self, records: Sequence[PartitionRecord], rulings: Rulings) -> None:
         suite, judged = self.task.suite, len(records)

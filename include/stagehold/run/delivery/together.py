@@ -9,20 +9,23 @@ from datetime import UTC, datetime
 from stagehold.errors import PartitionDataMissing
 from stagehold.gates.suite import Suite
 from stagehold.gates.verdicts import GateVerdict
+from stagehold.lake.commit.committed import Landed
 from stagehold.lake.commit.committer import Committer
-from stagehold.lake.commit.wave_commit import CommittedPartition, WaveCommit
-from stagehold.lake.copying import copied_for
+from stagehold.lake.commit.wave_commit import CommittedPartition
 from stagehold.model.records import WHOLE, PartitionRecord, PartitionState, StageVerdict
 from stagehold.plan.determinism.verification import as_damaged
 from stagehold.plan.grounds.content_verdicts import ContentVerdicts, content_of
 from stagehold.plan.resume.decisions import Action, Decision
 from stagehold.run.delivery.comparison import mismatches
+from stagehold.run.delivery.publish import Publication, Signature, as_landed, brought_to, publish
 from stagehold.run.delivery.publisher import Publisher, PublishRight
 from stagehold.run.delivery.ruling import Ruling, Rulings, results, unmet, warn
 from stagehold.run.delivery.wave import StageTask
 from stagehold.run.equipment.engine import Session
 from stagehold.run.equipment.workplace import Workplace
-from stagehold.run.faults import Point, TogetherPoint
+from stagehold.run.faults import TogetherPoint
+
+NO_WAVE = 0  # for fault points: how many waves there were before nobody knows beforehand
 
 
 @dataclass(frozen=True)
@@ -107,48 +110,26 @@ class JudgingTogether:
             raise PartitionDataMissing(self.task.stage.name, [one.partition for one in damaged])
 
     def _publish(self, held: Sequence[PartitionRecord], right: PublishRight, wave: int, ruling: Ruling) -> None:
-        """Files of another table, of which a run begins with held data, are copied into the stage's own."""
-        location, attempt, stage = self.task.location, self.task.attempt, self.task.stage
-        self._reach(Point.BEFORE_PUBLISH)
-        right.heartbeat.check()
-        here = [one if one.table == location.uri else copied_for(one, location.uri, attempt.attempt_id) for one in held]
-        commit = WaveCommit(
-            run_id=attempt.run_id,
-            stage=stage.id,
-            attempt_id=attempt.attempt_id,
-            epoch=right.attempt.epoch,
-            wave=wave,
-            partitions=tuple(CommittedPartition.of(one) for one in here),
-            cut_into=stage.partitions,
-            positions=self.task.positions,
-            note="judged together",
-        )
-        landed = self.committer.publish(location, commit)
-        self._reach(Point.AFTER_PUBLISH)
-        now = datetime.now(UTC)
-        published = [
-            replace(
-                one,
-                state=PartitionState.CONSUMABLE,
-                run_id=attempt.run_id,
-                attempt_id=attempt.attempt_id,
-                epoch=right.attempt.epoch,
-                wave=wave,
-                table=location.uri,
-                version=landed.version,
-                files=landed.files.get(one.partition, one.files),
-                recorded_at=now,
-                reason=one.reason or ruling.reason,
-            )
-            for one in here
-        ]
-        self.workplace.ledger.partitions.record(published, right.heartbeat.lease)
-        self._reach(Point.AFTER_RECORD)
-        self.workplace.progress(f"{stage.name}: {len(held)} held partitions are consumable, version {landed.version}")
+        """What the gate said of them is on record already."""
+        location, stage, signature = self.task.location, self.task.stage, Signature.of(self.task, right, wave)
+        here = brought_to(location, held, signature.attempt_id)
+        partitions = map(CommittedPartition.of, here)
+        commit = signature.commit(partitions, stage.partitions, self.task.positions, "judged together")
 
-    def _reach(self, point: Point | TogetherPoint) -> None:
-        """How many waves there were before nobody knows beforehand."""
-        self.workplace.faults.reach(point, self.task.stage.name, 0)
+        def recorded(landed: Landed | None) -> list[PartitionRecord]:
+            return [self._consumable(as_landed(one, location, landed), ruling, signature) for one in here if landed]
+
+        what = Publication(stage.name, location, NO_WAVE, commit)
+        landed = publish(what, recorded, self.committer, right.heartbeat, self.workplace)
+        version = landed.version if landed else None
+        self.workplace.progress(f"{stage.name}: {len(held)} held partitions are consumable, version {version}")
+
+    def _consumable(self, record: PartitionRecord, ruling: Ruling, signature: Signature) -> PartitionRecord:
+        reason = record.reason or ruling.reason
+        return replace(signature.under(record), state=PartitionState.CONSUMABLE, reason=reason)
+
+    def _reach(self, point: TogetherPoint) -> None:
+        self.workplace.faults.reach(point, self.task.stage.name, NO_WAVE)
 
     def _tell(self, suite: Suite, ruling: Ruling, partitions: int) -> None:
         said = "refuses" if ruling.refused else "lets"

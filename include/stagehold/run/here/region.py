@@ -108,7 +108,7 @@ def _attempt_with(
     try:
         attempt = waiting or _scheduled(task, workplace)
         with recorded(task, ledger, settings, workplace.progress, attempt):
-            record_lost_attempts(task, attempt, workplace)
+            record_lost_attempts(task, attempt, lease, workplace)
             task = replace(task, request=in_its_form(task.request, ledger))  # once: later failures are others' business
         with Heartbeat(ledger, lease, settings.lease_seconds) as heartbeat:
             begun = RegionAttempt.begin(task, attempt, heartbeat, workplace, Healer(workplace))
@@ -160,20 +160,25 @@ def _lease_when_free(task: RegionTask, workplace: Workplace) -> Lease:
             wait.pause(held)
 
 
-def record_lost_attempts(task: RegionTask, attempt: Attempt, workplace: Workplace) -> None:
+def record_lost_attempts(task: RegionTask, attempt: Attempt, lease: Lease, workplace: Workplace) -> None:
     """Whoever has the lease knows that an attempt which has not ended in the ledger is dead, or cannot publish any
-    more.
+    more. Whoever has lost it since knows nothing: whom it would end is its own successor.
 
     A launcher that tries again by itself could not ask the strategy about a process that was killed, so it is asked
     here. An earlier try that still waits is taken for dead, too: if it is not, it goes on as a new attempt.
+
+    :raises Fenced: somebody has taken the lease over, and nobody was ended.
     """
     ledger, settings = workplace.ledger, workplace.settings
-    began = ledger.attempts.newest(task.pipeline.name, task.request.interval, task.region.name, task.share)
-    for lost in (*began, *_waiting_before(attempt, task, ledger)):
-        decision = None if ATTEMPT.is_terminal(lost.state) else journal.record_loss(task, lost, ledger, settings)
+    with ledger.together():
+        ledger.leases.renew(lease, settings.lease_seconds)  # nobody takes it before the losses are recorded
+        began = ledger.attempts.newest(task.pipeline.name, task.request.interval, task.region.name, task.share)
+        lost = [one for one in (*began, *_waiting_before(attempt, task, ledger)) if not ATTEMPT.is_terminal(one.state)]
+        decisions = [(one, journal.record_loss(task, one, ledger, settings)) for one in lost]
+    for one, decision in decisions:
         if decision is None:
             continue
-        known = f"epoch {lost.epoch}" if lost.began else "a try that had not begun"
+        known = f"epoch {one.epoch}" if one.began else "a try that had not begun"
         workplace.progress(f"{task.subject}: {known} ended without a word; {decision.reason}")
         if task.again and not decision.restart:
             raise RestartRefused(task.subject, decision.reason)

@@ -24,6 +24,7 @@ from stagehold.plan.split.regions import Region, stage_regions
 from stagehold.run.clearing.collecting import delete_garbage
 from stagehold.run.clearing.pins import IntervalCheckpoints
 from stagehold.run.clearing.place import Cleared, ClearedInterval
+from stagehold.run.delivery.publish import Publication, Signature, publish
 from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.faults import ClearingPoint
 from stagehold.run.lease.tables import RegionTables
@@ -128,7 +129,8 @@ class IntervalDeletion:
             if stage.output.table is None:
                 continue
             if holds_interval(location.uri, self.place.request.interval):
-                committer.publish(location, self._nothing(stage, claim))
+                what = Publication(stage.name, location, WAVE, self._nothing(stage, claim))
+                publish(what, lambda _: (), committer, heart, self.place.workplace)
         self._take_out_quarantined(region)
 
     def _take_out_quarantined(self, region: Region) -> None:
@@ -139,18 +141,10 @@ class IntervalDeletion:
                 take_out_quarantined(uri, self.place.request.interval)
 
     def _nothing(self, stage: Stage, claim: Claim) -> WaveCommit:
-        """A wave after which the stage has no partitions at all."""
+        """A wave after which the stage has no partitions; the ledger is told when all tables have lost theirs."""
         note = f"{self.who} deleted {self.place.request.interval}{f': {self.why}' if self.why else ''}"
-        return WaveCommit(
-            run_id=self.place.request.run_id,
-            stage=stage.id,
-            attempt_id=claim.attempt_id,
-            epoch=claim.epoch,
-            wave=WAVE,
-            partitions=(),
-            cut_into=0,
-            note=note,
-        )
+        signature = Signature(self.place.request.run_id, stage.id, claim.attempt_id, claim.epoch, WAVE)
+        return signature.commit((), cut_into=0, note=note)
 
     def _record(self, hearts: Mapping[str, Heartbeat]) -> None:
         now, ledger = datetime.now(UTC), self.place.ledger

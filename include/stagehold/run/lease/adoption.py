@@ -92,7 +92,7 @@ def as_record(cell: Cell, uri: str, landed: Landed, partition: CommittedPartitio
         fingerprint=partition.fingerprint,
         compute_key=partition.compute_key,
         recorded_at=datetime.now(UTC),
-        reason=ADOPTED,
+        reason=f"{wave.note}; {ADOPTED}" if wave.note else ADOPTED,  # such as where it was taken over from
         kept=partition.kept,
         judged=partition.judged,
         refused=partition.refused,

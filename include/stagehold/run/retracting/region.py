@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
-from stagehold.lake.commit.wave_commit import Claim, WaveCommit
+from stagehold.lake.commit.wave_commit import Claim
 from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.model.records import PartitionRecord, PartitionState
 from stagehold.plan.grounds.reasons import grouped, partition_ranges
 from stagehold.plan.resume.decisions import Decision, ResumePlan
 from stagehold.plan.resume.waiving import as_blocked, as_retracted
-from stagehold.run.faults import Point
+from stagehold.run.delivery.publish import Publication, Signature, publish
 from stagehold.run.lease.tables import RegionTables
 from stagehold.spec.pipeline import Stage
 
@@ -41,51 +40,31 @@ class RegionRetraction:
                 self._stage(pipeline.stage(name), len(plan.of(name)), leaving, staying)
 
     def _stage(self, stage: Stage, cut_into: int, leaving: Sequence[Decision], staying: Sequence[Decision]) -> None:
-        place, wave = self.tables.workplace, self.tables.waves_of(stage.name, self.claim.attempt_id) + 1
-        if leaving:
-            location = self.tables.location(stage.name)
-            place.committer.fence(location, self.claim, self.tables.rivals(stage.name))
-            place.faults.reach(Point.BEFORE_PUBLISH, stage.name, wave)
-            self.heartbeat.check()
-            place.committer.publish(location, self._commit(stage, cut_into, wave, leaving))
-            place.faults.reach(Point.AFTER_PUBLISH, stage.name, wave)
+        place, location = self.tables.workplace, self.tables.location(stage.name)
+        wave = self.tables.waves_of(stage.name, self.claim.attempt_id) + 1
+        signature = Signature(self.tables.task.request.run_id, stage.id, self.claim.attempt_id, self.claim.epoch, wave)
+        numbers = tuple(one.partition for one in leaving)
+        commit = signature.commit((), cut_into, note="a waiver has ended", retracted=numbers)
         records = [
-            *(self._ours(as_retracted(one.record), one, wave) for one in leaving if one.record),
-            *(self._ours(as_blocked(one.record), one, wave) for one in staying if one.record),
+            *(_ours(as_retracted(one.record), one, signature) for one in leaving if one.record),
+            *(_ours(as_blocked(one.record), one, signature) for one in staying if one.record),
         ]
-        place.ledger.partitions.record(records, self.heartbeat.lease)
-        place.faults.reach(Point.AFTER_RECORD, stage.name, wave)
+        if leaving:
+            place.committer.fence(location, self.claim, self.tables.rivals(stage.name))
+        what = Publication(stage.name, location, wave, commit if leaving else None)
+        publish(what, lambda _: records, place.committer, self.heartbeat, place)
         for some in filter(None, (leaving, staying)):
             self._tell(stage, some)
-
-    def _commit(self, stage: Stage, cut_into: int, wave: int, leaving: Sequence[Decision]) -> WaveCommit:
-        return WaveCommit(
-            run_id=self.tables.task.request.run_id,
-            stage=stage.id,
-            attempt_id=self.claim.attempt_id,
-            epoch=self.claim.epoch,
-            wave=wave,
-            partitions=(),
-            cut_into=cut_into,
-            note="a waiver has ended",
-            retracted=tuple(one.partition for one in leaving),
-        )
-
-    def _ours(self, record: PartitionRecord, decision: Decision, wave: int) -> PartitionRecord:
-        return replace(
-            record,
-            run_id=self.tables.task.request.run_id,
-            attempt_id=self.claim.attempt_id,
-            epoch=self.claim.epoch,
-            wave=wave,
-            recorded_at=datetime.now(UTC),
-            reason=record.reason if record.state is PartitionState.DAMAGED else str(decision.reason),
-        )
 
     def _tell(self, stage: Stage, decisions: Sequence[Decision]) -> None:
         which = partition_ranges([one.partition for one in decisions])
         text = f"{stage.name}[{which}] {'; '.join(grouped(one.reason for one in decisions))}"
         self.tables.workplace.warn(self.tables.task.request.run_id, ENDED, stage.name, text)
+
+
+def _ours(record: PartitionRecord, decision: Decision, signature: Signature) -> PartitionRecord:
+    is_damaged = record.state is PartitionState.DAMAGED
+    return replace(signature.under(record), reason=record.reason if is_damaged else str(decision.reason))
 
 
 def _is_to_block(decision: Decision) -> bool:
