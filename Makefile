@@ -48,13 +48,13 @@ test-fast: setup ## tests that need neither Spark nor Airflow, in two to three m
 	$(call run-tests,-n 2 --dist worksteal -m "$(FAST)")
 
 test-spark: setup
-	$(call run-tests,--within 360 -n 2 --dist loadfile --no-loadscope-reorder -m "$(SPARK)")
+	$(call run-tests,--within 250 -n 2 --dist loadfile --no-loadscope-reorder -m "$(SPARK)")
 
 test-airflow: setup
-	$(call run-tests,--within 160 -n 2 --dist loadfile -m "$(AIRFLOW)")
+	$(call run-tests,--within 110 -n 2 --dist loadfile -m "$(AIRFLOW)")
 
 test-e2e: setup # each process has a stack of its own, and the tests that take one down are the last
-	$(call run-tests,--within 160 -n 2 --dist loadfile --no-loadscope-reorder -m "$(E2E)")
+	$(call run-tests,--within 80 -n 2 --dist loadfile --no-loadscope-reorder -m "$(E2E)")
 
 test-lowest: setup ## the wheel in an Airflow of its own, with the lowest versions that it allows
 	@STAGEHOLD_TEST_RESOLUTION=lowest-direct $(BIN)/python -m pytest -n 0 tests/packaging
