@@ -20,6 +20,7 @@ pytestmark = pytest.mark.e2e
 
 STAGE = "shipping_priority"
 NOTICED_SECONDS = 10  # a wave's work, Airflow's detection, its retry delay and the start of a process
+TAKEN_OVER_SECONDS = 45  # a new scheduler's start, and Airflow's patience with the old one
 HEARTBEAT_SECONDS = 15  # a task's process asks Airflow every five to ten whether it may go on, and is then stopped
 
 
@@ -63,7 +64,13 @@ def test_a_killed_scheduler_comes_back_and_takes_its_tasks_over(stack: Stack):
     run = stack.start("scheduler")
     stack.await_frozen_task()
     os.kill(stack.service("scheduler").pid, signal.SIGKILL)
+    killed = datetime.now(UTC)
     stack.finish(run)
+    print(
+        "seconds from the scheduler's end to the next attempt:",
+        seconds := (stack.attempts_of(run, STAGE)[1].started_at - killed).total_seconds(),
+    )
+    assert seconds < TAKEN_OVER_SECONDS
     assert {record.epoch for record in stack.records("scheduler")[STAGE]} == {1, 2}
     stack.assert_answer_is_right("scheduler")
 

@@ -104,21 +104,26 @@ def test_what_a_gate_refuses_is_waived_on_the_page_and_resume_publishes_it(stack
         expect(opened.value.get_by_text("values must be less than or equal to 1")).to_be_visible()
         expect(opened.value.get_by_text("revenue above 1 is what we want")).to_be_visible()
 
-        words = ("--pipeline", stack.pipeline, "--interval", "waived", "--partition", "all", "--reason", "a mistake")
-        taken_back = stack.command("waive", STAGE, *words, "--end")
-        assert taken_back.returncode == 0, taken_back.stderr
-        page.reload()
-        unmet = page.get_by_test_id("unmet")
-        expect(unmet).to_contain_text("published by a waiver that has ended: Resume takes it out")
-        expect(page.get_by_test_id("headline")).not_to_contain_text("Complete")
-        preview = page.get_by_test_id("preview")
-        expect(preview).to_contain_text(f"runs 0, takes {len(refused) + 1} out of their tables")
-        expect(preview).to_contain_text("has ended (a mistake); its rows are taken out")
-        page.get_by_test_id("resume").click()
-        expect(page.get_by_test_id("header")).to_have_attribute("data-state", "failed", timeout=RUN_SECONDS * 1000)
-        expect(gate.locator("[data-outcome=failed]")).to_have_count(len(refused))
-        expect(unmet).not_to_contain_text("published")
-        assert {record.state for record in stack.records("waived")[STAGE]} == {PartitionState.BLOCKED}
-        assert published_top_orders(stack.settings, "waived", stack.pipeline) == []
+        _take_back_and_resume(stack, page, len(refused))
     finally:
         suite.write_text(good)
+
+
+def _take_back_and_resume(stack: Stack, page: Page, refused: int) -> None:
+    """What was let through, and what was made of it, is announced by the preview and leaves its tables."""
+    words = ("--pipeline", stack.pipeline, "--interval", "waived", "--partition", "all", "--reason", "a mistake")
+    taken_back = stack.command("waive", STAGE, *words, "--end")
+    assert taken_back.returncode == 0, taken_back.stderr
+    page.reload()
+    unmet = page.get_by_test_id("unmet")
+    expect(unmet).to_contain_text("published by a waiver that has ended: Resume takes it out")
+    expect(page.get_by_test_id("headline")).not_to_contain_text("Complete")
+    preview = page.get_by_test_id("preview")
+    expect(preview).to_contain_text(f"runs 0, takes {refused + 1} out of their tables")
+    expect(preview).to_contain_text("has ended (a mistake); its rows are taken out")
+    page.get_by_test_id("resume").click()
+    expect(page.get_by_test_id("header")).to_have_attribute("data-state", "failed", timeout=RUN_SECONDS * 1000)
+    expect(page.get_by_test_id(f"gate-{STAGE}").locator("[data-outcome=failed]")).to_have_count(refused)
+    expect(unmet).not_to_contain_text("published")
+    assert {record.state for record in stack.records("waived")[STAGE]} == {PartitionState.BLOCKED}
+    assert published_top_orders(stack.settings, "waived", stack.pipeline) == []

@@ -41,7 +41,7 @@ Recorded = Callable[[Landed | None], Sequence[PartitionRecord]]
 
 @dataclass(frozen=True)
 class Signature:
-    """Who changes partitions of a stage, as the table's log and the ledger tell it."""
+    """Who changes partitions of a stage, which is told by its id, as the table's log and the ledger tell it."""
 
     run_id: str
     stage: str
