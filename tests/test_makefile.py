@@ -8,7 +8,7 @@ import pytest
 
 from stagehold.settings import PROJECT
 
-PROMISED = {"demo", "test", "test-fast", "lint", "up", "down", "status", "clean", "bench", "chaos", "fuzz"}
+PROMISED = {"demo", "test", "test-all", "test-fast", "lint", "up", "down", "status", "clean", "bench", "chaos", "fuzz"}
 
 
 def make(*words: str) -> subprocess.CompletedProcess[str]:

@@ -20,8 +20,8 @@ pytestmark = pytest.mark.e2e
 
 STAGE = "shipping_priority"
 NOTICED_SECONDS = 10  # a wave's work, Airflow's detection, its retry delay and the start of a process
-TAKEN_OVER_SECONDS = 45  # a new scheduler's start, and Airflow's patience with the old one
 HEARTBEAT_SECONDS = 15  # a task's process asks Airflow every five to ten whether it may go on, and is then stopped
+TAKEN_OVER_SECONDS = 45  # a new scheduler's start, and Airflow's patience with the old one
 
 
 def test_a_killed_task_goes_on_after_its_last_recorded_wave(stack: Stack):
