@@ -33,8 +33,9 @@ from stagehold.checkpoints.checkpoint import Checkpoint, SnapshotKind, StageSnap
 from stagehold.checkpoints.stage_ids import stage_shapes  # noqa: E402
 from stagehold.lake.checkpoints.manifest import CheckpointedRun  # noqa: E402
 from stagehold.lake.checkpoints.stored import StoredCheckpoints  # noqa: E402
-from stagehold.model.records import Cell, DataFile, PartitionRecord, PartitionState, StatePart  # noqa: E402
+from stagehold.model.records import Cell, DataFile, PartitionRecord, StatePart  # noqa: E402
 from stagehold.model.stage_state import StateColumn, StateKind, StateShape  # noqa: E402
+from stagehold.model.standing import PartitionState  # noqa: E402
 from stagehold.spec.pipeline import Pipeline, Stage  # noqa: E402
 from stagehold.spec.settings.source import Source  # noqa: E402
 

@@ -31,7 +31,8 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "include"))
 
-from stagehold.model.records import AttemptState, Cell, PartitionRecord, PartitionState  # noqa: E402
+from stagehold.model.records import AttemptState, Cell, PartitionRecord  # noqa: E402
+from stagehold.model.standing import PartitionState  # noqa: E402
 from stagehold.plan.resume.decisions import Action, Situation, StageFacts  # noqa: E402
 from stagehold.plan.resume.planner import resume_plan  # noqa: E402
 from stagehold.spec.pipeline import Exchange, Input, Output, OutputType, Pipeline, Stage  # noqa: E402

@@ -9,7 +9,8 @@ from pathlib import Path
 from stagehold.lake.chronicle.chronicle import open_ledger
 from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.model.checkpoint_records import CheckpointTrigger, SavepointRequest
-from stagehold.model.records import Cell, DataFile, PartitionRecord, PartitionState, Run, RunState
+from stagehold.model.records import Cell, DataFile, PartitionRecord, Run, RunState
+from stagehold.model.standing import PartitionState
 from stagehold.run.checkpoints.coordinator_lease import take_coordinator_lease
 from stagehold.run.checkpoints.taking import RunCheckpoints
 from stagehold.run.equipment.workplace import Workplace

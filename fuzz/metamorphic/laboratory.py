@@ -21,8 +21,9 @@ from tests.lake.table_log import TableLog
 
 from stagehold.errors import Terminal
 from stagehold.ledger import Ledger
-from stagehold.model.records import Cell, PartitionRecord, PartitionState
+from stagehold.model.records import Cell, PartitionRecord
 from stagehold.model.share import Share
+from stagehold.model.standing import PartitionState
 from stagehold.plan.split.regions import Region, stage_regions
 from stagehold.plan.split.shares import region_shares
 from stagehold.plan.waves.interval import DeclaredInterval

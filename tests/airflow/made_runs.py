@@ -30,10 +30,10 @@ from stagehold.model.records import (
     GateResult,
     Lease,
     PartitionRecord,
-    PartitionState,
     Run,
     RunState,
 )
+from stagehold.model.standing import PartitionState
 from stagehold.model.states import UNTIL_RUNNING, AttemptEvent
 from stagehold.run.planning.planning import RunRequest, plan_run
 from stagehold.settings import Settings, load_settings

@@ -9,9 +9,10 @@ from stagehold.checkpoints.restore import ALLOW_FLAG, Misfit, require_restorable
 from stagehold.checkpoints.stage_ids import stage_shapes
 from stagehold.errors import RestoreRefused
 from stagehold.model.keys.key_groups import default_max_parallelism
-from stagehold.model.records import Cell, PartitionRecord, PartitionState
+from stagehold.model.records import Cell, PartitionRecord
 from stagehold.model.source_position import VersionsRead
 from stagehold.model.stage_state import StateColumn, StateKind, StateShape
+from stagehold.model.standing import PartitionState
 from stagehold.spec.pipeline import Exchange, Input, Output, OutputType, Pipeline, Stage
 from stagehold.spec.settings.source import Source
 

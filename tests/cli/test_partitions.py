@@ -8,7 +8,8 @@ from typer.testing import CliRunner
 
 from stagehold.cli.main import app
 from stagehold.ledger import Ledger
-from stagehold.model.records import Cell, PartitionState
+from stagehold.model.records import Cell
+from stagehold.model.standing import PartitionState
 
 DECLARED = "shipping_priority"
 

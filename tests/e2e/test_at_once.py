@@ -12,7 +12,8 @@ from tests.e2e.stack import Stack, thaw, until
 
 from stagehold.ledger.ledger import Ledger
 from stagehold.local.airflow_client import DagRun
-from stagehold.model.records import Cell, PartitionState
+from stagehold.model.records import Cell
+from stagehold.model.standing import PartitionState
 from stagehold.run.faults import FaultAction, Point, inject
 from stagehold.settings import SPARK_POOL
 

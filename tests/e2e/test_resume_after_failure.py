@@ -9,7 +9,8 @@ import pytest
 from tests.e2e.stack import Stack, until
 
 from stagehold.errors import SessionClosed
-from stagehold.model.records import AttemptState, PartitionState
+from stagehold.model.records import AttemptState
+from stagehold.model.standing import PartitionState
 from stagehold.run.faults import FaultAction, Point
 from stagehold.spark.session.sessions import open_session, session_id
 

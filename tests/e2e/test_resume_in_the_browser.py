@@ -11,7 +11,7 @@ from tests.e2e.browser import log_in
 from tests.e2e.stack import RUN_SECONDS, Stack
 
 from stagehold.local.demo.demo import published_top_orders
-from stagehold.model.records import PartitionState
+from stagehold.model.standing import PartitionState
 from stagehold.run.faults import FaultAction, Point
 
 pytestmark = [pytest.mark.e2e, pytest.mark.browser]

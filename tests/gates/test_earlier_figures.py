@@ -22,7 +22,8 @@ from stagehold.gates.earlier_figures import (
     in_words,
 )
 from stagehold.model.keys.compute_key import ComputeKey
-from stagehold.model.records import DataFile, PartitionRecord, PartitionState
+from stagehold.model.records import DataFile, PartitionRecord
+from stagehold.model.standing import PartitionState
 
 pytestmark = pytest.mark.slow
 

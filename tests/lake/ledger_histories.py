@@ -13,17 +13,9 @@ from tests.ledger.samples import CELL, START, gate_result, record, run
 
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.checkpoint_records import CheckpointFailure, CheckpointRecord, CheckpointState, CheckpointTrigger
-from stagehold.model.records import (
-    Acceptance,
-    Attempt,
-    AttemptState,
-    Fact,
-    PartitionCount,
-    PartitionState,
-    Restore,
-    Run,
-)
+from stagehold.model.records import Acceptance, Attempt, AttemptState, Fact, PartitionCount, Restore, Run
 from stagehold.model.source_position import VersionsRead
+from stagehold.model.standing import PartitionState
 from stagehold.model.states import ATTEMPT, RUN, AttemptEvent, RunEvent
 
 Step: TypeAlias = Callable[[Ledger, int], object]

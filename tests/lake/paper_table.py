@@ -22,7 +22,8 @@ from stagehold.lake.commit.wave_commit import Claim, CommittedPartition, WaveCom
 from stagehold.lake.store.files import files_at
 from stagehold.lake.store.footers import SPARK_SCHEMA
 from stagehold.lake.store.location import TableLocation
-from stagehold.model.records import Cell, DataFile, PartitionRecord, PartitionState
+from stagehold.model.records import Cell, DataFile, PartitionRecord
+from stagehold.model.standing import PartitionState
 
 INTERVAL = "2026-11-20"
 Rows = Sequence[tuple[str, int]]

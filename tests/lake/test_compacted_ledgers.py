@@ -24,7 +24,8 @@ from stagehold.lake.chronicle.compaction import compact
 from stagehold.lake.store.files import files_at
 from stagehold.ledger.history import History
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import PartitionState, Restore
+from stagehold.model.records import Restore
+from stagehold.model.standing import PartitionState
 from stagehold.model.states import AttemptEvent, RunEvent
 from stagehold.plan.reconcile.comparison import LakeKnowledge, missing_in_ledger
 

@@ -10,7 +10,8 @@ from deltalake import DeltaTable
 from tests.lake.paper_table import INTERVAL, write_file
 
 from stagehold.lake.quarantine import bring_up_to_date
-from stagehold.model.records import QUARANTINE, Cell, PartitionRecord, PartitionState, StatePart
+from stagehold.model.records import QUARANTINE, Cell, PartitionRecord, StatePart
+from stagehold.model.standing import PartitionState
 
 
 @pytest.fixture

@@ -17,7 +17,8 @@ from stagehold.lake.commit.wave_commit import Claim
 from stagehold.lake.commit.wave_verdicts import WaveVerdicts
 from stagehold.lake.store.files import FileFacts, files_at
 from stagehold.lake.sweep import StrayFolder, committed_files, find_strays, recorded_files, removable_folders, remove
-from stagehold.model.records import DataFile, PartitionState
+from stagehold.model.records import DataFile
+from stagehold.model.standing import PartitionState
 
 A, B, C = ("a", 1), ("b", 2), ("c", 3)
 NOW = datetime.now(UTC)

@@ -20,12 +20,12 @@ from stagehold.model.records import (
     Event,
     GateResult,
     PartitionRecord,
-    PartitionState,
     Run,
     RunState,
     StageVerdict,
     Waiver,
 )
+from stagehold.model.standing import PartitionState
 from stagehold.model.states import AttemptEvent, RunEvent
 
 RUN_ENDS = {  # what happens to a run that goes on, and which state that leads to

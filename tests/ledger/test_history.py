@@ -15,13 +15,8 @@ from stagehold.ledger import Ledger
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.history import Forgotten, History, WithoutOldFiles
 from stagehold.model.checkpoint_records import CheckpointFailure, CheckpointRecord, CheckpointState, CheckpointTrigger
-from stagehold.model.records import (
-    TRACE,
-    Lease,
-    PartitionState,
-    Restore,
-    RunState,
-)
+from stagehold.model.records import TRACE, Lease, Restore, RunState
+from stagehold.model.standing import PartitionState
 from stagehold.model.states import UNTIL_RUNNING, AttemptEvent, RunEvent, newest_life
 
 NOTHING = Forgotten(*[0] * len(fields(Forgotten)))

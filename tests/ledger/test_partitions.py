@@ -14,7 +14,8 @@ from stagehold.ledger import Ledger
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.rows import partition_row
 from stagehold.ledger.database.schema import partitions
-from stagehold.model.records import Cell, PartitionState
+from stagehold.model.records import Cell
+from stagehold.model.standing import PartitionState
 
 NAME = "sales/2024-01-01/joined"
 

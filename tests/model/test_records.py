@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from stagehold.model.records import Cell, DataFile, PartitionRecord, PartitionState
+from stagehold.model.records import Cell, DataFile, PartitionRecord
+from stagehold.model.standing import PartitionState
 
 
 def test_the_size_of_a_partition_is_that_of_its_files():

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stagehold.model.records import PartitionState
-from stagehold.model.standing import DeclaredStage, IntervalState, Standing, together
+from stagehold.model.standing import DeclaredStage, IntervalState, PartitionState, Standing, together
 
 CONSUMABLE, HELD, BLOCKED, RELEASED, DAMAGED = PartitionState
 INNER, RESULT = DeclaredStage("inner", 16, result=False), DeclaredStage("result", 16, result=True)
@@ -79,3 +78,17 @@ def test_every_partition_is_counted_once(counts, missing, result):
     if standing.whole:
         assert not missing
         assert not any(counts.get(one) for one in (HELD, BLOCKED, DAMAGED))
+
+
+def test_every_state_of_a_partition_answers_the_same_five_questions():
+    answers = {
+        state: (state.readable, state.kept_back, state.has_data, state.keeps_files, state.counts_as_done)
+        for state in PartitionState
+    }
+    assert answers == {
+        CONSUMABLE: (True, False, True, True, True),
+        HELD: (False, True, True, True, False),
+        BLOCKED: (False, True, True, True, False),
+        RELEASED: (False, False, False, False, True),
+        DAMAGED: (False, False, False, True, False),
+    }

@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from tests.ledger.samples import record
 
-from stagehold.model.records import DataFile, PartitionRecord, PartitionState
+from stagehold.model.records import DataFile, PartitionRecord
+from stagehold.model.standing import PartitionState
 from stagehold.plan.garbage import Why, garbage, may_have_garbage
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)

@@ -7,7 +7,8 @@ from tests.ledger.samples import START, record
 from tests.plan.resume.situations import PUBLISHED, stage
 
 from stagehold.model.foreign_change import ForeignChange
-from stagehold.model.records import Cell, PartitionState
+from stagehold.model.records import Cell
+from stagehold.model.standing import PartitionState
 from stagehold.plan.determinism.verification import Mismatch
 from stagehold.plan.scrub import (
     Condition,

@@ -17,7 +17,8 @@ from tests.lake.table_log import Entry, TableLog
 
 from stagehold.lake.store.location import table_location
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import Cell, PartitionRecord, PartitionState
+from stagehold.model.records import Cell, PartitionRecord
+from stagehold.model.standing import PartitionState
 from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline, Stage
 
@@ -159,7 +160,7 @@ class LakeWatch:
         assert shown <= allowed, f"{stage}: {shown - allowed} can be read, is not recorded and cannot be adopted"
         blocked = {file.path for record in history if record.state is PartitionState.BLOCKED for file in record.files}
         assert not blocked & shown, f"{stage}: {blocked & shown} was blocked and can be read"
-        alive = {record.partition for record in newest.values() if record.state.passed}
+        alive = {record.partition for record in newest.values() if record.state.counts_as_done}
         return {(stage, partition) for partition in alive | set(adoptable)}
 
     def _check_record(self, record: PartitionRecord, committed: Mapping[int, Moment]) -> None:

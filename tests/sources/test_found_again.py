@@ -13,8 +13,9 @@ from tests.ledger.samples import record
 
 from stagehold.errors import SourceLost
 from stagehold.ledger import Ledger
-from stagehold.model.records import Cell, PartitionState
+from stagehold.model.records import Cell
 from stagehold.model.source_position import VersionsRead
+from stagehold.model.standing import PartitionState
 from stagehold.sources.sources import Listing, Sources
 from stagehold.spec.pipeline import Stage
 from stagehold.spec.settings.source import Source

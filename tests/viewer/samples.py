@@ -17,9 +17,10 @@ from stagehold.lake.checkpoints.manifest import CheckpointedRun
 from stagehold.lake.checkpoints.stored import StoredCheckpoints
 from stagehold.lake.store.files import files_at
 from stagehold.model.keys.compute_key import digest
-from stagehold.model.records import Cell, DataFile, GateResult, PartitionRecord, PartitionState, StatePart
+from stagehold.model.records import Cell, DataFile, GateResult, PartitionRecord, StatePart
 from stagehold.model.source_position import FilesRead, SourceFile
 from stagehold.model.stage_state import StateColumn, StateKind, StateShape
+from stagehold.model.standing import PartitionState
 from stagehold.spec.pipeline import Input, Pipeline, Stage
 from stagehold.spec.settings.source import Source
 

@@ -10,7 +10,7 @@ import pytest
 from tests.viewer.samples import RUN, checkpoint, names, orders, partition, sample_lake, write
 
 from stagehold.lake.checkpoints.references import find_checkpoint
-from stagehold.model.records import PartitionState
+from stagehold.model.standing import PartitionState
 from stagehold.viewer.checking import file_troubles
 from stagehold.viewer.partitions import partition_lines
 from stagehold.viewer.tree import Amount, HeldPart, checkpoint_tree

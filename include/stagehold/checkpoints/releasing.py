@@ -12,7 +12,8 @@ from dataclasses import replace
 from datetime import datetime
 
 from stagehold.checkpoints.tracker import PartitionTracker, TrackedPartition
-from stagehold.model.records import Attempt, AttemptState, PartitionRecord, PartitionState, Run, RunState
+from stagehold.model.records import Attempt, AttemptState, PartitionRecord, Run, RunState
+from stagehold.model.standing import PartitionState
 from stagehold.plan.split.regions import stage_regions
 from stagehold.plan.split.shares import all_finished, region_shares
 from stagehold.spec.pipeline import OutputType, Pipeline, Stage
@@ -92,7 +93,7 @@ def _tracked(pipeline: Pipeline, recorded: Recorded) -> tuple[Mapping[str, Parti
 def _present(pipeline: Pipeline, recorded: Recorded) -> Iterator[tuple[Stage, PartitionRecord]]:
     for stage in pipeline.stages:
         for record in recorded.get(stage.name, ()):
-            if record.state is PartitionState.CONSUMABLE:
+            if record.state.readable:
                 yield stage, record
 
 

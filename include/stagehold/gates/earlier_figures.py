@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from stagehold.model.keys.compute_key import ComputeKey
-from stagehold.model.records import PartitionRecord, PartitionState
+from stagehold.model.records import PartitionRecord
+from stagehold.model.standing import PartitionState
 
 INTERVALS = 7  # the newest ones before that which is judged
 PARAMETER = "$PARAMETER"
@@ -75,7 +76,7 @@ def earlier_figures(intervals: Sequence[Sequence[PartitionRecord]], partitions: 
     alike = [records for records in intervals if _is_cut_into(partitions, records)]
     if not alike:
         return EarlierFigures(lacking="no earlier interval with as many partitions") if intervals else EarlierFigures()
-    passed = [{one.partition: one for one in records if one.state.passed} for records in alike]
+    passed = [{one.partition: one for one in records if one.state.counts_as_done} for records in alike]
     known = {number: _figures([some[number] for some in passed if number in some]) for number in range(partitions)}
     return EarlierFigures(known, "no earlier interval that has these figures")
 

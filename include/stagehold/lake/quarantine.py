@@ -14,7 +14,7 @@ from stagehold.lake.commit.delta_log import open_table, storage_options, table_e
 from stagehold.lake.store.columns import INTERVAL, PARTITION
 from stagehold.lake.store.files import files_at
 from stagehold.lake.store.location import table_location, tables_of
-from stagehold.model.records import PartitionRecord, PartitionState
+from stagehold.model.records import PartitionRecord
 from stagehold.spec.pipeline import Stage
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def bring_up_to_date(uri: str, interval: str, records: Sequence[PartitionRecord]
         shown = _shown(uri, interval)
         to_show = [one for one in records if _is_to_show(one) and one.partition < partitions]
         wanted = {one.partition: _who(one) for one in to_show}
-        settled = {one.partition for one in records if one.state is PartitionState.CONSUMABLE}
+        settled = {one.partition for one in records if one.state.readable}
         settled |= {number for number in shown if number >= partitions}
         if wanted == {number: who for number, who in shown.items() if number in settled}:
             return False
@@ -74,7 +74,7 @@ def _of_interval(interval: str) -> str:
 
 
 def _is_to_show(record: PartitionRecord) -> bool:
-    return record.state is PartitionState.CONSUMABLE and record.set_aside is not None
+    return record.state.readable and record.set_aside is not None
 
 
 def _who(record: PartitionRecord) -> str:

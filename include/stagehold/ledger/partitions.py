@@ -15,7 +15,8 @@ from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.rows import partition_from, partition_row
 from stagehold.ledger.database.schema import partitions
 from stagehold.ledger.leases import check_epoch
-from stagehold.model.records import Cell, Lease, PartitionRecord, PartitionState
+from stagehold.model.records import Cell, Lease, PartitionRecord
+from stagehold.model.standing import PartitionState
 
 
 @dataclass(frozen=True)

@@ -12,31 +12,12 @@ from stagehold.model.backfill import Backfill
 from stagehold.model.checkpoint_records import CheckpointRecord
 from stagehold.model.restore_choices import ClaimMode, CodeChoice
 from stagehold.model.source_position import Position
+from stagehold.model.standing import PartitionState
 from stagehold.model.work_order import WorkOrder
 
 WHOLE = -1  # stands where the number of a partition does in what was said of all partitions of a stage together
 QUARANTINE = "__quarantine"  # what a partition keeps its rows under that were set aside; no state is called so
 TRACE = "trace"  # the kind of an event that keeps the whole story of an attempt's failure
-
-
-class PartitionState(StrEnum):
-    """The last thing known about a partition of a stage."""
-
-    CONSUMABLE = "consumable"  # committed, gated and recorded: safe to read
-    HELD = "held"  # it passes by itself; nobody reads it before its gate lets all of the stage, or what it rests on
-    BLOCKED = "blocked"  # the gate said no: nobody reads it
-    RELEASED = "released"  # it was consumable, nobody needed its data any more, and that may be deleted
-    DAMAGED = "damaged"  # its content no longer matches its fingerprint: as good as gone
-
-    @property
-    def passed(self) -> bool:
-        """Whether what was computed counts, even if its data is there no more."""
-        return self in (PartitionState.CONSUMABLE, PartitionState.RELEASED)
-
-    @property
-    def kept_back(self) -> bool:
-        """Whether its data is there, and nobody may read it yet."""
-        return self in (PartitionState.HELD, PartitionState.BLOCKED)
 
 
 class Severity(StrEnum):
@@ -301,7 +282,7 @@ class PartitionRecord:
     @property
     def in_table(self) -> bool:
         """Whether it was published, and not taken out since."""
-        return self.version is not None and self.state is not PartitionState.RELEASED
+        return self.version is not None and self.state.keeps_files
 
     @property
     def taken_over(self) -> bool:

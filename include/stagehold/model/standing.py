@@ -12,7 +12,41 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from stagehold.model.records import PartitionState
+
+class PartitionState(StrEnum):
+    """The last thing known about a partition of a stage."""
+
+    CONSUMABLE = "consumable"  # committed, gated and recorded: safe to read
+    HELD = "held"  # it passes by itself; nobody reads it before its gate lets all of the stage, or what it rests on
+    BLOCKED = "blocked"  # the gate said no: nobody reads it
+    RELEASED = "released"  # it was consumable, nobody needed its data any more, and that may be deleted
+    DAMAGED = "damaged"  # its content no longer matches its fingerprint: as good as gone
+
+    @property
+    def readable(self) -> bool:
+        """Whether anybody may read it."""
+        return self is PartitionState.CONSUMABLE
+
+    @property
+    def kept_back(self) -> bool:
+        """Whether its data is there, and nobody may read it yet."""
+        return self in (PartitionState.HELD, PartitionState.BLOCKED)
+
+    @property
+    def has_data(self) -> bool:
+        """Whether its data is there and can be counted on, whoever may read it. Rows and bytes are sums over these."""
+        return self.readable or self.kept_back
+
+    @property
+    def keeps_files(self) -> bool:
+        """Whether its record names files that must not be deleted for want of a reader: those of damaged data, too."""
+        return self is not PartitionState.RELEASED
+
+    @property
+    def counts_as_done(self) -> bool:
+        """Whether what was computed counts, even if its data is there no more."""
+        return self in (PartitionState.CONSUMABLE, PartitionState.RELEASED)
+
 
 StateCounts = Mapping[PartitionState, int]
 _NAMED = (PartitionState.BLOCKED, PartitionState.HELD, PartitionState.DAMAGED)

@@ -8,7 +8,8 @@ from datetime import datetime
 from enum import StrEnum
 from itertools import groupby
 
-from stagehold.model.records import PartitionRecord, PartitionState
+from stagehold.model.records import PartitionRecord
+from stagehold.model.standing import PartitionState
 
 
 class Why(StrEnum):

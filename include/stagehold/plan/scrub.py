@@ -12,7 +12,8 @@ from math import ceil
 from random import Random
 
 from stagehold.model.foreign_change import ForeignChange
-from stagehold.model.records import Cell, PartitionRecord, PartitionState
+from stagehold.model.records import Cell, PartitionRecord
+from stagehold.model.standing import PartitionState
 from stagehold.plan.determinism.verification import Mismatch
 from stagehold.spec.pipeline import OnForeignChange, Stage
 

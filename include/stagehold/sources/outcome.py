@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import Cell, PartitionState, RunState
+from stagehold.model.records import Cell, RunState
+from stagehold.model.standing import PartitionState
 from stagehold.spec.pipeline import Stage
 
 
@@ -31,7 +32,7 @@ def unfinished(pipeline: str, stored: Sequence[Stage], intervals: Collection[str
     """Those of ``intervals`` that have not made all partitions of the ``stored`` stages, in order."""
     passed, others = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     for one in ledger.partitions.figures(pipeline, intervals):
-        (passed if one.state.passed else others)[one.interval, one.stage] += one.partitions
+        (passed if one.state.counts_as_done else others)[one.interval, one.stage] += one.partitions
     runs = ledger.runs.newest_of_intervals(pipeline, intervals)
     finished = {run.interval for run in runs if run.state is RunState.FINISHED}
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from stagehold.lake.available import present_files
 from stagehold.lake.checkpoints.encoding import RecordedPartition
-from stagehold.model.records import PartitionState
 
 
 @dataclass(frozen=True)
@@ -25,7 +24,7 @@ def file_troubles(partitions: Iterable[RecordedPartition]) -> tuple[FileTrouble,
     """Of the data and the state of those that are consumable. What is deleted behind the look is not seen."""
     by_table: defaultdict[str, list[RecordedPartition]] = defaultdict(list)
     for one in partitions:
-        if one.record.state is PartitionState.CONSUMABLE:
+        if one.record.state.readable:
             by_table[one.record.table].append(one)
     return tuple(trouble for table, some in by_table.items() for trouble in _of_table(table, some))
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from stagehold.lake.checkpoints.encoding import RecordedPartition
-from stagehold.model.records import GateResult, PartitionState
+from stagehold.model.records import GateResult
+from stagehold.model.standing import PartitionState
 
 FOLDED_ABOVE = 100  # partitions of a stage
 

@@ -9,7 +9,8 @@ from functools import partial
 from typing import Any
 
 from stagehold.lake.store.columns import EXPECTATION, PARTITION
-from stagehold.model.records import GateResult, PartitionRecord, PartitionState
+from stagehold.model.records import GateResult, PartitionRecord
+from stagehold.model.standing import PartitionState
 from stagehold.viewer.database import database_over
 from stagehold.viewer.local_files import Tell
 from stagehold.viewer.rows import Rows, answer, fetched
@@ -41,8 +42,7 @@ class RefusedStage:
     @property
     def with_rows_aside(self) -> tuple[PartitionRecord, ...]:
         """Whether the others are published, or blocked because these are too many."""
-        there = (PartitionState.CONSUMABLE, PartitionState.HELD, PartitionState.BLOCKED)
-        return tuple(one for one in self.records if one.set_aside and one.state in there)
+        return tuple(one for one in self.records if one.set_aside and one.state.has_data)
 
 
 def rows_of_refused(stages: Sequence[RefusedStage], text: str, limit: int | None, tell: Tell) -> Rows:

@@ -15,9 +15,9 @@ from stagehold.checkpoints.stage_ids import StageShape
 from stagehold.lake.checkpoints.manifest import VERSION, CheckpointedRun
 from stagehold.lake.checkpoints.opened import OpenedCheckpoint, OpenedStage
 from stagehold.model.keys.key_groups import range_of
-from stagehold.model.records import PartitionState
 from stagehold.model.source_position import Position
 from stagehold.model.stage_state import StateKind, StateShape
+from stagehold.model.standing import PartitionState
 
 if TYPE_CHECKING:
     from pyarrow import Array, Table  # type: ignore[import-untyped]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from stagehold.lake.checkpoints.opened import OpenedCheckpoint, OpenedStage
-from stagehold.model.records import DataFile, PartitionRecord, PartitionState
+from stagehold.model.records import DataFile, PartitionRecord
 
 DATA = "main"  # the schema of the stages' own views
 
@@ -70,7 +70,7 @@ def data_view(schema: str, stage: str, records: Iterable[PartitionRecord]) -> Vi
 
 def consumable(opened: OpenedCheckpoint, stage: OpenedStage) -> list[PartitionRecord]:
     every = (one.record for one in opened.records(stage))
-    return [record for record in every if record.state is PartitionState.CONSUMABLE]
+    return [record for record in every if record.state.readable]
 
 
 def _view(schema: str, name: str, stage: str, records: Iterable[PartitionRecord]) -> View:

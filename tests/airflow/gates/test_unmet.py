@@ -9,7 +9,8 @@ import pytest
 from tests.ledger.samples import gate_result, record, waiver
 
 from stagehold.airflow.gates.unmet import RefusalStanding, gate_failures
-from stagehold.model.records import PartitionRecord, PartitionState, Waiver
+from stagehold.model.records import PartitionRecord, Waiver
+from stagehold.model.standing import PartitionState
 
 NULLS, ROWS = "no nulls", "some rows"
 BLOCKED, CONSUMABLE = PartitionState.BLOCKED, PartitionState.CONSUMABLE

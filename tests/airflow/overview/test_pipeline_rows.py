@@ -21,8 +21,8 @@ from stagehold.airflow.overview.pipeline_rows import (
 from stagehold.airflow.overview.pipeline_rows import (
     PipelineStanding as Standing,
 )
-from stagehold.model.records import PartitionState, Run, RunState
-from stagehold.model.standing import DeclaredStage
+from stagehold.model.records import Run, RunState
+from stagehold.model.standing import DeclaredStage, PartitionState
 from stagehold.model.standing import Standing as IntervalStanding
 from stagehold.spec.loading.loader import build_pipeline
 

@@ -22,11 +22,11 @@ from stagehold.model.records import (
     FailureClass,
     GateResult,
     PartitionRecord,
-    PartitionState,
     Run,
     RunState,
     Severity,
 )
+from stagehold.model.standing import PartitionState
 from stagehold.model.states import UNTIL_RUNNING, AttemptEvent, RunEvent
 from stagehold.settings import load_settings
 

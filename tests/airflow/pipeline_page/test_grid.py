@@ -15,8 +15,8 @@ from stagehold.airflow.pipeline_page.recoveries import LOST, recoveries
 from stagehold.ledger.across.intervals import LastTries
 from stagehold.ledger.across.recoveries import LeftBehind
 from stagehold.ledger.partitions import StateFigures
-from stagehold.model.records import Attempt, AttemptState, FailureClass, PartitionState, Run, RunState
-from stagehold.model.standing import Standing
+from stagehold.model.records import Attempt, AttemptState, FailureClass, Run, RunState
+from stagehold.model.standing import PartitionState, Standing
 from stagehold.plan.split.partition_counts import declared_stages, with_counts
 from stagehold.spec.pipeline import Pipeline, Stage
 

@@ -25,7 +25,7 @@ from tests.airflow.pipeline_page.made_intervals import (
     make_whole,
 )
 
-from stagehold.model.records import PartitionState
+from stagehold.model.standing import PartitionState
 from stagehold.settings import load_settings
 
 pytestmark = [pytest.mark.airflow, pytest.mark.browser]

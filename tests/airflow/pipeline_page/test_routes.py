@@ -22,7 +22,7 @@ from tests.airflow.pipeline_page.made_intervals import (
 
 from stagehold.airflow.answering import keeping
 from stagehold.airflow.answering.keeping import KeptPages
-from stagehold.model.records import PartitionState
+from stagehold.model.standing import PartitionState
 
 pytestmark = pytest.mark.airflow
 

@@ -24,12 +24,12 @@ from stagehold.model.records import (
     Cell,
     GateResult,
     PartitionRecord,
-    PartitionState,
     Restore,
     RunState,
     Waiver,
 )
 from stagehold.model.share import Share
+from stagehold.model.standing import PartitionState
 from stagehold.plan.grounds.reasons import because
 from stagehold.plan.resume.decisions import Action, Decision, ResumePlan
 from stagehold.plan.split.regions import Region

@@ -14,16 +14,8 @@ from tests.run.small_project import INTERVAL, NUMBERS, SmallProject
 from stagehold.airflow.telling.lineage import emit_lineage
 from stagehold.airflow.telling.work_done import work_since
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import (
-    Cell,
-    DataFile,
-    GateResult,
-    PartitionRecord,
-    PartitionState,
-    Run,
-    RunState,
-    Severity,
-)
+from stagehold.model.records import Cell, DataFile, GateResult, PartitionRecord, Run, RunState, Severity
+from stagehold.model.standing import PartitionState
 from stagehold.plan.split.regions import stage_regions
 from stagehold.run.planning.planning import RunRequest
 from stagehold.run.planning.task import RegionTask

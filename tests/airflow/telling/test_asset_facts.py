@@ -10,8 +10,11 @@ from tests.ledger.samples import record  # noqa: E402
 
 from stagehold.airflow.telling.asset_facts import asset_facts  # noqa: E402
 from stagehold.airflow.telling.work_done import StageWork  # noqa: E402
-from stagehold.model.records import PartitionState  # noqa: E402
-from stagehold.model.standing import DeclaredStage, Standing  # noqa: E402
+from stagehold.model.standing import (  # noqa: E402
+    DeclaredStage,
+    PartitionState,
+    Standing,
+)
 from stagehold.spec.pipeline import Stage  # noqa: E402
 
 

@@ -9,7 +9,8 @@ import pytest
 
 from stagehold.airflow.telling.work_done import StageWork
 from stagehold.model.checkpoint_records import CheckpointRecord, CheckpointState, CheckpointTrigger
-from stagehold.model.records import Cell, GateResult, PartitionRecord, PartitionState, Severity
+from stagehold.model.records import Cell, GateResult, PartitionRecord, Severity
+from stagehold.model.standing import PartitionState
 from stagehold.spec.pipeline import Stage
 
 pytestmark = pytest.mark.airflow

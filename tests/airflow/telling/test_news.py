@@ -10,8 +10,12 @@ pytestmark = pytest.mark.airflow
 
 from stagehold.airflow.telling.news import LONGEST, Progressed, Remaining, RunNews  # noqa: E402
 from stagehold.airflow.telling.reading import gate_cause, was_resumed  # noqa: E402
-from stagehold.model.records import Cell, GateResult, PartitionState, RunState, Severity  # noqa: E402
-from stagehold.model.standing import DeclaredStage, Standing  # noqa: E402
+from stagehold.model.records import Cell, GateResult, RunState, Severity  # noqa: E402
+from stagehold.model.standing import (  # noqa: E402
+    DeclaredStage,
+    PartitionState,
+    Standing,
+)
 from stagehold.model.states import RunEvent, Transition  # noqa: E402
 from stagehold.spec.settings.notifiers import Hook  # noqa: E402
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from tests.ledger.samples import record
 
 from stagehold.cli.checkpoints.history import stage_rows
-from stagehold.model.records import PartitionState
+from stagehold.model.standing import PartitionState
 
 
 def test_held_partitions_are_counted_with_their_rows_and_bytes():

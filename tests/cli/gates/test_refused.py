@@ -15,16 +15,8 @@ from typer.testing import CliRunner
 
 from stagehold.cli.main import app
 from stagehold.ledger import Ledger
-from stagehold.model.records import (
-    QUARANTINE,
-    WHOLE,
-    Cell,
-    DataFile,
-    PartitionRecord,
-    PartitionState,
-    Severity,
-    StatePart,
-)
+from stagehold.model.records import QUARANTINE, WHOLE, Cell, DataFile, PartitionRecord, Severity, StatePart
+from stagehold.model.standing import PartitionState
 
 PIPELINE = "shipping_priority"
 CELL = Cell(PIPELINE, "orders", "2024-01-01")

@@ -14,7 +14,8 @@ from stagehold.cli.gates.waive import partitions_named
 from stagehold.cli.main import app
 from stagehold.errors import InvalidArgument
 from stagehold.ledger import Ledger
-from stagehold.model.records import WHOLE, Cell, PartitionState, StageVerdict
+from stagehold.model.records import WHOLE, Cell, StageVerdict
+from stagehold.model.standing import PartitionState
 from stagehold.plan.grounds.content_verdicts import content_of
 from stagehold.plan.resume.waiving import held
 

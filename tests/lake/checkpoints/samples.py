@@ -10,7 +10,8 @@ from stagehold.checkpoints.stage_ids import stage_shapes
 from stagehold.lake.checkpoints.manifest import CheckpointedRun
 from stagehold.lake.checkpoints.stored import StoredCheckpoints
 from stagehold.lake.store.files import Files, files_at
-from stagehold.model.records import Cell, DataFile, GateResult, PartitionRecord, PartitionState
+from stagehold.model.records import Cell, DataFile, GateResult, PartitionRecord
+from stagehold.model.standing import PartitionState
 from stagehold.spec.pipeline import Input, Pipeline, Stage
 from stagehold.spec.settings.source import Source
 

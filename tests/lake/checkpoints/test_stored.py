@@ -33,9 +33,10 @@ from stagehold.checkpoints.store import CheckpointStore, CompletedCheckpoint
 from stagehold.errors import CheckpointCorrupt, CheckpointNumberTaken, CheckpointOvertaken
 from stagehold.lake.checkpoints.stored import StoredCheckpoints
 from stagehold.lake.store.files import FolderFiles, files_at
-from stagehold.model.records import Cell, DataFile, GateResult, PartitionRecord, PartitionState, StatePart
+from stagehold.model.records import Cell, DataFile, GateResult, PartitionRecord, StatePart
 from stagehold.model.source_position import FilesRead, FolderColumn, SourceFile, VersionsRead
 from stagehold.model.stage_state import StateColumn, StateKind, StateShape
+from stagehold.model.standing import PartitionState
 from stagehold.spec.pipeline import Pipeline
 
 pytestmark = pytest.mark.slow

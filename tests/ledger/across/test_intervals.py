@@ -8,15 +8,8 @@ from datetime import timedelta
 import pytest
 from tests.ledger.samples import ATTEMPT_ENDS, CELL, START, attempt, gate_result, record, run
 
-from stagehold.model.records import (
-    AttemptState,
-    Cell,
-    DataFile,
-    Failure,
-    FailureClass,
-    PartitionState,
-    Severity,
-)
+from stagehold.model.records import AttemptState, Cell, DataFile, Failure, FailureClass, Severity
+from stagehold.model.standing import PartitionState
 from stagehold.model.states import UNTIL_RUNNING, AttemptEvent
 
 NAME = "sales/2024-01-01/joined"

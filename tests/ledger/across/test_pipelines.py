@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from tests.ledger.samples import CELL, START, record, run
 
-from stagehold.model.records import Cell, PartitionCount, PartitionState
+from stagehold.model.records import Cell, PartitionCount
+from stagehold.model.standing import PartitionState
 
 
 def test_the_newest_runs_of_each_pipeline_come_newest_first(ledger):

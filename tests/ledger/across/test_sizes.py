@@ -3,7 +3,8 @@ from __future__ import annotations
 from tests.ledger.samples import CELL, record
 
 from stagehold.ledger.across.sizes import LakeSize
-from stagehold.model.records import Cell, DataFile, PartitionState, StatePart
+from stagehold.model.records import Cell, DataFile, StatePart
+from stagehold.model.standing import PartitionState
 
 FILES = (DataFile("a.parquet", 70, 1), DataFile("b.parquet", 30, 1))
 STATE = (

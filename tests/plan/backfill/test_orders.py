@@ -9,7 +9,7 @@ from tests.plan.resume.situations import CHAIN, DONE, FUSED, altered, blocked, c
 
 from stagehold.errors import InvalidArgument, UnknownName
 from stagehold.model.backfill import BackfillChoice, Only
-from stagehold.model.records import PartitionState
+from stagehold.model.standing import PartitionState
 from stagehold.model.work_order import WorkOrder
 from stagehold.plan.backfill.cells import cells_of
 from stagehold.plan.backfill.orders import check_choice, order_of

@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 import pytest
 
 from stagehold.model.backfill import BackfillChoice, Only
-from stagehold.model.records import Cell, PartitionRecord, PartitionState
+from stagehold.model.records import Cell, PartitionRecord
+from stagehold.model.standing import PartitionState
 from stagehold.model.work_order import WorkOrder
 from stagehold.plan.backfill.backfill_plan import BackfillPlan, IntervalPlan
 from stagehold.plan.backfill.cells import cells_of

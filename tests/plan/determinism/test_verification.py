@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 import pytest
 from tests.ledger.samples import record
 
-from stagehold.model.records import DataFile, PartitionState
+from stagehold.model.records import DataFile
+from stagehold.model.standing import PartitionState
 from stagehold.plan.determinism.verification import NO_MATCH, SAMPLE, as_damaged, same_content, to_verify
 from stagehold.spec.settings.run_settings import VerifyPolicy
 

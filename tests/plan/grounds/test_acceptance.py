@@ -6,7 +6,8 @@ import pytest
 from tests.ledger.samples import START, record
 
 from stagehold.model.keys.compute_key import ComputeKey
-from stagehold.model.records import Acceptance, PartitionState
+from stagehold.model.records import Acceptance
+from stagehold.model.standing import PartitionState
 from stagehold.plan.grounds.acceptance import acceptance_of, code_to_accept
 
 

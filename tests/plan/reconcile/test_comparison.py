@@ -18,12 +18,12 @@ from stagehold.model.records import (
     GateResult,
     PartitionCount,
     PartitionRecord,
-    PartitionState,
     Restore,
     RunState,
     TakenPosition,
 )
 from stagehold.model.source_position import VersionsRead
+from stagehold.model.standing import PartitionState
 from stagehold.plan.reconcile.comparison import (
     LakeKnowledge,
     missing_in_chronicle,

@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from stagehold.model.records import UNBEGUN, Attempt, AttemptState, Cell, PartitionRecord, PartitionState
+from stagehold.model.records import UNBEGUN, Attempt, AttemptState, Cell, PartitionRecord
+from stagehold.model.standing import PartitionState
 from stagehold.plan.restart.full import discarded, last_failure
 from stagehold.plan.restart.rules import FENCED
 

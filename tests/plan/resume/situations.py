@@ -6,7 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from stagehold.model.keys.compute_key import ComputeKey
-from stagehold.model.records import Acceptance, Cell, DataFile, PartitionRecord, PartitionState, Waiver
+from stagehold.model.records import Acceptance, Cell, DataFile, PartitionRecord, Waiver
+from stagehold.model.standing import PartitionState
 from stagehold.plan.determinism.reproduction import remark
 from stagehold.plan.resume.decisions import Action, ResumePlan, Situation, StageFacts
 from stagehold.plan.resume.planner import resume_plan

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tests.plan.resume.situations import CHAIN, DONE, FUSED, finished
 
-from stagehold.model.records import PartitionState
+from stagehold.model.standing import PartitionState
 from stagehold.plan.resume.waiving import Ancestry
 
 RAW, CLEAN, TOTAL = (DONE.recorded[name] for name in ("raw", "clean", "total"))

@@ -4,7 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from stagehold.model.records import Cell, PartitionRecord, PartitionState
+from stagehold.model.records import Cell, PartitionRecord
+from stagehold.model.standing import PartitionState
 from stagehold.plan.grounds.reasons import because
 from stagehold.plan.resume.cost import Estimate, estimate, recorded_seconds
 from stagehold.plan.resume.decisions import Action, Decision, ResumePlan

@@ -22,7 +22,8 @@ from tests.plan.resume.situations import (
     words,
 )
 
-from stagehold.model.records import PartitionState, StageVerdict
+from stagehold.model.records import StageVerdict
+from stagehold.model.standing import PartitionState
 from stagehold.plan.grounds.content_verdicts import ContentVerdicts, content_of
 from stagehold.plan.resume.healing import missing_inputs
 from stagehold.plan.resume.planner import resume_plan

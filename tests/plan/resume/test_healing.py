@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.plan.resume.situations import CHAIN, FORK, FUSED, altered, discarding, finished, without
 
-from stagehold.model.records import PartitionState
+from stagehold.model.standing import PartitionState
 from stagehold.plan.resume.decisions import Situation
 from stagehold.plan.resume.healing import healings, lost_data, missing_inputs
 from stagehold.plan.resume.planner import resume_plan

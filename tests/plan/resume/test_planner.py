@@ -24,7 +24,7 @@ from tests.plan.resume.situations import (
     words,
 )
 
-from stagehold.model.records import PartitionState
+from stagehold.model.standing import PartitionState
 from stagehold.plan.resume.decisions import Action
 from stagehold.plan.resume.explanation import explain
 from stagehold.plan.resume.planner import descendants, resume_plan

@@ -20,7 +20,7 @@ from tests.plan.resume.situations import (
 )
 from tests.plan.resume.situations import forward as reads
 
-from stagehold.model.records import PartitionState
+from stagehold.model.standing import PartitionState
 from stagehold.plan.resume.decisions import Situation
 from stagehold.plan.resume.planner import resume_plan
 from stagehold.spec.pipeline import Fallback, Output, OutputType, Pipeline

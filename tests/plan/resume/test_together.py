@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 from tests.plan.resume.situations import CHAIN, DONE, NOW, altered, blocked, changed, fresh, waived, without, words
 
-from stagehold.model.records import WHOLE, Cell, PartitionState, StageVerdict
+from stagehold.model.records import WHOLE, Cell, StageVerdict
+from stagehold.model.standing import PartitionState
 from stagehold.plan.grounds.content_verdicts import ContentVerdicts, content_of
 from stagehold.plan.resume.decisions import Situation
 from stagehold.plan.resume.planner import resume_plan

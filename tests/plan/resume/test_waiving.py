@@ -8,7 +8,8 @@ from datetime import timedelta
 import pytest
 from tests.plan.resume.situations import CHAIN, DONE, NOW, altered, blocked, changed, fresh, waived, words
 
-from stagehold.model.records import PartitionState, Waiver
+from stagehold.model.records import Waiver
+from stagehold.model.standing import PartitionState
 from stagehold.plan.resume.planner import resume_plan
 from stagehold.plan.resume.waiving import held
 

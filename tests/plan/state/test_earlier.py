@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from tests.plan.resume.situations import altered, changed, facts_of, gather, record, source, stage
 
 from stagehold.model.keys.key_groups import index_of_group, range_of
-from stagehold.model.records import Cell, DataFile, PartitionRecord, PartitionState, StatePart
+from stagehold.model.records import Cell, DataFile, PartitionRecord, StatePart
 from stagehold.model.stage_state import StateKind, StateShape
+from stagehold.model.standing import PartitionState
 from stagehold.plan.resume.decisions import Action, Situation
 from stagehold.plan.resume.planner import resume_plan
 from stagehold.plan.state.earlier import Cut, Earlier, Gap, earlier_of

@@ -18,7 +18,8 @@ from stagehold.ledger.database.schema import partitions
 from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.checkpoint_records import CheckpointRecord, CheckpointTrigger
-from stagehold.model.records import Cell, PartitionRecord, PartitionState
+from stagehold.model.records import Cell, PartitionRecord
+from stagehold.model.standing import PartitionState
 from stagehold.run.checkpoints.coordinator_lease import take_coordinator_lease
 from stagehold.run.checkpoints.taking import RunCheckpoints
 from stagehold.run.planning.planning import RunRequest

@@ -25,7 +25,8 @@ from stagehold.lake.checkpoints.stored import StoredCheckpoints
 from stagehold.lake.chronicle.chronicle import LakeChronicle
 from stagehold.lake.store.location import table_location
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import PartitionRecord, PartitionState, Restore
+from stagehold.model.records import PartitionRecord, Restore
+from stagehold.model.standing import PartitionState
 from stagehold.plan.split.regions import stage_regions
 from stagehold.run.clearing.gc import Collected, Collector
 from stagehold.run.equipment.workplace import Workplace

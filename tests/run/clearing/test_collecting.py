@@ -12,7 +12,7 @@ from tests.run.protocol.stepper import Stepper
 
 from stagehold.lake.checkpoints.stored import StoredCheckpoints
 from stagehold.lake.store.location import table_location
-from stagehold.model.records import PartitionState
+from stagehold.model.standing import PartitionState
 from stagehold.plan.garbage import Why
 from stagehold.spec.settings.run_settings import ReleasePolicy
 

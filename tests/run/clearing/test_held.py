@@ -10,7 +10,7 @@ from tests.run.clearing.nights import PARTITIONS, Nights
 from tests.run.restoring.test_snapshots import DAY, OTHER, save
 
 from stagehold.errors import GateBlocked
-from stagehold.model.records import PartitionState
+from stagehold.model.standing import PartitionState
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,7 @@ from tests.run.clearing.nights import STAGES, Nights
 from tests.run.protocol.stepper import Stepper
 
 from stagehold.model.checkpoint_records import SavepointRequest
-from stagehold.model.records import PartitionState
+from stagehold.model.standing import PartitionState
 from stagehold.run.checkpoints.disposing import dispose_of
 from stagehold.run.faults import ClearingPoint
 from stagehold.run.savepoints.creating import create_savepoint

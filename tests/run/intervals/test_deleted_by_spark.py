@@ -10,7 +10,7 @@ from tests.run.pipelines.test_stage_state import DAY, JOBS, arrive, expected, gi
 from tests.run.small_project import SmallProject
 
 from stagehold.errors import IntervalNeeded
-from stagehold.model.records import PartitionState
+from stagehold.model.standing import PartitionState
 from stagehold.run.here.region import open_workplace
 from stagehold.run.intervals.deleting import IntervalDeletion
 from stagehold.run.reconcile.reconcile import reconcile

@@ -12,8 +12,7 @@ from stagehold.errors import Fenced, LeaseHeld, UnknownName
 from stagehold.lake.commit.staged_committer import StagedCommitter
 from stagehold.lake.commit.wave_commit import CommittedPartition, WaveCommit
 from stagehold.lake.store.location import table_location
-from stagehold.model.records import PartitionState
-from stagehold.model.standing import IntervalState
+from stagehold.model.standing import IntervalState, PartitionState
 from stagehold.run.faults import ClearingPoint, Point
 from stagehold.run.intervals.deleting import DELETED, IntervalDeletion
 from stagehold.run.intervals.known import known_intervals

@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 
 from stagehold.cli.main import app
 from stagehold.ledger import Ledger
-from stagehold.model.records import Cell, PartitionState
+from stagehold.model.records import Cell
+from stagehold.model.standing import PartitionState
 from stagehold.plan.split.regions import stage_regions
 from stagehold.run.planning.task import region_lease
 from stagehold.settings import load_settings

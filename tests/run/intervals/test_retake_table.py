@@ -17,7 +17,8 @@ from typer.testing import CliRunner
 from stagehold.cli.main import app
 from stagehold.errors import SourceLost
 from stagehold.ledger import Ledger
-from stagehold.model.records import Cell, PartitionState
+from stagehold.model.records import Cell
+from stagehold.model.standing import PartitionState
 from stagehold.run.planning.planning import RunRequest, sources_of
 from stagehold.settings import load_settings
 from stagehold.sources.sources import Listing

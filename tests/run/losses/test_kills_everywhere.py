@@ -14,7 +14,7 @@ from tests.run.lake_watch import LakeWatch, waves
 from tests.run.workbench import INTERVAL, ROWS, Workbench, killed
 
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import PartitionState
+from stagehold.model.standing import PartitionState
 from stagehold.model.states import ATTEMPT
 from stagehold.run.faults import FaultAction, Point
 from stagehold.spec.loading.loader import find_pipeline

@@ -14,7 +14,7 @@ from deltalake import DeltaTable
 from tests.run.workbench import INTERVAL, Workbench, ended
 
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import PartitionState
+from stagehold.model.standing import PartitionState
 from stagehold.settings import Settings
 
 pytestmark = pytest.mark.spark

@@ -9,7 +9,7 @@ import pytest
 from tests.run.small_project import FILES, INTERVAL, NUMBERS, ROWS, SmallProject
 
 from stagehold.errors import GateBlocked, GateErrored
-from stagehold.model.records import PartitionState
+from stagehold.model.standing import PartitionState
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 

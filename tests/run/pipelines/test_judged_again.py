@@ -13,7 +13,8 @@ from tests.run.forging import forge
 from tests.run.small_project import FILES, INTERVAL, NUMBERS, ROWS, SmallProject
 
 from stagehold.errors import GateBlocked
-from stagehold.model.records import PartitionRecord, PartitionState
+from stagehold.model.records import PartitionRecord
+from stagehold.model.standing import PartitionState
 from stagehold.plan.reconcile.report import Difference
 from stagehold.run.faults import FaultAction, Point, inject
 from stagehold.run.planning.planning import RunRequest, plan_run

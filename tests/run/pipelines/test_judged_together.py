@@ -12,7 +12,8 @@ from deltalake import DeltaTable
 from tests.run.small_project import FILES, INTERVAL, NUMBERS, ROWS, SmallProject
 
 from stagehold.errors import GateBlocked
-from stagehold.model.records import WHOLE, PartitionRecord, PartitionState
+from stagehold.model.records import WHOLE, PartitionRecord
+from stagehold.model.standing import PartitionState
 from stagehold.plan.resume.waiving import WaiverWish, refused_data, wished
 from stagehold.run.faults import FaultAction, InjectedFailure, Point, TogetherPoint, inject
 from stagehold.run.planning.planning import RunRequest, plan_run

@@ -13,7 +13,7 @@ import pytest
 from tests.run.small_project import SmallProject
 
 from stagehold.errors import GateBlocked, InvalidSpec
-from stagehold.model.records import PartitionState
+from stagehold.model.standing import PartitionState
 from stagehold.run.planning.planning import RunRequest, plan_run
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]

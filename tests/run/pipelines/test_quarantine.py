@@ -16,7 +16,8 @@ from stagehold.errors import GateBlocked
 from stagehold.lake.checkpoints.stored import manifest_file
 from stagehold.lake.chronicle.chronicle import open_ledger
 from stagehold.lake.quarantine import quarantine_uri
-from stagehold.model.records import Cell, PartitionState
+from stagehold.model.records import Cell
+from stagehold.model.standing import PartitionState
 from stagehold.plan.resume.waiving import WaiverWish, refused_data, wished
 from stagehold.run.faults import FaultAction, Point, QuarantinePoint, inject
 from stagehold.run.planning.restoring import new_restore_of_snapshot

@@ -13,7 +13,8 @@ from tests.run.workbench import INTERVAL, Workbench, ended, killed, table_versio
 
 from stagehold.lake.read import read_partitions
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import AttemptState, PartitionState
+from stagehold.model.records import AttemptState
+from stagehold.model.standing import PartitionState
 from stagehold.run.faults import FaultAction, Point
 
 pytestmark = pytest.mark.spark

@@ -21,7 +21,8 @@ from tests.run.pipelines.test_judged_again import (
 
 from stagehold.errors import GateBlocked
 from stagehold.lake.chronicle.chronicle import open_ledger
-from stagehold.model.records import Cell, PartitionState, Waiver
+from stagehold.model.records import Cell, Waiver
+from stagehold.model.standing import PartitionState
 from stagehold.plan.resume.waiving import WaiverWish, refused_data, wished
 from stagehold.run.faults import FaultAction, Point, inject
 from stagehold.run.planning.planning import RunRequest, plan_run

@@ -12,7 +12,7 @@ from tests.made_up import TIMES, some
 from tests.run.protocol.world import MOST, PARTITIONS, World
 
 from stagehold.errors import GateBlocked
-from stagehold.model.records import PartitionState
+from stagehold.model.standing import PartitionState
 
 pytestmark = pytest.mark.slow
 

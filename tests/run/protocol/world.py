@@ -29,8 +29,9 @@ from stagehold.ledger.database.engine import Database
 from stagehold.ledger.leases import Leases
 from stagehold.ledger.ledger import Ledger
 from stagehold.ledger.partitions import Partitions
-from stagehold.model.records import AttemptState, Cell, Lease, PartitionRecord, PartitionState
+from stagehold.model.records import AttemptState, Cell, Lease, PartitionRecord
 from stagehold.model.share import Share
+from stagehold.model.standing import PartitionState
 from stagehold.model.states import Transition
 from stagehold.plan.resume.waiving import WaiverWish, refused_data, wished
 from stagehold.plan.split.regions import stage_regions

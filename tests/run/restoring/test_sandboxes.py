@@ -16,7 +16,8 @@ from stagehold.lake.checkpoints.savepoints import Savepoint, Savepoints
 from stagehold.lake.checkpoints.stored import manifest_file
 from stagehold.model.checkpoint_records import SavepointRequest
 from stagehold.model.keys.compute_key import ComputeKey
-from stagehold.model.records import Acceptance, PartitionRecord, PartitionState
+from stagehold.model.records import Acceptance, PartitionRecord
+from stagehold.model.standing import PartitionState
 from stagehold.run.checkpoints.disposing import dispose_of
 from stagehold.run.reconcile.reconcile import reconcile
 from stagehold.run.savepoints.creating import create_savepoint

@@ -19,7 +19,8 @@ from stagehold.errors import CheckpointCorrupt, RestoreRefused
 from stagehold.lake.checkpoints.savepoints import Savepoint, Savepoints
 from stagehold.lake.checkpoints.stored import manifest_file
 from stagehold.model.checkpoint_records import SavepointRequest
-from stagehold.model.records import Cell, PartitionState
+from stagehold.model.records import Cell
+from stagehold.model.standing import PartitionState
 from stagehold.run.savepoints.creating import create_savepoint
 from stagehold.run.savepoints.moving import export_savepoint, import_savepoint
 

@@ -13,7 +13,7 @@ from tests.run.protocol.world import INTERVAL, PARTITIONS, PIPELINE, RUN, STAGES
 
 from stagehold.errors import GateBlocked
 from stagehold.lake.commit.marks import outstaying
-from stagehold.model.records import PartitionState
+from stagehold.model.standing import PartitionState
 from stagehold.run.planning.planning import RunRequest, plan_run
 from stagehold.run.retracting.region import ENDED
 from stagehold.spec.pipeline import OnWaiverEnd

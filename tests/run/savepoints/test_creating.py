@@ -18,7 +18,8 @@ from stagehold.model.checkpoint_records import (
     CheckpointTrigger,
     SavepointRequest,
 )
-from stagehold.model.records import AttemptState, PartitionState, RunState
+from stagehold.model.records import AttemptState, RunState
+from stagehold.model.standing import PartitionState
 from stagehold.run.checkpoints.coordinator_lease import take_coordinator_lease
 from stagehold.run.checkpoints.disposing import dispose_of
 from stagehold.run.faults import CheckpointPoint, FaultAction, InjectedFault, inject

@@ -15,7 +15,7 @@ from stagehold.lake.store.location import table_location
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.schema import checkpoints
 from stagehold.model.checkpoint_records import SavepointRequest
-from stagehold.model.records import PartitionState
+from stagehold.model.standing import PartitionState
 from stagehold.run.checkpoints.disposing import dispose_of
 from stagehold.run.savepoints.creating import create_savepoint
 

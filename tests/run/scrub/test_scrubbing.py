@@ -15,7 +15,8 @@ from stagehold.lake.commit.staged_committer import StagedCommitter
 from stagehold.lake.store.files import files_at
 from stagehold.lake.store.location import table_location
 from stagehold.ledger import Ledger
-from stagehold.model.records import Cell, PartitionRecord, PartitionState
+from stagehold.model.records import Cell, PartitionRecord
+from stagehold.model.standing import PartitionState
 from stagehold.plan.determinism.verification import as_damaged
 from stagehold.plan.scrub import Condition, Sample, StageScrub
 from stagehold.run.journal.ownership import LeaseHolder, this_process

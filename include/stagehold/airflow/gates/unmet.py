@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
-from stagehold.model.records import GateResult, PartitionRecord, PartitionState, Waiver
+from stagehold.model.records import GateResult, PartitionRecord, Waiver
 from stagehold.model.share import Ranges, as_ranges
+from stagehold.model.standing import PartitionState
 from stagehold.plan.resume.waiving import is_waived, waivers_of
 
 
@@ -115,7 +116,7 @@ def _kinds(record: PartitionRecord, said: Mapping[str, GateResult], words: Seque
 
 
 def _standing(record: PartitionRecord, word: Waiver | None, words: Sequence[Waiver]) -> RefusalStanding:
-    if record.state is PartitionState.CONSUMABLE:
+    if record.state.readable:
         return RefusalStanding.PUBLISHED if word else RefusalStanding.ENDED
     if word is None:
         return RefusalStanding.OUTSTAYING if record.in_table else RefusalStanding.BLOCKED

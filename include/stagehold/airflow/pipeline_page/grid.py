@@ -12,8 +12,8 @@ from stagehold.airflow.answering.looked import AS_RECORDED, Looked
 from stagehold.airflow.pipeline_page.facts import IntervalFacts
 from stagehold.ledger.across.intervals import LastTries
 from stagehold.ledger.partitions import StateFigures
-from stagehold.model.records import AttemptState, PartitionState, RunState
-from stagehold.model.standing import Standing
+from stagehold.model.records import AttemptState, RunState
+from stagehold.model.standing import PartitionState, Standing
 from stagehold.model.states import ATTEMPT
 from stagehold.plan.split.regions import stage_regions
 from stagehold.spec.pipeline import Pipeline

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from stagehold.ledger.partitions import StateFigures
-from stagehold.model.records import PartitionState
+from stagehold.model.standing import PartitionState
 from stagehold.spec.pipeline import Pipeline, Stage
 
 

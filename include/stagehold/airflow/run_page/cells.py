@@ -9,7 +9,8 @@ from enum import StrEnum
 
 from stagehold.airflow.run_page.attempts import at_work, failed
 from stagehold.airflow.run_page.facts import RunFacts
-from stagehold.model.records import Attempt, PartitionRecord, PartitionState
+from stagehold.model.records import Attempt, PartitionRecord
+from stagehold.model.standing import PartitionState
 from stagehold.plan.resume.decisions import Action, Decision
 from stagehold.plan.resume.waiving import is_waived
 from stagehold.plan.split.shares import share_of
@@ -94,7 +95,7 @@ def _state(
 ) -> CellState:
     if decision.action.computes and _has(working, decision.partition):
         return CellState.RUNNING
-    if decision.action is Action.REUSE and (record is None or not record.state.passed):
+    if decision.action is Action.REUSE and (record is None or not record.state.counts_as_done):
         return CellState.UNNEEDED
     if decision.action is Action.HEAL:
         return CellState.LOST

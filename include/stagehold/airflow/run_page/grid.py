@@ -19,7 +19,7 @@ from stagehold.airflow.run_page.preview import ResumePreview, resume_preview
 from stagehold.airflow.run_page.stages import ShownStage, StageRow, failing_first, shown_stages
 from stagehold.airflow.runs.clearing import ACTIVE_RUN_STATES, SUCCESS
 from stagehold.errors import RunStillActive
-from stagehold.model.records import Event, PartitionState, RunState
+from stagehold.model.records import Event, RunState
 from stagehold.model.standing import DeclaredStage, Standing, together
 from stagehold.plan.resume.decisions import Action, ResumePlan
 from stagehold.spec.pipeline import Pipeline, Stage
@@ -196,7 +196,7 @@ def _stage_standing(stage: Stage, pipeline: Pipeline, facts: RunFacts) -> Standi
     decisions = facts.plan.of(stage.name)
     healed = {one.partition for one in decisions if one.action is Action.HEAL}
     records = (one for one in facts.recorded.get(stage.id, ()) if one.partition < len(decisions))
-    there = (one for one in records if one.partition not in healed or one.state is not PartitionState.CONSUMABLE)
+    there = (one for one in records if one.partition not in healed or not one.state.readable)
     declared = DeclaredStage(stage.id, len(decisions), pipeline.is_result(stage))
     return Standing.of(declared, Counter(one.state for one in there))
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from stagehold.airflow.run_page.facts import RunFacts
 from stagehold.airflow.runs.clearing import ACTIVE_RUN_STATES, TaskToClear, tasks_to_clear
 from stagehold.errors import StageholdError
-from stagehold.model.records import PartitionState
 from stagehold.plan.resume.decisions import Action, Decision
 
 
@@ -68,4 +67,4 @@ def clear_set(facts: RunFacts) -> tuple[TaskToClear, ...]:
 
 def _runs_again(decision: Decision) -> bool:
     record = decision.record
-    return decision.action is Action.RUN and record is not None and record.state is PartitionState.CONSUMABLE
+    return decision.action is Action.RUN and record is not None and record.state.readable

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from stagehold.errors import NothingToResume, RunStillActive
-from stagehold.model.records import PartitionState
 from stagehold.model.share import Share
+from stagehold.model.standing import PartitionState
 from stagehold.plan.grounds.reasons import grouped
 from stagehold.plan.resume.decisions import Action, ResumePlan
 from stagehold.plan.split.regions import Region

@@ -11,7 +11,6 @@ from stagehold.lake.available import missing_files
 from stagehold.lake.checkpoints.savepoints import Savepoint, Savepoints
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.checkpoint_records import SavepointRequest
-from stagehold.model.records import PartitionState
 
 INTERVALS = 20  # whose checkpoints are told, those that were worked on last
 
@@ -69,8 +68,7 @@ class SavepointFacts:
         """:raises CheckpointCorrupt: what it consists of cannot be read."""
         stages = savepoints.stored(one).read_checkpoint(one.number).stages
         present = {
-            stage.shape.name: [record for record in stage.partitions if record.state is PartitionState.CONSUMABLE]
-            for stage in stages
+            stage.shape.name: [record for record in stage.partitions if record.state.readable] for stage in stages
         }
         return SavepointFacts(
             SavepointLine.of(one, savepoints),

@@ -40,7 +40,7 @@ def work_since(since: datetime, task: RegionTask, ledger: Ledger) -> Iterator[St
         records = ledger.partitions.newest(cell)
         mine = [one for one in records if _is_of(task, one.partition)]
         computed = tuple(one for one in mine if _is_computed(one, since, task.request.run_id))
-        reused = tuple(one for one in mine if one.state.passed and one not in computed)
+        reused = tuple(one for one in mine if one.state.counts_as_done and one not in computed)
         verdicts = ledger.gates.verdicts(cell) if stage.gate else ()
         judged = tuple(one for one in verdicts if one.recorded_at >= since and _is_of(task, one.partition))
         yield StageWork(stage, computed, reused, judged, records, verdicts)

@@ -181,10 +181,10 @@ def stage_rows(checkpoint: Checkpoint | None) -> list[dict[str, Any]]:
 
 def _stage_row(stage: StageSnapshot) -> dict[str, Any]:
     """Rows and bytes are of all data that is there, whether or not anybody may read it."""
-    from stagehold.model.records import PartitionState
+    from stagehold.model.standing import PartitionState
 
     counts = Counter(one.state for one in stage.partitions)
-    present = [one for one in stage.partitions if one.state is PartitionState.CONSUMABLE or one.state.kept_back]
+    present = [one for one in stage.partitions if one.state.has_data]
     return {
         "stage": stage.shape.name,
         "id": stage.shape.id,

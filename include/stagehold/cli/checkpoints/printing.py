@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 import typer
 from rich.filesize import decimal
@@ -22,9 +21,6 @@ from stagehold.viewer.checking import FileTrouble, file_troubles
 from stagehold.viewer.partitions import PartitionLine, partition_lines
 from stagehold.viewer.rows import Rows, shown
 from stagehold.viewer.tree import Amount, CheckpointTree, HeldPart, StageTree, StateTree, checkpoint_tree, stage_tree
-
-if TYPE_CHECKING:
-    pass
 
 FIRST = 5  # of a long list
 PARTITION_COLUMNS = ("partition", "state", "rows", "bytes", "version", "wave", "seconds", "gate", "fingerprint", "key")

@@ -77,16 +77,13 @@ def show(name: Name, as_json: AsJson = False) -> None:
     from stagehold.cli.checkpoints.history import stage_rows, stage_table
     from stagehold.lake.available import missing_files
     from stagehold.lake.checkpoints.savepoints import Savepoints
-    from stagehold.model.records import PartitionState
 
     settings = load_settings()
     savepoints = Savepoints(settings.lake_uri)
     found = savepoints.get(name)
     checkpoint = savepoints.stored(found).read_checkpoint(found.number)
     missing = {
-        stage.shape.name: sorted(
-            missing_files([one for one in stage.partitions if one.state is PartitionState.CONSUMABLE])
-        )
+        stage.shape.name: sorted(missing_files([one for one in stage.partitions if one.state.readable]))
         for stage in checkpoint.stages
     }
     if as_json:

@@ -66,7 +66,7 @@ def _refused(pipeline: str, interval: str, ledger: Ledger) -> Iterator[RefusedSt
     from stagehold.viewer.refused import RefusedStage
 
     for name, records in ledger.partitions.newest_of(pipeline, interval).items():
-        some = tuple(one for one in records if one.refused or one.set_aside or not one.state.passed)
+        some = tuple(one for one in records if one.refused or one.set_aside or not one.state.counts_as_done)
         judged = ledger.gates.newest(records[0].cell, {WHOLE, *(one.partition for one in some)}) if some else ()
         found = RefusedStage(name, some, tuple(one for one in judged if not one.passed))
         if found.blocked or found.with_rows_aside:

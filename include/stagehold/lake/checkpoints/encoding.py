@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from stagehold.model.records import Cell, DataFile, GateResult, PartitionRecord, PartitionState, Severity, StatePart
+from stagehold.model.records import Cell, DataFile, GateResult, PartitionRecord, Severity, StatePart
+from stagehold.model.standing import PartitionState
 
 if TYPE_CHECKING:
     from pyarrow import Schema, Table  # type: ignore[import-untyped]

@@ -10,8 +10,8 @@ from sqlalchemy import Connection, func, select, tuple_
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.rows import run_from
 from stagehold.ledger.database.schema import partition_counts, partitions, runs
-from stagehold.model.records import PartitionState, Run
-from stagehold.model.standing import StateCounts
+from stagehold.model.records import Run
+from stagehold.model.standing import PartitionState, StateCounts
 
 Place = tuple[str, str]  # pipeline and interval
 StageCounts = Mapping[str, StateCounts]  # by stage id

@@ -10,7 +10,8 @@ from sqlalchemy import and_, case, func, not_, or_, select
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.rows import attempt_from
 from stagehold.ledger.database.schema import attempts, partitions
-from stagehold.model.records import Attempt, AttemptState, PartitionState
+from stagehold.model.records import Attempt, AttemptState
+from stagehold.model.standing import PartitionState
 
 FAILED = (AttemptState.FAILED, AttemptState.CANCELED)
 

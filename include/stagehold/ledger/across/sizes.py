@@ -10,10 +10,7 @@ from sqlalchemy import BigInteger, ColumnElement, Connection, Select, TableValue
 
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.schema import metadata, partitions
-from stagehold.model.records import PartitionState
-
-# Of a partition that was released or damaged nobody can count on the data.
-THERE = (PartitionState.CONSUMABLE, PartitionState.HELD, PartitionState.BLOCKED)
+from stagehold.model.standing import PartitionState
 
 
 @dataclass(frozen=True)
@@ -82,7 +79,9 @@ def _summed(connection: Connection, file: TableValuedAlias, pipelines: Collectio
     newest = newest.group_by(columns.pipeline, columns.interval, columns.stage, columns.partition)
     size = func.sum(_number(connection, file.c.value, "bytes"))
     query = select(columns.pipeline, func.count(columns.id.distinct()), size)
-    return query.where(columns.id.in_(newest), columns.state.in_(THERE)).group_by(columns.pipeline)
+    return query.where(
+        columns.id.in_(newest), columns.state.in_([state for state in PartitionState if state.has_data])
+    ).group_by(columns.pipeline)
 
 
 def _elements(connection: Connection, listed: ColumnElement[Any], name: str) -> TableValuedAlias:

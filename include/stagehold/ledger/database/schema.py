@@ -20,8 +20,9 @@ from stagehold.ledger.database.columns import (
 )
 from stagehold.model.backfill import BackfillChoice, OrderedInterval, PlannedCell
 from stagehold.model.checkpoint_records import Answer, CheckpointFailure, CheckpointState, CheckpointTrigger
-from stagehold.model.records import AttemptState, FailureClass, PartitionState, RunState, Severity
+from stagehold.model.records import AttemptState, FailureClass, RunState, Severity
 from stagehold.model.restore_choices import ClaimMode
+from stagehold.model.standing import PartitionState
 from stagehold.model.work_order import WorkOrder
 
 SCHEMA_VERSION = "0014"

@@ -16,7 +16,7 @@ from stagehold.local.airflow_client import AirflowClient, DagRun
 from stagehold.local.control import living_supervisor, start_supervisor
 from stagehold.local.demo.oracle import TopOrder, expected_top_orders
 from stagehold.local.demo.sample import make_sample
-from stagehold.model.records import PartitionRecord, PartitionState
+from stagehold.model.records import PartitionRecord
 from stagehold.run.faults import FaultAction, Point, inject
 from stagehold.settings import Settings
 
@@ -128,9 +128,7 @@ class _Demo:
 
 def _progress(ledger: Ledger, interval: str) -> str:
     found = ledger.partitions.newest_of(PIPELINE, interval)
-    return ", ".join(
-        f"{stage} {sum(one.state is PartitionState.CONSUMABLE for one in records)}" for stage, records in found.items()
-    )
+    return ", ".join(f"{stage} {sum(one.state.readable for one in records)}" for stage, records in found.items())
 
 
 def published_top_orders(settings: Settings, interval: str, pipeline: str = PIPELINE) -> list[TopOrder]:

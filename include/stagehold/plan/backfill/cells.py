@@ -112,7 +112,7 @@ def state_of(decisions: Sequence[Decision], *, failed: bool) -> CellStanding:
     to_do = [one for one in decisions if one.action.computes]
     if failed and to_do:
         return CellStanding.FAILED
-    if any(one.action is Action.HEAL or one.record is None or not one.record.state.passed for one in to_do):
+    if any(one.action is Action.HEAL or one.record is None or not one.record.state.counts_as_done for one in to_do):
         return CellStanding.MISSING
     stale = to_do or any(one.action is Action.JUDGE for one in decisions)
     return CellStanding.STALE if stale else CellStanding.GOOD

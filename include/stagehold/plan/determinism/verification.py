@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from random import Random
 
-from stagehold.model.records import PartitionRecord, PartitionState
+from stagehold.model.records import PartitionRecord
+from stagehold.model.standing import PartitionState
 from stagehold.spec.settings.run_settings import VerifyPolicy
 
 SAMPLE = 2  # partitions of each stage and attempt; every attempt draws others, so that those of a long repair add up

@@ -22,6 +22,6 @@ def acceptance_of(recorded: str, present: str, words: Sequence[Acceptance]) -> A
 
 def code_to_accept(records: Iterable[PartitionRecord], present: str, words: Sequence[Acceptance]) -> tuple[str, ...]:
     """Code that made consumable ``records`` and does not count yet. A gate's refusal is not accepted away."""
-    keys = (ComputeKey.parse(record.compute_key) for record in records if record.state.passed)
+    keys = (ComputeKey.parse(record.compute_key) for record in records if record.state.counts_as_done)
     made_by = dict.fromkeys(key.code for key in keys if key and key.code)
     return tuple(code for code in made_by if code != present and acceptance_of(code, present, words) is None)

@@ -107,7 +107,7 @@ def _of_stage(stage: Stage, situation: Situation, plan: ResumePlan) -> Iterator[
 def _changed(stage: Stage, decision: Decision, situation: Situation) -> tuple[str, ...]:
     """Of what is recorded of a partition. Where an input still has to run, its inputs change by that."""
     record = decision.record
-    if record is None or not record.state.passed or stage.name in situation.accepted:
+    if record is None or not record.state.counts_as_done or stage.name in situation.accepted:
         return ()
     key = decision.key or shared_key(stage, situation)
     changed = key.changes_since(record.compute_key)

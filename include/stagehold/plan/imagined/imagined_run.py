@@ -6,7 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from stagehold.model.keys.compute_key import digest
-from stagehold.model.records import Cell, PartitionRecord, PartitionState
+from stagehold.model.records import Cell, PartitionRecord
+from stagehold.model.standing import PartitionState
 from stagehold.plan.resume.decisions import Situation, StageFacts
 from stagehold.plan.resume.planner import resume_plan
 from stagehold.spec.pipeline import Pipeline, Stage

@@ -21,7 +21,6 @@ from stagehold.model.records import (
     GateResult,
     PartitionCount,
     PartitionRecord,
-    PartitionState,
     Restore,
     Run,
     RunState,
@@ -128,7 +127,7 @@ def uncommitted(
     return tuple(
         one
         for place, one in newest_records(facts).items()
-        if one.state is PartitionState.CONSUMABLE and one.cell in published and not _is_committed(one, said.get(place))
+        if one.state.readable and one.cell in published and not _is_committed(one, said.get(place))
     )
 
 

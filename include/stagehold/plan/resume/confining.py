@@ -45,4 +45,4 @@ def _left(decision: Decision) -> Decision:
 
 
 def _is_recorded(decision: Decision) -> bool:
-    return decision.record is not None and decision.record.state.passed
+    return decision.record is not None and decision.record.state.counts_as_done

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from stagehold.model.records import PartitionState
 from stagehold.model.share import Share
+from stagehold.model.standing import PartitionState
 from stagehold.plan.resume.decisions import Action, Decision, ResumePlan
 from stagehold.plan.split.regions import Region
 from stagehold.spec.pipeline import Exchange, Pipeline

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from stagehold.model.foreign_change import ForeignChange
 from stagehold.model.keys.compute_key import ComputeKey, changed_reads, digest, reads_part
 from stagehold.model.keys.key_groups import HASH_NAME
-from stagehold.model.records import PartitionRecord, PartitionState
+from stagehold.model.records import PartitionRecord
 from stagehold.model.restore_choices import CodeChoice, CodeHandling
+from stagehold.model.standing import PartitionState
 from stagehold.plan.grounds.acceptance import acceptance_of
 from stagehold.plan.grounds.reasons import Detail, Reason, because, joined
 from stagehold.plan.resume.decisions import Action, Situation
@@ -165,7 +166,7 @@ def _is_unjudged(stage: Stage, record: PartitionRecord, situation: Situation) ->
 def _judge_again(stage: Stage, record: PartitionRecord, situation: Situation) -> Opinion:
     """What nobody can read is not judged: if it had passed, it counts until somebody needs it and it is healed."""
     gone = record.partition in situation.gone.get(stage.name, ())
-    if record.state.passed and (gone or situation.foreign_change(stage.name, record.partition)):
+    if record.state.counts_as_done and (gone or situation.foreign_change(stage.name, record.partition)):
         return Action.REUSE, because("consumable; its gate changed, and judges it when it is computed again")
     told = f"its gate {stage.gate} changed" if stage.gate else "its gate was taken away"
     if gone:
@@ -180,12 +181,12 @@ def _judge_waived(stage: Stage, record: PartitionRecord, situation: Situation) -
         told = who_waived(words)
         if record.state is PartitionState.HELD:
             return _judge_held(stage, record, situation)
-        if record.state.passed:
+        if record.state.counts_as_done:
             return Action.REUSE, because("consumable; ").and_then(*told.parts)
         if record.partition in situation.gone.get(stage.name, ()):
             return Action.RUN, told.and_then("; its data is gone from the lake")
         return Action.JUDGE, told.and_then("; its data is there, and nothing is computed")
-    if record.state.passed:
+    if record.state.counts_as_done:
         why = "its gate refuses it, and nobody let it through" if gate else "its gate was taken away"
         return Action.JUDGE, because(f"{why}; its data is there, and nothing is computed")
     return Action.BLOCKED, because(Detail(record.reason or "the gate said no"))
@@ -211,7 +212,7 @@ def _changes(stage: Stage, record: PartitionRecord, key: ComputeKey, situation: 
     """Parts of the key in which the record does not fit; none when the stage's records are taken as they are. A run
     that was told where to work takes nothing so that nobody may read.
     """
-    if stage.name in situation.accepted and (record.state.passed or situation.confined is None):
+    if stage.name in situation.accepted and (record.state.counts_as_done or situation.confined is None):
         return ()
     changes = key.changes_since(record.compute_key)
     return (
@@ -224,7 +225,7 @@ def _changes(stage: Stage, record: PartitionRecord, key: ComputeKey, situation: 
 def _why_old_code_counts(stage: Stage, record: PartitionRecord, key: ComputeKey, situation: Situation) -> str | None:
     """Why data that other code made still counts. What a gate refused is always tried again with the new code."""
     made_by = ComputeKey.parse(record.compute_key)
-    if not record.state.passed:
+    if not record.state.counts_as_done:
         return None
     choice = situation.code_choices.get(stage.name)
     if choice and made_by and made_by.code in choice.made_by:

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 
 from stagehold.model.foreign_change import ForeignChange
 from stagehold.model.keys.compute_key import ComputeKey, digest
-from stagehold.model.records import PartitionRecord, PartitionState
+from stagehold.model.records import PartitionRecord
+from stagehold.model.standing import PartitionState
 from stagehold.plan.grounds.reasons import Place, because
 from stagehold.plan.resume.confining import leave_alone
 from stagehold.plan.resume.dealing import RescaledStage
@@ -109,7 +110,7 @@ def _draft(stage: Stage, situation: Situation, drafts: Mapping[str, list[Decisio
         elif _starts_anew(stage, partition, situation, obstacle):
             reason = because("this run starts anew after a failure (failover: full)")
             drafted = Decision(stage.name, partition, Action.RUN, reason, key, record, anew=True)
-        elif _is_accepted(stage, situation) and record is not None and record.state.passed and not ended.place:
+        elif _is_accepted(stage, situation) and record is not None and record.state.counts_as_done and not ended.place:
             drafted = Decision(stage.name, partition, *take(record, key, upstreams), key, record)
         elif obstacle is not None:
             drafted = replace(obstacle, stage=stage.name, partition=partition, record=record)
@@ -179,11 +180,7 @@ def _undecided_change(stage: Stage, record: PartitionRecord | None, situation: S
 
     Nothing is computed over it, whatever changed: that would bring back rows that were removed on purpose.
     """
-    if (
-        record is None
-        or record.state is not PartitionState.CONSUMABLE
-        or stage.output.on_foreign_change is not OnForeignChange.FAIL
-    ):
+    if record is None or not record.state.readable or stage.output.on_foreign_change is not OnForeignChange.FAIL:
         return None
     asked_for = stage.name in situation.forced and record.partition not in situation.renewed.get(stage.name, ())
     return None if asked_for else situation.foreign_change(stage.name, record.partition)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
-from stagehold.model.records import PartitionState
 from stagehold.plan.grounds.reasons import because
 from stagehold.plan.resume.decisions import Action, Decision, Situation
 
@@ -35,7 +34,7 @@ def _as_recorded(stage: Stage, situation: Situation) -> Iterator[Decision]:
     there = {
         one.partition: one
         for one in situation.recorded.get(stage.name, ())
-        if one.state is PartitionState.CONSUMABLE and one.partition not in situation.gone.get(stage.name, ())
+        if one.state.readable and one.partition not in situation.gone.get(stage.name, ())
     }
     for partition in range(stage.partitions):
         record = there.get(partition)

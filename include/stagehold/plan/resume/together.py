@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from stagehold.model.records import PartitionState
+from stagehold.model.standing import PartitionState
 from stagehold.plan.grounds.content_verdicts import ContentVerdicts, content_of
 from stagehold.plan.grounds.reasons import Detail, Reason, because
 from stagehold.plan.resume.decisions import Action, Decision, Situation
@@ -54,7 +54,7 @@ def _to_judge(decision: Decision, why: str) -> Decision:
 def _by_verdict(stage: Stage, drafted: Sequence[Decision], situation: Situation) -> list[Decision]:
     """All are there as they are wanted."""
     records = [one.record for one in drafted if one.record is not None]
-    passed = all(one.state.passed for one in records)
+    passed = all(one.state.counts_as_done for one in records)
     verdicts = situation.verdicts.get(stage.name, ContentVerdicts())
     verdict = verdicts.of(content_of(records), situation.facts[stage.name].whole)
     if verdict is None:

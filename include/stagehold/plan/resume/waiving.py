@@ -15,7 +15,8 @@ from functools import cached_property
 
 from stagehold.errors import NothingToWaive
 from stagehold.model.keys.compute_key import ComputeKey
-from stagehold.model.records import PartitionRecord, PartitionState, RefusedData, StageVerdict, Waiver
+from stagehold.model.records import PartitionRecord, RefusedData, StageVerdict, Waiver
+from stagehold.model.standing import PartitionState
 from stagehold.plan.grounds.content_verdicts import ContentVerdicts, content_of
 from stagehold.plan.grounds.reasons import Detail, Place, Reason, because, partition_ranges
 from stagehold.plan.resume.decisions import Action, Decision, Situation
@@ -244,7 +245,7 @@ class Ancestry:
 
     def _readable(self, place: Place, moment: int) -> PartitionRecord | None:
         before = (one for when, one in reversed(self._told[place]) if when < moment)
-        return next((one for one in before if one.state is PartitionState.CONSUMABLE), None)
+        return next((one for one in before if one.state.readable), None)
 
     @cached_property
     def _told(self) -> dict[Place, list[tuple[int, PartitionRecord]]]:

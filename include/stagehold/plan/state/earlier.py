@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from stagehold.model.keys.compute_key import digest
-from stagehold.model.records import PartitionRecord, PartitionState, StatePart
+from stagehold.model.records import PartitionRecord, StatePart
 from stagehold.model.stage_state import StateKind, StateShape
 from stagehold.plan.grounds.reasons import partition_ranges
 from stagehold.plan.state.rescale import old_lists_read, old_partitions_read, slice_of
@@ -143,7 +143,7 @@ def earlier_of(interval: str, records: Sequence[PartitionRecord], lost: Collecti
         return Earlier(interval)  # it kept nothing then
     cut = _cut(newest)
     own = {one.partition: one for one in records if one.states and _cut(one) == cut}
-    there = {number for number, one in own.items() if one.state is PartitionState.CONSUMABLE} - set(lost)
+    there = {number for number, one in own.items() if one.state.readable} - set(lost)
     lacking = tuple(sorted(set(range(cut.partitions)) - there))
     if lacking:
         return Earlier(interval, gap=Gap(interval, lacking))

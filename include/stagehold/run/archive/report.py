@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import WHOLE, Attempt, Event, GateResult, PartitionRecord, PartitionState, Restore, Run
+from stagehold.model.records import WHOLE, Attempt, Event, GateResult, PartitionRecord, Restore, Run
+from stagehold.model.standing import PartitionState
 from stagehold.model.states import Transition
 from stagehold.plan.resume.waiving import held, is_waived
 from stagehold.run.planning.vouched import newest_verdict
@@ -68,7 +69,7 @@ def recorded_report(run_id: str, ledger: Ledger) -> RunReport:
 
 
 def _count(stage: str, records: Sequence[PartitionRecord], run_id: str) -> StageCount:
-    readable = [record for record in records if record.state is PartitionState.CONSUMABLE]
+    readable = [record for record in records if record.state.readable]
     return StageCount(
         stage=stage,
         consumable=len(readable),

@@ -14,7 +14,7 @@ from stagehold.lake.published import files_of_snapshot, live_files
 from stagehold.lake.read import table_schema
 from stagehold.lake.tables import ensure_table
 from stagehold.ledger.heartbeat import Heartbeat
-from stagehold.model.records import Attempt, GateResult, PartitionRecord, PartitionState
+from stagehold.model.records import Attempt, GateResult, PartitionRecord
 from stagehold.model.source_position import SourcePosition
 from stagehold.plan.resume.decisions import Decision
 from stagehold.run.delivery.publish import Publication, Signature, as_landed, publish
@@ -47,7 +47,7 @@ class Putting:
         if not taken:
             return 0
         location, place, name = self.tables.location(stage.name), self.tables.workplace, self.begins_with.name
-        lacking = self._lacking(stage, [one for one in taken if one.state is PartitionState.CONSUMABLE])
+        lacking = self._lacking(stage, [one for one in taken if one.state.readable])
         signature = Signature(self.attempt.run_id, stage.id, self.attempt.attempt_id, self.attempt.epoch, WAVE)
         here = {one.partition: one for one in (self._brought(stage, lacking) if lacking else ())}
         apart = {one.partition: self._apart(stage, one) for one in taken if one.state.kept_back}

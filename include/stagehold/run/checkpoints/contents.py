@@ -12,7 +12,7 @@ from stagehold.lake.commit.staging import DATA_FOLDER
 from stagehold.lake.copying import copy_files
 from stagehold.lake.store.files import files_at
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import Cell, GateResult, PartitionRecord, PartitionState
+from stagehold.model.records import Cell, GateResult, PartitionRecord
 from stagehold.spec.pipeline import CommitterKind, Pipeline, Stage
 
 FEW = 1000  # so many partitions may be named in one query
@@ -93,7 +93,7 @@ def delete_copies(checkpoint: Checkpoint, savepoint: str) -> None:
 
 def _copied(record: PartitionRecord, savepoint: str) -> PartitionRecord:
     """State and what is staged lies in a folder that nobody touches."""
-    if record.state is not PartitionState.CONSUMABLE:
+    if not record.state.readable:
         return record
     paths = {
         file.path: f"{OWN_FOLDER}/{savepoint}/{file.path}"

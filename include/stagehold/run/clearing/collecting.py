@@ -10,7 +10,8 @@ from stagehold.lake.available import present_files
 from stagehold.lake.published import files_of_snapshot
 from stagehold.lake.store.files import files_at
 from stagehold.ledger.heartbeat import Heartbeat
-from stagehold.model.records import PartitionRecord, PartitionState
+from stagehold.model.records import PartitionRecord
+from stagehold.model.standing import PartitionState
 from stagehold.plan.garbage import Garbage, Why, garbage, may_have_garbage
 from stagehold.run.clearing.pins import IntervalCheckpoints, Pins
 from stagehold.run.clearing.place import Cleared, ClearedInterval

@@ -12,7 +12,7 @@ from stagehold.lake.checkpoints.manifest import CheckpointedRun
 from stagehold.lake.checkpoints.savepoints import Savepoints
 from stagehold.lake.checkpoints.stored import StoredCheckpoints
 from stagehold.model.checkpoint_records import CheckpointRecord, CheckpointState
-from stagehold.model.records import PartitionState, Run
+from stagehold.model.records import Run
 from stagehold.model.states import GLOBALLY_TERMINAL
 from stagehold.plan.garbage import Why
 from stagehold.run.checkpoints.contents import delete_copies
@@ -41,7 +41,7 @@ class IntervalCheckpoints:
         pinned: dict[str, set[str]] = defaultdict(set)
         for checkpoint in (*self._kept_ones(), *self._savepoints()):
             for record in (record for stage in checkpoint.stages for record in stage.partitions):
-                if record.state is not PartitionState.RELEASED:
+                if record.state.keeps_files:
                     pinned[record.cell.stage].update(file.path for file in record.all_files)
         return {stage: frozenset(paths) for stage, paths in pinned.items()}
 

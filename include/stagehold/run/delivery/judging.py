@@ -13,7 +13,8 @@ from stagehold.lake.commit.committed import Landed
 from stagehold.lake.commit.committer import Committer
 from stagehold.lake.commit.wave_commit import CommittedPartition
 from stagehold.lake.measure import PartitionMetrics
-from stagehold.model.records import PartitionRecord, PartitionState
+from stagehold.model.records import PartitionRecord
+from stagehold.model.standing import PartitionState
 from stagehold.plan.determinism.verification import as_damaged, same_content
 from stagehold.plan.resume.decisions import Decision
 from stagehold.run.delivery.comparison import mismatches

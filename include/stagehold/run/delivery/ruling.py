@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import TypeVar
 
 from stagehold.gates.verdicts import GateVerdict
-from stagehold.model.records import GateResult, PartitionRecord, PartitionState, Severity, Waiver
+from stagehold.model.records import GateResult, PartitionRecord, Severity, Waiver
+from stagehold.model.standing import PartitionState
 from stagehold.plan.grounds.reasons import partition_ranges
 from stagehold.plan.resume.waiving import who_waived
 from stagehold.run.delivery.wave import StageTask

@@ -12,7 +12,8 @@ from stagehold.gates.verdicts import GateVerdict
 from stagehold.lake.commit.committed import Landed
 from stagehold.lake.commit.committer import Committer
 from stagehold.lake.commit.wave_commit import CommittedPartition
-from stagehold.model.records import WHOLE, PartitionRecord, PartitionState, StageVerdict
+from stagehold.model.records import WHOLE, PartitionRecord, StageVerdict
+from stagehold.model.standing import PartitionState
 from stagehold.plan.determinism.verification import as_damaged
 from stagehold.plan.grounds.content_verdicts import ContentVerdicts, content_of
 from stagehold.plan.resume.decisions import Action, Decision

@@ -13,7 +13,7 @@ from stagehold.lake.store.columns import is_reserved
 from stagehold.lake.store.footers import read_footer
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.keys.compute_key import ComputeKey
-from stagehold.model.records import PartitionRecord, PartitionState
+from stagehold.model.records import PartitionRecord
 from stagehold.spec.pipeline import Pipeline
 
 # Inputs of two intervals nearly always differ, so that says nothing.
@@ -88,7 +88,7 @@ def _differences(pipeline: Pipeline, one: Recorded, other: Recorded) -> Iterator
 def _contents(records: Sequence[PartitionRecord]) -> StageContents:
     return StageContents(
         partitions=len(records),
-        consumable=sum(one.state is PartitionState.CONSUMABLE for one in records),
+        consumable=sum(one.state.readable for one in records),
         rows=sum(one.rows for one in records),
         bytes=sum(one.bytes for one in records),
         seconds=sum(one.seconds or 0.0 for one in records),

@@ -19,7 +19,7 @@ from stagehold.lake.published import holds_interval
 from stagehold.lake.quarantine import quarantine_uri, take_out_quarantined
 from stagehold.lake.store.location import OBJECT_STORE
 from stagehold.ledger.heartbeat import Heartbeat
-from stagehold.model.records import Cell, Event, PartitionState
+from stagehold.model.records import Cell, Event
 from stagehold.plan.split.regions import Region, stage_regions
 from stagehold.run.clearing.collecting import delete_garbage
 from stagehold.run.clearing.pins import IntervalCheckpoints
@@ -150,7 +150,7 @@ class IntervalDeletion:
         now, ledger = datetime.now(UTC), self.place.ledger
         with ledger.together():
             for stage, records in self.place.recorded().items():
-                there = [one for one in records if one.state is not PartitionState.RELEASED]
+                there = [one for one in records if one.state.keeps_files]
                 ledger.partitions.record([as_released(one, now) for one in there], hearts[stage].lease)
             newest = ledger.runs.newest(self.place.pipeline.name, self.place.request.interval)
             if newest:
@@ -160,7 +160,7 @@ class IntervalDeletion:
     def _stages(self) -> Iterator[DeletedStage]:
         recorded = self.place.recorded()
         for stage in self.place.stages:
-            there = [one for one in recorded.get(stage.name, ()) if one.state is not PartitionState.RELEASED]
+            there = [one for one in recorded.get(stage.name, ()) if one.state.keeps_files]
             history = self.place.ledger.partitions.history(self.place.cell(stage))
             paths = (file.path for record in history for file in record.all_files)
             present = present_files(self.place.location(stage).uri, paths)
@@ -176,4 +176,4 @@ class IntervalDeletion:
 
     def _is_there(self, stage: Stage, interval: str) -> bool:
         newest = self.place.ledger.partitions.newest(Cell(self.place.pipeline.name, stage.id, interval))
-        return any(one.state is PartitionState.CONSUMABLE for one in newest)
+        return any(one.state.readable for one in newest)

@@ -11,8 +11,9 @@ from stagehold.lake.commit.wave_commit import CommittedPartition, WaveCommit
 from stagehold.lake.commit.wave_verdicts import WaveVerdicts
 from stagehold.lake.store.location import TableLocation
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import Cell, GateResult, Lease, PartitionRecord, PartitionState
+from stagehold.model.records import Cell, GateResult, Lease, PartitionRecord
 from stagehold.model.share import Share
+from stagehold.model.standing import PartitionState
 from stagehold.plan.determinism.reproduction import remark
 from stagehold.plan.resume.waiving import as_retracted
 

@@ -15,7 +15,6 @@ from stagehold.lake.checkpoints.stored import MANIFEST, StoredCheckpoints
 from stagehold.lake.store.files import FileFacts, files_at
 from stagehold.lake.store.location import CHECKPOINTS, lake_root, path_safe
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import PartitionState
 from stagehold.plan.determinism.verification import NO_MATCH
 from stagehold.plan.grounds.reasons import partition_ranges
 
@@ -95,8 +94,7 @@ def _problem(address: str, damaged: Damaged | None) -> str | None:
     except CheckpointCorrupt as error:
         return error.reason
     gone: Mapping[str, frozenset[int]] = {
-        stage.shape.name: missing_files([one for one in stage.partitions if one.state is PartitionState.CONSUMABLE])
-        for stage in stages
+        stage.shape.name: missing_files([one for one in stage.partitions if one.state.readable]) for stage in stages
     }
     told = [f"{len(partitions)} partitions of {stage}" for stage, partitions in gone.items() if partitions]
     if told:

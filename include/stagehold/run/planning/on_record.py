@@ -9,7 +9,7 @@ from stagehold.lake.available import missing_data, missing_files
 from stagehold.lake.published import Absences, absences
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.foreign_change import ForeignChange
-from stagehold.model.records import PartitionRecord, PartitionState
+from stagehold.model.records import PartitionRecord
 from stagehold.run.planning.snapshots import BeginsWith, ById
 from stagehold.spec.pipeline import Pipeline
 
@@ -83,5 +83,5 @@ def _refused_and_gone(records: tuple[PartitionRecord, ...]) -> frozenset[int]:
 
 def _committed(records: tuple[PartitionRecord, ...]) -> tuple[PartitionRecord, ...]:
     """What was released is not asked for: it may be deleted at any moment."""
-    kept = (record for record in records if record.state is not PartitionState.RELEASED)
+    kept = (record for record in records if record.state.keeps_files)
     return tuple(record for record in kept if record.version is not None)

@@ -15,7 +15,7 @@ from stagehold.lake.checkpoints.stored import StoredCheckpoints
 from stagehold.lake.store.location import lake_root
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.keys.compute_key import ComputeKey
-from stagehold.model.records import GateResult, PartitionRecord, PartitionState, Restore
+from stagehold.model.records import GateResult, PartitionRecord, Restore
 from stagehold.plan.resume.decisions import Rescaled
 from stagehold.plan.split.partition_counts import with_counts
 from stagehold.settings import Settings
@@ -107,7 +107,9 @@ class BeginsWith:
 
     def made_by(self, stage: Stage) -> frozenset[str]:
         """The code that made what it has of the stage and the run could take over."""
-        keys = (ComputeKey.parse(record.compute_key) for record in self._records(stage.id) if record.state.passed)
+        keys = (
+            ComputeKey.parse(record.compute_key) for record in self._records(stage.id) if record.state.counts_as_done
+        )
         return frozenset(key.code for key in keys if key)
 
     def kept(self, stage: Stage) -> tuple[PartitionRecord, ...]:
@@ -130,7 +132,7 @@ class BeginsWith:
         found = self._restored(stage.id)
         if found is None or not found.rescaled or found.snapshot.max_parallelism != stage.max_parallelism:
             return None
-        there = [one for one in found.snapshot.partitions if one.state is PartitionState.CONSUMABLE]
+        there = [one for one in found.snapshot.partitions if one.state.readable]
         lost = missing_files(there)
         records = {one.partition: one for one in there if one.partition not in lost}
         return Rescaled(records, found.snapshot.parallelism, self.plan.checkpoint.interval)

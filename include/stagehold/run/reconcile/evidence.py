@@ -13,7 +13,7 @@ from stagehold.lake.commit.log_tokens import tokens_of
 from stagehold.lake.commit.wave_commit import epoch_of
 from stagehold.lake.store.files import files_at
 from stagehold.lake.store.location import cell_prefix, table_location, tables_of
-from stagehold.model.records import Attempt, Cell, Fact, PartitionRecord, PartitionState
+from stagehold.model.records import Attempt, Cell, Fact, PartitionRecord
 from stagehold.plan.reconcile.comparison import LakeKnowledge, newest_records, unrecorded
 from stagehold.plan.split.regions import stage_regions
 from stagehold.run.lease.adoption import as_record, verdicts_beside
@@ -108,7 +108,7 @@ def _newest_of_cells(
 def _gone(newest: Iterable[PartitionRecord]) -> Iterator[PartitionRecord]:
     cells: dict[Cell, list[PartitionRecord]] = defaultdict(list)
     for record in newest:
-        if record.state is PartitionState.CONSUMABLE:
+        if record.state.readable:
             cells[record.cell].append(record)
     for records in cells.values():
         missing = missing_files(records)

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 
 from stagehold.lake.commit.wave_commit import Claim
 from stagehold.ledger.heartbeat import Heartbeat
-from stagehold.model.records import PartitionRecord, PartitionState
+from stagehold.model.records import PartitionRecord
+from stagehold.model.standing import PartitionState
 from stagehold.plan.grounds.reasons import grouped, partition_ranges
 from stagehold.plan.resume.decisions import Decision, ResumePlan
 from stagehold.plan.resume.waiving import as_blocked, as_retracted
@@ -70,5 +71,5 @@ def _ours(record: PartitionRecord, decision: Decision, signature: Signature) -> 
 def _is_to_block(decision: Decision) -> bool:
     """Whether its rows stay and nobody of ours may read them any more, which the ledger does not say yet."""
     own = decision.ended == (decision.stage, decision.partition)
-    consumable = decision.record is not None and decision.record.state is PartitionState.CONSUMABLE
+    consumable = decision.record is not None and decision.record.state.readable
     return own and consumable and decision.outstays

@@ -29,7 +29,6 @@ from stagehold.lake.commit.delta_log import LOG_FOLDER
 from stagehold.lake.copying import copy_files
 from stagehold.lake.store.files import files_at
 from stagehold.lake.store.location import lake_root
-from stagehold.model.records import PartitionState
 from stagehold.run.equipment.workplace import Progress
 from stagehold.settings import Settings
 from stagehold.sources.told_positions import positions_taken
@@ -160,7 +159,7 @@ def _positions(manifest: Manifest, lake: str) -> Mapping[str, bytes]:
 def _data(checkpoint: Checkpoint, lake: str) -> Iterator[tuple[str, int]]:
     """What its partitions consist of, and the logs of their tables, which tell the columns of empty ones."""
     for stage in checkpoint.stages:
-        records = [one for one in stage.partitions if one.state is PartitionState.CONSUMABLE]
+        records = [one for one in stage.partitions if one.state.readable]
         if gone := missing_files(records):
             raise PartitionDataMissing(stage.shape.name, sorted(gone))
         by_table = sorted(records, key=lambda record: record.table)

@@ -9,7 +9,6 @@ from functools import cached_property
 from uuid import uuid4
 
 from stagehold.checkpoints.checkpoint import StageSnapshot
-from stagehold.model.records import PartitionState
 from stagehold.plan.determinism.verification import to_verify
 from stagehold.run.delivery.comparison import mismatches
 from stagehold.run.equipment.engine import Fingerprints
@@ -30,7 +29,7 @@ class SnapshotComparison:
     def damaged(self, stages: Sequence[StageSnapshot]) -> dict[str, list[int]]:
         """Partitions by stage whose content is not what was recorded. The first stage with one is enough to know."""
         for stage in stages:
-            consumable = [one for one in stage.partitions if one.state is PartitionState.CONSUMABLE]
+            consumable = [one for one in stage.partitions if one.state.readable]
             seed = f"{self._seed}/{stage.shape.id}"
             chosen = to_verify(self._pipeline.verify, consumable, run_id="", interrupted=True, seed=seed)
             if chosen and (found := mismatches(chosen, self._session)):

@@ -11,7 +11,8 @@ from stagehold.errors import InvalidInterval, UnknownName
 from stagehold.lake.available import sizes_now
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.keys.interval_key import interval_key
-from stagehold.model.records import Cell, PartitionRecord, PartitionState
+from stagehold.model.records import Cell, PartitionRecord
+from stagehold.model.standing import PartitionState
 from stagehold.plan.scrub import ScrubTarget
 from stagehold.plan.split.regions import Region, stage_regions
 from stagehold.run.journal.ownership import described, this_process
@@ -21,7 +22,7 @@ from stagehold.run.planning.task import RegionTask
 from stagehold.spec.pipeline import Pipeline, Stage
 
 LAUNCHER = "cli"
-READABLE = (PartitionState.CONSUMABLE, PartitionState.DAMAGED)
+SCRUBBED = (PartitionState.CONSUMABLE, PartitionState.DAMAGED)  # what is found damaged is looked at again
 SHOWN = 10  # intervals that a refusal names
 
 
@@ -73,7 +74,7 @@ def _target(stage: Stage, task: RegionTask, found: OnRecord, draw: Draw, ledger:
     readable = [
         record
         for record in found.records[stage.name]
-        if record.state in READABLE and record.partition < stage.partitions
+        if record.state in SCRUBBED and record.partition < stage.partitions
     ]
     records, gone = draw.draw(cell, readable), found.gone[stage.name]
     return ScrubTarget(
