@@ -146,6 +146,7 @@ def code(tmp_path: Path) -> Code:
 
 
 TPCH, SHARED = "jobs/tpch.py", "jobs/shared.py"
+HASHES = ["9a31987a00ea25e1", "7ac5d5b28cdd894a", "06408f16449d8b25", "352870c60146a6bd"]
 
 
 @pytest.mark.parametrize(
@@ -226,6 +227,12 @@ def test_parameters_do_not_lead_to_stages_of_the_same_name(code: Code) -> None:
 
 def test_stages_of_one_module_have_hashes_of_their_own(code: Code) -> None:
     assert len({code.fingerprint(f"jobs.tpch:{name}").value for name in ("orders", "lineitem", "joined")}) == 3
+
+
+def test_hashes_are_those_that_they_always_were(code: Code) -> None:
+    """Another text here has everybody's data computed again."""
+    jobs = ("jobs.tpch:orders", "jobs.tpch:lineitem", "jobs.tpch:joined", "plain.steps:step")
+    assert [code.fingerprint(job).value for job in jobs] == HASHES
 
 
 def test_the_files_that_were_read_are_named(code: Code) -> None:

@@ -167,6 +167,13 @@ def test_a_file_that_is_not_there_or_empty_is_a_problem_too(tmp_path, written, r
         read(written(""))
 
 
+def test_fingerprints_are_those_that_they_always_were(written, read):
+    """Another text here has everybody's partitions judged again, or computed, where rows are set aside."""
+    assert read(written(GOOD)).fingerprint == "4f3df7f4fedfcec9"
+    aside = read(written(GOOD + "on_fail: quarantine\nmax_quarantined: 1%\n"))
+    assert (aside.fingerprint, aside.quarantine) == ("31a2b10b612a0e54", "329de118edc5ae0b")
+
+
 def test_the_fingerprint_follows_what_the_gate_decides_by(written, read):
     def fingerprint(text: str) -> str:
         return read(written(text)).fingerprint

@@ -12,7 +12,8 @@ from deltalake import DeltaTable, write_deltalake
 from stagehold.errors import SourceChanged, SourceMissing, SourceUnusable
 from stagehold.ledger import Ledger
 from stagehold.ledger.database.engine import Database
-from stagehold.sources.reading import SourceReading
+from stagehold.model.source_position import FolderColumn, MixedColumns, SourceFile
+from stagehold.sources.reading import SourceReading, split_files
 from stagehold.sources.sources import Sources
 from stagehold.spec.pipeline import Stage
 from stagehold.spec.settings.source import Source
@@ -42,6 +43,27 @@ def folder(tmp_path):
     for number in range(4):
         (tmp_path / f"part-{number:02}.parquet").write_text(str(number))
     return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("fields", "fingerprint"),
+    [
+        ({"kind": "parquet"}, "2e3d7af72d469580"),
+        (
+            {"kind": "csv", "ddl": "a int", "header": True, "delimiter": ";", "options": {"mode": "PERMISSIVE"}},
+            "81cef879af483843",
+        ),
+        ({"kind": "json", "ddl": "infer"}, "8a82d244c2f6097d"),
+        ({"kind": "delta"}, "6d5cce0926011eaf"),
+    ],
+    ids=lambda given: given["kind"] if isinstance(given, dict) else "",
+)
+def test_fingerprints_are_those_that_they_always_were(fields, fingerprint):
+    """Another text here has everybody's data computed again."""
+    file = SourceFile("/lake/raw/day=1/a.parquet", 12, "v1", (("country", "de"), ("city", None)))
+    columns, mixed = [FolderColumn("day", "int")], MixedColumns((file.path,), (("a", "bigint"),), ("a",))
+    (split,) = split_files(Source(path="/lake/raw", splits=1, **fields), [(file,)], "{}", columns, mixed)
+    assert split.fingerprint == fingerprint
 
 
 def test_files_are_dealt_evenly_and_each_once(folder):
