@@ -109,7 +109,7 @@ def test_the_form_offers_every_stage_to_restore_from(bag):
 
 
 def test_no_parameter_of_a_pipeline_can_take_the_place_of_a_field_of_the_form(bag):
-    from stagehold.spec.checks.pipeline import OF_THE_FORMS
+    from stagehold.spec.loading.pipeline_checks import OF_THE_FORMS
 
     dag = bag.dags["shipping_priority"]
     pipeline = find_pipeline("shipping_priority", load_settings())

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from stagehold.code.calls import calls_of
+from stagehold.code.stage_code import calls_of
 
 JOBS = '''\
 from pyspark.sql import functions as F

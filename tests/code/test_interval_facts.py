@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from stagehold.code.interval_facts import looks_at_interval
+from stagehold.code.stage_code import looks_at_interval
 
 HELPERS = """
 def when(ctx):

@@ -13,8 +13,7 @@ from stagehold.spec.form import PipelineForm, StageForm
 from stagehold.spec.loading.loader import build_pipeline
 from stagehold.spec.pipeline import Input, InputForm, OutputForm, Pipeline, Stage, StateForm
 from stagehold.spec.reference import SECTIONS, fields_of, reference
-from stagehold.spec.settings.airflow_settings import DagSettings, TaskSettings
-from stagehold.spec.settings.notifiers import Hook, NotifierDeclaration
+from stagehold.spec.settings.airflow_settings import DagSettings, Hook, NotifierDeclaration, TaskSettings
 from stagehold.spec.settings.restart import FailureDeclaration, RestartSettings
 from stagehold.spec.settings.run_settings import CancellationSettings, CheckpointSettings, Speculation
 from stagehold.spec.settings.source import ReadsForm, Source, SourceForm
@@ -46,7 +45,7 @@ PLACES = {
     NotifierDeclaration: ("on_failure",),
     Speculation: ("speculation",),
 }
-EXAMPLES = [(section.form, field.name, field.example) for section in SECTIONS for field in fields_of(section.form)]
+EXAMPLES = [(form, name, example) for form in SECTIONS.values() for name, *_, example in fields_of(form)]
 
 
 def totals():
@@ -105,7 +104,7 @@ def test_the_page_is_current():
 
 
 def test_every_form_is_in_the_reference():
-    assert set(PLACES) == {section.form for section in SECTIONS}
+    assert set(PLACES) == {*SECTIONS.values()}
     assert Path(PROJECT, "README.md").read_text(encoding="utf-8").count("docs/pipeline-reference.md") == 1
 
 

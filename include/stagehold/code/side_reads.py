@@ -12,10 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from stagehold.code.calls import lines_of
 from stagehold.code.scopes import ModuleNames, NameScope, last_name
 from stagehold.code.sql_tables import OF_TABLES, UNKNOWN, tables_in, view_name, views_in
-from stagehold.code.stage_code import reached_code
+from stagehold.code.stage_code import lines_of, reached_code
 from stagehold.model.keys.compute_key import ReadKind
 
 ENVIRON, GETENV = frozenset({"os.environ", "os.environb"}), frozenset({"os.getenv", "os.getenvb"})

@@ -9,6 +9,8 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
+from stagehold.model.states import RunStatusChange
+
 log = logging.getLogger(__name__)
 
 
@@ -35,3 +37,17 @@ def _loaded(one: EntryPoint) -> Callable[..., Any] | None:
         log.warning("%s: %s (%s) is left out: it cannot be called", one.group, one.name, one.value)
         return None
     return function  # type: ignore[no-any-return]
+
+
+LISTENERS = "stagehold.run_status_listeners"
+
+
+def tell_listeners(change: RunStatusChange) -> None:
+    """Tell every listener, in the process that made the change and after it was recorded. One that raises is logged,
+    and harms nothing.
+    """
+    for name, listener in installed(LISTENERS).items():
+        try:
+            listener(change)
+        except Exception:
+            log.warning("run status listener %s failed on %s -> %s", name, change.run_id, change.after, exc_info=True)

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from stagehold.code.archive import whole_archive
+from stagehold.code.project_archive import whole_archive
 from stagehold.local.ports import free_port
 from stagehold.settings import Settings, load_settings
 from stagehold.spark.calls.watch import watch_of

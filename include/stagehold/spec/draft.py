@@ -1,24 +1,26 @@
-"""What the checks look at: the readable part of a pipeline, and which fields of it are not to be trusted."""
+"""What the checks look at: the readable part of a pipeline, which fields of it are not to be trusted, and what follows
+from the shape of its graph, also while it is still being checked: order, cycles, counts, types, keys.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
 
+from stagehold.model.units import AUTO
 from stagehold.spec.form import PipelineForm, StageForm
-from stagehold.spec.graph import auto_stages, chosen_types, order_and_cycles, partition_counts
-from stagehold.spec.pipeline import InputForm, OutputType
+from stagehold.spec.outputs import StageExchange, output_types
+from stagehold.spec.pipeline import Exchange, InputForm, OutputType
 from stagehold.spec.yaml import FieldPath
 
 
 @dataclass(frozen=True)
 class Draft:
-    """``broken`` are the fields that already have a problem:
-    the form lacks them, and nothing is concluded from that.
-    """
+    """``broken`` are fields that already have a problem: the form lacks them, and nothing is concluded from that."""
 
     form: PipelineForm
     data: Mapping[str, Any]
@@ -84,3 +86,86 @@ class Draft:
         return order_and_cycles(
             {name: tuple(edge for edge in stage.inputs if edge in self.stages) for name, stage in self.stages.items()}
         )
+
+
+Producers = Mapping[str, tuple[str, ...]]
+
+
+def order_and_cycles(producers: Producers) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Stages so that producers come first, and the cycles, each cut once so that the order covers all stages."""
+    kept = {name: list(inputs) for name, inputs in producers.items()}
+    cycles: list[tuple[str, ...]] = []
+    while True:
+        sorter = TopologicalSorter[str]({name: () for name in kept})
+        for name, inputs in kept.items():
+            sorter.add(name, *inputs)
+        try:
+            return tuple(sorter.static_order()), tuple(cycles)
+        except CycleError as error:
+            cycle: list[str] = error.args[1]
+            cycles.append(tuple(cycle))
+            kept[cycle[-1]].remove(cycle[-2])
+
+
+def partition_counts(
+    order: Iterable[str], stages: Mapping[str, StageForm], doubtful: Collection[str] = ()
+) -> dict[str, int | None]:
+    """Output partitions by stage; None where they are decided later, or the file does not tell,
+    or tells wrongly (``doubtful``).
+    """
+    counts: dict[str, int | None] = {}
+    for name in order:
+        given = stages[name].partitions
+        counts[name] = (
+            given
+            if isinstance(given, int)
+            else None
+            if given == AUTO or name in doubtful
+            else _implied(stages[name], counts)
+        )
+    return counts
+
+
+def auto_stages(order: Iterable[str], stages: Mapping[str, StageForm]) -> dict[str, str]:
+    """For each stage whose number of partitions is decided later: the stage it has it from, maybe itself.
+
+    That is one with `partitions: auto`, or with a source that is split by size.
+    """
+    roots: dict[str, str] = {}
+    for name in order:
+        forward = [producer for producer, edge in stages[name].inputs.items() if edge.exchange is Exchange.FORWARD]
+        inherited = [roots[producer] for producer in forward if producer in roots]
+        source = stages[name].source
+        if stages[name].partitions == AUTO or (source is not None and source.by_size):
+            roots[name] = name
+        elif inherited and stages[name].partitions is None:
+            roots[name] = inherited[0]
+    return roots
+
+
+def chosen_types(form: PipelineForm) -> Mapping[str, OutputType]:
+    """The type of every stage's output; one that nobody reads is stored."""
+    exchanges = [
+        StageExchange(producer, reader, edge.exchange)
+        for reader, stage in form.stages.items()
+        for producer, edge in stage.inputs.items()
+    ]
+    given = {name: stage.output.type for name, stage in form.stages.items() if "type" in stage.output.model_fields_set}
+    stored = [name for name, stage in form.stages.items() if stage.gate is not None or stage.state]
+    read = output_types(exchanges, form.execution_mode, given=given, stored=stored)
+    return {name: read.get(name, OutputType.BLOCKING) for name in form.stages}
+
+
+def key_of(stage: StageForm) -> tuple[str, ...]:
+    """Output columns that tell a row's partition; by default the columns of the first keyed input."""
+    return stage.key or next((edge.key for edge in stage.inputs.values() if edge.exchange is Exchange.KEYED), ())
+
+
+def _implied(stage: StageForm, counts: Mapping[str, int | None]) -> int | None:
+    if stage.source is not None:
+        return stage.source.count
+    exchanges = {edge.exchange for edge in stage.inputs.values()}
+    forward = [counts.get(name) for name, edge in stage.inputs.items() if edge.exchange is Exchange.FORWARD]
+    if forward:
+        return next((count for count in forward if count is not None), None)
+    return 1 if exchanges and Exchange.KEYED not in exchanges else None

@@ -57,36 +57,14 @@ class OutputProperties:
     released_by: ReleasedBy
 
 
-def _stored(*, persistent: bool) -> OutputProperties:
-    return OutputProperties(
-        consumed_while_produced=False,
-        reconsumable=True,
-        bounded=False,
-        persistent=persistent,
-        released_by=ReleasedBy.SCHEDULER,
-    )
-
-
-def _streamed(*, bounded: bool) -> OutputProperties:
-    return OutputProperties(
-        consumed_while_produced=True,
-        reconsumable=False,
-        bounded=bounded,
-        persistent=False,
-        released_by=ReleasedBy.PRODUCER,
-    )
-
-
-OUTPUT_PROPERTIES: Mapping[OutputType, OutputProperties] = {
-    OutputType.BLOCKING: _stored(persistent=False),
-    OutputType.BLOCKING_PERSISTENT: _stored(persistent=True),
-    OutputType.PIPELINED: _streamed(bounded=False),
-    OutputType.PIPELINED_BOUNDED: _streamed(bounded=True),
-}
-
-
 def properties_of(output_type: OutputType) -> OutputProperties:
-    return OUTPUT_PROPERTIES[output_type]
+    return OutputProperties(
+        consumed_while_produced=not output_type.stored,
+        reconsumable=output_type.stored,
+        bounded=output_type is OutputType.PIPELINED_BOUNDED,
+        persistent=output_type is OutputType.BLOCKING_PERSISTENT,
+        released_by=ReleasedBy.SCHEDULER if output_type.stored else ReleasedBy.PRODUCER,
+    )
 
 
 @dataclass(frozen=True)
@@ -98,32 +76,22 @@ class StageExchange:
     exchange: Exchange
 
 
-@dataclass(frozen=True)
-class _Choice:
-    forward: OutputType
-    shuffle: OutputType
-    joined_again: OutputType
-
-
 _FLOWS, _STAYS = OutputType.PIPELINED, OutputType.BLOCKING
-_CHOICES: Mapping[ExecutionMode, _Choice] = {
-    ExecutionMode.PIPELINED: _Choice(_FLOWS, _FLOWS, _STAYS),
-    ExecutionMode.PIPELINED_WITH_BATCH_FALLBACK: _Choice(_FLOWS, _FLOWS, _STAYS),
-    ExecutionMode.PIPELINED_FORCED: _Choice(_FLOWS, _FLOWS, _FLOWS),
-    ExecutionMode.BATCH: _Choice(_FLOWS, _STAYS, _STAYS),
-    ExecutionMode.BATCH_FORCED: _Choice(_STAYS, _STAYS, _STAYS),
+# By mode, the type of a forward exchange, of a shuffle, and of one in a branch that is joined again.
+_CHOICES: Mapping[ExecutionMode, tuple[OutputType, OutputType, OutputType]] = {
+    ExecutionMode.PIPELINED: (_FLOWS, _FLOWS, _STAYS),
+    ExecutionMode.PIPELINED_WITH_BATCH_FALLBACK: (_FLOWS, _FLOWS, _STAYS),
+    ExecutionMode.PIPELINED_FORCED: (_FLOWS, _FLOWS, _FLOWS),
+    ExecutionMode.BATCH: (_FLOWS, _STAYS, _STAYS),
+    ExecutionMode.BATCH_FORCED: (_STAYS, _STAYS, _STAYS),
 }
 
 
 def exchange_types(exchanges: Sequence[StageExchange], mode: ExecutionMode) -> Mapping[StageExchange, OutputType]:
     """The type of every exchange, each looked at for itself. ``exchanges`` have no cycle."""
-    choice, joined_again = _CHOICES[mode], _joined_again(exchanges)
-    by_exchange = {
-        exchange: choice.forward if exchange.exchange is Exchange.FORWARD else choice.shuffle for exchange in exchanges
-    }
-    return {
-        exchange: choice.joined_again if exchange in joined_again else kind for exchange, kind in by_exchange.items()
-    }
+    (forward, shuffle, of_branch), joined_again = _CHOICES[mode], _joined_again(exchanges)
+    by_exchange = {one: forward if one.exchange is Exchange.FORWARD else shuffle for one in exchanges}
+    return {exchange: of_branch if exchange in joined_again else kind for exchange, kind in by_exchange.items()}
 
 
 def output_types(

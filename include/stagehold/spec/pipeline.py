@@ -12,9 +12,8 @@ from pydantic import ConfigDict, Field
 from stagehold.model.keys.key_groups import HASH_NAME, HIGHEST
 from stagehold.model.stage_state import StateColumn, StateKind, StateShape
 from stagehold.model.units import KILOBYTE, MEGABYTE, Size
-from stagehold.spec.settings.airflow_settings import TaskSettings
+from stagehold.spec.settings.airflow_settings import NotifierDeclaration, TaskSettings
 from stagehold.spec.settings.fields import Columns, ColumnType, Count, Options, Params, SpecPart, Switch
-from stagehold.spec.settings.notifiers import NotifierDeclaration
 from stagehold.spec.settings.restart import FailureDeclaration
 from stagehold.spec.settings.run_settings import Determinism, DeterminismPolicy, Effects, RunSettings
 from stagehold.spec.settings.source import Reads, ReadsForm, Source, StageReads

@@ -12,7 +12,6 @@ import re
 import sys
 import types
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from itertools import pairwise
@@ -26,9 +25,8 @@ from pydantic_core import PydanticUndefined
 from stagehold.model.units import write_duration, write_size
 from stagehold.spec.form import PipelineForm, StageForm
 from stagehold.spec.pipeline import InputForm, OutputForm, StateForm
-from stagehold.spec.settings.airflow_settings import DagSettings, TaskSettings
+from stagehold.spec.settings.airflow_settings import DagSettings, NotifierDeclaration, TaskSettings
 from stagehold.spec.settings.fields import SpecPart, field_names, written_name
-from stagehold.spec.settings.notifiers import NotifierDeclaration
 from stagehold.spec.settings.restart import FailureDeclaration, RestartSettings
 from stagehold.spec.settings.run_settings import CancellationSettings, CheckpointSettings, Speculation
 from stagehold.spec.settings.source import ReadsForm, SourceForm, SplitSize
@@ -41,31 +39,24 @@ field is, in a file that the loader takes. Durations are such as `30s`, `10min` 
 """
 
 
-@dataclass(frozen=True)
-class Section:
-    """One form and where it stands in a file."""
-
-    title: str
-    form: type[SpecPart]
-
-
-SECTIONS = (
-    Section("The pipeline", PipelineForm),
-    Section("A stage: `stages.NAME`", StageForm),
-    Section("An input: `stages.NAME.inputs.PRODUCER`", InputForm),
-    Section("A source: `stages.NAME.source`", SourceForm),
-    Section("An output: `stages.NAME.output`", OutputForm),
-    Section("A state: `stages.NAME.state.STATE`", StateForm),
-    Section("`reads` of a stage: `stages.NAME.reads`", ReadsForm),
-    Section("`airflow` of a stage: `stages.NAME.airflow`", TaskSettings),
-    Section("`airflow` of the pipeline", DagSettings),
-    Section("`cancellation`", CancellationSettings),
-    Section("`checkpoint`", CheckpointSettings),
-    Section("`restart`", RestartSettings),
-    Section("A rule of `failures`", FailureDeclaration),
-    Section("A notifier of `on_failure`, `on_gate_warning` or `on_resume`", NotifierDeclaration),
-    Section("`speculation`", Speculation),
-)
+# The forms, by their titles, which say where each stands in a file.
+SECTIONS: Mapping[str, type[SpecPart]] = {
+    "The pipeline": PipelineForm,
+    "A stage: `stages.NAME`": StageForm,
+    "An input: `stages.NAME.inputs.PRODUCER`": InputForm,
+    "A source: `stages.NAME.source`": SourceForm,
+    "An output: `stages.NAME.output`": OutputForm,
+    "A state: `stages.NAME.state.STATE`": StateForm,
+    "`reads` of a stage: `stages.NAME.reads`": ReadsForm,
+    "`airflow` of a stage: `stages.NAME.airflow`": TaskSettings,
+    "`airflow` of the pipeline": DagSettings,
+    "`cancellation`": CancellationSettings,
+    "`checkpoint`": CheckpointSettings,
+    "`restart`": RestartSettings,
+    "A rule of `failures`": FailureDeclaration,
+    "A notifier of `on_failure`, `on_gate_warning` or `on_resume`": NotifierDeclaration,
+    "`speculation`": Speculation,
+}
 # written by hand, not by pydantic
 OTHER_NAMES: Mapping[tuple[type[SpecPart], str], str] = {(FailureDeclaration, "kind"): "class"}
 SPECIAL: Mapping[object, str] = {
@@ -80,44 +71,35 @@ SPECIAL: Mapping[object, str] = {
 }
 
 
-@dataclass(frozen=True)
-class Field:
-    """One line of the reference."""
+def fields_of(form: type[SpecPart]) -> Iterator[tuple[str, str, str, str, str]]:
+    """The lines of the reference: each field's name, type, default, meaning and example.
 
-    name: str
-    kind: str
-    default: str
-    text: str
-    example: str
-
-
-def fields_of(form: type[SpecPart]) -> tuple[Field, ...]:
-    """:raises LookupError: a field has no text below it, or none with an example"""
+    :raises LookupError: a field has no text below it, or none with an example
+    """
     texts = _texts(form)
-    return tuple(_field(form, name, texts) for name in field_names(form))
+    return (_field(form, name, texts.get(name, "")) for name in field_names(form))
 
 
 def reference() -> str:
     """The whole page."""
-    return BEGIN + "".join(line for section in SECTIONS for line in _section(section))
+    return BEGIN + "".join(line for title, form in SECTIONS.items() for line in _section(title, form))
 
 
-def _section(section: Section) -> Iterator[str]:
-    yield f"\n## {section.title}\n\n| Field | Type | Default | Meaning | Example |\n|---|---|---|---|---|\n"
-    for field in fields_of(section.form):
-        cells = (f"`{field.name}`", field.kind, field.default, field.text, f"`{field.example}`")
+def _section(title: str, form: type[SpecPart]) -> Iterator[str]:
+    yield f"\n## {title}\n\n| Field | Type | Default | Meaning | Example |\n|---|---|---|---|---|\n"
+    for name, kind, default, text, example in fields_of(form):
+        cells = (f"`{name}`", kind, default, text, f"`{example}`")
         yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |\n"
 
 
-def _field(form: type[SpecPart], name: str, texts: Mapping[str, str]) -> Field:
+def _field(form: type[SpecPart], name: str, text: str) -> tuple[str, str, str, str, str]:
     info = form.model_fields[name]
     written = OTHER_NAMES.get((form, name), written_name(form, name))
-    text = texts.get(name, "")
     found = EXAMPLE.search(text)
     if found is None:
         raise LookupError(f"{form.__name__}.{name} needs a text below it that ends with: Example: `{written}: ...`")
     kind = "size" if _is_size(info) else _kind(info.annotation)
-    return Field(written, kind, _default(info), text[: found.start()], found["example"])
+    return written, kind, _default(info), text[: found.start()], found["example"]
 
 
 def _texts(form: type[SpecPart]) -> dict[str, str]:

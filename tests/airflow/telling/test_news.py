@@ -17,7 +17,7 @@ from stagehold.model.standing import (  # noqa: E402
     Standing,
 )
 from stagehold.model.states import RunEvent, Transition  # noqa: E402
-from stagehold.spec.settings.notifiers import Hook  # noqa: E402
+from stagehold.spec.settings.airflow_settings import Hook  # noqa: E402
 
 LINK = "http://localhost:8080/dags/sales/runs/scheduled__2026-11-20T02%3A00%3A00%2B00%3A00/plugin/stagehold"
 NOW = datetime(2026, 11, 20, 3, tzinfo=UTC)

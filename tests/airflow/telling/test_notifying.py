@@ -10,7 +10,7 @@ from tests.spec.samples import VALID, Project
 
 from stagehold.errors import InvalidSpec
 from stagehold.spec.pipeline import Pipeline
-from stagehold.spec.settings.notifiers import Hook
+from stagehold.spec.settings.airflow_settings import Hook
 
 pytestmark = pytest.mark.airflow
 

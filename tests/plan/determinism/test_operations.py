@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from stagehold.code.calls import CodeCall
+from stagehold.code.stage_code import CodeCall
 from stagehold.plan.determinism.operations import RULES, Kind, Order, PlanFacts, Use, findings
 
 GIVEN = Order.GIVEN

@@ -26,8 +26,7 @@ from stagehold.plan.split.regions import Region, stage_regions
 from stagehold.settings import load_settings
 from stagehold.spark.processes import die_with_parent
 from stagehold.spec.pipeline import Pipeline
-from stagehold.spec.settings.params import checked_params
-from stagehold.spec.settings.run_settings import ScheduleMode
+from stagehold.spec.settings.run_settings import ScheduleMode, checked_params
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

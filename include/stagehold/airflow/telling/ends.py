@@ -10,7 +10,7 @@ from stagehold.airflow.telling.tab import run_tab
 from stagehold.errors import StageholdError, UnknownName
 from stagehold.settings import load_settings
 from stagehold.spec.pipeline import Pipeline
-from stagehold.spec.settings.notifiers import Hook
+from stagehold.spec.settings.airflow_settings import Hook
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

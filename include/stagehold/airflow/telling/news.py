@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from stagehold.model.standing import Standing
-from stagehold.spec.settings.notifiers import Hook
+from stagehold.spec.settings.airflow_settings import Hook
 
 LONGEST = 300  # letters of a message, so that a phone shows it whole
 SHORTEST_TEXT = 80  # letters that stay of it, however long its link is

@@ -14,7 +14,7 @@ from airflow.sdk import BaseNotifier
 from stagehold.airflow.telling.news import RunNews
 from stagehold.errors import InvalidSpec, SpecProblem
 from stagehold.spec.pipeline import Pipeline
-from stagehold.spec.settings.notifiers import NotifierDeclaration
+from stagehold.spec.settings.airflow_settings import NotifierDeclaration
 from stagehold.spec.yaml import read_document
 
 if TYPE_CHECKING:

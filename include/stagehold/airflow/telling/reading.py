@@ -20,7 +20,7 @@ from stagehold.plan.split.regions import stage_regions
 from stagehold.run.planning.planning import RunRequest, plan_run
 from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline, Stage
-from stagehold.spec.settings.notifiers import Hook
+from stagehold.spec.settings.airflow_settings import Hook
 
 UNKNOWN = "nothing of it is on record; see the logs of its tasks"
 

@@ -29,7 +29,7 @@ from stagehold.run.planning.task import RegionTask
 from stagehold.run.planning.vouched import waivers_for
 from stagehold.run.retracting.region import ENDED
 from stagehold.settings import Settings
-from stagehold.spec.settings.notifiers import Hook
+from stagehold.spec.settings.airflow_settings import Hook
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

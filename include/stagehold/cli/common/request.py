@@ -250,7 +250,7 @@ def parse_params(texts: Sequence[str] | None, defaults: Mapping[str, Any]) -> di
     :raises InvalidArgument: for what is not name=value
     :raises InvalidParameter: for a name that the pipeline does not declare, or a value of another type
     """
-    from stagehold.spec.settings.params import checked_params
+    from stagehold.spec.settings.run_settings import checked_params
 
     return checked_params(dict(_parse(text, defaults) for text in texts or ()), defaults)
 

@@ -24,7 +24,7 @@ from uuid import uuid4
 
 from pydantic import TypeAdapter, ValidationError
 
-from stagehold.extensions.listening import tell_listeners
+from stagehold.extensions.installed import tell_listeners
 from stagehold.lake.store.files import Files, files_at
 from stagehold.ledger.database.engine import Redact
 from stagehold.ledger.ledger import Ledger

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from stagehold.code.calls import CodeCall
+from stagehold.code.stage_code import CodeCall
 
 
 class Kind(StrEnum):

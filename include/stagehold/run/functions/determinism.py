@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stagehold.code.calls import calls_of
+from stagehold.code.stage_code import calls_of
 from stagehold.plan.determinism.operations import Finding, Kind, findings
 from stagehold.run.equipment.engine import Frames
 from stagehold.run.functions.call import StageCall

@@ -11,8 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from stagehold.code.interval_facts import looks_at_interval
-from stagehold.code.stage_code import code_fingerprint
+from stagehold.code.stage_code import code_fingerprint, looks_at_interval
 from stagehold.errors import UnknownName
 from stagehold.gates.stage_scope import check_scope
 from stagehold.gates.suite_files import find_suite

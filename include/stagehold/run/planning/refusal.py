@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from stagehold.code.checks import code_problems
+from stagehold.code.code_problems import code_problems
 from stagehold.code.side_reads import side_reads
 from stagehold.errors import CodeUnusable, EarlierMissing
 from stagehold.ledger.ledger import Ledger

@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from stagehold.code.archive import LIBRARY, ProjectArchive, archive_of
+from stagehold.code.project_archive import LIBRARY, ProjectArchive, archive_of
 from stagehold.spark.session.active_session import forget_taken
 
 if TYPE_CHECKING:

@@ -1,1 +1,1 @@
-"""How does a pipeline file become a pipeline, with the values that it was to be given?"""
+"""How does a pipeline file become a pipeline, and what is wrong with it?"""

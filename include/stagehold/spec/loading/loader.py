@@ -1,4 +1,4 @@
-"""Pipelines from YAML files, or from the same shape made in Python."""
+"""Pipelines from YAML files, or from the same shape made in Python. Every default is filled in here, once."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from stagehold.errors import InvalidSpec, SpecProblem, UnknownName
+from stagehold.model.keys.key_groups import default_max_parallelism
 from stagehold.settings import Settings
-from stagehold.spec.checks.pipeline import check
-from stagehold.spec.draft import Draft
+from stagehold.spec.draft import Draft, key_of
 from stagehold.spec.form import read_form
-from stagehold.spec.loading.resolve import resolve
-from stagehold.spec.pipeline import Pipeline
+from stagehold.spec.loading.named_code import declared_failures, declared_notifiers
+from stagehold.spec.loading.pipeline_checks import check
+from stagehold.spec.pipeline import Input, Output, OutputForm, OutputType, Pipeline, Stage, StageSettings
+from stagehold.spec.settings.run_settings import ExecutionMode, RunSettings
+from stagehold.spec.settings.source import Source
 from stagehold.spec.yaml import Document, plain_document, read_document
 
 IN_PYTHON = "<python>"
@@ -81,9 +84,56 @@ def _pipeline(document: Document, *, project: Path, suites: Path) -> Pipeline:
     draft = Draft(form, document.data, frozenset(problem.path for problem in broken), project, suites)
     found = [*broken, *check(draft)]
     if not found:
-        return resolve(draft, document.file)
+        return _resolved(draft, document.file)
     placed = {
         SpecProblem(document.line(one.path), ".".join(one.path) or "file", one.given, one.allowed): None
         for one in found
     }
     raise InvalidSpec(document.file, sorted(placed, key=lambda problem: problem.line))
+
+
+def _resolved(draft: Draft, file: str) -> Pipeline:
+    """The pipeline that a draft without problems says."""
+    form = draft.form
+    return Pipeline(
+        name=form.pipeline or "",
+        file=file,
+        stages=tuple(_stage(name, draft) for name in draft.order),
+        failures=declared_failures(form.failures),
+        on_failure=declared_notifiers(form.on_failure),
+        on_gate_warning=declared_notifiers(form.on_gate_warning),
+        on_resume=declared_notifiers(form.on_resume),
+        **{name: getattr(form, name) for name in RunSettings.model_fields},
+    )
+
+
+def _stage(name: str, draft: Draft) -> Stage:
+    stage, root = draft.stages[name], draft.auto.get(name)
+    partitions = 1 if root else draft.counts[name]
+    return Stage.model_validate(
+        {
+            **{field: getattr(stage, field) for field in StageSettings.model_fields},
+            "name": name,
+            "job": stage.job,
+            "source": None
+            if stage.source is None
+            else Source.model_validate(stage.source.model_dump(mode="json", exclude_unset=True)),
+            "inputs": tuple(
+                Input(stage=producer, exchange=edge.exchange, key=edge.key) for producer, edge in stage.inputs.items()
+            ),
+            "partitions": partitions,
+            "auto_partitions": root == name,
+            "max_parallelism": stage.max_parallelism
+            or (root and draft.stages[root].max_parallelism)
+            or default_max_parallelism(partitions or 1),
+            "max_parallelism_declared": stage.max_parallelism is not None,
+            "key": key_of(stage),
+            "output": _output(stage.output, draft.types[name], draft.form.execution_mode),
+        }
+    )
+
+
+def _output(form: OutputForm, kind: OutputType, mode: ExecutionMode) -> Output:
+    written = {field: getattr(form, field) for field in OutputForm.model_fields}
+    chosen = "type" not in form.model_fields_set and mode is ExecutionMode.PIPELINED_WITH_BATCH_FALLBACK
+    return Output.model_validate({**written, "type": kind, "falls_back": chosen and not kind.stored})

@@ -1,4 +1,4 @@
-"""What a pipeline and its stages say of their DAG and tasks: `airflow:`, in Airflow's own words."""
+"""What a pipeline and its stages say of DAG and tasks in Airflow's own words: `airflow:`, and notifiers by hook."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from stagehold.model.units import PositiveDuration
 from stagehold.spec.settings.fields import Count, Names, SpecPart, Switch
@@ -115,3 +115,25 @@ class DagSettings(TaskSettings):
 CALLBACKS = tuple(name for name in DagSettings.model_fields if name.endswith("_callback"))
 OF_SLOTS = ("pool", "pool_slots")
 OF_THE_ORDER = ("priority_weight", "weight_rule")
+
+
+class Hook(StrEnum):
+    """What notifiers are called for; each is a field of a pipeline file."""
+
+    ON_FAILURE = "on_failure"
+    ON_GATE_WARNING = "on_gate_warning"
+    ON_RESUME = "on_resume"
+
+
+class NotifierDeclaration(SpecPart):
+    """A class that is imported when there is something to say, and what it is made with."""
+
+    notifier: str
+    """The class, as `module:Class`: a subclass of Airflow's `BaseNotifier`, from a provider or of your own. Needed.
+    Example: `notifier: "airflow.providers.smtp.notifications.smtp:SmtpNotifier", arguments: {to: me@example.com}`"""
+
+    arguments: Mapping[str, JsonValue] = Field(default_factory=dict)
+    """What it is made with. Those that it takes for templates may use `stagehold.message` and the other facts of
+    notifications.md.
+    Example: `notifier: "airflow.providers.smtp.notifications.smtp:SmtpNotifier", arguments: {to: me@example.com,
+    subject: "{{ stagehold.pipeline }}", html_content: "{{ stagehold.message }}"}`"""

@@ -1,14 +1,19 @@
-"""How the runs of a pipeline go: when they start and end, in which waves, and what is checked meanwhile."""
+"""How the runs of a pipeline go: when they start and end, in which waves, what is checked meanwhile, and with which
+parameters.
+"""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from datetime import timedelta
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
 from pydantic_core import PydanticCustomError
 
+from stagehold.errors import InvalidParameter
 from stagehold.model.units import Duration, DurationOrAuto, PositiveDuration
 from stagehold.spec.settings.airflow_settings import DagSettings
 from stagehold.spec.settings.fields import Count, Options, Params, SpecPart, Switch
@@ -263,3 +268,35 @@ class RunSettings(SpecPart):
     params: Params = Field(default_factory=dict)
     """Parameters with their defaults. A run may be given other values; functions find them in `ctx.params`.
     Example: `params: {country: de, limit: 10}`"""
+
+
+KINDS = {  # a switch before a number: to Python, it is one
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "a text",
+    list: "a list, as JSON",
+    dict: "an object, as JSON",
+}
+
+
+def checked_params(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """The defaults with the values put over them that a run is given. Their types are those of the defaults.
+
+    :raises InvalidParameter: for a name that the pipeline does not declare, or a value of another type
+    """
+    for name, value in given.items():
+        allowed = _allowed_instead(name, value, defaults)
+        if allowed is not None:
+            raise InvalidParameter(name, value if isinstance(value, str) else json.dumps(value), allowed)
+    return {**defaults, **given}
+
+
+def _allowed_instead(name: str, value: Any, defaults: Mapping[str, Any]) -> str | None:
+    """None if the value is all right. A default of null, or of a type that JSON lacks, allows everything."""
+    if name not in defaults:
+        return f"a parameter of the pipeline: {', '.join(defaults) or 'it has none'}"
+    kind = type(defaults[name])
+    if kind not in KINDS or type(value) is kind or (kind is float and type(value) is int):
+        return None
+    return f"{KINDS[kind]}, as the default {defaults[name]!r} is"

@@ -10,7 +10,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from stagehold.code.archive import ProjectArchive, archive_of, whole_archive
+from stagehold.code.project_archive import ProjectArchive, archive_of, whole_archive
 
 JOBS = {
     "jobs/__init__.py": "",

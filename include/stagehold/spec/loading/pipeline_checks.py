@@ -12,21 +12,16 @@ from croniter import croniter
 from stagehold.code.project import find_module
 from stagehold.model.keys.interval_key import ONCE, PRESETS
 from stagehold.model.units import write_duration
-from stagehold.spec.checks.airflow_settings import check_airflow
-from stagehold.spec.checks.edges import check_edges
-from stagehold.spec.checks.failures import check_failures
-from stagehold.spec.checks.job import job_problem
-from stagehold.spec.checks.notifiers import check_notifiers
-from stagehold.spec.checks.reads import check_reads
-from stagehold.spec.checks.sources import check_source
-from stagehold.spec.checks.state import check_state
-from stagehold.spec.checks.variables import check_variables
 from stagehold.spec.draft import Draft
 from stagehold.spec.form import show, suggest
+from stagehold.spec.loading.edges import check_edges, check_state
+from stagehold.spec.loading.named_code import check_failures, check_notifiers, job_problem
+from stagehold.spec.loading.refused_texts import check_variables, refusal_of
+from stagehold.spec.loading.source_checks import check_reads, check_source
+from stagehold.spec.loading.task_checks import check_airflow
 from stagehold.spec.pipeline import OnCodeChange, OutputForm, OutputType
 from stagehold.spec.settings.fields import written_name
 from stagehold.spec.settings.restart import RestartSettings, RestartStrategy
-from stagehold.spec.settings.spark_settings import refusal_of
 from stagehold.spec.suites import is_of_python, suite_files
 from stagehold.spec.yaml import FieldPath, Problem
 
@@ -111,9 +106,9 @@ def _check_growing_delay(restart: RestartSettings) -> Iterator[Problem]:
 
 def _check_spark(given: Mapping[str, str], path: FieldPath) -> Iterator[Problem]:
     for name in given:
-        refusal = refusal_of(name)
-        if refusal is not None:
-            yield Problem((*path, "spark", name), f"{show(name)}, {refusal.why}", refusal.instead)
+        if refusal := refusal_of(name):
+            why, instead = refusal
+            yield Problem((*path, "spark", name), f"{show(name)}, {why}", instead)
 
 
 def _check_uids(draft: Draft) -> Iterator[Problem]:

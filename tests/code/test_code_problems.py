@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from stagehold.code.checks import code_problems
+from stagehold.code.code_problems import code_problems
 
 GOOD = {
     "jobs/__init__.py": "",

@@ -1,4 +1,4 @@
-"""What must hold across the fields of a source: which of them its kind has, which it needs, and which go together."""
+"""What must hold across the fields of a source and of `reads`: which its kind has or needs, and which go together."""
 
 from __future__ import annotations
 
@@ -207,3 +207,37 @@ def _columns(ddl: str) -> Iterator[str]:
             yield ddl[start:place]
             start = place + 1
     yield ddl[start:]
+
+
+TABLE_NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)?")
+TABLE_ALLOWED = "schema.table of a table that is published in the lake, or the path of a Delta table, with a / in it"
+
+
+def check_reads(draft: Draft, name: str) -> Iterator[Problem]:
+    """Whether what a stage declares that it reads can be looked at: names of variables, files and tables."""
+    reads, path = draft.stages[name].reads, ("stages", name, "reads")
+    for variable in reads.env:
+        if not ENVIRONMENT_VARIABLE.fullmatch(variable):
+            allowed = "the name of an environment variable: letters, digits and underscores, no digit first"
+            yield Problem((*path, "env"), show(variable), allowed)
+    for file in reads.files:
+        if not file:
+            yield Problem((*path, "files"), show(file), "a file, a folder or a glob")
+    for table in reads.tables:
+        yield from _check_table(draft, table, (*path, "tables"))
+
+
+def _check_table(draft: Draft, table: str, path: FieldPath) -> Iterator[Problem]:
+    if is_name(table):
+        publisher = next((name for name, one in draft.stages.items() if one.output.table == table), None)
+        if publisher is not None:
+            # Its version is another one after each wave, and nobody would wait for it.
+            allowed = f"a table that no stage of this pipeline publishes; have the stage read {publisher} as an input"
+            yield Problem(path, show(table), allowed)
+    elif "/" not in table:
+        yield Problem(path, show(table), TABLE_ALLOWED)
+
+
+def is_name(table: str) -> bool:
+    """Whether a table is called by its name in the lake, and not by its place."""
+    return TABLE_NAME.fullmatch(table) is not None

@@ -7,7 +7,7 @@ import sys
 import pytest
 from tests.spec.samples import VALID, Project
 
-from stagehold.spec.settings.notifiers import NotifierDeclaration
+from stagehold.spec.settings.airflow_settings import NotifierDeclaration
 
 LINES = VALID.count("\n")
 MAIL = "airflow.providers.smtp.notifications.smtp:SmtpNotifier"

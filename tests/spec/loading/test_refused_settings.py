@@ -8,7 +8,7 @@ from tests.spec.samples import Project, edited
 from stagehold.settings import Settings
 from stagehold.spark.server.files import server_configuration
 from stagehold.spark.session import sessions
-from stagehold.spec.settings.spark_settings import OWN, SET_FOR_THE_SERVER, refusal_of
+from stagehold.spec.loading.refused_texts import OWN, SET_FOR_THE_SERVER, refusal_of
 
 
 @pytest.fixture

@@ -1,1 +1,0 @@
-"""What is wrong with what the author declared?"""

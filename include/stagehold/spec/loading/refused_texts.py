@@ -1,0 +1,138 @@
+"""What a file may not say: a ``${NAME}`` that nothing resolves, and settings of Spark that no session can have.
+
+There is no way to write a variable that is meant as it stands.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from stagehold.spec.draft import Draft
+from stagehold.spec.settings.source import SourceKind
+from stagehold.spec.yaml import FieldPath, Problem
+
+LAKE = "${lake}"
+VARIABLE = re.compile(r"\$\{[^}]*\}?")
+VARIABLE_NAME = re.compile(r"[A-Za-z_]\w*")
+LONGEST = 80  # of what is shown where no brace ends it
+ALSO_LAKE = f"{LAKE} is the only variable"
+ELSEWHERE = (
+    f"no variable: only {LAKE} is resolved, in `path` and `splits` of a source and in `files` and `tables` of `reads`"
+)
+OF_A_DATABASE = "no variable; user_variable and password_variable name environment variables"
+
+
+def check_variables(draft: Draft) -> Iterator[Problem]:
+    """Texts are taken as they stand. What looks as if it were replaced and is not would end up in data."""
+    yield from dict.fromkeys(_variable_problems(draft.data, (), draft))
+
+
+def _variable_problems(given: Any, path: FieldPath, draft: Draft) -> Iterator[Problem]:
+    if isinstance(given, str):
+        with_lake = _resolves_lake(path, draft)
+        for found in VARIABLE.findall(given):
+            if not (with_lake and found == LAKE):
+                yield Problem(path, found[:LONGEST], ALSO_LAKE if with_lake else _allowed_instead(path, found, draft))
+    elif isinstance(given, Mapping):
+        for name, value in given.items():
+            for found in VARIABLE.findall(str(name)):
+                yield Problem((*path, str(name)), found[:LONGEST], "no variable in a name")
+            yield from _variable_problems(value, (*path, str(name)), draft)
+    elif isinstance(given, list | tuple):
+        for number, value in enumerate(given):
+            yield from _variable_problems(value, (*path, str(number)), draft)
+
+
+def _resolves_lake(path: FieldPath, draft: Draft) -> bool:
+    match path:
+        case ("stages", _, "source", "path" | "splits", *_):
+            return not _reads_a_database(path, draft)
+        case ("stages", _, "reads", "files" | "tables", *_):
+            return True
+    return False
+
+
+def _reads_a_database(path: FieldPath, draft: Draft) -> bool:
+    """Whether the field is of such a source; its conditions are no paths."""
+    stage = draft.stages.get(path[1])
+    return stage is not None and stage.source is not None and stage.source.kind is SourceKind.JDBC
+
+
+def _allowed_instead(path: FieldPath, found: str, draft: Draft) -> str:
+    match path:
+        case ("params", *_) | ("stages", _, "params", *_):
+            named = VARIABLE_NAME.match(found.removeprefix("${"))
+            name = named[0] if named else "NAME"
+            return (
+                f"no variable: a parameter is taken as it stands. Declare `reads: {{env: [{name}]}}` for the stage and "
+                f'read os.environ["{name}"] in its function, or give a parameter of the pipeline with `--param`'
+            )
+        case ("stages", _, "source", *_) if _reads_a_database(path, draft):
+            return OF_A_DATABASE
+    return ELSEWHERE
+
+
+SETTING_NAME = re.compile(r"spark(\.[A-Za-z0-9_-]+)+")
+CHANGEABLE = "a setting that Spark can change in a session, such as spark.sql.shuffle.partitions"
+_PLANS = "which Stagehold sets itself, since it reads Spark's plans and needs them whole"
+_ROWS = "which would have rows of files that are gone or damaged left out without a word, where Stagehold heals them"
+# Those that Stagehold depends on.
+OWN: Mapping[str, str] = {
+    "spark.sql.artifact.isolation.alwaysApplyClassloader": (
+        "which Stagehold sets itself, so that Spark does not compile each query anew for every session"
+    ),
+    "spark.sql.artifact.isolation.enabled": (
+        "which Stagehold sets itself: it keeps the modules that Python workers of one session have imported from "
+        "the next"
+    ),
+    "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": (
+        "which Stagehold sets itself: with it Spark and its Python workers may wait for each other for ever "
+        "(SPARK-58241)"
+    ),
+    "spark.sql.debug.maxToStringFields": _PLANS,
+    "spark.sql.maxPlanStringLength": _PLANS,
+    "spark.sql.files.ignoreCorruptFiles": _ROWS,
+    "spark.sql.files.ignoreMissingFiles": _ROWS,
+    "spark.databricks.delta.commit.idempotencyCheck.enabled": (
+        "which Stagehold sets itself: without it a commit that is tried again may be made twice"
+    ),
+}
+# Those that are the server's, as far as a setting of Stagehold's is for them. A name that ends in a dot stands for all
+# that begin with it.
+SET_FOR_THE_SERVER: Mapping[str, str] = {
+    "spark.master": "STAGEHOLD_SPARK_MASTER",
+    "spark.driver.memory": "STAGEHOLD_SPARK_MEMORY",
+    "spark.driver.extraJavaOptions": "STAGEHOLD_SPARK_JAVA_OPTIONS",
+    "spark.jars": "STAGEHOLD_SPARK_JARS",
+    "spark.jars.": "STAGEHOLD_SPARK_JARS",
+    "spark.remote": "STAGEHOLD_SPARK_REMOTE",
+    "spark.connect.grpc.binding.port": "STAGEHOLD_SPARK_PORT",
+}
+OF_THE_SERVER = (
+    *("spark.app.", "spark.archives", "spark.connect.", "spark.cores.max", "spark.driver.", "spark.executor."),
+    *("spark.dynamicAllocation.", "spark.eventLog.", "spark.excludeOnFailure.", "spark.executorEnv.", "spark.files"),
+    *("spark.local.dir", "spark.memory.", "spark.network.", "spark.plugins", "spark.pyspark.", "spark.rpc."),
+    *("spark.python.daemon.module", "spark.serializer", "spark.submit.", "spark.task.", "spark.ui."),
+    *("spark.sql.cache.serializer", "spark.sql.catalog.", "spark.sql.catalogImplementation", "spark.sql.extensions"),
+    *("spark.sql.globalTempDatabase", "spark.sql.queryExecutionListeners", "spark.sql.warehouse.dir"),
+    "spark.sql.streaming.streamingQueryListeners",
+)
+
+
+def refusal_of(name: str) -> tuple[str, str] | None:
+    """Why a pipeline may not have a setting of Spark, and what it may have instead; None for one that it may have."""
+    if not SETTING_NAME.fullmatch(name):
+        return ("which names no setting of Spark", f"a name that begins with `spark.`; {CHANGEABLE}")
+    if name in OWN:
+        return OWN[name], CHANGEABLE
+    setting = next((setting for start, setting in SET_FOR_THE_SERVER.items() if _stands_for(start, name)), None)
+    if setting is None and not any(_stands_for(start, name) for start in OF_THE_SERVER):
+        return None
+    instead = f"see {setting}" if setting else "start a server of your own with it, which STAGEHOLD_SPARK_REMOTE names"
+    return "which is fixed when Spark's server starts", f"{CHANGEABLE}; {instead}"
+
+
+def _stands_for(start: str, name: str) -> bool:
+    return name == start or (start.endswith(".") and name.startswith(start))
