@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stagehold.model.standing import DeclaredStage, IntervalState, PartitionState, Standing, together
+from stagehold.model.standing import Amount, DeclaredStage, IntervalState, PartitionState, Standing, Tally, together
 
 CONSUMABLE, HELD, BLOCKED, RELEASED, DAMAGED = PartitionState
 INNER, RESULT = DeclaredStage("inner", 16, result=False), DeclaredStage("result", 16, result=True)
@@ -92,3 +95,18 @@ def test_every_state_of_a_partition_answers_the_same_five_questions():
         RELEASED: (False, False, False, False, True),
         DAMAGED: (False, False, False, True, False),
     }
+
+
+def test_a_tally_sums_rows_and_bytes_of_what_can_be_read_and_of_all_that_is_there():
+    tally = Tally.of(
+        [sized(CONSUMABLE, 1), sized(CONSUMABLE, 2), sized(HELD, 4), sized(BLOCKED, 8), sized(DAMAGED, 16)]
+    )
+    assert tally.counts == {CONSUMABLE: 2, HELD: 1, BLOCKED: 1, DAMAGED: 1}
+    assert tally.readable == Amount(2, 3, 30)
+    assert tally.with_data == Amount(4, 15, 150)
+    assert (tally.count(HELD), tally.count(RELEASED)) == (1, 0)
+    assert Tally.of(()).with_data == Amount()
+
+
+def sized(state: PartitionState, rows: int) -> Any:
+    return SimpleNamespace(state=state, rows=rows, bytes=10 * rows)

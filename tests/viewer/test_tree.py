@@ -10,10 +10,10 @@ import pytest
 from tests.viewer.samples import RUN, checkpoint, names, orders, partition, sample_lake, write
 
 from stagehold.lake.checkpoints.references import find_checkpoint
-from stagehold.model.standing import PartitionState
+from stagehold.model.standing import Amount, PartitionState
 from stagehold.viewer.checking import file_troubles
 from stagehold.viewer.partitions import partition_lines
-from stagehold.viewer.tree import Amount, HeldPart, checkpoint_tree
+from stagehold.viewer.tree import HeldPart, checkpoint_tree
 
 
 def opened(lake: str, reference: str = "sales/run"):

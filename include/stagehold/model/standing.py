@@ -1,5 +1,11 @@
-"""How an interval, or a stage of it, stands: what is counted, and out of how many. Everybody who tells a number of
-partitions asks here.
+"""How something stands: the words for a partition, a stage, an interval, a run and a pipeline, and what is counted of
+them, out of how many. Planner, commands, pages and API all ask here.
+
+The larger is told by the smaller. `PartitionState` is what the ledger keeps of a partition; a `Tally` says how much
+there is in each of these states, and a `Standing` how many of the declared partitions that is, from which follows the
+state of the interval. The other words add what the ledger alone does not know: what a plan would do
+(`CellStanding`, `CellState`), who is at work (`StageStanding`, `RunWord`, `PipelineStanding`), who waived what
+(`RefusalStanding`). A word that several of them have means the same in all.
 
 Totals come from what is declared, with the numbers that were decided for the interval, and not from what is recorded: a
 run that stops half-way has no rows for what it never began.
@@ -8,9 +14,10 @@ run that stops half-way has no rows for what it never began.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Protocol
 
 
 class PartitionState(StrEnum):
@@ -48,8 +55,66 @@ class PartitionState(StrEnum):
         return self in (PartitionState.CONSUMABLE, PartitionState.RELEASED)
 
 
-StateCounts = Mapping[PartitionState, int]
-_NAMED = (PartitionState.BLOCKED, PartitionState.HELD, PartitionState.DAMAGED)
+class CellState(StrEnum):
+    """What a partition is now, in one word; those that people should see first come first."""
+
+    FAILED = "failed"  # whoever was to make it failed, and nobody tries again by himself
+    BLOCKED = "blocked"
+    LOST = "lost"  # recorded, and its data is gone
+    RUNNING = "running"  # in the hands of an attempt
+    ADMITTED = "admitted"  # blocked, and waived since: the next run or resume publishes it
+    HELD = "held"  # computed, and judged together with all of its stage
+    WAITING = "waiting"  # not there yet
+    STALE = "stale"  # consumable, and computed or judged again by the next run or resume
+    WAIVED = "waived"  # consumable, though its gate refuses it
+    RESTORED = "restored"  # consumable, as the checkpoint has it that the run begins with
+    CONSUMABLE = "consumable"
+    RELEASED = "released"
+    UNNEEDED = "unneeded"  # no reader runs that would have it stored
+
+    @property
+    def readable(self) -> bool:
+        """Whether anybody may read it."""
+        return self in (CellState.CONSUMABLE, CellState.RESTORED, CellState.WAIVED)
+
+
+class RefusalStanding(StrEnum):
+    """What it means for its partitions that they do not meet an expectation."""
+
+    BLOCKED = "blocked"
+    WAIVED = "waived"  # and blocked by another expectation
+    TO_PUBLISH = "to_publish"  # all that blocked them is waived, so that the next run or resume publishes them
+    PUBLISHED = "published"
+    OUTDATED = "outdated"  # the next run or resume computes them anew
+    ENDED = "ended"  # published by a word that holds no more, so that the next run or resume takes them out
+    OUTSTAYING = "outstaying"  # likewise, and they stay where they are
+
+
+class StageStanding(StrEnum):
+    """What there is of a stage for an interval. Whether it would run again, as its code changed, a plan alone can tell.
+
+    Of several that are true the first one is told.
+    """
+
+    RUNNING = "running"
+    BLOCKED = "blocked"
+    FAILED = "failed"
+    HELD = "held"
+    DAMAGED = "damaged"
+    MISSING = "missing"
+    PARTIAL = "partial"
+    RELEASED = "released"
+    CONSUMABLE = "consumable"
+
+
+class CellStanding(StrEnum):
+    """How a stage of an interval stands: by what a run would do about it now, whatever a backfill does."""
+
+    GOOD = "good"
+    MISSING = "missing"  # something is not there
+    FAILED = "failed"  # the last attempt of the interval's newest run failed in it
+    STALE = "stale"  # it is there, and would be made from something else now
+    BLOCKED = "blocked"  # its gate, or what keeps an input of it back, says no
 
 
 class IntervalState(StrEnum):
@@ -58,6 +123,90 @@ class IntervalState(StrEnum):
     COMPLETE = "complete"  # it is whole
     INCOMPLETE = "incomplete"  # some of it is there
     EMPTY = "empty"  # nothing can be read: it was deleted, or released, or nothing was ever published
+
+
+class RunWord(StrEnum):
+    """What became of a run; Airflow's word counts for those that it started."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    SUCCESS = "success"
+    FAILED = "failed"
+    CANCELED = "canceled"
+    SUSPENDED = "suspended"
+    SILENT = "silent"  # it has not ended, and nobody works on it
+
+
+class PipelineStanding(StrEnum):
+    """How a pipeline stands: the first that is true, in this order."""
+
+    HIDDEN = "hidden"  # the reader may not see runs of the DAG
+    RUNNING = "running"  # a run waits or goes on
+    FAILING = "failing"  # the newest interval's newest run did not come to its end
+    OVERDUE = "overdue"  # Airflow should have started a run a while ago
+    INCOMPLETE = "incomplete"  # the newest interval is not whole
+    NEVER_RUN = "never_run"
+    CURRENT = "current"
+
+
+StateCounts = Mapping[PartitionState, int]
+_NAMED = (PartitionState.BLOCKED, PartitionState.HELD, PartitionState.DAMAGED)
+
+
+class Sized(Protocol):
+    """A partition whose state, rows and bytes are known."""
+
+    @property
+    def state(self) -> PartitionState: ...
+    @property
+    def rows(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class Amount:
+    """How much something is."""
+
+    partitions: int = 0
+    rows: int = 0
+    bytes: int = 0
+
+    def __add__(self, other: Amount) -> Amount:
+        return Amount(self.partitions + other.partitions, self.rows + other.rows, self.bytes + other.bytes)
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How much there is of partitions in each state; ``amounts`` has those in which some partition is."""
+
+    amounts: Mapping[PartitionState, Amount]
+
+    @staticmethod
+    def of(partitions: Iterable[Sized]) -> Tally:
+        amounts: dict[PartitionState, Amount] = {}
+        for one in partitions:
+            amounts[one.state] = amounts.get(one.state, Amount()) + Amount(1, one.rows, one.bytes)
+        return Tally(amounts)
+
+    @property
+    def counts(self) -> StateCounts:
+        return {state: amount.partitions for state, amount in self.amounts.items()}
+
+    @property
+    def readable(self) -> Amount:
+        return self._sum(lambda state: state.readable)
+
+    @property
+    def with_data(self) -> Amount:
+        """All whose data is there, whoever may read it."""
+        return self._sum(lambda state: state.has_data)
+
+    def count(self, state: PartitionState) -> int:
+        return self.amounts.get(state, Amount()).partitions
+
+    def _sum(self, counts: Callable[[PartitionState], bool]) -> Amount:
+        return sum((amount for state, amount in self.amounts.items() if counts(state)), Amount())
 
 
 @dataclass(frozen=True)

@@ -17,19 +17,10 @@ from stagehold.lake.checkpoints.opened import OpenedCheckpoint, OpenedStage
 from stagehold.model.keys.key_groups import range_of
 from stagehold.model.source_position import Position
 from stagehold.model.stage_state import StateKind, StateShape
-from stagehold.model.standing import PartitionState
+from stagehold.model.standing import Amount, PartitionState
 
 if TYPE_CHECKING:
     from pyarrow import Array, Table  # type: ignore[import-untyped]
-
-
-@dataclass(frozen=True)
-class Amount:
-    """How much something is."""
-
-    partitions: int = 0
-    rows: int = 0
-    bytes: int = 0
 
 
 @dataclass(frozen=True)

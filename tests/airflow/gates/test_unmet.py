@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from tests.ledger.samples import gate_result, record, waiver
 
-from stagehold.airflow.gates.unmet import RefusalStanding, gate_failures
+from stagehold.airflow.gates.unmet import gate_failures
 from stagehold.model.records import PartitionRecord, Waiver
-from stagehold.model.standing import PartitionState
+from stagehold.model.standing import PartitionState, RefusalStanding
 
 NULLS, ROWS = "no nulls", "some rows"
 BLOCKED, CONSUMABLE = PartitionState.BLOCKED, PartitionState.CONSUMABLE

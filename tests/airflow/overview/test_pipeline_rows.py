@@ -13,16 +13,13 @@ from stagehold.airflow.overview.pipeline_rows import (
     MOST_MARKS,
     DagNow,
     PipelineFacts,
-    RunWord,
     hidden_row,
     interval_marks,
     pipeline_row,
 )
-from stagehold.airflow.overview.pipeline_rows import (
-    PipelineStanding as Standing,
-)
 from stagehold.model.records import Run, RunState
-from stagehold.model.standing import DeclaredStage, PartitionState
+from stagehold.model.standing import DeclaredStage, PartitionState, RunWord
+from stagehold.model.standing import PipelineStanding as Standing
 from stagehold.model.standing import Standing as IntervalStanding
 from stagehold.spec.loading.loader import build_pipeline
 

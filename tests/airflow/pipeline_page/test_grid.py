@@ -9,14 +9,14 @@ from types import SimpleNamespace
 import pytest
 
 from stagehold.airflow.pipeline_page.facts import IntervalFacts, in_order
-from stagehold.airflow.pipeline_page.grid import MadeBy, StageStanding, TryFailure, interval_page
+from stagehold.airflow.pipeline_page.grid import MadeBy, TryFailure, interval_page
 from stagehold.airflow.pipeline_page.history import pipeline_history
 from stagehold.airflow.pipeline_page.recoveries import LOST, recoveries
 from stagehold.ledger.across.intervals import LastTries
 from stagehold.ledger.across.recoveries import LeftBehind
 from stagehold.ledger.partitions import StateFigures
 from stagehold.model.records import Attempt, AttemptState, FailureClass, Run, RunState
-from stagehold.model.standing import PartitionState, Standing
+from stagehold.model.standing import PartitionState, StageStanding, Standing
 from stagehold.plan.split.partition_counts import declared_stages, with_counts
 from stagehold.spec.pipeline import Pipeline, Stage
 

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from stagehold.airflow.run_page.cells import CellState
 from stagehold.airflow.run_page.facts import RunFacts
 from stagehold.airflow.run_page.grid import RunGrid, run_grid, seen_by
 from stagehold.airflow.run_page.preview import resume_preview
@@ -29,7 +28,7 @@ from stagehold.model.records import (
     Waiver,
 )
 from stagehold.model.share import Share
-from stagehold.model.standing import PartitionState
+from stagehold.model.standing import CellState, PartitionState
 from stagehold.plan.grounds.reasons import because
 from stagehold.plan.resume.decisions import Action, Decision, ResumePlan
 from stagehold.plan.split.regions import Region

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from stagehold.airflow.run_page.cells import CellState, PartitionCell
+from stagehold.airflow.run_page.cells import PartitionCell
 from stagehold.airflow.run_page.origins import Origins, Reused, origins
+from stagehold.model.standing import CellState
 from stagehold.plan.resume.decisions import Action
 
 OWN, NIGHT, DAY = "pipe/own", "pipe/night", "pipe/day"

@@ -5,24 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from enum import StrEnum
 
 from stagehold.model.records import GateResult, PartitionRecord, Waiver
 from stagehold.model.share import Ranges, as_ranges
-from stagehold.model.standing import PartitionState
+from stagehold.model.standing import PartitionState, RefusalStanding
 from stagehold.plan.resume.waiving import is_waived, waivers_of
-
-
-class RefusalStanding(StrEnum):
-    """What it means for its partitions that they do not meet an expectation."""
-
-    BLOCKED = "blocked"
-    WAIVED = "waived"  # and blocked by another expectation
-    TO_PUBLISH = "to_publish"  # all that blocked them is waived, so that the next run or resume publishes them
-    PUBLISHED = "published"
-    OUTDATED = "outdated"  # the next run or resume computes them anew
-    ENDED = "ended"  # published by a word that holds no more, so that the next run or resume takes them out
-    OUTSTAYING = "outstaying"  # likewise, and they stay where they are
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import StrEnum
 
 from stagehold.ledger.across.pipelines import Place
 from stagehold.model.keys.interval_key import moment_of
 from stagehold.model.records import Run, RunState
-from stagehold.model.standing import IntervalState, Standing
+from stagehold.model.standing import IntervalState, PipelineStanding, RunWord, Standing
 from stagehold.spec.pipeline import Pipeline
 
 MOST_MARKS = 14  # intervals that are shown
@@ -27,30 +26,6 @@ class DagNow:
     paused: bool
     due: datetime | None
     active: int
-
-
-class RunWord(StrEnum):
-    """What became of a run; Airflow's word counts for those that it started."""
-
-    QUEUED = "queued"
-    RUNNING = "running"
-    SUCCESS = "success"
-    FAILED = "failed"
-    CANCELED = "canceled"
-    SUSPENDED = "suspended"
-    SILENT = "silent"  # it has not ended, and nobody works on it
-
-
-class PipelineStanding(StrEnum):
-    """The first that is true, in this order."""
-
-    HIDDEN = "hidden"  # the reader may not see runs of the DAG
-    RUNNING = "running"  # a run waits or goes on
-    FAILING = "failing"  # the newest interval's newest run did not come to its end
-    OVERDUE = "overdue"  # Airflow should have started a run a while ago
-    INCOMPLETE = "incomplete"  # the newest interval is not whole
-    NEVER_RUN = "never_run"
-    CURRENT = "current"
 
 
 ACTIVE = (RunWord.QUEUED, RunWord.RUNNING)

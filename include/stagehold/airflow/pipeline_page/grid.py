@@ -6,36 +6,18 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 
 from stagehold.airflow.answering.looked import AS_RECORDED, Looked
 from stagehold.airflow.pipeline_page.facts import IntervalFacts
 from stagehold.ledger.across.intervals import LastTries
 from stagehold.ledger.partitions import StateFigures
 from stagehold.model.records import AttemptState, RunState
-from stagehold.model.standing import PartitionState, Standing
+from stagehold.model.standing import PartitionState, StageStanding, Standing
 from stagehold.model.states import ATTEMPT
 from stagehold.plan.split.regions import stage_regions
 from stagehold.spec.pipeline import Pipeline
 
 MOST_RUNS = 3  # that are named where a stage's partitions were made by several
-
-
-class StageStanding(StrEnum):
-    """What there is of a stage for an interval. Whether it would run again, as its code changed, a plan alone can tell.
-
-    Of several that are true the first one is told.
-    """
-
-    RUNNING = "running"
-    BLOCKED = "blocked"
-    FAILED = "failed"
-    HELD = "held"
-    DAMAGED = "damaged"
-    MISSING = "missing"
-    PARTIAL = "partial"
-    RELEASED = "released"
-    CONSUMABLE = "consumable"
 
 
 @dataclass(frozen=True)

@@ -5,41 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 
 from stagehold.airflow.run_page.attempts import at_work, failed
 from stagehold.airflow.run_page.facts import RunFacts
 from stagehold.model.records import Attempt, PartitionRecord
-from stagehold.model.standing import PartitionState
+from stagehold.model.standing import CellState, PartitionState
 from stagehold.plan.resume.decisions import Action, Decision
 from stagehold.plan.resume.waiving import is_waived
 from stagehold.plan.split.shares import share_of
 from stagehold.plan.waves.skew import skew_text, skewed
 from stagehold.run.attempt.putting import WAVE as WAVE_OF_PUTTING
 from stagehold.spec.pipeline import Stage
-
-
-class CellState(StrEnum):
-    """What a partition is now, in one word; those that people should see first come first."""
-
-    FAILED = "failed"  # whoever was to make it failed, and nobody tries again by himself
-    BLOCKED = "blocked"
-    LOST = "lost"  # recorded, and its data is gone
-    RUNNING = "running"  # in the hands of an attempt
-    ADMITTED = "admitted"  # blocked, and waived since: the next run or resume publishes it
-    HELD = "held"  # computed, and judged together with all of its stage
-    WAITING = "waiting"  # not there yet
-    STALE = "stale"  # consumable, and computed or judged again by the next run or resume
-    WAIVED = "waived"  # consumable, though its gate refuses it
-    RESTORED = "restored"  # consumable, as the checkpoint has it that the run begins with
-    CONSUMABLE = "consumable"
-    RELEASED = "released"
-    UNNEEDED = "unneeded"  # no reader runs that would have it stored
-
-    @property
-    def readable(self) -> bool:
-        """Whether it counts as done."""
-        return self in (CellState.CONSUMABLE, CellState.RESTORED, CellState.WAIVED)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from stagehold.airflow.answering.looked import AS_RECORDED, Looked
 from stagehold.airflow.gates.unmet import GateFailure, gate_failures
 from stagehold.airflow.restores.told import RestoredFrom
 from stagehold.airflow.run_page.attempts import AttemptLine, attempt_lines, failure_lines
-from stagehold.airflow.run_page.cells import CellState, PartitionCell
+from stagehold.airflow.run_page.cells import PartitionCell
 from stagehold.airflow.run_page.facts import RunFacts
 from stagehold.airflow.run_page.origins import Origins, origins
 from stagehold.airflow.run_page.preview import ResumePreview, resume_preview
@@ -20,7 +20,7 @@ from stagehold.airflow.run_page.stages import ShownStage, StageRow, failing_firs
 from stagehold.airflow.runs.clearing import ACTIVE_RUN_STATES, SUCCESS
 from stagehold.errors import RunStillActive
 from stagehold.model.records import Event, RunState
-from stagehold.model.standing import DeclaredStage, Standing, together
+from stagehold.model.standing import CellState, DeclaredStage, Standing, together
 from stagehold.plan.resume.decisions import Action, ResumePlan
 from stagehold.spec.pipeline import Pipeline, Stage
 

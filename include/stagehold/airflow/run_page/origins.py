@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from stagehold.airflow.run_page.cells import CellState, PartitionCell
+from stagehold.airflow.run_page.cells import PartitionCell
+from stagehold.model.standing import CellState
 
 MOST_RUNS = 5  # that are named
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from stagehold.airflow.run_page.attempts import at_work
-from stagehold.airflow.run_page.cells import CellState, PartitionCell, stage_cells
+from stagehold.airflow.run_page.cells import PartitionCell, stage_cells
 from stagehold.airflow.run_page.facts import RunFacts
 from stagehold.airflow.runs.clearing import SUCCESS
 from stagehold.model.records import PartitionRecord
+from stagehold.model.standing import CellState
 from stagehold.plan.grounds.reasons import partition_ranges
 from stagehold.plan.resume.decisions import Action
 from stagehold.plan.resume.explanation import explain

@@ -17,10 +17,11 @@ from stagehold.errors.base import ranges
 from stagehold.lake.checkpoints.encoding import RecordedPartition
 from stagehold.lake.checkpoints.opened import OpenedCheckpoint, OpenedStage
 from stagehold.model.source_position import FilesRead, Position
+from stagehold.model.standing import Amount
 from stagehold.viewer.checking import FileTrouble, file_troubles
 from stagehold.viewer.partitions import PartitionLine, partition_lines
 from stagehold.viewer.rows import Rows, shown
-from stagehold.viewer.tree import Amount, CheckpointTree, HeldPart, StageTree, StateTree, checkpoint_tree, stage_tree
+from stagehold.viewer.tree import CheckpointTree, HeldPart, StageTree, StateTree, checkpoint_tree, stage_tree
 
 FIRST = 5  # of a long list
 PARTITION_COLUMNS = ("partition", "state", "rows", "bytes", "version", "wave", "seconds", "gate", "fingerprint", "key")

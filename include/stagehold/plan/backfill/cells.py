@@ -4,25 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from statistics import fmean
 
 from stagehold.model.share import Ranges, as_ranges
+from stagehold.model.standing import CellStanding
 from stagehold.plan.grounds.reasons import partition_ranges
 from stagehold.plan.resume.cost import Seconds
 from stagehold.plan.resume.decisions import Action, Decision, ResumePlan
 from stagehold.plan.resume.explanation import explain
 from stagehold.plan.split.regions import Region
-
-
-class CellStanding(StrEnum):
-    """How a stage of an interval stands: by what a run would do about it now, whatever a backfill does."""
-
-    GOOD = "good"
-    MISSING = "missing"  # something is not there
-    FAILED = "failed"  # the last attempt of the interval's newest run failed in it
-    STALE = "stale"  # it is there, and would be made from something else now
-    BLOCKED = "blocked"  # its gate, or what keeps an input of it back, says no
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from stagehold.model.standing import CellStanding
 from stagehold.plan.backfill.backfill_plan import BackfillPlan
-from stagehold.plan.backfill.cells import BackfillCell, CellStanding
+from stagehold.plan.backfill.cells import BackfillCell
 
 
 @dataclass(frozen=True)

@@ -158,7 +158,7 @@ class Decision:
 
 
 @dataclass(frozen=True)
-class Tally:
+class PlanCounts:
     """How many partitions a plan reuses, runs, leaves blocked and has judged again;
     those ``along`` are computed with their readers, not stored. Whatever else becomes of them, so many ``retract``ed
     ones are taken out of their tables, since a waiver has ended.
@@ -222,12 +222,14 @@ class ResumePlan:
         return sum(decision.action is action for decision in self.decisions)
 
     @property
-    def tally(self) -> Tally:
+    def tally(self) -> PlanCounts:
         stored = [decision for decision in self.decisions if decision.stage not in self.unstored]
         computing = sum(decision.action.computes for decision in self.decisions)
         reuses, runs = sum(one.reused is not None for one in stored), sum(one.action.computes for one in stored)
         retracted = sum(one.retracts for one in self.decisions)
-        return Tally(reuses, runs, computing - runs, self.count(Action.BLOCKED), self.count(Action.JUDGE), retracted)
+        return PlanCounts(
+            reuses, runs, computing - runs, self.count(Action.BLOCKED), self.count(Action.JUDGE), retracted
+        )
 
     @property
     def needs_session(self) -> bool:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import WHOLE, Attempt, Event, GateResult, PartitionRecord, Restore, Run
-from stagehold.model.standing import PartitionState
+from stagehold.model.standing import PartitionState, Tally
 from stagehold.model.states import Transition
 from stagehold.plan.resume.waiving import held, is_waived
 from stagehold.run.planning.vouched import newest_verdict
@@ -69,16 +69,16 @@ def recorded_report(run_id: str, ledger: Ledger) -> RunReport:
 
 
 def _count(stage: str, records: Sequence[PartitionRecord], run_id: str) -> StageCount:
-    readable = [record for record in records if record.state.readable]
+    tally = Tally.of(records)
     return StageCount(
         stage=stage,
-        consumable=len(readable),
-        blocked=sum(record.state is PartitionState.BLOCKED for record in records),
-        released=sum(record.state is PartitionState.RELEASED for record in records),
-        made_by_run=sum(record.run_id == run_id for record in readable),
-        rows=sum(record.rows for record in readable),
-        bytes=sum(record.bytes for record in readable),
-        held=sum(record.state is PartitionState.HELD for record in records),
+        consumable=tally.readable.partitions,
+        blocked=tally.count(PartitionState.BLOCKED),
+        released=tally.count(PartitionState.RELEASED),
+        made_by_run=sum(record.state.readable and record.run_id == run_id for record in records),
+        rows=tally.readable.rows,
+        bytes=tally.readable.bytes,
+        held=tally.count(PartitionState.HELD),
     )
 
 
