@@ -35,7 +35,7 @@ from stagehold.lake.read import read_partitions
 from stagehold.local.demo.sample import make_sample
 from stagehold.run.here.local_run import run_locally
 from stagehold.run.planning.planning import RunRequest
-from stagehold.run.stage.wave_session import SparkStageSession
+from stagehold.run.stage.spark_engine import SparkStageSession
 from stagehold.settings import Settings, load_settings
 from stagehold.spark.server.server import running_server, spark_server
 from stagehold.spark.session.sessions import open_session, release_session

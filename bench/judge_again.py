@@ -36,7 +36,7 @@ from stagehold.local.demo.sample import make_sample
 from stagehold.model.records import PartitionRecord
 from stagehold.run.here.local_run import run_locally
 from stagehold.run.planning.planning import RunRequest
-from stagehold.run.stage.wave_session import SparkStageSession
+from stagehold.run.stage.spark_engine import SparkStageSession
 from stagehold.settings import Settings, load_settings
 from stagehold.spark.server.server import running_server, spark_server
 from stagehold.spec.loading.loader import build_pipeline

@@ -22,7 +22,7 @@ from pathlib import Path
 import yaml
 
 from stagehold.local.demo.sample import make_sample
-from stagehold.run.clearing.gc import collect_garbage
+from stagehold.run.clearing.garbage_collector import collect_garbage
 from stagehold.run.here.local_run import run_locally
 from stagehold.run.planning.planning import RunRequest
 from stagehold.settings import Settings, load_settings

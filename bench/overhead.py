@@ -35,7 +35,7 @@ from stagehold.ledger.database.engine import Database
 from stagehold.local.demo.sample import make_sample
 from stagehold.run.here.local_run import run_locally
 from stagehold.run.planning.planning import RunRequest
-from stagehold.run.stage.wave_session import SparkStageSession
+from stagehold.run.stage.spark_engine import SparkStageSession
 from stagehold.settings import Settings, load_settings
 from stagehold.spark.server.server import spark_server
 from stagehold.spec.loading.loader import find_pipeline

@@ -30,9 +30,8 @@ from stagehold.lake.store.location import TableLocation
 from stagehold.ledger.ledger import Ledger
 from stagehold.local.demo.sample import make_sample
 from stagehold.model.context import StageContext, stage
-from stagehold.run.functions.frames import FrameBuilder
-from stagehold.run.functions.inputs import Reading
-from stagehold.run.functions.intermediates import Intermediates
+from stagehold.run.functions.frame_builder import FrameBuilder
+from stagehold.run.functions.stage_inputs import Intermediates, Reading
 from stagehold.run.here.local_run import run_locally
 from stagehold.run.planning.planning import RunRequest, plan_run, sources_of
 from stagehold.settings import Settings, load_settings

@@ -15,7 +15,7 @@ from stagehold.errors import EarlierMissing, SparkUnavailable
 from stagehold.model.backfill import BackfillChoice
 from stagehold.model.records import AttemptState, Cell
 from stagehold.plan.split.regions import stage_regions
-from stagehold.run.backfill.planning import plan_backfill
+from stagehold.run.backfill.backfill_planning import plan_backfill
 from stagehold.run.here.local_run import run_locally
 from stagehold.run.here.region import run_region
 from stagehold.run.planning.planning import RunRequest
@@ -99,7 +99,7 @@ def test_a_task_goes_on_where_airflow_itself_holds_back_what_comes_too_early(pro
     def gone(*_: object, **__: object) -> None:
         raise SparkUnavailable("the server that the task went on to is gone")
 
-    monkeypatch.setattr("stagehold.run.stage.attempt_session.open_session", gone)
+    monkeypatch.setattr("stagehold.run.stage.spark_engine.open_session", gone)
     with pytest.raises(SparkUnavailable):
         run_region(replace(first_task(pipeline), waits=True), project.settings, print)
     with project.ledger() as ledger:

@@ -15,8 +15,8 @@ from stagehold.errors import InvalidArgument
 from stagehold.settings import load_settings
 
 if TYPE_CHECKING:
-    from stagehold.run.clearing.gc import Collected
-    from stagehold.run.clearing.place import Cleared
+    from stagehold.run.clearing.cleared_interval import Cleared
+    from stagehold.run.clearing.garbage_collector import Collected
 
 COLUMNS = ("pipeline", "interval", "of", "why", "files", "size")
 DryRun = Annotated[
@@ -45,7 +45,7 @@ def gc(dry_run: DryRun = False, older_than: OlderThan = "30d", as_json: AsJson =
     Nothing goes that is consumable, that a checkpoint points to, or that somebody reads; intervals that are worked on
     are passed over. What a pipeline with a bad file left stays, and the command ends with 1 to say so.
     """
-    from stagehold.run.clearing.gc import collect_garbage
+    from stagehold.run.clearing.garbage_collector import collect_garbage
     from stagehold.spec.loading.loader import load_each_pipeline
     from stagehold.spec.pipeline import Pipeline
 

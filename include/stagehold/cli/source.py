@@ -78,7 +78,7 @@ def retake(
 
 def _retake_table(wanted: Retake, from_version: int, settings: Settings, *, dry_run: bool, as_json: bool) -> None:
     from stagehold.lake.chronicle.chronicle import open_ledger
-    from stagehold.run.intervals.retake_table import retake_table
+    from stagehold.run.intervals.retake import retake_table
 
     with open_ledger(settings) as ledger:
         done = retake_table(wanted, from_version, ledger, settings, dry_run=dry_run)

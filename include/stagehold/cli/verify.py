@@ -50,9 +50,8 @@ def verify(
     """
     from stagehold.lake.chronicle.chronicle import open_ledger
     from stagehold.plan.scrub import next_command
-    from stagehold.run.here.healing import heal as heal_found
-    from stagehold.run.scrub.looking import requests_asked
-    from stagehold.run.scrub.scrubbing import scrub, scrub_with_spark
+    from stagehold.run.here.mending_runs import heal as heal_found
+    from stagehold.run.scrub.scrubbing import requests_asked, scrub, scrub_with_spark
 
     settings, draw = load_settings(), _sample(sample)
     pipelines, unread = _pipelines(pipeline, settings)

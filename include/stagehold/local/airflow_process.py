@@ -13,7 +13,7 @@ from stagehold.local.airflow_savepoints import begin_before_savepoints
 
 # What reads DAG files, and what runs a task. Nothing of the user's project, which may change while Airflow is up.
 COMPILER = ("stagehold.airflow.dag.compile",)
-RUNNER = ("stagehold.run.here.region", "stagehold.run.here.inputs", "pyspark.sql.connect.session", "deltalake")
+RUNNER = ("stagehold.run.here.region", "stagehold.run.here.awaited_inputs", "pyspark.sql.connect.session", "deltalake")
 
 
 def prepare(command: str) -> None:

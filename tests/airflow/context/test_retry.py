@@ -9,7 +9,7 @@ import pytest
 from stagehold.errors import LedgerUnavailable
 from stagehold.model.records import FailureClass
 from stagehold.plan.restart.replay import RestartDecision
-from stagehold.run.journal.verdict import Verdict, attach
+from stagehold.run.journal.journal import Verdict, attach
 
 pytestmark = pytest.mark.airflow
 

@@ -196,7 +196,7 @@ def test_a_task_of_an_eager_pipeline_waits_for_its_inputs_first(operator, runner
         waited.append(task)
         return "the attempt that waited"
 
-    monkeypatch.setattr("stagehold.run.here.inputs.await_inputs", wait)
+    monkeypatch.setattr("stagehold.run.here.awaited_inputs.await_inputs", wait)
     operator.execute(context())
     assert (waited, runner.waited) == ([], [None])
     pipeline = operator._pipeline.model_copy(update={"schedule_mode": ScheduleMode.EAGER})
@@ -208,7 +208,7 @@ def test_a_task_of_an_eager_pipeline_waits_for_its_inputs_first(operator, runner
     def in_vain(task, settings, progress):
         raise InputsNeverCame("orders", {"customer": (3,)})
 
-    monkeypatch.setattr("stagehold.run.here.inputs.await_inputs", in_vain)
+    monkeypatch.setattr("stagehold.run.here.awaited_inputs.await_inputs", in_vain)
     with pytest.raises(InputsNeverCame, match="customer 3"):
         eager.execute(context())
 
@@ -235,7 +235,7 @@ def test_an_error_comes_out_as_it_is_since_the_retry_policy_decides(operator, ru
 
 def test_a_ledger_that_is_away_for_a_while_is_tried_again_inside_the_task(operator, runner, monkeypatch):
     monkeypatch.setattr(
-        "stagehold.run.journal.unbegun.time.sleep",
+        "stagehold.run.journal.endings.time.sleep",
         lambda seconds: waited.append(seconds) or setattr(runner, "error", None),
     )
     waited, runner.error = [], LedgerUnavailable("sqlite://", "nobody answers")
@@ -244,7 +244,7 @@ def test_a_ledger_that_is_away_for_a_while_is_tried_again_inside_the_task(operat
 
 
 def test_five_tries_of_a_ledger_that_stays_away_are_enough(operator, runner, monkeypatch):
-    monkeypatch.setattr("stagehold.run.journal.unbegun.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("stagehold.run.journal.endings.time.sleep", lambda seconds: None)
     runner.error = LedgerUnavailable("sqlite://", "nobody answers")
     with pytest.raises(LedgerUnavailable):
         operator.execute(context())

@@ -10,7 +10,7 @@ import pytest
 from stagehold.airflow.pipeline_page.stale import Staleness
 from stagehold.errors import LedgerUnavailable
 from stagehold.ledger.ledger import Ledger
-from stagehold.run.clearing.gc import MAINTENANCE
+from stagehold.run.clearing.garbage_collector import MAINTENANCE
 from stagehold.settings import load_settings
 
 pytestmark = pytest.mark.airflow

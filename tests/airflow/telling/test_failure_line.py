@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stagehold.errors import GateBlocked, SparkUnavailable, StageFailed
-from stagehold.run.stage.wave_place import WavePlace, in_wave
+from stagehold.run.delivery.wave import WavePlace, in_wave
 
 pytestmark = pytest.mark.airflow
 

@@ -15,7 +15,7 @@ from stagehold.model.states import AttemptEvent
 from stagehold.plan.split.regions import stage_regions
 from stagehold.run.here.region import record_lost_attempts, run_region
 from stagehold.run.journal import journal
-from stagehold.run.journal.verdict import verdict_of
+from stagehold.run.journal.journal import verdict_of
 from stagehold.run.planning.planning import RunRequest
 from stagehold.run.planning.task import RegionTask
 from stagehold.settings import Settings

@@ -12,9 +12,8 @@ from tests.run.clearing.nights import PIPELINE, STAGES, Nights
 from stagehold.model.backfill import Backfill, BackfillChoice
 from stagehold.plan.backfill.backfill_plan import BackfillPlan
 from stagehold.plan.split.regions import stage_regions
-from stagehold.run.backfill.planning import plan_backfill
-from stagehold.run.backfill.running import IntervalOutcome, run_intervals
-from stagehold.run.backfill.starting import begin_backfill
+from stagehold.run.backfill.backfill_planning import plan_backfill
+from stagehold.run.backfill.backfill_runs import IntervalOutcome, begin_backfill, run_intervals
 from stagehold.run.here.region import work_on
 from stagehold.run.planning.planning import RunRequest
 from stagehold.run.planning.task import RegionOutcome, RegionTask

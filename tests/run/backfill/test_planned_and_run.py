@@ -9,7 +9,7 @@ from tests.run.backfill.paper_backfill import PIPELINE, STAGES, PaperBackfill, r
 
 from stagehold.errors import BackfillChanged, BackfillRefused, GateBlocked
 from stagehold.model.backfill import BackfillChoice, Only
-from stagehold.run.backfill.listing import known_backfills
+from stagehold.run.backfill.backfill_runs import known_backfills
 
 pytestmark = pytest.mark.slow
 
@@ -128,7 +128,7 @@ def test_a_date_of_an_earlier_order_that_airflow_runs_all_the_same_computes_noth
     assert begun.order(GOOD).is_empty
     world.nights.write_source(1, 77)
     restore = begun.order(GOOD)
-    from stagehold.run.backfill.starting import restore_of
+    from stagehold.run.backfill.backfill_runs import restore_of
     from stagehold.run.planning.planning import RunRequest
 
     assert restore.backfill == begun.backfill_id

@@ -10,7 +10,7 @@ from tests.run.backfill.paper_backfill import STAGES, PaperBackfill
 
 from stagehold.model.backfill import BackfillChoice, Only
 from stagehold.plan.backfill.staleness import StaleInterval, stale_intervals
-from stagehold.run.backfill.planning import plan_stale
+from stagehold.run.backfill.backfill_planning import plan_stale
 
 pytestmark = pytest.mark.slow
 

@@ -15,7 +15,7 @@ from stagehold.model.checkpoint_records import Answer, CheckpointFailure, Checkp
 from stagehold.model.records import AttemptState, RunState
 from stagehold.run.checkpoints import coordination
 from stagehold.run.faults import CheckpointPoint, FaultAction, inject
-from stagehold.run.journal.verdict import verdict_of
+from stagehold.run.journal.journal import verdict_of
 
 pytestmark = pytest.mark.slow
 

@@ -20,7 +20,7 @@ from stagehold.ledger.ledger import Ledger
 from stagehold.model.checkpoint_records import CheckpointRecord, CheckpointTrigger
 from stagehold.model.records import Cell, PartitionRecord
 from stagehold.model.standing import PartitionState
-from stagehold.run.checkpoints.coordinator_lease import take_coordinator_lease
+from stagehold.run.checkpoints.discarding import take_coordinator_lease
 from stagehold.run.checkpoints.taking import RunCheckpoints
 from stagehold.run.planning.planning import RunRequest
 from stagehold.spec.pipeline import Pipeline

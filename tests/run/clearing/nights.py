@@ -28,7 +28,7 @@ from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import PartitionRecord, Restore
 from stagehold.model.standing import PartitionState
 from stagehold.plan.split.regions import stage_regions
-from stagehold.run.clearing.gc import Collected, Collector
+from stagehold.run.clearing.garbage_collector import Collected, Collector
 from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.here.region import work_on
 from stagehold.run.planning.planning import RunRequest

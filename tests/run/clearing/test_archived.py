@@ -16,7 +16,7 @@ from stagehold.errors import UnknownName
 from stagehold.ledger import Ledger
 from stagehold.model.records import TRACE
 from stagehold.run.archive.archive import FOLDER, RunArchive, archive_runs, report_of
-from stagehold.run.clearing.gc import Collector
+from stagehold.run.clearing.garbage_collector import Collector
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,7 @@ from pyspark.errors.exceptions.connect import SparkException
 from tests.plan.restart.test_rules import raised, several
 
 from stagehold.errors import FunctionFailed, StageFailed, StrayKey
-from stagehold.run.functions.failure import reporting_queries
+from stagehold.run.functions.function_errors import reporting_queries
 from stagehold.spec.loading.loader import build_pipeline
 from stagehold.spec.pipeline import Stage
 

@@ -13,7 +13,7 @@ from pyspark.sql.connect.dataframe import DataFrame
 from pyspark.sql.connect.plan import LocalRelation
 
 from stagehold.plan.determinism.operations import Kind, findings
-from stagehold.run.functions.plan_reading import read_plan
+from stagehold.run.functions.determinism import read_plan
 
 
 def found(unconnected, build):

@@ -14,8 +14,8 @@ from tests.lake.stagehand import Stagehand
 
 from stagehold.gates.suite import Expectation, Suite
 from stagehold.lake.store.location import TableLocation
-from stagehold.run.stage import wave_session
-from stagehold.run.stage.wave_session import SparkStageSession
+from stagehold.run.stage import spark_engine
+from stagehold.run.stage.spark_engine import SparkStageSession
 
 pytestmark = pytest.mark.spark
 
@@ -70,7 +70,7 @@ def test_a_wave_is_judged_though_its_files_are_gone_after_the_first_query(hand, 
 
 
 def test_what_is_too_much_to_be_kept_is_read_for_each_query(hand, spark_settings, monkeypatch):
-    monkeypatch.setattr(wave_session, "MOST_KEPT", 0)
+    monkeypatch.setattr(spark_engine, "MOST_KEPT", 0)
     records = hand.publish(ROWS)
     judging = SparkStageSession(hand.spark, spark_settings)
     with files_gone_after_the_first_query(hand), pytest.raises(PySparkException, match=r"does not exist|NOT_EXIST"):

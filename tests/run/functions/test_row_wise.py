@@ -10,8 +10,8 @@ from pyspark.sql.types import LongType
 from tests.run.small_project import FILES, NUMBERS, SmallProject
 
 from stagehold.model.context import StageContext
-from stagehold.run.functions import frames
-from stagehold.run.functions.row_wise import WatchedContext, is_row_wise
+from stagehold.run.functions import frame_builder as frames
+from stagehold.run.functions.call import WatchedContext, is_row_wise
 
 pytestmark = pytest.mark.spark
 

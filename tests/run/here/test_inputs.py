@@ -18,8 +18,8 @@ from stagehold.model.records import AttemptState, Cell, PartitionRecord, Run, Ru
 from stagehold.model.share import Share
 from stagehold.model.standing import PartitionState
 from stagehold.plan.split.regions import stage_regions
-from stagehold.run.here import inputs
-from stagehold.run.here.inputs import await_inputs
+from stagehold.run.here import awaited_inputs as inputs
+from stagehold.run.here.awaited_inputs import await_inputs
 from stagehold.run.planning.planning import RunRequest, plan_run
 from stagehold.run.planning.task import RegionTask
 from stagehold.settings import Settings

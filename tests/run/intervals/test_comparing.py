@@ -8,8 +8,8 @@ import pytest
 from tests.run.clearing.nights import STAGES, Nights
 
 from stagehold.errors import UnknownName
-from stagehold.run.intervals.comparing import StageContents, StageDifference, compare_intervals
-from stagehold.run.intervals.deleting import IntervalDeletion
+from stagehold.run.intervals.interval_deletion import IntervalDeletion
+from stagehold.run.intervals.interval_differences import StageContents, StageDifference, compare_intervals
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ from tests.run.small_project import SmallProject
 from stagehold.errors import IntervalNeeded
 from stagehold.model.standing import PartitionState
 from stagehold.run.here.region import open_workplace
-from stagehold.run.intervals.deleting import IntervalDeletion
+from stagehold.run.intervals.interval_deletion import IntervalDeletion
 from stagehold.run.reconcile.reconcile import reconcile
 from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline

@@ -14,8 +14,8 @@ from stagehold.lake.commit.wave_commit import CommittedPartition, WaveCommit
 from stagehold.lake.store.location import table_location
 from stagehold.model.standing import IntervalState, PartitionState
 from stagehold.run.faults import ClearingPoint, Point
-from stagehold.run.intervals.deleting import DELETED, IntervalDeletion
-from stagehold.run.intervals.known import known_intervals
+from stagehold.run.intervals.interval_deletion import DELETED, IntervalDeletion
+from stagehold.run.intervals.interval_standings import known_intervals
 
 pytestmark = pytest.mark.slow
 

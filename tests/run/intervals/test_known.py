@@ -11,7 +11,7 @@ from tests.ledger.samples import START, record, run
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, PartitionCount
 from stagehold.model.standing import IntervalState, PartitionState, together
-from stagehold.run.intervals.known import known_intervals, stage_standings, standing_on_record
+from stagehold.run.intervals.interval_standings import known_intervals, stage_standings, standing_on_record
 from stagehold.spec.loading.loader import build_pipeline
 from stagehold.spec.pipeline import Pipeline
 

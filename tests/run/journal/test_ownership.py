@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from stagehold.run.journal.ownership import LeaseHolder, this_process
+from stagehold.run.lease.lease_holder import LeaseHolder, this_process
 
 ME = this_process("airflow/dag/run/region")
 
@@ -30,6 +30,6 @@ def test_who_may_be_taken_over(held_by, expected):
 
 
 def test_a_process_that_ended_may_be_taken_over():
-    code = "from stagehold.run.journal.ownership import this_process; print(this_process('cli/run'))"
+    code = "from stagehold.run.lease.leasing import this_process; print(this_process('cli/run'))"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
     assert ME.may_seize(ended)

@@ -17,7 +17,7 @@ from stagehold.plan.split.regions import stage_regions
 from stagehold.run.here import region
 from stagehold.run.here.region import run_region, work_on
 from stagehold.run.journal import journal
-from stagehold.run.journal.verdict import verdict_of
+from stagehold.run.journal.journal import verdict_of
 from stagehold.run.lease import leasing
 from stagehold.run.lease.leasing import LeaseWait
 from stagehold.run.planning.planning import RunRequest

@@ -22,7 +22,7 @@ from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, Lease
 from stagehold.model.share import Share
 from stagehold.plan.split.shares import shares
-from stagehold.run.lease.adoption import adopt
+from stagehold.run.lease.region_tables import adopt
 
 PARTITIONS = 8
 REGION = f"p/{INTERVAL}/joined"

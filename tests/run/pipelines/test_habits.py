@@ -370,7 +370,7 @@ def test_what_is_read_by_key_again_and_again_is_computed_once(project, monkeypat
     """Each of 8 calls reads all 8 partitions of a stage that is not stored, each of which is a call of its own."""
     kept = []
     monkeypatch.setattr(
-        "stagehold.run.functions.intermediates.kept_by_spark", lambda frame: kept.append(frame) or kept_by_spark(frame)
+        "stagehold.run.functions.stage_inputs.kept_by_spark", lambda frame: kept.append(frame) or kept_by_spark(frame)
     )
     by_number = {"exchange": "keyed", "key": "number"}
     stages = {

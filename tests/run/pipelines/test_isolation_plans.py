@@ -12,9 +12,8 @@ from jobs import tpch
 from stagehold.errors import KeyMayBeNull
 from stagehold.plan.isolation.given import GivenInput
 from stagehold.plan.isolation.verdict import Isolation
-from stagehold.run.functions.call import StageCall
+from stagehold.run.functions.call import StageCall, WatchedContext
 from stagehold.run.functions.isolation import judged, marked
-from stagehold.run.functions.row_wise import WatchedContext
 from stagehold.spec.pipeline import Exchange, Input, Stage
 
 pytestmark = pytest.mark.spark

@@ -14,10 +14,10 @@ from stagehold.lake.available import missing_files
 from stagehold.lake.checkpoints.savepoints import Savepoints
 from stagehold.lake.chronicle.chronicle import open_ledger
 from stagehold.model.checkpoint_records import SavepointRequest
-from stagehold.run.checkpoints.disposing import dispose_of
+from stagehold.run.checkpoints.discarding import dispose_of
 from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.faults import Faults
-from stagehold.run.savepoints.creating import create_savepoint
+from stagehold.run.savepoints.savepoint_creation import create_savepoint
 from stagehold.run.stage.spark_engine import SparkEngine
 
 pytestmark = pytest.mark.spark

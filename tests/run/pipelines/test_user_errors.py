@@ -12,9 +12,9 @@ from tests.run.small_project import NUMBERS, SmallProject
 from stagehold.errors import FunctionFailed, StageFailed
 from stagehold.ledger import Ledger
 from stagehold.model.records import Attempt, FailureClass
+from stagehold.run.delivery.wave import WavePlace, place_of
 from stagehold.run.here.local_run import run_locally
 from stagehold.run.planning.planning import RunRequest
-from stagehold.run.stage.wave_place import WavePlace, place_of
 
 pytestmark = pytest.mark.spark
 

@@ -14,8 +14,8 @@ from stagehold.errors import NoSnapshot
 from stagehold.model.checkpoint_records import SavepointRequest
 from stagehold.model.records import PartitionRecord
 from stagehold.run.planning.candidates import Candidates
-from stagehold.run.savepoints.creating import create_savepoint
-from stagehold.run.scrub.comparing import SnapshotComparison
+from stagehold.run.savepoints.savepoint_creation import create_savepoint
+from stagehold.run.scrub.scrubbing import SnapshotComparison
 from stagehold.spec.settings.run_settings import VerifyPolicy
 
 pytestmark = pytest.mark.slow

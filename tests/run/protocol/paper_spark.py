@@ -30,7 +30,7 @@ from stagehold.model.records import WHOLE, Attempt, DataFile, PartitionRecord, S
 from stagehold.plan.resume.decisions import Action
 from stagehold.run.faults import Faults, Point
 from stagehold.run.functions.call import StageCall
-from stagehold.run.functions.inputs import Reading
+from stagehold.run.functions.stage_inputs import Reading
 from stagehold.run.planning.task import RegionTask
 from stagehold.spec.pipeline import Stage
 

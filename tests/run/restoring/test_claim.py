@@ -12,8 +12,8 @@ from stagehold.lake.checkpoints.savepoints import Savepoints
 from stagehold.lake.checkpoints.stored import StoredCheckpoints
 from stagehold.model.restore_choices import ClaimMode
 from stagehold.model.states import RunEvent
-from stagehold.run.checkpoints.disposing import dispose_of
-from stagehold.run.checkpoints.ending import leave_checkpoint
+from stagehold.run.checkpoints.coordination import leave_checkpoint
+from stagehold.run.checkpoints.discarding import dispose_of
 from stagehold.run.planning import snapshots
 from stagehold.run.planning.planning import RunRequest
 

@@ -18,10 +18,10 @@ from stagehold.model.checkpoint_records import SavepointRequest
 from stagehold.model.keys.compute_key import ComputeKey
 from stagehold.model.records import Acceptance, PartitionRecord
 from stagehold.model.standing import PartitionState
-from stagehold.run.checkpoints.disposing import dispose_of
+from stagehold.run.checkpoints.discarding import dispose_of
 from stagehold.run.reconcile.reconcile import reconcile
-from stagehold.run.savepoints.creating import create_savepoint
-from stagehold.run.savepoints.moving import export_savepoint
+from stagehold.run.savepoints.savepoint_copies import export_savepoint
+from stagehold.run.savepoints.savepoint_creation import create_savepoint
 
 pytestmark = pytest.mark.slow
 

@@ -14,9 +14,9 @@ from stagehold.lake.available import missing_files
 from stagehold.lake.checkpoints.savepoints import Savepoints
 from stagehold.lake.store.files import files_at
 from stagehold.model.checkpoint_records import SavepointRequest
-from stagehold.run.checkpoints.disposing import dispose_of
-from stagehold.run.savepoints.creating import create_savepoint
-from stagehold.run.savepoints.moving import export_savepoint, import_savepoint
+from stagehold.run.checkpoints.discarding import dispose_of
+from stagehold.run.savepoints.savepoint_copies import export_savepoint, import_savepoint
+from stagehold.run.savepoints.savepoint_creation import create_savepoint
 from stagehold.settings import Settings
 
 pytestmark = pytest.mark.slow

@@ -24,9 +24,8 @@ from stagehold.airflow.runs.dag_runs import dag_settings, pipeline_of
 from stagehold.model.backfill import Backfill, BackfillChoice, Only
 from stagehold.plan.backfill.backfill_plan import BackfillPlan
 from stagehold.plan.backfill.shown import ShownBackfill
-from stagehold.run.backfill.planning import has_times, plan_backfill
-from stagehold.run.backfill.running import keeps_state
-from stagehold.run.backfill.starting import begin_backfill
+from stagehold.run.backfill.backfill_planning import has_times, plan_backfill
+from stagehold.run.backfill.backfill_runs import begin_backfill, keeps_state
 from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline
 

@@ -9,7 +9,7 @@ from airflow.sdk.definitions.retry_policy import RetryDecision, RetryPolicy
 from stagehold.plan.restart.failure import diagnose
 from stagehold.plan.restart.replay import first_delay
 from stagehold.plan.restart.rules import TERMINATED, rules_of
-from stagehold.run.journal.verdict import verdict_of
+from stagehold.run.journal.journal import verdict_of
 from stagehold.spec.pipeline import Pipeline
 from stagehold.spec.settings.restart import RestartStrategy
 

@@ -92,7 +92,7 @@ class RegionOperator(BaseOperator):
 
     def _execute(self, context: Context, link: str) -> dict[str, float]:
         from stagehold.airflow.telling.telling import Telling
-        from stagehold.run.journal.unbegun import despite_outages
+        from stagehold.run.journal.endings import despite_outages
         from stagehold.run.stopping.sigterm import Sigterm
 
         die_with_parent()  # Airflow's supervisor of this process, so that no writer outlives its owner
@@ -118,7 +118,7 @@ class RegionOperator(BaseOperator):
 
     def _run(self, task: RegionTask, asked: AskedRestore | None, life: datetime) -> RegionOutcome:
         """Tasks of an eager pipeline start before those that they read from have ended."""
-        from stagehold.run.here.inputs import await_inputs
+        from stagehold.run.here.awaited_inputs import await_inputs
         from stagehold.run.here.region import run_region
 
         settings = load_settings(project=self.project)
@@ -131,7 +131,7 @@ class RegionOperator(BaseOperator):
         """The task with the request that all tasks of this start of the run work for, if there is one."""
         from stagehold.airflow.restores.requests import order_asked, started_restore
         from stagehold.lake.chronicle.chronicle import open_ledger
-        from stagehold.run.journal.unbegun import recorded
+        from stagehold.run.journal.endings import recorded
         from stagehold.run.planning.named_snapshots import settled
         from stagehold.run.planning.restoring import asked_again, restore_of_life
 
@@ -153,8 +153,7 @@ class RegionOperator(BaseOperator):
         """The address of what the run begins with, which is compared as the pipeline's `verify` says."""
         from stagehold.run.planning.candidates import Candidates
         from stagehold.run.planning.named_snapshots import manifest_named
-        from stagehold.run.scrub.comparing import SnapshotComparison
-        from stagehold.run.scrub.scrubbing import scrub_with_spark
+        from stagehold.run.scrub.scrubbing import SnapshotComparison, scrub_with_spark
 
         settings = load_settings(project=self.project)
         candidates = Candidates(request.pipeline.name, request.interval, request.run_id, settings.lake_uri, ledger)
@@ -203,7 +202,7 @@ class RegionOperator(BaseOperator):
 
     def _waits(self, context: Context) -> bool:
         """Whether Airflow starts later tasks that go on with the run before only when that has succeeded."""
-        from stagehold.run.backfill.running import keeps_state
+        from stagehold.run.backfill.backfill_runs import keeps_state
 
         if self.depends_on_past or not keeps_state(self._pipeline):
             return False

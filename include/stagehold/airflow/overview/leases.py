@@ -10,8 +10,8 @@ from stagehold.airflow.run_page.resuming import RESUME_OF, Presser
 from stagehold.ledger.across.pipelines import Place
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Lease, Run
-from stagehold.run.clearing.gc import MAINTENANCE
-from stagehold.run.journal.ownership import described
+from stagehold.run.clearing.garbage_collector import MAINTENANCE
+from stagehold.run.lease.lease_holder import described
 from stagehold.run.planning.task import region_lease
 
 MOST_LEASES = 200

@@ -24,7 +24,7 @@ from stagehold.airflow.overview.versions import InstalledVersion, installed_vers
 from stagehold.airflow.overview.visible import VisiblePipeline
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.standing import together
-from stagehold.run.intervals.known import standings
+from stagehold.run.intervals.interval_standings import standings
 from stagehold.settings import Settings
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from stagehold.ledger.across.intervals import LastTries
 from stagehold.ledger.partitions import StateFigures
 from stagehold.model.keys.interval_key import moment_of
 from stagehold.model.records import Run
-from stagehold.run.intervals.known import Standings, standings
+from stagehold.run.intervals.interval_standings import Standings, standings
 
 if TYPE_CHECKING:
     from stagehold.airflow.pipeline_page.known_pipeline import KnownPipeline

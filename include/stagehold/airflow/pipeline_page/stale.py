@@ -11,7 +11,7 @@ from stagehold.airflow.answering.keeping import KeptPages
 from stagehold.airflow.pipeline_page.facts import in_order, newest
 from stagehold.ledger.ledger import Ledger
 from stagehold.plan.backfill.staleness import StaleInterval, stale_intervals
-from stagehold.run.backfill.planning import plan_stale
+from stagehold.run.backfill.backfill_planning import plan_stale
 from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline
 

@@ -14,7 +14,7 @@ from stagehold.plan.resume.decisions import Action, Decision
 from stagehold.plan.resume.waiving import is_waived
 from stagehold.plan.split.shares import share_of
 from stagehold.plan.waves.skew import skew_text, skewed
-from stagehold.run.attempt.putting import WAVE as WAVE_OF_PUTTING
+from stagehold.run.attempt.restored_data import WAVE as WAVE_OF_PUTTING
 from stagehold.spec.pipeline import Stage
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from stagehold.errors import GateBlocked, StageFailed
 from stagehold.plan.grounds.reasons import partition_ranges
-from stagehold.run.stage.wave_place import place_of
+from stagehold.run.delivery.wave import place_of
 
 LONGEST_CAUSE = 500  # letters
 

@@ -110,7 +110,7 @@ def backfill(
 def _refuse(plan: BackfillPlan, token: str | None, pipeline: Pipeline, *, here: bool) -> None:
     """Before anybody is asked."""
     from stagehold.plan.backfill.token import difference
-    from stagehold.run.backfill.planning import has_times
+    from stagehold.run.backfill.backfill_planning import has_times
 
     if not here and not has_times(pipeline):
         why = f"{plan.pipeline} has no schedule, so Airflow cannot run a range of its intervals. Add --local to run "
@@ -128,7 +128,7 @@ def _named(stages: Sequence[str]) -> tuple[str, ...]:
 
 def _planned(choice: BackfillChoice, pipeline: Pipeline, settings: Settings) -> BackfillPlan:
     from stagehold.lake.chronicle.chronicle import open_ledger
-    from stagehold.run.backfill.planning import plan_backfill
+    from stagehold.run.backfill.backfill_planning import plan_backfill
 
     with open_ledger(settings) as ledger:
         return plan_backfill(choice, pipeline, ledger, settings)
@@ -147,8 +147,8 @@ def _agreed(plan: BackfillPlan) -> bool:
 def _run_here(choice: BackfillChoice, token: str, pipeline: Pipeline, settings: Settings, *, as_json: bool) -> None:
     """What was shown is planned once more, as somebody may have looked at it for long."""
     from stagehold.lake.chronicle.chronicle import open_ledger
-    from stagehold.run.backfill.planning import plan_backfill
-    from stagehold.run.backfill.starting import begin_backfill
+    from stagehold.run.backfill.backfill_planning import plan_backfill
+    from stagehold.run.backfill.backfill_runs import begin_backfill
 
     with open_ledger(settings) as ledger:
         plan = plan_backfill(choice, pipeline, ledger, settings)

@@ -12,7 +12,7 @@ from stagehold.cli.common.output import print_table
 from stagehold.cli.running.run import CANCELLED
 
 if TYPE_CHECKING:
-    from stagehold.run.backfill.running import IntervalOutcome
+    from stagehold.run.backfill.backfill_runs import IntervalOutcome
     from stagehold.settings import Settings
     from stagehold.spec.pipeline import Pipeline
 
@@ -22,7 +22,7 @@ COLUMNS = ("interval", "result", "computed", "reused", "seconds", "next")
 def run_here(backfill_id: str, pipeline: Pipeline, settings: Settings) -> Sequence[IntervalOutcome]:
     """Progress goes to stderr. Ctrl-C and SIGTERM leave what is consumable, and the rest to `--resume`."""
     from stagehold.lake.chronicle.chronicle import open_ledger
-    from stagehold.run.backfill.running import run_intervals
+    from stagehold.run.backfill.backfill_runs import run_intervals
     from stagehold.run.here.local_run import run_locally
     from stagehold.spark.server.server import spark_server
 

@@ -11,7 +11,7 @@ import typer
 from stagehold.cli.common.output import moment, print_document, print_table
 
 if TYPE_CHECKING:
-    from stagehold.run.backfill.listing import KnownBackfill
+    from stagehold.run.backfill.backfill_runs import KnownBackfill
     from stagehold.settings import Settings
 
 NEWEST = 20
@@ -20,7 +20,7 @@ COLUMNS = ("backfill", "asked for", "by", "from", "to", "intervals", "next")
 
 def show_backfills(pipeline: str, settings: Settings, *, as_json: bool) -> None:
     from stagehold.lake.chronicle.chronicle import open_ledger
-    from stagehold.run.backfill.listing import known_backfills
+    from stagehold.run.backfill.backfill_runs import known_backfills
 
     with open_ledger(settings) as ledger:
         found = known_backfills(pipeline, ledger, NEWEST)

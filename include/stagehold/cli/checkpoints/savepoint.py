@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from stagehold.lake.checkpoints.savepoints import Savepoint
     from stagehold.model.records import Run
     from stagehold.run.equipment.workplace import Workplace
-    from stagehold.run.savepoints.moving import Moved
+    from stagehold.run.savepoints.savepoint_copies import Moved
 
 savepoint = typer.Typer(help="Savepoints: what a run has reached, kept under a name.", no_args_is_help=True)
 COLUMNS = ("name", "pipeline", "interval", "made", "by", "of", "why")
@@ -41,7 +41,7 @@ def create(
     """Make a savepoint of a run, whether it has ended or goes on."""
     from stagehold.model.checkpoint_records import SavepointRequest
     from stagehold.run.here.region import open_workplace
-    from stagehold.run.savepoints.creating import create_savepoint
+    from stagehold.run.savepoints.savepoint_creation import create_savepoint
     from stagehold.spec.loading.loader import find_pipeline
 
     settings = load_settings()
@@ -102,7 +102,7 @@ def show(name: Name, as_json: AsJson = False) -> None:
 def dispose(name: Name, as_json: AsJson = False) -> None:
     """Throw a savepoint away. Data that only it needed goes with the next `stagehold gc`."""
     from stagehold.lake.checkpoints.savepoints import Savepoints
-    from stagehold.run.checkpoints.disposing import dispose_of
+    from stagehold.run.checkpoints.discarding import dispose_of
     from stagehold.run.here.region import open_workplace
 
     settings = load_settings()
@@ -124,7 +124,7 @@ def restore(name: Name, publish: Publish = False, reason: Reason = "", by: By = 
     """
     from stagehold.cli.common.output import print_explanation
     from stagehold.lake.checkpoints.savepoints import Savepoints
-    from stagehold.run.here.rolling_back import roll_back, rollback_plan, rollback_request
+    from stagehold.run.here.mending_runs import roll_back, rollback_plan, rollback_request
     from stagehold.spec.loading.loader import find_pipeline
 
     settings = load_settings()
@@ -153,7 +153,7 @@ def restore(name: Name, publish: Publish = False, reason: Reason = "", by: By = 
 @savepoint.command()
 def export(name: Name, target: Target, as_json: AsJson = False) -> None:
     """Copy a savepoint, manifest and data, to where another lake can import it. May be repeated after a crash."""
-    from stagehold.run.savepoints.moving import export_savepoint
+    from stagehold.run.savepoints.savepoint_copies import export_savepoint
 
     moved = export_savepoint(name, target, load_settings(), lambda line: typer.echo(line, err=True))
     _tell(f"savepoint {name} is in {target}", moved, as_json=as_json)
@@ -162,7 +162,7 @@ def export(name: Name, target: Target, as_json: AsJson = False) -> None:
 @savepoint.command("import")
 def import_(source: Target, name: OtherName = None, as_json: AsJson = False) -> None:
     """Copy an exported savepoint into this lake."""
-    from stagehold.run.savepoints.moving import import_savepoint
+    from stagehold.run.savepoints.savepoint_copies import import_savepoint
 
     moved = import_savepoint(source, name, load_settings(), lambda line: typer.echo(line, err=True))
     _tell(f"savepoint {moved.savepoint.name} is in this lake", moved, as_json=as_json)

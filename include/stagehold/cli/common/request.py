@@ -166,7 +166,7 @@ def _refuse_without_snapshot(options: RunOptions) -> None:
 
 
 def _of_snapshot(run_id: str, asked_for: tuple[Pipeline, str], options: RunOptions, settings: Settings) -> Restore:
-    from stagehold.run.checkpoints.claiming import refuse_foreign_claim
+    from stagehold.run.checkpoints.discarding import refuse_foreign_claim
     from stagehold.run.planning.code_choices import CodeWishes, choose_code
     from stagehold.run.planning.restoring import new_restore_of_snapshot
     from stagehold.run.planning.snapshots import BeginsWith
@@ -223,8 +223,7 @@ def manifest_asked(run_id: str, asked_for: tuple[Pipeline, str], options: RunOpt
     from stagehold.lake.chronicle.chronicle import open_ledger
     from stagehold.run.planning.candidates import Candidates
     from stagehold.run.planning.named_snapshots import manifest_named
-    from stagehold.run.scrub.comparing import SnapshotComparison
-    from stagehold.run.scrub.scrubbing import scrub_with_spark
+    from stagehold.run.scrub.scrubbing import SnapshotComparison, scrub_with_spark
     from stagehold.spec.settings.run_settings import VerifyPolicy
 
     pipeline, interval = asked_for

@@ -14,8 +14,8 @@ from stagehold.cli.common.request import AsJson, PipelineName, recorded_interval
 from stagehold.settings import load_settings
 
 if TYPE_CHECKING:
-    from stagehold.run.clearing.place import Cleared
-    from stagehold.run.intervals.deleting import AnnouncedDeletion, DeletedStage, IntervalDeletion
+    from stagehold.run.clearing.cleared_interval import Cleared
+    from stagehold.run.intervals.interval_deletion import AnnouncedDeletion, DeletedStage, IntervalDeletion
 
 COLUMNS = ("interval", "stage", "partitions", "rows", "files", "size", "rows leave the table")
 Intervals = Annotated[
@@ -40,7 +40,7 @@ def delete(
     incremental sources as before. What happened stays on record, and so do Airflow's own runs.
     """
     from stagehold.run.here.region import open_workplace
-    from stagehold.run.intervals.deleting import IntervalDeletion
+    from stagehold.run.intervals.interval_deletion import IntervalDeletion
     from stagehold.spec.loading.loader import find_pipeline
 
     settings, who = load_settings(), by or getpass.getuser()

@@ -14,8 +14,8 @@ from stagehold.cli.intervals.delete import delete
 from stagehold.settings import load_settings
 
 if TYPE_CHECKING:
-    from stagehold.run.intervals.comparing import StageContents, StageDifference
-    from stagehold.run.intervals.known import KnownInterval, KnownStage
+    from stagehold.run.intervals.interval_differences import StageContents, StageDifference
+    from stagehold.run.intervals.interval_standings import KnownInterval, KnownStage
 
 intervals = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="Intervals on record: list, compare and delete them."
@@ -31,7 +31,7 @@ Other = Annotated[str, typer.Argument(metavar="OTHER", help="Another one, which 
 def list_intervals(pipeline: PipelineName, limit: Limit = 30, as_json: AsJson = False) -> None:
     """Show the intervals of a pipeline, those that were worked on last first."""
     from stagehold.lake.chronicle.chronicle import open_ledger
-    from stagehold.run.intervals.known import known_intervals
+    from stagehold.run.intervals.interval_standings import known_intervals
     from stagehold.spec.loading.loader import find_pipeline
 
     settings = load_settings()
@@ -54,7 +54,7 @@ def diff(pipeline: PipelineName, interval: One, other: Other, as_json: AsJson = 
     """
     from stagehold.cli.common.request import recorded_interval
     from stagehold.lake.chronicle.chronicle import open_ledger
-    from stagehold.run.intervals.comparing import compare_intervals
+    from stagehold.run.intervals.interval_differences import compare_intervals
     from stagehold.spec.loading.loader import find_pipeline
 
     settings = load_settings()

@@ -16,7 +16,7 @@ from stagehold.model.standing import Standing, together
 from stagehold.plan.grounds.reasons import partition_ranges
 from stagehold.run.archive.archive import report_of
 from stagehold.run.archive.report import RunReport, StageCount
-from stagehold.run.intervals.known import stage_standings, standing_on_record
+from stagehold.run.intervals.interval_standings import stage_standings, standing_on_record
 from stagehold.settings import Settings
 from stagehold.spec.loading.loader import find_pipeline
 

@@ -24,12 +24,13 @@ from stagehold.model.states import ATTEMPT, UNTIL_RUNNING, AttemptEvent
 from stagehold.plan.resume.decisions import Decision
 from stagehold.plan.split.shares import all_finished, newest_covering, region_shares
 from stagehold.plan.waves.slow_partitions import SpeculationSettings, TimedAttempt, partitions_to_help
-from stagehold.run.attempt.work import Heal, RegionWork
+from stagehold.run.attempt.region_work import Heal, RegionWork
 from stagehold.run.checkpoints.answering import Answers
-from stagehold.run.delivery.publisher import PublishRight
+from stagehold.run.delivery.wave import PublishRight
 from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.journal import journal
-from stagehold.run.journal.ownership import POLL_SECONDS, this_process
+from stagehold.run.lease.lease_holder import this_process
+from stagehold.run.lease.leasing import POLL_SECONDS
 from stagehold.run.planning.planning import in_its_form
 from stagehold.run.planning.task import SPECULATION, RegionTask
 from stagehold.run.stopping.sigterm import sigterms_told_apart

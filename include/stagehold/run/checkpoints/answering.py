@@ -16,7 +16,7 @@ from stagehold.model.checkpoint_records import (
 )
 from stagehold.model.records import Attempt
 from stagehold.run.equipment.workplace import Workplace
-from stagehold.run.stopping.suspension import refuse_suspended
+from stagehold.run.stopping.stopping import refuse_suspended
 from stagehold.spec.settings.run_settings import CheckpointSettings
 
 POLL_SECONDS = 0.2

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from functools import singledispatchmethod
+from random import Random
 
 from stagehold.checkpoints import events
 from stagehold.checkpoints.checkpoint import SnapshotKind
 from stagehold.checkpoints.coordinator import Coordinator
 from stagehold.checkpoints.settings import CoordinatorSettings
 from stagehold.errors import StageholdError
-from stagehold.model.checkpoint_records import CheckpointFailure, CheckpointRecord, CheckpointTrigger
-from stagehold.model.records import RunState
-from stagehold.model.states import RunEvent
-from stagehold.run.checkpoints.listeners import Listener, tell
-from stagehold.run.checkpoints.reasons import failure_text
-from stagehold.run.checkpoints.rhythm import Clock, life_began, until_next
-from stagehold.run.checkpoints.taking import RunCheckpoints
+from stagehold.model.checkpoint_records import (
+    Acknowledgement,
+    Answer,
+    CheckpointFailure,
+    CheckpointRecord,
+    CheckpointTrigger,
+)
+from stagehold.model.records import Run, RunState
+from stagehold.model.states import RunEvent, Transition, newest_life
+from stagehold.model.units import write_duration
+from stagehold.run.checkpoints.taking import Listener, RunCheckpoints, tell
 from stagehold.run.checkpoints.watching import RunWatch, parts_of
 from stagehold.run.equipment.storage_failures import naming_storage
 from stagehold.run.faults import CheckpointPoint
@@ -225,3 +232,56 @@ class Driver:
 
     def _tell(self, record: CheckpointRecord) -> None:
         tell(self._listeners, record, self._checkpoints.workplace)
+
+
+_TEXTS: Mapping[CheckpointFailure, str] = {
+    CheckpointFailure.CHECKPOINT_SUBSUMED: "a newer one was complete before it",
+    CheckpointFailure.CHECKPOINT_COORDINATOR_SUSPEND: "whoever took it ended, or the run did not go on, before its end",
+    CheckpointFailure.JOB_FAILOVER_REGION: "an attempt of the run failed or was replaced before its end",
+}
+
+
+def failure_text(
+    reason: CheckpointFailure, answers: Sequence[Acknowledgement], timeout: int, error: Exception | None
+) -> str:
+    """
+    :param timeout: in milliseconds.
+    :param error: what kept it from being written.
+    """
+    if error is not None:
+        return f"{type(error).__name__}: {error}"
+    if reason is CheckpointFailure.CHECKPOINT_EXPIRED:
+        late = ", ".join(one.subject for one in answers if one.answer is None)
+        return f"not acknowledged within {write_duration(timedelta(milliseconds=timeout))} by {late or 'all'}"
+    declined = ", ".join(one.subject for one in answers if one.answer is Answer.DECLINED)
+    if declined and reason not in _TEXTS:
+        return f"{declined} declined: {reason.replace('_', ' ')}"
+    return _TEXTS.get(reason, reason.replace("_", " "))
+
+
+class Clock:
+    """Milliseconds since 1970, as the machine had them when this was made; from then on they never go back."""
+
+    def __init__(self) -> None:
+        self._ahead = time.time_ns() - time.monotonic_ns()
+
+    @property
+    def now(self) -> int:
+        return (time.monotonic_ns() + self._ahead) // 1_000_000
+
+
+def life_began(run: Run, history: Sequence[Transition]) -> datetime:
+    """When the run was last started anew. A ledger that was rebuilt knows only when it was first."""
+    life = newest_life(history)
+    return life[0].recorded_at if life and life[0].begins_life_of_run else run.started_at
+
+
+def until_next(run_id: str, began: datetime, now: int, *, least: int, period: int) -> int:
+    """Milliseconds to the next of the run's times: the first is a random delay after the run ``began``, from ``least``
+    to ``period``, and the others follow ``period`` by ``period``.
+
+    Whoever draws for the run draws the same. Hosts agree on its times as well as their clocks do.
+    """
+    delay = Random(run_id).randint(least, period)  # noqa: S311 - spreads load, hides nothing
+    first = round(began.timestamp() * 1000) + delay
+    return first - now if now < first else (first - now) % period

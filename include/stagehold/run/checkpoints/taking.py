@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -19,10 +21,9 @@ from stagehold.model.checkpoint_records import (
     CheckpointState,
     CheckpointTrigger,
 )
-from stagehold.model.records import Lease, Run
-from stagehold.run.checkpoints.claiming import ClaimedSnapshot
-from stagehold.run.checkpoints.contents import Base, Changes, protected
-from stagehold.run.checkpoints.coordinator_lease import LONGEST
+from stagehold.model.records import Event, Lease, Run
+from stagehold.run.checkpoints.checkpoint_contents import Base, Changes, protected
+from stagehold.run.checkpoints.discarding import LONGEST, ClaimedSnapshot
 from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.faults import CheckpointPoint
 from stagehold.run.planning.planning import RunRequest, begins_with_of, counted
@@ -242,3 +243,35 @@ class RunCheckpoints:
                     return None  # the lake was moved, and the records of its parts name tables where it was
                 return Base(manifest, self.workplace.ledger.checkpoints.covered(one) or 0)
         return None
+
+
+Listener = Callable[[CheckpointRecord, Workplace], None]
+KIND = "checkpoint"
+
+log = logging.getLogger(__name__)
+
+
+def say(record: CheckpointRecord, workplace: Workplace) -> None:
+    workplace.progress(_text(record))
+
+
+def note(record: CheckpointRecord, workplace: Workplace) -> None:
+    subject, now = f"checkpoint {record.number}", datetime.now(UTC)
+    workplace.ledger.events.append(Event(record.run_id, KIND, subject, _text(record), now))
+
+
+LISTENERS: tuple[Listener, ...] = (say, note)
+
+
+def tell(listeners: Sequence[Listener], record: CheckpointRecord, workplace: Workplace) -> None:
+    """Tell all of them. One that fails keeps it from nobody else, and no checkpoint from going on."""
+    for listener in listeners:
+        try:
+            listener(record, workplace)
+        except Exception:
+            log.warning("%s was not told of checkpoint %d", listener, record.number, exc_info=True)
+
+
+def _text(record: CheckpointRecord) -> str:
+    named = f"checkpoint {record.number} of run {record.run_id}"
+    return f"{named} failed: {record.failure}" if record.failure else f"{named} is complete"

@@ -31,8 +31,7 @@ from stagehold.lake.store.location import TableLocation
 from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.model.records import GateResult, PartitionRecord
 from stagehold.model.source_position import SourcePosition
-from stagehold.run.delivery.publisher import PublishRight
-from stagehold.run.delivery.wave import StageTask
+from stagehold.run.delivery.wave import PublishRight, StageTask
 from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.faults import Point
 

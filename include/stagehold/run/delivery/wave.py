@@ -1,17 +1,20 @@
-"""A wave: partitions of one stage that are computed together and committed together."""
+"""A wave: partitions of one stage that are computed together and committed together, and who may publish it."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Protocol
 
 from stagehold.gates.suite import Suite
 from stagehold.gates.verdicts import GateVerdict
 from stagehold.lake.commit.staging import StagedWave
 from stagehold.lake.measure import PartitionMetrics
 from stagehold.lake.store.location import TableLocation
+from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.model.records import Attempt, Cell, StatePart, Waiver
 from stagehold.model.source_position import SourcePosition
 from stagehold.plan.determinism.reproduction import remark
@@ -95,3 +98,57 @@ class Wave:
             for one in decisions
         }
         return {partition: text for partition, text in found.items() if text}
+
+
+_ATTRIBUTE = "__stagehold_wave__"
+
+
+@dataclass(frozen=True)
+class WavePlace:
+    stage: str
+    wave: int
+    partitions: tuple[int, ...]
+
+
+@contextmanager
+def in_wave(place: WavePlace) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        if place_of(error) is None:
+            setattr(error, _ATTRIBUTE, place)
+        raise
+
+
+def place_of(error: BaseException | None) -> WavePlace | None:
+    """Of an error, or of what it came from."""
+    while error is not None:
+        place: WavePlace | None = getattr(error, _ATTRIBUTE, None)
+        if place is not None:
+            return place
+        error = error.__cause__
+    return None
+
+
+@dataclass(frozen=True)
+class PublishRight:
+    """The right to publish ``partitions`` and to record them; ``attempt`` has its epoch."""
+
+    attempt: Attempt
+    heartbeat: Heartbeat
+    partitions: frozenset[int]
+
+
+class Publisher(Protocol):
+    """How an attempt comes to the right to publish: from its lease, or, if it is speculative, by being first."""
+
+    def begin_stage(self, stage: str, prepare: Callable[[int], None]) -> None:
+        """Nothing of this attempt is written; ``prepare`` makes the stage's table ready for an epoch and fences
+        all earlier ones.
+        """
+
+    def right_to(self, stage: str, decisions: Sequence[Decision]) -> PublishRight:
+        """A wave is ready to be published; which of its partitions may be, after all.
+
+        :raises Fenced: a newer attempt has the right to them.
+        """

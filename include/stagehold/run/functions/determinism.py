@@ -1,22 +1,30 @@
-"""Looks at what stage functions built before anything is computed, and says what may come out different next time."""
+"""Looks at what stage functions built before anything is computed, and says what may come out different next time.
+
+It is read from the message of a plan that would be sent. The server is asked for one thing only: the types of what is
+added up, by one call per place where that is done.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stagehold.code.stage_code import calls_of
-from stagehold.plan.determinism.operations import Finding, Kind, findings
-from stagehold.run.equipment.engine import Frames
+from stagehold.plan.determinism.operations import ADDS, RULES, Finding, Kind, Order, PlanFacts, Use, findings
+from stagehold.plan.determinism.sql import uses_in_sql
+from stagehold.run.equipment.workplace import Frames
 from stagehold.run.functions.call import StageCall
-from stagehold.run.functions.inputs import Reading
-from stagehold.run.functions.plan_reading import read_plan, with_types
+from stagehold.run.functions.stage_inputs import Reading
+from stagehold.spark.connect import ROW_BY_ROW, expression_type, is_expression, parts_of, plan_ids, plan_message
 from stagehold.spec.pipeline import Stage
 from stagehold.spec.settings.run_settings import DeterminismPolicy
 
 if TYPE_CHECKING:
+    from google.protobuf.message import Message  # type: ignore[import-untyped]
+    from pyspark.sql import DataFrame
     from pyspark.sql.types import DataType, StructType
 
 
@@ -67,3 +75,132 @@ def _has_floating(kind: DataType) -> bool:
     """Whether a type is floating-point or holds such a thing."""
     text = kind.simpleString()
     return "double" in text or "float" in text
+
+
+DRAWS = frozenset(name for name, rule in RULES.items() if rule.kind is Kind.RANDOM)  # their constants are seeds
+
+
+@dataclass(frozen=True)
+class Added:
+    """Something that is added up: the number of its use, the expression, the relation whose columns it is made of."""
+
+    use: int
+    expression: Message
+    relation: Message
+
+
+@dataclass
+class PlanReading:
+    """Everything read of one frame. ``inputs`` are the plans below which other stages begin."""
+
+    inputs: frozenset[int]
+    uses: list[Use] = field(default_factory=list)
+    constants: list[str] = field(default_factory=list)
+    added: list[Added] = field(default_factory=list)
+
+    @property
+    def facts(self) -> PlanFacts:
+        return PlanFacts(tuple(self.uses), tuple(self.constants))
+
+    def relation(self, relation: Any) -> None:
+        """Read a relation and all below it."""
+        if relation.common.plan_id in self.inputs:
+            return
+        kind = relation.WhichOneof("rel_type")
+        body = getattr(relation, kind)
+        match kind:
+            case "limit" | "offset":
+                self.uses.append(Use(kind, order=_order_of(body.input, self.inputs)))
+            case "sample":
+                self.uses.append(Use(kind, (str(body.seed),)))
+            case "sample_by":
+                self.uses.append(Use("sampleBy", (str(body.seed),)))
+            case "deduplicate" if not body.all_columns_as_keys:
+                self.uses.append(Use("dropDuplicates"))
+            case "sql":
+                self.uses.extend(uses_in_sql(body.query))
+            case "local_relation":
+                self.constants.append(hashlib.sha256(body.data).hexdigest())
+        self._below(body, relation=body.input if "input" in body.DESCRIPTOR.fields_by_name else None)
+
+    def _below(self, message: Any, *, relation: Message | None, inside: str = "", order: Order = Order.NONE) -> None:
+        for part in parts_of(message):
+            name = part.DESCRIPTOR.name
+            if name == "Relation":
+                self.relation(part)
+            elif is_expression(part):
+                self._expression(part, relation, inside, order)
+            elif name == "Literal":
+                self.constants.append(str(part))
+            elif name != "ExpressionCommon":
+                self._below(part, relation=relation, inside=inside, order=order)
+
+    def _expression(self, expression: Any, relation: Message | None, inside: str, order: Order) -> None:
+        kind = expression.WhichOneof("expr_type")
+        body = getattr(expression, kind)
+        match kind:
+            case "unresolved_function" | "call_function":
+                self._function(body, relation, inside, order)
+            case "window":
+                given = Order.GIVEN if body.order_spec else Order.NONE
+                self._expression(body.window_function, relation, inside, given)
+                for part in (*body.partition_spec, *body.order_spec):
+                    self._below(part, relation=relation)
+            case "expression_string":
+                self.uses.extend(uses_in_sql(body.expression, inside))
+            case "common_inline_user_defined_function" if not body.deterministic:
+                self.uses.append(Use("udf"))
+            case "literal":
+                self.constants.append(str(body))
+            case "alias" | "cast":
+                self._below(body, relation=relation, inside=inside, order=order)
+            case _:
+                self._below(body, relation=relation)
+
+    def _function(self, function: Any, relation: Message | None, inside: str, order: Order) -> None:
+        name = function.function_name.lower()
+        self.uses.append(Use(name, tuple(_literal(argument) for argument in function.arguments), inside, order))
+        if name in ADDS and relation is not None and function.arguments:
+            self.added += [Added(len(self.uses) - 1, argument, relation) for argument in function.arguments]
+        for argument in function.arguments:
+            if name not in DRAWS or not _literal(argument):
+                self._expression(argument, relation, name, Order.NONE)
+
+
+def read_plan(frame: DataFrame, inputs: Collection[DataFrame]) -> PlanReading:
+    """Operations of ``frame`` above its ``inputs``, whose own plans are other stages' business."""
+    reading = PlanReading(plan_ids(inputs))
+    reading.relation(plan_message(frame))
+    return reading
+
+
+def with_types(frame: DataFrame, reading: PlanReading) -> PlanFacts:
+    """The same with what is known of the types of what is added up."""
+    uses = list(reading.uses)
+    for one in reading.added:
+        floating = uses[one.use].floating or _is_floating(frame, one)
+        uses[one.use] = replace(uses[one.use], floating=floating)
+    return replace(reading.facts, uses=tuple(uses))
+
+
+def _is_floating(frame: DataFrame, added: Added) -> bool:
+    from pyspark.sql.types import DoubleType, FloatType
+
+    return isinstance(expression_type(frame.sparkSession, added.relation, added.expression), DoubleType | FloatType)
+
+
+def _order_of(relation: Any, inputs: Collection[int]) -> Order:
+    """Whether the rows of a relation come in an order that the frame gave them."""
+    while relation.common.plan_id not in inputs:
+        kind = relation.WhichOneof("rel_type")
+        if kind == "sort":
+            return Order.GIVEN if relation.sort.is_global else Order.NONE
+        if kind not in ROW_BY_ROW:
+            return Order.NONE
+        relation = getattr(relation, kind).input
+    return Order.NONE
+
+
+def _literal(argument: Any) -> str:
+    """A constant argument in text; empty for any other."""
+    return str(argument.literal).strip() if argument.WhichOneof("expr_type") == "literal" else ""

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
 from stagehold.errors import StageContractBroken
-from stagehold.lake.store.columns import PARTITION, STATE_GROUP, STATE_POSITION, quoted
+from stagehold.lake.read import read_partitions, recorded_schema
+from stagehold.lake.store.columns import PARTITION, STATE_GROUP, STATE_POSITION, is_reserved, quoted
 from stagehold.lake.store.footers import read_footer
 from stagehold.lake.store.location import spark_uri
 from stagehold.model.keys.key_groups import range_of
-from stagehold.model.stage_state import StateShape
+from stagehold.model.records import PartitionRecord
+from stagehold.model.stage_state import StateKind, StateShape
+from stagehold.plan.resume.decisions import Rescaled
 from stagehold.plan.state.earlier import Cut, Earlier, Given, Piece
+from stagehold.plan.state.rescale import old_partitions_read
 from stagehold.run.functions.isolation import require_own_keys
 from stagehold.run.functions.key_columns import in_groups, key_group, partition_of_key
 from stagehold.spec.pipeline import Stage
@@ -161,3 +165,50 @@ def _refuse_other_columns(stage: Stage, shape: StateShape, schema: StructType, p
         raise StageContractBroken(
             stage.name, f"its state {shape.name} is declared with {told}. Give the state another name, to begin it anew"
         )
+
+
+@dataclass(frozen=True)
+class Dealing:
+    """Of one stage."""
+
+    spark: SparkSession
+    stage: Stage
+    rescaled: Rescaled
+
+    def rows(self, partitions: tuple[int, ...]) -> DataFrame:
+        """Those of ``partitions``, with `_partition`."""
+        from pyspark.sql import functions as F
+
+        stage, records = self.stage, self._records(partitions)
+        schema = recorded_schema(records)
+        own = [name for name in schema.fieldNames() if not is_reserved(name)]
+        belongs = partition_of_key(
+            stage.key, schema, partitions=stage.partitions, max_parallelism=stage.max_parallelism
+        )
+        frame = read_partitions(self.spark, records).select(*own).withColumn(PARTITION, belongs)
+        return frame.where(F.col(PARTITION).isin(*partitions))
+
+    def kept(self, partition: int) -> Mapping[str, DataFrame]:
+        """What the partition keeps. A list that all partitions are given is dealt like any other here: giving it to all
+        and keeping that would multiply it.
+        """
+        records = tuple(self.rescaled.records[old] for old in range(self.rescaled.partitions))
+        states = StateFrames(self.spark, self.stage, Earlier(self.rescaled.interval, records))
+        return states.given([_dealt(shape) for shape in self.stage.states], partition)
+
+    def _records(self, partitions: tuple[int, ...]) -> list[PartitionRecord]:
+        read = {
+            old
+            for one in partitions
+            for old in old_partitions_read(
+                one,
+                partitions=self.stage.partitions,
+                old_partitions=self.rescaled.partitions,
+                max_parallelism=self.stage.max_parallelism,
+            )
+        }
+        return [self.rescaled.records[old] for old in sorted(read)]
+
+
+def _dealt(shape: StateShape) -> StateShape:
+    return replace(shape, kind=StateKind.SPLIT) if shape.kind is StateKind.UNION else shape

@@ -22,8 +22,8 @@ from stagehold.run.equipment.timings import TIMINGS, Lap
 from stagehold.run.equipment.workplace import Progress
 from stagehold.run.here.region import run_region
 from stagehold.run.journal import journal
-from stagehold.run.journal.unbegun import despite_outages, recorded
-from stagehold.run.journal.verdict import verdict_of
+from stagehold.run.journal.endings import despite_outages, recorded
+from stagehold.run.journal.journal import verdict_of
 from stagehold.run.planning.code_choices import record_acceptances
 from stagehold.run.planning.lost_ledger import refuse_lost_ledger
 from stagehold.run.planning.planning import RunRequest, situation_of_run

@@ -15,17 +15,16 @@ from stagehold.model.records import Attempt, Lease
 from stagehold.model.share import overlap
 from stagehold.model.states import ATTEMPT
 from stagehold.plan.split.shares import share_of
-from stagehold.run.attempt.attempt import RegionAttempt
+from stagehold.run.attempt.region_attempt import RegionAttempt
 from stagehold.run.attempt.speculation import Helper
-from stagehold.run.checkpoints.coordination import coordinating
-from stagehold.run.checkpoints.ending import leave_checkpoint
-from stagehold.run.clearing.releasing import release_after_attempt
+from stagehold.run.checkpoints.coordination import coordinating, leave_checkpoint
+from stagehold.run.clearing.output_release import release_after_attempt
 from stagehold.run.equipment.timings import TIMINGS, Lap
 from stagehold.run.equipment.workplace import Progress, Workplace
 from stagehold.run.faults import Faults
 from stagehold.run.journal import journal
-from stagehold.run.journal.unbegun import recorded
-from stagehold.run.journal.verdict import verdict_of
+from stagehold.run.journal.endings import recorded
+from stagehold.run.journal.journal import verdict_of
 from stagehold.run.lease.leasing import LeaseWait, take_lease
 from stagehold.run.planning.lost_ledger import refuse_lost_ledger
 from stagehold.run.planning.planning import in_its_form

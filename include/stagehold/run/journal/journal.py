@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import uuid4
 
@@ -17,11 +18,9 @@ from stagehold.plan.restart.replay import RestartDecision, RestartRules, replay_
 from stagehold.plan.restart.rules import WORKER_LOST, rules_of
 from stagehold.plan.split.regions import stage_regions
 from stagehold.plan.split.shares import region_shares
-from stagehold.run.journal.verdict import Verdict
 from stagehold.run.planning.planning import RunRequest
 from stagehold.run.planning.task import RegionTask
-from stagehold.run.stopping.at_work import at_work
-from stagehold.run.stopping.suspension import refuse_suspended
+from stagehold.run.stopping.stopping import at_work, refuse_suspended
 from stagehold.settings import Settings
 
 LONGEST_TRACE = 100_000  # letters; the end of a trace says most
@@ -242,3 +241,35 @@ def _rules(task: RegionTask, settings: Settings) -> RestartRules:
 
 def tell(task: RegionTask, ledger: Ledger, kind: str, text: str) -> None:
     ledger.events.append(Event(task.request.run_id, kind, task.subject, text, datetime.now(UTC)))
+
+
+_ATTRIBUTE = "__stagehold_verdict__"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """An attempt's failure as it was recorded. ``decision`` is None for an attempt that was overtaken."""
+
+    kind: FailureClass
+    rule: str
+    decision: RestartDecision | None
+
+    @property
+    def restarts_at_once(self) -> bool:
+        """Whether another attempt may begin without any delay."""
+        return self.decision is not None and self.decision.restart and not self.decision.delay
+
+    def __str__(self) -> str:
+        reason = self.decision.reason if self.decision else "a newer attempt goes on"
+        return f"{self.kind} failure (rule {self.rule}): {reason}"
+
+
+def attach(error: BaseException, verdict: Verdict) -> None:
+    """Also as a note, so that it stands below the error wherever that is printed."""
+    setattr(error, _ATTRIBUTE, verdict)
+    error.add_note(str(verdict))
+
+
+def verdict_of(error: BaseException) -> Verdict | None:
+    """None when nothing was recorded: no attempt had begun, or the ledger was away."""
+    return getattr(error, _ATTRIBUTE, None)

@@ -1,18 +1,20 @@
-"""How the lease of a region is taken, and how a newcomer waits while somebody else has it."""
+"""Who has the lease of a region: how it is taken, who may take it over, and how a newcomer waits meanwhile."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from stagehold.errors import LeaseHeld, LeaseNotFreed
+from stagehold.errors import LeaseHeld, LeaseLost, LeaseNotFreed
 from stagehold.model.records import Lease
 from stagehold.model.states import ATTEMPT
+from stagehold.plan.resume.decisions import ResumePlan
 from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.journal import journal
-from stagehold.run.journal.ownership import described, this_process
-from stagehold.run.lease.tables import RegionTables
+from stagehold.run.lease.lease_holder import described, this_process
+from stagehold.run.lease.region_tables import RegionTables
 from stagehold.run.planning.task import RegionTask
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0
@@ -79,3 +81,20 @@ class LeaseWait:
             task.pipeline.name, task.request.interval, task.region.name, task.share
         )
         return next((attempt.started_at for attempt in newest if not ATTEMPT.is_terminal(attempt.state)), None)
+
+
+POLL_SECONDS = 1.0
+
+
+def wait_for_faster(lease: Lease, workplace: Workplace, done: Callable[[], ResumePlan | None]) -> ResumePlan:
+    """Wait until the attempt that has taken the share over has left nothing to compute; gives the plan that says so.
+
+    :raises LeaseLost: it ended before that, so another try has to do the rest.
+    """
+    while True:
+        others_at_work = workplace.ledger.leases.alive(lease.name)
+        if (plan := done()) is not None:
+            return plan
+        if not others_at_work:
+            raise LeaseLost(lease.name, lease.epoch, "a faster attempt took the work over and ended before it was done")
+        workplace.sleep(POLL_SECONDS)

@@ -16,7 +16,7 @@ from stagehold.lake.sweep import StrayFolder, find_strays, remove
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Attempt, AttemptState, Cell, Lease
 from stagehold.plan.split.regions import stage_regions
-from stagehold.run.journal.ownership import this_process
+from stagehold.run.lease.lease_holder import this_process
 from stagehold.run.planning.task import region_lease
 from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline

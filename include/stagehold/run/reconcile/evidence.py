@@ -16,7 +16,7 @@ from stagehold.lake.store.location import cell_prefix, table_location, tables_of
 from stagehold.model.records import Attempt, Cell, Fact, PartitionRecord
 from stagehold.plan.reconcile.comparison import LakeKnowledge, newest_records, unrecorded
 from stagehold.plan.split.regions import stage_regions
-from stagehold.run.lease.adoption import as_record, verdicts_beside
+from stagehold.run.lease.region_tables import as_record, verdicts_beside
 from stagehold.run.planning.task import lease_of, region_lease
 from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline

@@ -1,17 +1,23 @@
-"""Reads what is recorded again, and puts on record what is damaged."""
+"""Reads again what is on record, of intervals or of a checkpoint that a run begins with, and marks what is damaged."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from typing import Protocol
 from uuid import uuid4
 
-from stagehold.errors import Fenced, LeaseHeld
+from stagehold.checkpoints.checkpoint import StageSnapshot
+from stagehold.errors import Fenced, InvalidInterval, LeaseHeld, UnknownName
+from stagehold.lake.available import sizes_now
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import PartitionRecord
-from stagehold.plan.determinism.verification import Mismatch, as_damaged
+from stagehold.model.keys.interval_key import interval_key
+from stagehold.model.records import Cell, PartitionRecord
+from stagehold.model.standing import PartitionState
+from stagehold.plan.determinism.verification import Mismatch, as_damaged, to_verify
 from stagehold.plan.scrub import (
     ChosenPartitions,
     Condition,
@@ -24,19 +30,19 @@ from stagehold.plan.scrub import (
     overtaken,
     to_compare,
 )
-from stagehold.plan.split.regions import stage_regions
-from stagehold.run.delivery.comparison import mismatches
-from stagehold.run.equipment.engine import Fingerprints
-from stagehold.run.equipment.workplace import Progress, Workplace
+from stagehold.plan.split.regions import Region, stage_regions
+from stagehold.run.delivery.content_check import mismatches
+from stagehold.run.equipment.workplace import Fingerprints, Progress, Workplace
 from stagehold.run.faults import Faults
+from stagehold.run.lease.lease_holder import described, this_process
 from stagehold.run.lease.leasing import take_lease
-from stagehold.run.planning.planning import RunRequest
-from stagehold.run.scrub.looking import Draw, look, task_of
-from stagehold.run.stage.attempt_session import session_of
-from stagehold.run.stage.spark_engine import SparkEngine
-from stagehold.run.stage.wave_session import SparkStageSession
+from stagehold.run.planning.on_record import OnRecord, on_record
+from stagehold.run.planning.planning import RunRequest, counted, in_its_form
+from stagehold.run.planning.task import RegionTask
+from stagehold.run.stage.spark_engine import SparkEngine, SparkStageSession, session_of
 from stagehold.settings import Settings
 from stagehold.spark.server.server import spark_server
+from stagehold.spec.pipeline import Pipeline, Stage
 
 OpenSession = Callable[[timedelta], AbstractContextManager[Fingerprints]]
 
@@ -139,3 +145,112 @@ class _Stage:
         self.place.progress(f"{cell.pipeline} {cell.interval} {self.target.stage.name}: {result.checked} checked{told}")
         if self.target.busy:
             self.place.progress(f"  skipped: {self.target.busy} works on {self.target.region}; it was not waited for")
+
+
+LAUNCHER = "cli"
+SCRUBBED = (PartitionState.CONSUMABLE, PartitionState.DAMAGED)  # what is found damaged is looked at again
+SHOWN = 10  # intervals that a refusal names
+
+
+class Draw(Protocol):
+    """Chooses partitions of one stage and interval."""
+
+    def draw(self, cell: Cell, records: Sequence[PartitionRecord]) -> tuple[PartitionRecord, ...]: ...
+
+
+def requests_asked(pipelines: Sequence[Pipeline], interval: str | None, ledger: Ledger) -> tuple[RunRequest, ...]:
+    """A run for every interval on record, or for the one that is asked for: as which it is looked at and healed.
+
+    :raises UnknownName: nothing is on record of the interval in any of ``pipelines``.
+    :raises InvalidInterval: there is no such interval in the only pipeline, or it may be several.
+    """
+    known = {pipeline.name: ledger.partitions.intervals(pipeline.name) for pipeline in pipelines}
+    if interval is None:
+        return tuple(_request(pipeline, key, ledger) for pipeline in pipelines for key in known[pipeline.name])
+    if len(pipelines) == 1:
+        interval_key(interval, pipelines[0].schedule)
+    asked = [
+        (pipeline, key) for pipeline in pipelines for key in _keys(interval, pipeline) if key in known[pipeline.name]
+    ]
+    if not asked:
+        newest = dict.fromkeys(key for keys in known.values() for key in keys[:SHOWN])
+        raise UnknownName("interval on record", interval, tuple(newest)[:SHOWN])
+    return tuple(_request(pipeline, key, ledger) for pipeline, key in asked)
+
+
+def look(request: RunRequest, draw: Draw, ledger: Ledger) -> Iterator[ScrubTarget]:
+    """One target for each stage of which partitions are drawn. Opens no data file."""
+    request = in_its_form(request, ledger)
+    pipeline = counted(request, ledger).pipeline
+    found = on_record(pipeline, request.interval, ledger)
+    regions = {stage: region for region in stage_regions(pipeline) for stage in region.stages}
+    for stage in pipeline.stages:
+        if stage.output.stored and stage.name in found.records:
+            target = _target(stage, task_of(request, regions[stage.name]), found, draw, ledger)
+            if target.records:
+                yield target
+
+
+def task_of(request: RunRequest, region: Region) -> RegionTask:
+    return RegionTask(request, region, owner=f"{LAUNCHER}/{request.run_id}", launcher=LAUNCHER)
+
+
+def _target(stage: Stage, task: RegionTask, found: OnRecord, draw: Draw, ledger: Ledger) -> ScrubTarget:
+    cell = Cell(task.pipeline.name, stage.id, task.request.interval)
+    readable = [
+        record
+        for record in found.records[stage.name]
+        if record.state in SCRUBBED and record.partition < stage.partitions
+    ]
+    records, gone = draw.draw(cell, readable), found.gone[stage.name]
+    return ScrubTarget(
+        cell=cell,
+        stage=stage,
+        region=task.region.name,
+        records=records,
+        gone={record.partition: sizes_now(record) for record in records if record.partition in gone},
+        removed=found.removed.get(stage.name, {}),
+        busy=_busy(task, ledger),
+    )
+
+
+def _busy(task: RegionTask, ledger: Ledger) -> str | None:
+    """Who works on the region; nobody if its holder is a process that has ended."""
+    holder = ledger.leases.holder(task.lease_name)
+    return None if holder is None or this_process(task.owner).may_seize(holder) else described(holder)
+
+
+def _keys(interval: str, pipeline: Pipeline) -> Iterator[str]:
+    with suppress(InvalidInterval):
+        yield interval_key(interval, pipeline.schedule)
+
+
+def _request(pipeline: Pipeline, interval: str, ledger: Ledger) -> RunRequest:
+    """With the parameters of the interval's newest run, as a resume of that would have."""
+    newest = ledger.runs.newest(pipeline.name, interval)
+    run_id = f"{pipeline.name}/verify__{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f}"
+    return RunRequest(pipeline, run_id, interval, newest.params if newest else pipeline.params)
+
+
+class SnapshotComparison:
+    """As much as the pipeline's `verify` says, which is also what attempts read of that which they reuse. A session is
+    opened if there is something to read, and kept until ``opened`` is left.
+    """
+
+    def __init__(self, pipeline: Pipeline, open_session: OpenSession, opened: ExitStack) -> None:
+        self._pipeline, self._open_session, self._opened = pipeline, open_session, opened
+        self._seed = uuid4().hex
+
+    def damaged(self, stages: Sequence[StageSnapshot]) -> dict[str, list[int]]:
+        """Partitions by stage whose content is not what was recorded. The first stage with one is enough to know."""
+        for stage in stages:
+            consumable = [one for one in stage.partitions if one.state.readable]
+            seed = f"{self._seed}/{stage.shape.id}"
+            chosen = to_verify(self._pipeline.verify, consumable, run_id="", interrupted=True, seed=seed)
+            if chosen and (found := mismatches(chosen, self._session)):
+                return {stage.shape.name: [one.record.partition for one in found]}
+        return {}
+
+    @cached_property
+    def _session(self) -> Fingerprints:
+        return self._opened.enter_context(self._open_session(self._pipeline.stall_timeout))

@@ -7,44 +7,43 @@ nobody reads; a crash between publish and record leaves a commit that the next a
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stagehold.code.side_reads import side_reads
 from stagehold.errors import GateBlocked, NotDeterministic
-from stagehold.lake.commit.staging import WaveFiles
+from stagehold.lake.commit.staging import STATE_FOLDER, WaveFiles
 from stagehold.lake.commit.wave_commit import Claim
-from stagehold.lake.measure import has_columns
+from stagehold.lake.measure import PartitionMetrics, has_columns
 from stagehold.lake.read import recorded_schema
+from stagehold.lake.store.columns import STATE_GROUP, STATE_POSITION
 from stagehold.lake.store.file_sizing import FileSizer
 from stagehold.lake.store.location import TableLocation
 from stagehold.lake.tables import ensure_table
 from stagehold.model.records import DataFile, StatePart
+from stagehold.model.stage_state import StateShape
 from stagehold.plan.grounds.reasons import partition_ranges
 from stagehold.plan.isolation.verdict import habits_text, separate_calls_text
 from stagehold.plan.resume.decisions import Action, Decision
-from stagehold.plan.state.earlier import Earlier
+from stagehold.plan.state.earlier import Cut, Earlier
 from stagehold.plan.waves.sizing import MeasuredWave, WaveSizer
 from stagehold.plan.waves.skew import skew_text, skewed
-from stagehold.run.delivery.delivery import Delivery
-from stagehold.run.delivery.judging import JudgingAgain
-from stagehold.run.delivery.publisher import Publisher
-from stagehold.run.delivery.quarantined import show_quarantined
-from stagehold.run.delivery.setting_aside import SettingAside
-from stagehold.run.delivery.together import JudgingTogether
-from stagehold.run.delivery.wave import StageTask, Wave
-from stagehold.run.equipment.engine import Session
+from stagehold.run.delivery.good_rows import SettingAside, show_quarantined
+from stagehold.run.delivery.rejudging import JudgingAgain, JudgingTogether
+from stagehold.run.delivery.wave import Publisher, StageTask, Wave, WavePlace, in_wave
+from stagehold.run.delivery.wave_publication import Delivery
 from stagehold.run.equipment.timings import TIMINGS, Lap
-from stagehold.run.equipment.workplace import Workplace
+from stagehold.run.equipment.workplace import Frames, Session, Workplace
 from stagehold.run.faults import Point, StatePoint
 from stagehold.run.functions.determinism import inspect
-from stagehold.run.functions.failure import reporting_queries
-from stagehold.run.functions.inputs import Reading
-from stagehold.run.stage.keeping import Keeping
-from stagehold.run.stage.wave_place import WavePlace, in_wave
+from stagehold.run.functions.function_errors import reporting_queries
+from stagehold.run.functions.stage_inputs import Reading
+from stagehold.run.functions.state_frames import state_schema
 from stagehold.sources.declared_reads import ReadRoots
 from stagehold.sources.undeclared_reads import side_read_text, undeclared, undeclared_error
 from stagehold.spec.settings.run_settings import DeterminismPolicy
@@ -271,3 +270,42 @@ def _recorded_schema(decisions: Sequence[Decision]) -> StructType:
 
 def _recorded_files(decisions: Sequence[Decision]) -> list[DataFile]:
     return [file for decision in decisions if decision.record for file in decision.record.files]
+
+
+@dataclass(frozen=True)
+class Keeping:
+    """Of one stage in one attempt; ``earlier`` is what it goes on with."""
+
+    task: StageTask
+    earlier: Earlier
+    frames: Frames
+    session: Session
+
+    def keep(self, files: WaveFiles) -> Mapping[int, tuple[StatePart, ...]]:
+        """Write what the partitions of a wave keep, whose rows were written just now."""
+        kept: dict[int, list[StatePart]] = defaultdict(list)
+        for shape in self.task.stage.states:
+            for partition, part in self._parts(shape, files).items():
+                kept[partition].append(part)
+        return {partition: tuple(parts) for partition, parts in kept.items()}
+
+    def _parts(self, shape: StateShape, rows: WaveFiles) -> Mapping[int, StatePart]:
+        order = STATE_POSITION if shape.kind.is_list else STATE_GROUP
+        files = replace(rows, below=f"{STATE_FOLDER}/{shape.name}", sort_by=(order,), arranged=False)
+        staged = self.session.write(self.frames.kept(self.task.stage, shape, rows.partitions), files)
+        measured = self.session.measure(staged, state_schema(shape), rows.partitions, None, 0).metrics
+        return {one.partition: self._part(shape, one, staged.files.get(one.partition, ())) for one in measured}
+
+    def _part(self, shape: StateShape, measured: PartitionMetrics, files: tuple[DataFile, ...]) -> StatePart:
+        stage, earlier = self.task.stage, self.earlier
+        cut = Cut(stage.partitions, stage.max_parallelism)
+        return StatePart(
+            name=shape.name,
+            files=files,
+            rows=measured.rows,
+            fingerprint=measured.fingerprint,
+            partitions=cut.partitions,
+            max_parallelism=cut.max_parallelism,
+            began=earlier.given(shape, measured.partition, cut).identity,
+            after=earlier.interval if earlier.records else None,
+        )

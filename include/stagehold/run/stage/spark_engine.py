@@ -1,21 +1,48 @@
-"""The engine of every run: one Spark Connect session for each attempt."""
+"""The engine of every run: one Spark Connect session for each attempt, in which its waves are computed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from stagehold.gates.judge import preload
-from stagehold.model.records import Attempt
+from stagehold.gates.judge import Measured, judge_together, measure_and_judge, preload
+from stagehold.gates.setting_aside import SplitRows, Unmet, split_rows
+from stagehold.gates.suite import Suite
+from stagehold.gates.verdicts import GateVerdict
+from stagehold.lake.commit.committer import Committer, committer_for
+from stagehold.lake.commit.staging import StagedWave, WaveFiles, stage_frame
+from stagehold.lake.measure import Content, RecordedContent, StagedContent, fingerprints, measure, state_fingerprints
+from stagehold.lake.store.location import TableLocation
+from stagehold.model.records import Attempt, DataFile, PartitionRecord
 from stagehold.run.equipment.timings import TIMINGS, Lap
 from stagehold.run.equipment.workplace import Progress
+from stagehold.run.functions.frame_builder import FrameBuilder
+from stagehold.run.functions.stage_inputs import Intermediates, Reading
 from stagehold.run.planning.task import RegionTask
-from stagehold.run.stage.attempt_session import session_of
-from stagehold.run.stage.wave_session import SparkStageSession
 from stagehold.settings import Settings
+from stagehold.spark.connect import kept_by_spark
+from stagehold.spark.session.active_session import as_active
+from stagehold.spark.session.call_clock import CallClock
 from stagehold.spark.session.project_modules import send_project
-from stagehold.spark.session.sessions import release_session, session_id
+from stagehold.spark.session.sessions import (
+    break_off,
+    measuring_session,
+    open_session,
+    release_session,
+    session_id,
+    translate,
+)
+from stagehold.spark.session.stack_dumps import dump_stacks
+from stagehold.spark.session.watchdog import StallReaction, Watchdog
+from stagehold.spec.pipeline import Stage
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 
 class SparkEngine:
@@ -39,3 +66,104 @@ class SparkEngine:
 
     def release(self, attempt: Attempt) -> None:
         release_session(self._settings, session_id(self._settings, attempt.attempt_id))
+
+
+@contextmanager
+def session_of(
+    attempt_id: str, died: Sequence[str], settings: Settings, progress: Progress, stall_timeout: timedelta
+) -> Iterator[SparkSession]:
+    """A session of the attempt's own, which is the active one in the block. Those of attempts which did not say goodbye
+    are released first.
+
+    Errors of a dead server or a released session come out as the StageholdError they stand for.
+
+    :raises CallStalled: a call made no progress for ``stall_timeout``, and was interrupted.
+    """
+    for earlier in died:
+        release_session(settings, session_id(settings, earlier))
+    name, clock = session_id(settings, attempt_id), CallClock()
+    reaction = StallReaction(partial(dump_stacks, settings, attempt_id), partial(break_off, settings, name))
+    watchdog = Watchdog(clock, stall_timeout.total_seconds(), reaction)
+    try:
+        spark = open_session(settings, name, clock=clock)
+        progress(f"opened Spark session {name}")
+        with watchdog, as_active(spark):
+            yield spark
+    except Exception as error:
+        known = watchdog.stalled or translate(error)
+        if known is None or known is error:
+            raise
+        raise known from error
+    finally:
+        release_session(settings, name)
+
+
+# To open a file again costs Spark some 2 ms, and to keep a row as much as to read it a few times: what is in few files,
+# or is much, is read again for each query of a gate.
+MANY_FILES = 100
+MOST_KEPT = 64 * 1024 * 1024  # bytes of the files; in Spark's storage they are about seven times as many
+
+
+class SparkStageSession:
+    """What `run.equipment.engine.Session` asks for."""
+
+    def __init__(self, spark: SparkSession, settings: Settings) -> None:
+        self._spark, self._settings, self._intermediates = spark, settings, Intermediates()
+
+    def frames(self, reading: Reading) -> FrameBuilder:
+        return FrameBuilder(self._spark, reading, self._intermediates)
+
+    def committer(self, stage: Stage, location: TableLocation) -> Committer:
+        only_writer = self._settings.only_spark_writer
+        return committer_for(stage.output.committer, self._spark, location, only_writer=only_writer)
+
+    def write(self, frame: DataFrame, files: WaveFiles) -> StagedWave:
+        return stage_frame(frame, files)
+
+    def measure(
+        self, staged: StagedWave, schema: StructType, partitions: Sequence[int], suite: Suite | None, seconds: float
+    ) -> Measured:
+        spark = measuring_session(self._spark)
+        if suite is None:
+            return Measured(measure(spark, staged, schema, partitions))
+        each = dict.fromkeys(partitions, seconds / len(partitions))
+        content = StagedContent(staged, schema)
+        rows = _rows(content, spark, [file for some in staged.files.values() for file in some])
+        return measure_and_judge(rows, content, partitions, suite, each)
+
+    def split(self, staged: StagedWave, schema: StructType, unmet: Sequence[Unmet], suite: Suite) -> SplitRows:
+        partitions = sorted({number for one in unmet for number in one.partitions})
+        frame = StagedContent(staged, schema).told_apart(measuring_session(self._spark), partitions)
+        return split_rows(frame, unmet, suite)
+
+    def judge(self, records: Sequence[PartitionRecord], suite: Suite) -> Measured:
+        seconds = {record.partition: record.seconds or 0.0 for record in records}
+        content = RecordedContent(records)
+        return measure_and_judge(self._recorded(content), content, tuple(seconds), suite, seconds)
+
+    def judge_together(self, records: Sequence[PartitionRecord], suite: Suite) -> Sequence[GateVerdict]:
+        return judge_together(self._recorded(RecordedContent(records)), suite)
+
+    def fingerprints(self, records: Sequence[PartitionRecord]) -> Mapping[int, str]:
+        spark = measuring_session(self._spark)
+        found = fingerprints(spark, records)
+        for name in sorted({part.name for record in records for part in record.kept}):
+            found |= _other_state(name, records, state_fingerprints(spark, records, name))
+        return found
+
+    def _recorded(self, content: RecordedContent) -> DataFrame:
+        files = [file for record in content.records for file in record.files]
+        return _rows(content, measuring_session(self._spark), files)
+
+
+def _rows(content: Content, spark: SparkSession, files: Sequence[DataFile]) -> DataFrame:
+    """The content's, for a gate: of many small files Spark keeps them once they were read, until the frame is gone."""
+    rows = content.frame(spark)
+    small = sum(file.bytes for file in files) <= MOST_KEPT
+    return kept_by_spark(rows) if len(files) >= MANY_FILES and small else rows
+
+
+def _other_state(name: str, records: Sequence[PartitionRecord], now: Mapping[int, str]) -> dict[int, str]:
+    """What stands for the fingerprints of partitions whose state is not what was recorded."""
+    kept = {record.partition: part.fingerprint for record in records for part in record.kept if part.name == name}
+    return {partition: f"state {name}-changed-{found}" for partition, found in now.items() if found != kept[partition]}

@@ -20,8 +20,7 @@ from stagehold.lake.chronicle.chronicle import open_ledger
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import TRACE, Attempt, Event, Failure
 from stagehold.model.states import AttemptEvent
-from stagehold.run.stopping.at_work import at_work
-from stagehold.run.stopping.stopping import settle_cancelled
+from stagehold.run.stopping.stopping import at_work, settle_cancelled
 from stagehold.settings import Settings
 from stagehold.spark.processes import kill_own_group
 from stagehold.spec.settings.run_settings import CancellationSettings

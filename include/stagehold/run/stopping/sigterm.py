@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from stagehold.errors import LedgerUnavailable, ProcessTerminated, UnknownName
 from stagehold.ledger.ledger import Ledger
 from stagehold.run.planning.task import RegionTask
-from stagehold.run.stopping.suspension import refuse_suspended
+from stagehold.run.stopping.stopping import refuse_suspended
 
 
 class Sigterm(KeyboardInterrupt):

@@ -1,14 +1,15 @@
-"""Stops a run that goes on: behind the waves that are under way, or at once."""
+"""How a run is stopped: behind the waves that are under way (suspended), or at once (cancelled)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
-from stagehold.errors import RunNotUnderWay
+from stagehold.errors import RunNotUnderWay, RunSuspended
 from stagehold.ledger.ledger import Ledger
+from stagehold.model.checkpoint_records import CheckpointTrigger
 from stagehold.model.records import Attempt, Run, RunState
-from stagehold.model.states import RUN, RunEvent
-from stagehold.run.stopping.at_work import at_work
+from stagehold.model.states import ATTEMPT, RUN, RunEvent, newest_life
+from stagehold.run.planning.task import lease_of
 
 POLL_SECONDS = 0.5
 
@@ -61,3 +62,28 @@ def await_stop(
 def _refuse_ended(run: Run) -> None:
     if RUN.is_terminal(run.state):
         raise RunNotUnderWay(run.run_id, run.state)
+
+
+def at_work(attempts: Iterable[Attempt], ledger: Ledger) -> tuple[Attempt, ...]:
+    """Those that have begun and not ended, and whose lease lives. One that waits has nothing to end, and one whose
+    lease has ended is dead.
+    """
+    begun = (one for one in attempts if one.began and not ATTEMPT.is_terminal(one.state))
+    return tuple(one for one in begun if ledger.leases.alive(lease_of(one)))
+
+
+def refuse_suspended(run_id: str, ledger: Ledger) -> None:
+    """:raises RunSuspended: the run is, with the savepoint that it was stopped with, if it was."""
+    if ledger.runs.get(run_id).state is RunState.SUSPENDED:
+        raise RunSuspended(run_id, _savepoint_of(run_id, ledger))
+
+
+def _savepoint_of(run_id: str, ledger: Ledger) -> str | None:
+    """Of this life of the run: one that was suspended before may have had a savepoint then."""
+    began = newest_life(ledger.transitions.of_run(run_id))[0].recorded_at
+    stopped = [
+        one
+        for one in ledger.checkpoints.of_run(run_id)
+        if one.trigger is CheckpointTrigger.STOP and one.ended_at is not None and one.ended_at >= began
+    ]
+    return stopped[-1].savepoint if stopped else None

@@ -1,0 +1,166 @@
+"""One attempt of a region while it holds the lease: it fences and adopts what those before it left, does the work, and
+says how it ended.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from stagehold.errors import RunSuspended
+from stagehold.lake.commit.committed import RECENT
+from stagehold.lake.commit.wave_commit import Claim
+from stagehold.ledger.heartbeat import Heartbeat
+from stagehold.model.records import Attempt, AttemptState, Restore
+from stagehold.plan.resume.decisions import Decision
+from stagehold.run.attempt.region_work import Heal, RegionWork
+from stagehold.run.checkpoints.answering import Answers
+from stagehold.run.delivery.wave import PublishRight
+from stagehold.run.equipment.storage_failures import naming_storage
+from stagehold.run.equipment.workplace import Workplace
+from stagehold.run.faults import Point
+from stagehold.run.journal import journal
+from stagehold.run.journal.journal import attach
+from stagehold.run.lease.leasing import wait_for_faster
+from stagehold.run.planning.restoring import check_restore, fulfil_restore
+from stagehold.run.planning.starting_anew import counts, unattended_part
+from stagehold.run.planning.task import RegionOutcome, RegionTask
+from stagehold.run.stopping.sigterm import sigterms_told_apart
+
+
+@dataclass(frozen=True)
+class LeasePublisher:
+    """The lease gives the right to publish from the start."""
+
+    attempt: Attempt
+    heartbeat: Heartbeat
+
+    def begin_stage(self, stage: str, prepare: Callable[[int], None]) -> None:  # noqa: ARG002
+        prepare(self.attempt.epoch)
+
+    def right_to(self, stage: str, decisions: Sequence[Decision]) -> PublishRight:  # noqa: ARG002
+        return PublishRight(self.attempt, self.heartbeat, frozenset(decision.partition for decision in decisions))
+
+
+@dataclass(frozen=True)
+class RegionAttempt:
+    """One attempt; ``previous`` are those before it on the same partitions and interval, of this run or others."""
+
+    work: RegionWork
+    previous: tuple[Attempt, ...]
+
+    @staticmethod
+    def begin(
+        task: RegionTask, waiting: Attempt, heartbeat: Heartbeat, workplace: Workplace, heal: Heal
+    ) -> RegionAttempt:
+        """``waiting`` is the attempt as it waited for its lease."""
+        ledger, epoch = workplace.ledger, heartbeat.lease.epoch
+        newest = ledger.attempts.newest(task.pipeline.name, task.request.interval, task.region.name, task.share)
+        previous = tuple(one for one in newest if one.epoch < epoch)  # a later one has taken the lease over since
+        attempt = journal.begin_attempt(task, waiting, epoch, ledger)
+        died = tuple(one for one in previous if one.state is not AttemptState.FINISHED)
+        publisher = LeasePublisher(attempt, heartbeat)
+        report = partial(ledger.attempts.apply, attempt.attempt_id)
+        answers = Answers(attempt, task.pipeline.checkpoint, workplace)
+        work = RegionWork(task, attempt, died, heartbeat, publisher, report, answers, workplace, heal)
+        return RegionAttempt(work, previous)
+
+    def run(self) -> RegionOutcome | None:
+        """Do the work and record how it ended; None if the run starts anew meanwhile, so that all is to do again."""
+        task, attempt, place = self.work.task, self.work.attempt, self.work.workplace
+        try:
+            with sigterms_told_apart(task, place.ledger), naming_storage(place.settings):
+                outcome = self._work_unless_overtaken()
+        except KeyboardInterrupt as asked:
+            self.work.answers.close()
+            journal.cancel(task, attempt, place.ledger, asked)
+            raise
+        except RunSuspended as suspended:
+            journal.suspend(task, attempt, place.ledger, suspended)
+            raise
+        except BaseException as error:
+            self.work.answers.close()
+            verdict = journal.fail(task, attempt, place.ledger, place.settings, error)
+            place.progress(f"{task.region.name}: {verdict}")
+            attach(error, verdict)
+            raise
+        journal.succeed(task, attempt, place.ledger, str(outcome))
+        if not counts(task, attempt, place.ledger):
+            place.progress(f"{task.subject} begins again: the run failed meanwhile (failover: full)")
+            return None
+        while part := unattended_part(task, place.ledger, place.settings):
+            place.progress(f"computing parts of {part.subject} again, since the run failed (failover: full)")
+            self.work.heal(part)
+        journal.settle(task, place.ledger, place.settings)
+        if restore := fulfil_restore(task.request, place.ledger):
+            journal.tell(task, place.ledger, "restored", _told(restore))
+        return outcome
+
+    def _work_unless_overtaken(self) -> RegionOutcome:
+        """An attempt that lost its share to a faster one waits for that one, and ends as well as it does."""
+        started = time.monotonic()
+        try:
+            return self._work()
+        except Exception as error:
+            if self.work.task.pipeline.speculation is None or self._holds_lease:
+                raise
+            subject, name = self.work.task.subject, type(error).__name__
+            self.work.workplace.progress(f"{subject} was overtaken by a faster attempt ({name}); waiting for that one")
+        return self._outcome_of_faster(started)
+
+    @property
+    def _holds_lease(self) -> bool:
+        return self.work.workplace.ledger.leases.holds(self.work.heartbeat.lease)
+
+    def _outcome_of_faster(self, started: float) -> RegionOutcome:
+        work, place = self.work, self.work.workplace
+        plan = wait_for_faster(work.heartbeat.lease, place, work.finished_plan)
+        work.refuse_blocked(plan)
+        journal.tell(work.task, place.ledger, "superseded", "a faster attempt made every partition consumable")
+        return RegionOutcome(
+            sum(len(plan.records(name)) for name in work.tables.stages), 0, 0, time.monotonic() - started
+        )
+
+    def _work(self) -> RegionOutcome:
+        task, place = self.work.task, self.work.workplace
+        place.faults.reach(Point.AFTER_LEASE, task.region.name)
+        check_restore(task.request, place.ledger)
+        self._take_over()
+        return self.work.do()
+
+    def _take_over(self) -> None:
+        """Fence whoever may still be alive, and record what was committed and is not recorded."""
+        behind, attempt = self._ledger_is_behind, self.work.attempt
+        if behind:
+            subject = self.work.task.subject
+            self.work.workplace.progress(
+                f"the ledger lacks epochs of {subject}, as after its loss, a sweep or a scrub: "
+                "its tables' logs say what was committed"
+            )
+        if self.work.died or behind:
+            self.work.tables.fence(Claim(attempt.epoch, attempt.attempt_id))
+            self.work.tables.adopt(self.work.heartbeat.lease, None if behind else RECENT)
+
+    @property
+    def _ledger_is_behind(self) -> bool:
+        """Whether attempts may have committed or fenced here of which the ledger knows nothing, as after it was lost or
+        put back.
+
+        Epochs of the region that follow one another without a gap, since an attempt last finished on these partitions,
+        say that there are none; the logs are asked only if there is one. A gap without such attempts, as a sweep or
+        a scrub leaves it, costs reading a log.
+        """
+        finished = max((one.epoch for one in self.previous if one.state is AttemptState.FINISHED), default=0)
+        known = self.work.workplace.ledger.attempts.epochs(self.work.attempt)
+        missing = set(range(finished + 1, self.work.attempt.epoch)) - known
+        return bool(missing) and self.work.tables.newest_epoch(self.work.task.share) > 0
+
+
+def _told(restore: Restore) -> str:
+    if restore.snapshot is not None:
+        return f"all of {restore.snapshot} is taken over or computed anew, so the run does not need it any more"
+    if restore.work_order is not None:
+        return f"{', '.join(restore.work_order.anew)} computed once more, as was asked for"
+    return f"{restore.stage} and all that reads it is computed anew, as was asked for"

@@ -1,0 +1,361 @@
+"""What an attempt of a region does: settle its sources, plan, have healed what it reads, compute, stage by stage."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+
+from stagehold.errors import (
+    EarlierMissing,
+    GateBlocked,
+    InputsNotReady,
+    PartitionDataMissing,
+    StageFailed,
+    StageholdError,
+    TableChanged,
+)
+from stagehold.ledger.heartbeat import Heartbeat
+from stagehold.model.records import Attempt
+from stagehold.model.states import AttemptEvent
+from stagehold.plan.resume.decisions import Action, Decision, ResumePlan
+from stagehold.plan.resume.explanation import explain
+from stagehold.plan.resume.healing import healings, lost_data, missing_inputs
+from stagehold.plan.split.regions import stage_regions
+from stagehold.run.attempt.restored_data import WAVE, Putting
+from stagehold.run.attempt.stage_tasks import GivenToStages, wave_sizer
+from stagehold.run.attempt.stale_intervals import tell_later_intervals
+from stagehold.run.checkpoints.answering import Answers
+from stagehold.run.delivery.content_check import verify_reused
+from stagehold.run.delivery.good_rows import show_quarantined
+from stagehold.run.delivery.wave import Publisher
+from stagehold.run.equipment.workplace import Session, Workplace
+from stagehold.run.faults import Point
+from stagehold.run.journal import journal
+from stagehold.run.lease.region_tables import RegionTables
+from stagehold.run.planning.planning import (
+    RunRequest,
+    begins_with_of,
+    counted,
+    decide_counts,
+    plan_region,
+    sources_of,
+)
+from stagehold.run.planning.refusal import refuse_too_early
+from stagehold.run.planning.task import RegionOutcome, RegionTask
+from stagehold.run.retracting.retraction import Retraction
+from stagehold.run.stage.runner import StageRunner
+from stagehold.sources.sources import Listing, Sources, is_incremental
+from stagehold.spec.pipeline import Stage
+from stagehold.spec.settings.run_settings import VerifyPolicy
+
+Heal = Callable[[RegionTask], None]
+
+
+@dataclass(frozen=True)
+class RegionWork:
+    """The work of one attempt. ``died`` are attempts before it that may have left a session behind.
+
+    ``report`` is told how far the attempt has come, ``answers`` are its part in checkpoints of the run.
+    ``heal`` runs an attempt of another region, or waits a moment if somebody else runs one.
+    """
+
+    task: RegionTask
+    attempt: Attempt
+    died: tuple[Attempt, ...]
+    heartbeat: Heartbeat
+    publisher: Publisher
+    report: Callable[[AttemptEvent], object]
+    answers: Answers
+    workplace: Workplace
+    heal: Heal
+
+    @cached_property
+    def tables(self) -> RegionTables:
+        return RegionTables(self.task, self.workplace)
+
+    @cached_property
+    def _given(self) -> GivenToStages:
+        return GivenToStages(self.task, self.attempt, self.tables, self._sources, self.workplace)
+
+    @property
+    def _retraction(self) -> Retraction:
+        return Retraction(self.tables, self.attempt, self.heartbeat, self._planned)
+
+    def do(self) -> RegionOutcome:
+        """Bring every partition of the region, or of the task's share of it, to consumable.
+
+        :raises GateBlocked: what was computed did not pass, or had not before; all others are consumable.
+        """
+        started = time.monotonic()
+        self.report(AttemptEvent.REPORTED_INITIALIZING)
+        self._refuse_too_early()
+        self._settle_sources()
+        self._retraction.carry_out()
+        plan = self._plan_with_inputs()
+        plan = self._put_restored(plan)
+        for line in explain(plan, self.task.region.stages):
+            self.workplace.progress(str(line))
+        working = [name for name in self.tables.stages if self._to_do(name, plan)]
+        computing = [name for name in working if self._to_compute(name, plan)]
+        if computing:
+            self._tell_form()
+        try:
+            waves = self._work(working, plan) if working or self._verifies_all else 0
+        except GateBlocked:
+            self._retraction.carry_out()  # of what is refused by another gate than the one that somebody overruled
+            self._retraction.mark()
+            raise
+        self._show_quarantined([name for name in self.tables.stages if name not in working])
+        tell_later_intervals(self.task, self.tables.stages, self.workplace)
+        self._retraction.mark()
+        self.refuse_blocked(self.plan() if working and self._changes_others else plan)
+        self.workplace.faults.reach(Point.BEFORE_FINISH, self.task.region.name)
+        return self._outcome(plan, waves, time.monotonic() - started)
+
+    def _put_restored(self, plan: ResumePlan) -> ResumePlan:
+        """The plan, after what the run begins with is where its interval has its data."""
+        begins_with = begins_with_of(self._request)
+        if begins_with is None:
+            return plan
+        putting = Putting(begins_with, self.tables, self.attempt, self.heartbeat)
+        pipeline = counted(self.task.request, self.workplace.ledger).pipeline
+        put = 0
+        for name in self.tables.stages:
+            taken = [one for one in plan.of(name) if self.task.takes(name, one.partition)]
+            stage = pipeline.stage(name)
+            put += putting.put(stage, taken, self._given.positions(stage, pipeline))
+        if not put:
+            return plan
+        self._retraction.carry_out()  # of what was let by a word that has ended since the checkpoint was made
+        return self.plan()
+
+    def _show_quarantined(self, names: Sequence[str]) -> None:
+        """Of stages of which nothing is computed: an attempt before this one may have died before it did so."""
+        pipeline = counted(self.task.request, self.workplace.ledger).pipeline
+        for name in names:
+            show_quarantined(self._given.stage_task(pipeline.stage(name), pipeline), self.workplace)
+
+    def _tell_form(self) -> None:
+        """That outputs are stored which were to be computed along, and why."""
+        outputs = {name: self.task.pipeline.stage(name).output for name in self.task.region.stages}
+        stored = {name: output.fallback for name, output in outputs.items() if output.fallback}
+        if not stored:
+            return
+        (first,) = set(stored.values())
+        why = f"epoch {first.epoch}, which computed all of {self.task.region.name} at once, failed ({first.rule})"
+        text = f"stores {' and '.join(stored)} before what reads them runs, since {why}"
+        self.workplace.progress(f"{self.task.subject} {text}")
+        journal.tell(self.task, self.workplace.ledger, "fallback", text)
+
+    def _outcome(self, plan: ResumePlan, waves: int, seconds: float) -> RegionOutcome:
+        stored, takes = self.tables.stages, self.task.takes
+        reused = sum(
+            takes(name, one.partition)
+            for name in stored
+            for one in plan.of(name)
+            if one.reused or one.action is Action.JUDGE
+        )
+        counts = {name: len(self._to_compute(name, plan)) for name in self.task.region.stages}
+        computed = sum(counts[name] for name in stored)
+        return RegionOutcome(reused, computed, waves, seconds, along=sum(counts.values()) - computed)
+
+    def plan(self, done: Sequence[str] = ()) -> ResumePlan:
+        """What is to be done now, by what ledger and lake say now.
+
+        :param done: stages that this attempt has computed, which count as they are: also if nobody can compare their
+            code.
+        """
+        return self._planned(done).within(self.task.region.stages, self.task.share)
+
+    def _planned(self, done: Sequence[str] = ()) -> ResumePlan:
+        """The same, of all shares of the region."""
+        place, stages = self.workplace, tuple(name for name in self.task.region.stages if name not in done)
+        return plan_region(self._request, stages, place.ledger, place.settings, self._sources, self.task.only)
+
+    @property
+    def _request(self) -> RunRequest:
+        return replace(self.task.request, as_of=self.attempt.started_at)
+
+    def finished_plan(self) -> ResumePlan | None:
+        """The plan, if it leaves this attempt nothing to compute."""
+        plan = self.plan()
+        return None if any(self._to_do(name, plan) for name in self.tables.stages) else plan
+
+    def _computes(self, plan: ResumePlan) -> bool:
+        return any(self._to_compute(name, plan) for name in self.tables.stages)
+
+    def refuse_blocked(self, plan: ResumePlan) -> None:
+        """:raises GateBlocked: or EarlierMissing or TableChanged, whatever keeps partitions of the task from being
+        consumable.
+        """
+        for name in self.task.region.stages:
+            decisions = (decision for decision in plan.of(name) if self.task.takes(name, decision.partition))
+            blocked = [decision for decision in decisions if decision.action is Action.BLOCKED]
+            for decision in blocked:
+                if decision.gap:
+                    raise EarlierMissing(self.task.pipeline.name, name, decision.gap.interval, str(decision.reason))
+            by_gate = {decision.partition: str(decision.reason) for decision in blocked if decision.foreign is None}
+            if by_gate:
+                raise GateBlocked(name, by_gate)
+            if blocked:
+                raise TableChanged(name, {decision.partition: str(decision.reason) for decision in blocked})
+
+    @property
+    def _changes_others(self) -> bool:
+        """Whether partitions that this attempt does not compute may be blocked by its end:
+        by a stage before them, or by a helper.
+        """
+        return len(self.tables.stages) > 1 or self.task.pipeline.speculation is not None
+
+    @cached_property
+    def _sources(self) -> Sources:
+        return self._unsettled_sources()
+
+    def _unsettled_sources(self) -> Sources:
+        return sources_of(self.task.request, self.workplace.ledger, self.workplace.settings)
+
+    def _refuse_too_early(self) -> None:
+        """Before anything is taken of a source, or computed, that a later region of the run could do nothing with.
+
+        :raises EarlierMissing: a stage of any region goes on with what an interval keeps that has to run first.
+        """
+        request, place = self._request, self.workplace
+        if self.task.waits or self.task.only is not None:
+            return
+        if any(one.gap for one in self._given.earlier(counted(request, place.ledger).pipeline).values()):
+            stages, sources = self.task.region.stages, self._unsettled_sources()
+            refuse_too_early(request.pipeline, plan_region(request, stages, place.ledger, place.settings, sources))
+
+    def _settle_sources(self) -> None:
+        """What the region's sources give is settled before anything is planned,
+        so that all its partitions are cut from the same.
+        """
+        listing = (
+            Listing.OF_INTERVAL if self.task.only is not None else Listing.OF_RUN if self.task.share else Listing.ANEW
+        )
+        for stage in map(self.task.pipeline.stage, self.task.region.stages):
+            self._tell_taken_back(stage, self._sources.take_back(stage) if is_incremental(stage) else ())
+            position = self._sources.settle(stage, listing) if stage.source else None
+            if position is not None:
+                self.workplace.progress(f"{stage.name}: {self.task.request.interval} reads {position}")
+                for line in self._sources.left_to_others(stage):
+                    self.workplace.progress(line)
+
+    def _tell_taken_back(self, stage: Stage, intervals: Sequence[str]) -> None:
+        if intervals and self.workplace.settings.sandbox:
+            self.workplace.progress(f"{stage.name}: learnt what {len(intervals)} intervals of production have read")
+            return
+        for interval in intervals:
+            self.workplace.progress(
+                f"{stage.name}: the ledger did not know what {interval} has read; took that from the table's log"
+            )
+
+    def _decide_counts(self) -> None:
+        """Numbers of partitions that follow from inputs which are consumable by now."""
+        task, place = self.task, self.workplace
+        for count in decide_counts(self._request, task.region.stages, place.ledger, place.settings, self._sources):
+            text = f"{count.partitions} partitions for {count.bytes} bytes of input, from now on for this interval"
+            place.progress(f"{count.cell.stage}: {text}")
+
+    def _plan_with_inputs(self) -> ResumePlan:
+        """The plan once everything that the region reads can be read;
+        heals what other regions made and what is lost.
+        """
+        regions = stage_regions(self.task.pipeline)
+        while True:
+            self._decide_counts()
+            plan = self.plan()
+            lost = healings(plan, regions, self.task.region) if self._computes(plan) else ()
+            if not lost:
+                break
+            self.heartbeat.check()
+            first = lost[0]
+            text = f"{_named(first.partitions)}, which {self.task.region.name} reads and whose data is gone"
+            self.workplace.progress(f"healing {text}")
+            self.heal(replace(self.task, region=first.region, share=None, only=first.partitions))
+        missing = missing_inputs(plan, self.task.pipeline, self.task.region, self.task.share)
+        if missing:
+            raise InputsNotReady(self.task.region.name, missing)
+        return plan
+
+    def _to_compute(self, stage: str, plan: ResumePlan) -> list[Decision]:
+        decided = (decision for decision in plan.of(stage) if decision.action.computes)
+        return [decision for decision in decided if self.task.takes(stage, decision.partition)]
+
+    def _to_do(self, stage: str, plan: ResumePlan) -> list[Decision]:
+        """What is computed, and what is judged again."""
+        judged = (one for one in plan.of(stage) if one.action is Action.JUDGE)
+        return [*(one for one in judged if self.task.takes(stage, one.partition)), *self._to_compute(stage, plan)]
+
+    def _work(self, names: Sequence[str], plan: ResumePlan) -> int:
+        """Run the stages that need it, one after the other; a later one may read an earlier one's new records, so it is
+        planned anew.
+
+        :raises PartitionDataMissing: when it failed and recorded data that is needed disappeared meanwhile.
+        """
+        try:
+            with self.workplace.engine.open(self.task, self.attempt, self.died) as session:
+                self._verify([name for name in names if self._to_compute(name, plan)], plan, session)
+                self.report(AttemptEvent.REPORTED_RUNNING)
+                waves = 0
+                for place, name in enumerate(names):
+                    if place:
+                        self._decide_counts()
+                    waves += self._run_stage(name, self.plan(names[:place]) if place else plan, session)
+                return waves
+        except Exception as error:
+            known = isinstance(error, StageholdError) and not isinstance(error, StageFailed)
+            lost = () if known else lost_data(self.plan())
+            if not lost:
+                raise
+            partitions = [each.partition for each in lost if each.stage == lost[0].stage]
+            raise PartitionDataMissing(lost[0].stage, partitions) from error
+
+    @property
+    def _verifies_all(self) -> bool:
+        return self.task.pipeline.verify is VerifyPolicy.ALWAYS
+
+    def _verify(self, computing: Sequence[str], plan: ResumePlan, session: Session) -> None:
+        """What is about to be read, of other stages and of the interval before; if all is to be compared, what this
+        region reuses as well.
+        """
+        pipeline = self.task.pipeline
+        edges = (edge.stage for name in self.task.region.stages for edge in pipeline.stage(name).inputs)
+        read = [name for name in dict.fromkeys(edges) if computing and pipeline.stage(name).output.stored]
+        stages = dict.fromkeys((*read, *(self.tables.stages if self._verifies_all else ())))
+        earlier = self._given.earlier(counted(self.task.request, self.workplace.ledger).pipeline) if computing else {}
+        reused = [
+            *((name, plan.records(name)) for name in stages),
+            *((f"{name} of {found.interval}", found.records) for name, found in earlier.items() if name in computing),
+        ]
+        verify_reused(reused, self.task, self.heartbeat.lease, session, self.workplace)
+
+    def _run_stage(self, name: str, plan: ResumePlan, session: Session) -> int:
+        decisions = self._to_do(name, plan)
+        if not decisions:
+            return 0
+        waves = self._runner(name, plan, session).run(decisions)
+        self.tables.sweep(name, self.attempt)
+        return waves
+
+    def _runner(self, name: str, plan: ResumePlan, session: Session) -> StageRunner:
+        ledger, settings = self.workplace.ledger, self.workplace.settings
+        pipeline, begun = counted(self.task.request, ledger).pipeline, WAVE if begins_with_of(self.task.request) else 0
+        stage = pipeline.stage(name)
+        return StageRunner(
+            self._given.stage_task(stage, pipeline),
+            self._given.reading(pipeline, plan),
+            session=session,
+            publisher=self.publisher,
+            rivals=partial(self.tables.rivals, name),
+            sizer=wave_sizer(stage, pipeline, ledger, settings),
+            waves_before=max(begun, self.tables.waves_of(name, self.attempt.attempt_id)),
+            at_boundary=self.answers.at_boundary,
+            workplace=self.workplace,
+        )
+
+
+def _named(partitions: Mapping[str, frozenset[int]]) -> str:
+    return ", ".join(f"{stage}[{partition}]" for stage, some in partitions.items() for partition in sorted(some))

@@ -1,0 +1,128 @@
+"""Puts what a run takes over from a checkpoint or savepoint where its interval has its data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from stagehold.lake.commit.committed import Landed
+from stagehold.lake.commit.staging import DATA_FOLDER
+from stagehold.lake.commit.wave_commit import Claim, CommittedPartition
+from stagehold.lake.copying import copied_for
+from stagehold.lake.published import files_of_snapshot, live_files
+from stagehold.lake.read import table_schema
+from stagehold.lake.tables import ensure_table
+from stagehold.ledger.heartbeat import Heartbeat
+from stagehold.model.records import Attempt, GateResult, PartitionRecord
+from stagehold.model.source_position import SourcePosition
+from stagehold.plan.resume.decisions import Decision
+from stagehold.run.delivery.publish import Publication, Signature, as_landed, publish
+from stagehold.run.lease.region_tables import RegionTables
+from stagehold.run.planning.snapshots import BeginsWith
+from stagehold.spec.pipeline import Stage
+
+WAVE = 1  # of the attempt in its stage; the waves that are computed come after it
+
+
+@dataclass(frozen=True)
+class Putting:
+    """For one attempt, under its lease. What was put counts as the run's own from then on: nobody puts it twice."""
+
+    begins_with: BeginsWith
+    tables: RegionTables
+    attempt: Attempt
+    heartbeat: Heartbeat
+
+    def put(self, stage: Stage, decisions: Sequence[Decision], positions: tuple[SourcePosition, ...]) -> int:
+        """Have the interval begin with what these decisions say it takes over; gives the number of partitions.
+
+        What lies in the stage's own table of this interval already is recorded again, and nothing is copied; likewise
+        what a published table has just so, and, in a sandbox, what production keeps to itself. All else is published in
+        one commit, after it was copied if need be.
+
+        :param positions: of the incremental sources that the rows are made from, which each commit tells.
+        """
+        taken = [one.record for one in decisions if one.restored and one.record and not one.action.computes]
+        if not taken:
+            return 0
+        location, place, name = self.tables.location(stage.name), self.tables.workplace, self.begins_with.name
+        lacking = self._lacking(stage, [one for one in taken if one.state.readable])
+        signature = Signature(self.attempt.run_id, stage.id, self.attempt.attempt_id, self.attempt.epoch, WAVE)
+        here = {one.partition: one for one in (self._brought(stage, lacking) if lacking else ())}
+        apart = {one.partition: self._apart(stage, one) for one in taken if one.state.kept_back}
+        partitions = map(CommittedPartition.of, here.values())
+        commit = signature.commit(partitions, stage.partitions, positions, f"from {name}")
+
+        def recorded(landed: Landed | None) -> list[PartitionRecord]:
+            put = {number: as_landed(one, location, landed) for number, one in here.items()} if landed else {}
+            again = put | apart
+            ours = (signature.under(again.get(one.partition, one)) for one in taken)
+            return [replace(one, reason=f"from {name}") for one in ours]
+
+        what = Publication(stage.name, location, WAVE, commit if here else None, self._results(stage, taken))
+        publish(what, recorded, place.committer, self.heartbeat, place)
+        place.progress(f"{stage.name}: {len(taken)} partitions from {name} ({location.uri})")
+        return len(taken)
+
+    def _apart(self, stage: Stage, record: PartitionRecord) -> PartitionRecord:
+        """What nobody may read yet. What another interval had published of it is not published here; and two intervals
+        of one table must not have a file in common, which replacing the one would take from the other.
+        """
+        if self.begins_with.is_of_this_interval:
+            return record
+        uri = self.tables.location(stage.name).uri
+        shared = stage.output.table is not None and record.table == uri
+        mine = copied_for(record, uri, self.attempt.attempt_id) if shared else record
+        return replace(mine, version=None)
+
+    def _lacking(self, stage: Stage, records: Sequence[PartitionRecord]) -> list[PartitionRecord]:
+        """Those that the table does not have as they are."""
+        if stage.output.table is None:
+            return [one for one in records if not (self._is_here(stage, one) or self._is_of_production(one))]
+        live = live_files(self.tables.location(stage.name).uri, self.begins_with.interval) or {}
+        return [one for one in records if {file.path for file in one.files} != live.get(one.partition, frozenset())]
+
+    def _is_here(self, stage: Stage, record: PartitionRecord) -> bool:
+        """A published table is that of all intervals, so a file of another one is copied as well."""
+        own = record.table == self.tables.location(stage.name).uri and self.begins_with.is_of_this_interval
+        return own and _is_staged(record)
+
+    def _is_of_production(self, record: PartitionRecord) -> bool:
+        """A sandbox reads such files where they lie; only what was copied for a savepoint has to be copied again, since
+        files outside of `_data/` go with that.
+        """
+        return self.tables.workplace.settings.reads_only(record.table) and _is_staged(record)
+
+    def _brought(self, stage: Stage, records: Sequence[PartitionRecord]) -> list[PartitionRecord]:
+        """Into the stage's table, which is made and fenced, so that one commit can refer to all of them."""
+        location, committer = self.tables.location(stage.name), self.tables.workplace.committer
+        claim = Claim(self.attempt.epoch, self.attempt.attempt_id)
+        # One commit must not take out a file and put it back: readers do not agree on what that leaves.
+        live = files_of_snapshot(location.uri)
+        by_reference = {
+            one.partition: self._is_here(stage, one) and live.isdisjoint(file.path for file in one.files)
+            for one in records
+        }
+        copies = [
+            one if by_reference[one.partition] else copied_for(one, location.uri, self.attempt.attempt_id)
+            for one in records
+        ]
+        schema = table_schema(max(records, key=lambda one: one.version or 0))
+        ensure_table(location, schema, claim, stage.output, as_recorded=True)
+        committer.fence(location, claim, self.tables.rivals(stage.name))
+        return copies
+
+    def _results(self, stage: Stage, taken: Sequence[PartitionRecord]) -> list[GateResult]:
+        """What gates said of it, as of this attempt."""
+        now = datetime.now(UTC)
+        cells = {one.partition: one.cell for one in taken}
+        return [
+            replace(one, cell=cells[one.partition], attempt_id=self.attempt.attempt_id, recorded_at=now)
+            for one in self.begins_with.verdicts(stage)
+            if one.partition in cells
+        ]
+
+
+def _is_staged(record: PartitionRecord) -> bool:
+    return all(file.path.startswith(f"{DATA_FOLDER}/") for file in record.files)

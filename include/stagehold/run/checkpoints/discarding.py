@@ -1,0 +1,145 @@
+"""The right to take and to discard checkpoints of a run, and how checkpoints, savepoints and claims are thrown away."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+from stagehold.errors import CheckpointCorrupt, InvalidArgument, LeaseHeld, SavepointInUse
+from stagehold.lake.checkpoints.manifest import CheckpointedRun
+from stagehold.lake.checkpoints.savepoints import FOLDER, Savepoint, Savepoints
+from stagehold.lake.checkpoints.stored import StoredCheckpoints
+from stagehold.lake.store.location import lake_root
+from stagehold.model.records import Lease, Run
+from stagehold.model.restore_choices import ClaimMode
+from stagehold.run.checkpoints.checkpoint_contents import delete_copies
+from stagehold.run.equipment.workplace import Workplace
+from stagehold.run.lease.lease_holder import this_process
+from stagehold.run.planning.planning import RunRequest, begins_with_of
+from stagehold.run.planning.restoring import is_fulfilled
+from stagehold.run.planning.snapshots import BeginsWith
+from stagehold.settings import Settings
+
+LONGEST = timedelta(hours=1)  # what nobody refers to after so long is of a writer that died
+
+
+def discard_stored(place: CheckpointedRun, number: int, workplace: Workplace, lease: Lease) -> None:
+    """Delete a checkpoint that nobody may restore any more: its row says so before the lake forgets it. There may be no
+    row, since a savepoint outlives its ledger.
+    """
+    for record in workplace.ledger.checkpoints.of_run(place.run_id):
+        if record.number == number and record.kept:
+            workplace.ledger.checkpoints.discard(record, lease)
+    StoredCheckpoints(workplace.settings.lake_uri, place).discard(number, datetime.now(UTC) - LONGEST)
+
+
+def take_coordinator_lease(run: Run | CheckpointedRun, workplace: Workplace) -> Lease:
+    """The right to take checkpoints of the run. Who died with it on this host is robbed of it; who died elsewhere has
+    it until it ends.
+
+    :raises LeaseHeld: somebody lives who has it.
+    """
+    holder = this_process(f"checkpoint {uuid4().hex}")
+    seconds = workplace.settings.lease_seconds
+    return workplace.ledger.leases.take(coordinator_lease(run), None, str(holder), seconds, holder.may_seize)
+
+
+def coordinator_lease(run: Run | CheckpointedRun) -> str:
+    """Name of the lease without which nobody takes a checkpoint of the run."""
+    return f"{run.pipeline}/{run.interval}/{run.run_id}/coordinator"
+
+
+def dispose_of(savepoint: Savepoint, workplace: Workplace) -> None:
+    """From the first step on nobody can restore it. Who dies after that leaves the rest to `stagehold gc`, and so does
+    this while somebody takes checkpoints of the run.
+
+    Data that only the savepoint needed goes with the next `stagehold gc`.
+
+    :raises SavepointInUse: a run that goes on began with it, and has not taken all of it over.
+    """
+    savepoints = Savepoints(workplace.settings.lake_uri)
+    needing = workplace.ledger.restores.needing(savepoints.stored(savepoint).address(savepoint.number))
+    if needing:
+        raise SavepointInUse(savepoint.name, needing)
+    checkpoint = None
+    with suppress(CheckpointCorrupt):  # what cannot be read may be thrown away, too
+        checkpoint = savepoints.stored(savepoint).read_checkpoint(savepoint.number)
+    savepoints.remove(savepoint)
+    if savepoint.root:
+        savepoints.delete_own(savepoint)
+        return
+    if checkpoint:
+        delete_copies(checkpoint, savepoint.name)
+    try:
+        lease = take_coordinator_lease(savepoint.run, workplace)
+    except LeaseHeld:
+        workplace.progress(f"run {savepoint.run_id} goes on, so the files of {savepoint.name} go with `stagehold gc`")
+        return
+    try:
+        discard_stored(savepoint.run, savepoint.number, workplace, lease)
+    finally:
+        workplace.ledger.leases.release(lease)
+
+
+def refuse_foreign_claim(begins_with: BeginsWith, settings: Settings) -> None:
+    """:raises InvalidArgument: it lies in another lake, where nothing of ours is deleted."""
+    own = lake_root(settings.lake_uri)
+    if begins_with.root != own and not begins_with.root.startswith(f"{own}/{FOLDER}/"):
+        allowed = f"no_claim for {begins_with.name}, which lies in another lake ({begins_with.root})"
+        raise InvalidArgument("--claim-mode", ClaimMode.CLAIM, allowed)
+
+
+@dataclass(frozen=True)
+class ClaimedSnapshot:
+    """A checkpoint of another run, or a ``savepoint``, among the checkpoints of the run that began with it. It is
+    dropped by their rule when a newer one replaces it.
+    """
+
+    number: int
+    of_run: CheckpointedRun
+    address: str
+    savepoint: Savepoint | None
+
+    @staticmethod
+    def of(request: RunRequest, workplace: Workplace) -> ClaimedSnapshot | None:
+        """None if the run claims nothing, or still needs it: unlike a job's, a run's checkpoint does not have what has
+        not been taken over yet. None, too, once it is gone, and for a checkpoint of the run itself.
+        """
+        asked = request.restore
+        if asked is None or asked.claim_mode is not ClaimMode.CLAIM or not is_fulfilled(request, workplace.ledger):
+            return None
+        begins_with = begins_with_of(request)
+        if begins_with is None or asked.snapshot is None:
+            return None
+        checkpoint = begins_with.plan.checkpoint
+        of_run = CheckpointedRun(checkpoint.pipeline, checkpoint.interval, checkpoint.run_id)
+        savepoint = _savepoint_at(asked.snapshot, workplace.settings.lake_uri)
+        stored = StoredCheckpoints(begins_with.root, of_run)
+        is_own = savepoint is None and of_run.run_id == request.run_id
+        if is_own or checkpoint.id not in stored.numbers():
+            return None
+        return ClaimedSnapshot(checkpoint.id, of_run, asked.snapshot, savepoint)
+
+    def discard(self, workplace: Workplace) -> None:
+        """Delete it, and a savepoint's name first. What somebody else needs, or is busy with, stays; what is left of it
+        goes with `stagehold gc`.
+        """
+        try:
+            if self.savepoint is not None:
+                dispose_of(self.savepoint, workplace)
+            elif not workplace.ledger.restores.needing(self.address):
+                lease = take_coordinator_lease(self.of_run, workplace)
+                try:
+                    discard_stored(self.of_run, self.number, workplace, lease)
+                finally:
+                    workplace.ledger.leases.release(lease)
+        except (LeaseHeld, SavepointInUse) as busy:
+            workplace.progress(f"{self.address} was claimed and stays for now: {busy}")
+
+
+def _savepoint_at(address: str, lake_uri: str) -> Savepoint | None:
+    savepoints = Savepoints(lake_uri)
+    every = savepoints.all()
+    return next((one for one in every if savepoints.stored(one).address(one.number) == address), None)

@@ -1,0 +1,157 @@
+"""`stagehold gc`: goes through all that pipelines left in the lake, and deletes what nobody needs any more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import uuid4
+
+from stagehold.checkpoints.releasing import intervals_over
+from stagehold.errors import StageholdError
+from stagehold.lake.chronicle.chronicle import open_ledger
+from stagehold.lake.chronicle.compaction import Compaction, NotCompacted, compact
+from stagehold.lake.store.files import files_at
+from stagehold.ledger.heartbeat import Heartbeat
+from stagehold.ledger.history import Forgotten, WithoutOldFiles
+from stagehold.plan.garbage import Why
+from stagehold.run.archive.archive import archive_runs
+from stagehold.run.clearing.cleared_interval import Cleared, ClearedInterval
+from stagehold.run.clearing.interval_garbage import (
+    IntervalCheckpoints,
+    delete_garbage,
+    find_all_garbage,
+    superseded_left,
+)
+from stagehold.run.clearing.output_release import end_of
+from stagehold.run.equipment.workplace import Progress, Workplace
+from stagehold.run.faults import Faults
+from stagehold.run.lease.lease_holder import this_process
+from stagehold.run.lease.sweeping import RegionSweep, sweep_lake
+from stagehold.run.stage.spark_engine import SparkEngine
+from stagehold.settings import Settings
+from stagehold.spec.pipeline import Pipeline
+from stagehold.spec.settings.run_settings import ReleasePolicy
+
+MAINTENANCE = "maintenance"  # the lease of who collects garbage
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What went, or would, and what was passed over, each with its reason. ``archived`` are runs that the lake keeps
+    before the ledger forgets their history.
+    """
+
+    cleared: tuple[Cleared, ...]
+    archived: tuple[str, ...]
+    forgotten: Forgotten
+    chronicle: Compaction
+    passed_over: tuple[str, ...]
+
+    @property
+    def bytes(self) -> int:
+        return sum(one.bytes for one in self.cleared) + self.chronicle.bytes_freed
+
+
+@dataclass(frozen=True)
+class Collector:
+    """``older_than`` is the moment before which something must have been replaced to go; with ``dry_run`` nothing
+    changes.
+    """
+
+    workplace: Workplace
+    older_than: datetime
+    dry_run: bool = False
+
+    def collect(self, pipelines: Sequence[Pipeline]) -> Collected:
+        """Everything of these pipelines, and what the ledger remembers of any. Intervals that somebody works on are
+        passed over, and those of which nobody can say what is needed.
+        """
+        cleared, passed_over = list[Cleared](), list[str]()
+        places = tuple(self._places(pipelines))
+        for place, due in places:
+            try:
+                cleared.extend(self._of_interval(place, due=due))  # whatever went before the error as well
+            except StageholdError as error:
+                passed_over.append(f"{place}: {error}")
+        ledger, settings = self.workplace.ledger, self.workplace.settings
+        sweeps = sweep_lake(pipelines, ledger, settings, dry_run=self.dry_run)
+        archived = ledger.history.runs_to_forget(self.older_than)
+        if not self.dry_run:
+            archive_runs(archived, ledger, settings.lake_uri)
+        without_old_files = self._without_old_files([place for place, _ in places])
+        forgotten = ledger.history.forget(self.older_than, without_old_files, dry_run=self.dry_run)
+        compaction = compact(files_at(settings.lake_uri), ledger, self.older_than, dry_run=self.dry_run)
+        return Collected(
+            cleared=(*cleared, *(_swept(sweep) for sweep in sweeps if sweep.strays)),
+            archived=archived,
+            forgotten=forgotten,
+            chronicle=compaction,
+            passed_over=(
+                *passed_over,
+                *(sweep.passed_over for sweep in sweeps if sweep.passed_over),
+                *_not_compacted(compaction),
+            ),
+        )
+
+    def _places(self, pipelines: Sequence[Pipeline]) -> Iterator[tuple[ClearedInterval, bool]]:
+        """Every interval, and whether its outputs are to be released."""
+        for pipeline in pipelines:
+            runs = self.workplace.ledger.runs.newest_of_intervals(pipeline.name)
+            over = () if pipeline.release is ReleasePolicy.KEEP else intervals_over(runs)
+            for run in runs:
+                yield ClearedInterval.of(pipeline, run.interval, self.workplace), run.interval in over
+
+    def _without_old_files(self, places: Sequence[ClearedInterval]) -> WithoutOldFiles:
+        upto = self.workplace.ledger.partitions.highest_id()  # before the files are looked at: runs go on meanwhile
+        cleared = [one for one in places if not any(superseded_left(one, stage) for stage in one.stages)]
+        return WithoutOldFiles([(one.pipeline.name, one.request.interval) for one in cleared], upto)
+
+    def _of_interval(self, place: ClearedInterval, *, due: bool) -> Iterator[Cleared]:
+        if due:
+            yield from end_of(place).announced() if self.dry_run else end_of(place).carry_out()
+        checkpoints = IntervalCheckpoints(place)
+        unneeded = (*checkpoints.dead(), *checkpoints.replaced(self.older_than))
+        yield from checkpoints.announced(unneeded) if self.dry_run else checkpoints.drop(unneeded)
+        yield from self._garbage(place)
+
+    def _garbage(self, place: ClearedInterval) -> tuple[Cleared, ...]:
+        """Looked for first without a lease, so that nobody is held up where there is none."""
+        found = list(find_all_garbage(place, self.older_than))
+        if self.dry_run or not found:
+            return tuple(cleared for one in found for cleared in one.cleared)
+        names = {one.stage.name for one in found}
+        with place.held(names) as hearts:
+            return delete_garbage(place, names, hearts, self.older_than)
+
+
+def _not_compacted(compaction: Compaction) -> Iterator[str]:
+    if compaction.why_not is NotCompacted.LEDGER_BEHIND:
+        lacking = f"the ledger lacks {compaction.missing} facts that it knows"
+        yield f"the chronicle: {lacking}. Run `stagehold reconcile` first."
+    if compaction.why_not is NotCompacted.OVERTAKEN:
+        yield "the chronicle: somebody else compacts it."
+    yield from (f"the chronicle's file {torn.path}: {torn.problem}" for torn in compaction.torn)
+
+
+def _swept(sweep: RegionSweep) -> Cleared:
+    attempt, files = sweep.attempt, sum(stray.files for stray in sweep.strays)
+    return Cleared(attempt.pipeline, attempt.interval, attempt.region, Why.STRAY, files, sweep.bytes)
+
+
+def collect_garbage(
+    pipelines: Sequence[Pipeline], older_than: datetime, settings: Settings, progress: Progress, *, dry_run: bool
+) -> Collected:
+    """One at a time: whoever comes second is told who is at it.
+
+    :raises LeaseHeld: somebody else collects garbage here now.
+    """
+    with open_ledger(settings) as ledger:
+        place = Workplace(ledger, settings, progress, SparkEngine(settings, progress), Faults(settings.home_path, ""))
+        holder = this_process(f"{MAINTENANCE} {uuid4().hex}")  # whoever died at it on this host holds nobody up
+        lease = ledger.leases.take(MAINTENANCE, None, str(holder), settings.lease_seconds, holder.may_seize)
+        try:
+            with Heartbeat(ledger, lease, settings.lease_seconds):
+                return Collector(place, older_than, dry_run).collect(pipelines)
+        finally:
+            ledger.leases.release(lease)

@@ -1,0 +1,245 @@
+"""What of an interval nobody needs: files, whole tables and checkpoints; and what checkpoints still point to."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from stagehold.checkpoints.checkpoint import Checkpoint
+from stagehold.lake.available import present_files
+from stagehold.lake.checkpoints.manifest import CheckpointedRun
+from stagehold.lake.checkpoints.savepoints import Savepoints
+from stagehold.lake.checkpoints.stored import StoredCheckpoints
+from stagehold.lake.published import files_of_snapshot
+from stagehold.lake.store.files import files_at
+from stagehold.ledger.heartbeat import Heartbeat
+from stagehold.model.checkpoint_records import CheckpointRecord, CheckpointState
+from stagehold.model.records import PartitionRecord, Run
+from stagehold.model.standing import PartitionState
+from stagehold.model.states import GLOBALLY_TERMINAL
+from stagehold.plan.garbage import Garbage, Why, garbage, may_have_garbage
+from stagehold.run.checkpoints.checkpoint_contents import delete_copies
+from stagehold.run.checkpoints.discarding import LONGEST, coordinator_lease, take_coordinator_lease
+from stagehold.run.clearing.cleared_interval import Cleared, ClearedInterval
+from stagehold.spec.pipeline import Stage
+
+Pins = Mapping[str, frozenset[str]]  # files that have to stay, by the id of their stage
+
+
+@dataclass(frozen=True)
+class IntervalCheckpoints:
+    """The checkpoints of all runs of an interval."""
+
+    place: ClearedInterval
+
+    def pins(self) -> Pins | None:
+        """None while one is being taken: nobody knows yet what it points to.
+
+        One that is begun after this reads the ledger after this, too.
+
+        :raises CheckpointCorrupt: one that is kept cannot be read.
+        """
+        records = self._records()
+        if any(self._is_being_taken(one) for one in records):
+            return None
+        pinned: dict[str, set[str]] = defaultdict(set)
+        for checkpoint in (*self._kept_ones(), *self._savepoints()):
+            for record in (record for stage in checkpoint.stages for record in stage.partitions):
+                if record.state.keeps_files:
+                    pinned[record.cell.stage].update(file.path for file in record.all_files)
+        return {stage: frozenset(paths) for stage, paths in pinned.items()}
+
+    def _kept_ones(self) -> Iterator[Checkpoint]:
+        return (self._stored(one).read_checkpoint(one.number) for one in self.kept())
+
+    def _savepoints(self) -> Iterator[Checkpoint]:
+        """The lake says which there are, so that a lost ledger costs none."""
+        savepoints, own = Savepoints(self.place.workplace.settings.lake_uri), self.place
+        for one in savepoints.all():
+            if (one.pipeline, one.interval, one.root) == (own.pipeline.name, own.request.interval, ""):
+                yield savepoints.stored(one).read_checkpoint(one.number)
+
+    def drop_all(self) -> tuple[Cleared, ...]:
+        """Delete those that are kept, since nobody will go on from them who has not begun to."""
+        return self.drop([one for one in self.kept() if not self._needed(one)])
+
+    def kept(self) -> tuple[CheckpointRecord, ...]:
+        """Those that are the runs' own: a savepoint is its user's."""
+        return tuple(one for one in self._records() if one.kept and not one.savepoint)
+
+    def _needed(self, record: CheckpointRecord) -> bool:
+        """Whether a run that goes on began with it and has not taken all of it over."""
+        address = self._stored(record).address(record.number)
+        return bool(self.place.ledger.restores.needing(address))
+
+    def replaced(self, older_than: datetime) -> tuple[CheckpointRecord, ...]:
+        """Those kept by runs that ended before that, and that a newer run of the interval has replaced."""
+        runs = self._runs()
+        newest = max(runs.values(), key=lambda run: (run.started_at, run.run_id), default=None)
+        over = {run.run_id for run in runs.values() if run != newest and _ended_before(run, older_than)}
+        return tuple(one for one in self.kept() if one.run_id in over and not self._needed(one))
+
+    def dead(self) -> tuple[CheckpointRecord, ...]:
+        """Those that count no more, and are still there: whoever was to delete them died."""
+        named = {(one.run_id, one.number) for one in Savepoints(self.place.workplace.settings.lake_uri).all()}
+        nameless = (one for one in self._records() if (one.run_id, one.number) not in named)
+        ended = (one for one in nameless if one.state is not CheckpointState.IN_PROGRESS)
+        dead = [one for one in ended if one.savepoint or not one.kept]
+        there = {one.run_id: self._stored(one).numbers() for one in dead}
+        return tuple(one for one in dead if one.number in there[one.run_id])
+
+    def announced(self, records: Sequence[CheckpointRecord]) -> tuple[Cleared, ...]:
+        """What `drop` would delete, about: without parts that others refer to, and with those that nothing does."""
+        size = sum(one.bytes_written for one in records)
+        return (self.place.cleared("", Why.CHECKPOINT, len(records), size),) if records else ()
+
+    def drop(self, records: Sequence[CheckpointRecord]) -> tuple[Cleared, ...]:
+        """The rows first, so that nobody restores what is about to go.
+
+        :raises LeaseHeld: somebody takes checkpoints of one of these runs.
+        """
+        if not records:
+            return ()
+        places = {one.run_id: self._stored(one) for one in records}
+        before = _facts(places.values())
+        for run_id in places:
+            self._drop_of_run(run_id, places[run_id], [one for one in records if one.run_id == run_id])
+        files, size = (was - now for was, now in zip(before, _facts(places.values()), strict=True))
+        return (self.place.cleared("", Why.CHECKPOINT, files, size),)
+
+    def _drop_of_run(self, run_id: str, stored: StoredCheckpoints, records: Sequence[CheckpointRecord]) -> None:
+        """:raises LeaseHeld: somebody takes checkpoints of the run."""
+        ledger = self.place.ledger
+        lease = take_coordinator_lease(ledger.runs.get(run_id), self.place.workplace)
+        try:
+            for one in records:
+                if one.savepoint and one.number in stored.numbers():
+                    delete_copies(stored.read_checkpoint(one.number), one.savepoint)
+                if one.kept:
+                    ledger.checkpoints.discard(one, lease)
+                stored.discard(one.number, datetime.now(UTC) - LONGEST)
+        finally:
+            ledger.leases.release(lease)
+
+    def _runs(self) -> Mapping[str, Run]:
+        return {one.run_id: self.place.ledger.runs.get(one.run_id) for one in self._records()}
+
+    def _records(self) -> tuple[CheckpointRecord, ...]:
+        return self.place.ledger.checkpoints.of_interval(self.place.pipeline.name, self.place.request.interval)
+
+    def _is_being_taken(self, record: CheckpointRecord) -> bool:
+        """One whose taker died is not: whoever has lost the coordinator's lease completes nothing."""
+        if record.state is not CheckpointState.IN_PROGRESS:
+            return False
+        return self.place.ledger.leases.alive(coordinator_lease(self.place.ledger.runs.get(record.run_id)))
+
+    def _stored(self, record: CheckpointRecord) -> StoredCheckpoints:
+        run = CheckpointedRun(record.pipeline, record.interval, record.run_id)
+        return StoredCheckpoints(self.place.workplace.settings.lake_uri, run)
+
+
+def _facts(places: Collection[StoredCheckpoints]) -> tuple[int, int]:
+    """Number and bytes of all files."""
+    sizes = [size for place in places for size in place.sizes()]
+    return len(sizes), sum(sizes)
+
+
+def _ended_before(run: Run, moment: datetime) -> bool:
+    return run.state in GLOBALLY_TERMINAL and (run.ended_at or run.started_at) < moment
+
+
+READERS_TIME = timedelta(days=1)  # whoever reads a version of a published table may have begun when it was the newest
+
+
+@dataclass(frozen=True)
+class StageGarbage:
+    """What may go of one stage; with ``whole_table`` everything that is in its table's folder."""
+
+    place: ClearedInterval
+    stage: Stage
+    files: tuple[Garbage, ...]
+    whole_table: bool = False
+
+    @property
+    def cleared(self) -> tuple[Cleared, ...]:
+        """What there is to say of it, by reason."""
+        by_why = {why: [one for one in self.files if one.why is why] for why in Why}
+        return tuple(
+            self.place.cleared(self.stage.name, why, len(files), sum(one.bytes for one in files))
+            for why, files in by_why.items()
+            if files
+        )
+
+    def delete(self) -> None:
+        """A crash in the middle leaves some of it, for the next time."""
+        uri = self.place.location(self.stage).uri
+        files_at(uri).remove([one.path for one in self.files])
+        if self.whole_table:
+            folder, _, name = uri.rpartition("/")
+            files_at(folder).delete(name)
+
+
+def delete_garbage(
+    place: ClearedInterval, stages: Collection[str], hearts: Mapping[str, Heartbeat], older_than: datetime
+) -> tuple[Cleared, ...]:
+    """Delete what may go of stages that are held; nothing while a checkpoint is being taken.
+
+    :raises CheckpointCorrupt: nobody knows what a checkpoint needs.
+    """
+    cleared: list[Cleared] = []
+    for found in find_all_garbage(place, older_than):
+        if found.stage.name in stages:
+            hearts[found.stage.name].check()
+            found.delete()
+            cleared.extend(found.cleared)
+    return tuple(cleared)
+
+
+def find_all_garbage(place: ClearedInterval, older_than: datetime) -> Iterator[StageGarbage]:
+    """What may go of the interval now, stage by stage; nothing while a checkpoint is being taken. It is sure only of
+    stages that are held.
+
+    :raises CheckpointCorrupt: nobody knows what a checkpoint needs.
+    """
+    pins = IntervalCheckpoints(place).pins()
+    if pins is None:
+        return
+    for stage in place.stages:
+        if found := _find_garbage(place, stage, pins, older_than):
+            yield found
+
+
+def _find_garbage(place: ClearedInterval, stage: Stage, pins: Pins, older_than: datetime) -> StageGarbage | None:
+    history = place.ledger.partitions.history(place.cell(stage))
+    if not may_have_garbage(history):
+        return None
+    uri, pinned = place.location(stage).uri, pins.get(stage.id, frozenset())
+    paths = (file.path for record in history for file in record.all_files)
+    present = present_files(uri, paths)
+    if stage.output.table is not None:
+        older_than = min(older_than, datetime.now(UTC) - READERS_TIME)
+    needed = pinned if stage.output.table is None else pinned | files_of_snapshot(uri)
+    whole = stage.output.table is None and _nothing_left(history, pinned)
+    files = garbage(history, present, needed, older_than)
+    worth_it = files or (whole and files_at(uri).facts(""))
+    return StageGarbage(place, stage, files, whole) if worth_it else None
+
+
+def superseded_left(place: ClearedInterval, stage: Stage) -> bool:
+    """Whether files are still there that only records name which are not the newest."""
+    history = place.ledger.partitions.history(place.cell(stage))
+    newest = {record.partition: record for record in history}
+    current = {file.path for record in newest.values() for file in record.all_files}
+    older = {file.path for record in history for file in record.all_files} - current
+    return bool(older) and bool(present_files(place.location(stage).uri, older))
+
+
+def _nothing_left(history: Sequence[PartitionRecord], pinned: frozenset[str]) -> bool:
+    """Whether a table that a stage owns has only data that was released. Its log goes with it: the ledger remembers
+    epochs, and so does the chronicle.
+    """
+    newest = {record.partition: record for record in history}
+    named = (file.path for record in history for file in record.all_files)
+    return all(one.state is PartitionState.RELEASED for one in newest.values()) and pinned.isdisjoint(named)

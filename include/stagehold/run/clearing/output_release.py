@@ -1,0 +1,162 @@
+"""Releases stored outputs when a run no longer needs them: first in the ledger, then in the lake."""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+
+from rich.filesize import decimal
+
+from stagehold.checkpoints.releasing import (
+    Recorded,
+    as_released,
+    finished_partitions,
+    intervals_over,
+    released_at_end,
+    released_at_once,
+)
+from stagehold.errors import LeaseHeld, StageholdError
+from stagehold.ledger.heartbeat import Heartbeat
+from stagehold.model.records import PartitionRecord, RunState
+from stagehold.plan.garbage import Why
+from stagehold.run.clearing.cleared_interval import Cleared, ClearedInterval
+from stagehold.run.clearing.interval_garbage import IntervalCheckpoints, delete_garbage, find_all_garbage
+from stagehold.run.equipment.workplace import Workplace
+from stagehold.run.faults import ClearingPoint
+from stagehold.run.planning.planning import RunRequest, plan_run
+from stagehold.spec.pipeline import Pipeline
+from stagehold.spec.settings.run_settings import ReleasePolicy
+
+# At the end of a run; normally one has become too many. `stagehold gc` looks at all of them.
+LOOKED_AT = 3
+
+Choose = Callable[[Pipeline, Recorded], Sequence[PartitionRecord]]
+
+log = logging.getLogger(__name__)
+
+
+def release_after_attempt(request: RunRequest, workplace: Workplace) -> None:
+    """Release what the end of an attempt, or of the run with it, leaves without need.
+
+    Fails nobody: what could not be released now is found again at the next end, or by `stagehold gc`.
+    """
+    try:
+        for release in _due(request, workplace):
+            release.carry_out()
+    except LeaseHeld as held:
+        log.info("nothing was released: %s", held)
+    except Exception as error:
+        log.warning("outputs of %s not released", request.run_id, exc_info=not isinstance(error, StageholdError))
+        workplace.progress(f"outputs were not released: {error}")
+
+
+def _due(request: RunRequest, workplace: Workplace) -> Iterator[Release]:
+    ledger, pipeline = workplace.ledger, request.pipeline
+    if pipeline.release is ReleasePolicy.AT_ONCE:
+        yield _release_at_once(request, workplace)
+    if pipeline.release is not ReleasePolicy.KEEP and ledger.runs.get(request.run_id).state is RunState.FINISHED:
+        over = intervals_over(ledger.runs.newest_of_intervals(pipeline.name))
+        for interval in over[:LOOKED_AT]:
+            yield end_of(ClearedInterval.of(pipeline, interval, workplace))
+
+
+def _release_at_once(request: RunRequest, workplace: Workplace) -> Release:
+    """A reader has not finished while the run's plan says that it runs: what is healed for it would be released before
+    it gets there.
+    """
+    place = ClearedInterval.of(request.pipeline, request.interval, workplace)
+    finished = finished_partitions(place.pipeline, workplace.ledger.attempts.of_run(request.run_id))
+    plan = plan_run(request, workplace.ledger, workplace.settings)
+    still = {
+        stage: {one.partition for one in plan.of(stage) if one.partition in partitions and not one.action.computes}
+        for stage, partitions in finished.items()
+    }
+    return Release(place, partial(released_at_once, finished=still))
+
+
+def end_of(place: ClearedInterval) -> Release:
+    """The release of all that a finished run left for the time after it."""
+    return Release(place, released_at_end, with_checkpoints=True)
+
+
+@dataclass(frozen=True)
+class Release:
+    """What ``choose`` says, of one interval. Its checkpoints go as well if nobody will go on from them."""
+
+    place: ClearedInterval
+    choose: Choose
+    with_checkpoints: bool = False
+
+    @property
+    def chosen(self) -> tuple[PartitionRecord, ...]:
+        return tuple(self.choose(self.place.pipeline, self.place.recorded()))
+
+    def announced(self) -> tuple[Cleared, ...]:
+        """What `carry_out` would delete, but for what was superseded."""
+        by_stage: dict[str, list[PartitionRecord]] = defaultdict(list)
+        for record in self.chosen:
+            by_stage[self._names[record.cell.stage]].append(record)
+        checkpoints = IntervalCheckpoints(self.place)
+        return (
+            *(self._announced(stage, records) for stage, records in by_stage.items()),
+            *(checkpoints.announced(checkpoints.kept()) if self.with_checkpoints else ()),
+        )
+
+    def _announced(self, stage: str, records: Sequence[PartitionRecord]) -> Cleared:
+        files, size = sum(len(one.files) for one in records), sum(one.bytes for one in records)
+        return self.place.cleared(stage, Why.RELEASED, files, size)
+
+    def carry_out(self) -> tuple[Cleared, ...]:
+        """Gives what was deleted. A crash between the ledger's word and the deleting leaves files to `stagehold gc`.
+
+        :raises LeaseHeld: somebody computes or reads what is to be released.
+        :raises CheckpointCorrupt: nobody knows what a checkpoint needs; it is released, and nothing of it is deleted.
+        """
+        stages = self._stages
+        if not stages:
+            return ()
+        with self.place.held(stages) as hearts:
+            dropped = IntervalCheckpoints(self.place).drop_all() if self.with_checkpoints else ()
+            released = self._record(hearts)
+            self.place.workplace.faults.reach(ClearingPoint.RELEASED, self.place.pipeline.name)
+            cleared = (*dropped, *delete_garbage(self.place, stages, hearts, datetime.now(UTC)))
+        freed = sum(one.bytes for one in cleared)
+        self.place.workplace.progress(f"{self.place}: released {released} partitions, {decimal(freed)} deleted")
+        return cleared
+
+    @property
+    def _stages(self) -> frozenset[str]:
+        """Of which something is released, or may be deleted once no checkpoint points to it any more."""
+        chosen = (self._names[record.cell.stage] for record in self.chosen)
+        if not self.with_checkpoints:
+            return frozenset((*chosen, *self._left))
+        pinned = IntervalCheckpoints(self.place).kept()
+        return frozenset((*chosen, *(stage.name for stage in self.place.stages if pinned and not stage.output.table)))
+
+    @property
+    def _left(self) -> Iterator[str]:
+        """Stages of which something was released before this, while a checkpoint pointed to it or was being taken."""
+        for found in find_all_garbage(self.place, datetime.now(UTC)):
+            if any(one.why is Why.RELEASED for one in found.files):
+                yield found.stage.name
+
+    def _record(self, hearts: Mapping[str, Heartbeat]) -> int:
+        """What it says now that nobody else can be at it."""
+        now = datetime.now(UTC)
+        by_heart: dict[Heartbeat, list[PartitionRecord]] = defaultdict(list)
+        for record in self.chosen:
+            if heart := hearts.get(self._names[record.cell.stage]):
+                by_heart[heart].append(as_released(record, now))
+        with self.place.ledger.together():
+            for heart, records in by_heart.items():
+                self.place.ledger.partitions.record(records, heart.lease)
+        return sum(map(len, by_heart.values()))
+
+    @property
+    def _names(self) -> Mapping[str, str]:
+        """Of stages, by their ids."""
+        return {stage.id: stage.name for stage in self.place.pipeline.stages}

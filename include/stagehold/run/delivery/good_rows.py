@@ -1,0 +1,183 @@
+"""Publishes the good rows of partitions that do not meet their gate, where its suite wants the others set aside.
+
+A partition's rows that are set aside are committed with it, like what it keeps for later intervals: they are fenced,
+restored and deleted along with it, and whoever dies in between leaves neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from stagehold.errors import GateErrored, RowsUnaccounted
+from stagehold.gates.judge import Measured
+from stagehold.gates.setting_aside import SplitRows, Unmet
+from stagehold.gates.suite import Suite
+from stagehold.gates.verdicts import GateVerdict
+from stagehold.lake.commit.staging import SPLIT_FOLDER, StagedWave, WaveFiles
+from stagehold.lake.measure import PartitionMetrics
+from stagehold.lake.quarantine import bring_up_to_date, quarantine_uri
+from stagehold.lake.store.columns import EXPECTATION
+from stagehold.model.records import QUARANTINE, Severity, StatePart
+from stagehold.run.delivery.wave import StageTask
+from stagehold.run.equipment.workplace import Session, Workplace
+from stagehold.run.faults import QuarantinePoint
+from stagehold.spec.pipeline import CommitterKind
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+
+@dataclass(frozen=True)
+class GoodRows:
+    """A wave as it is to be delivered, and the rows that were set aside of some of its partitions."""
+
+    staged: StagedWave
+    measured: Measured
+    aside: Mapping[int, StatePart]
+
+    def aside_of(self, partition: int) -> tuple[StatePart, ...]:
+        return (self.aside[partition],) if partition in self.aside else ()
+
+
+@dataclass(frozen=True)
+class SettingAside:
+    """Of one stage in one attempt."""
+
+    task: StageTask
+    session: Session
+    workplace: Workplace
+
+    def good_rows(
+        self, staged: StagedWave, measured: Measured, schema: StructType, files: WaveFiles, seconds: float
+    ) -> GoodRows:
+        """Those of partitions that meet all that rows are to blame for are left where they are.
+
+        The others' good rows are staged anew and judged, so what is published meets all else that its gate asks for.
+
+        :raises GateErrored: an expectation does not say which rows it does not expect.
+        """
+        suite = self.task.suite
+        unmet = _unmet(suite, measured) if suite else ()
+        if suite is None or not unmet:
+            return GoodRows(staged, measured, {})
+        if self.task.stage.output.committer is not CommitterKind.STAGED:
+            raise GateErrored(suite.name, ["on_fail: quarantine needs an output with `committer: staged`"])
+        partitions = tuple(sorted({number for one in unmet for number in one.partitions}))
+        files = replace(files, partitions=partitions, arranged=False)
+        rows = self.session.split(staged, schema, unmet, suite)
+        rest, aside = self._staged(rows, files)
+        self.workplace.faults.reach(QuarantinePoint.AFTER_SPLIT, self.task.stage.name, files.wave)
+        again = self.session.measure(rest, schema, partitions, suite, seconds)
+        apart = self.session.measure(aside, _schema_of(rows), partitions, None, 0)
+        split = _Split(measured, again, apart, frozenset(partitions))
+        split.require_all_rows(self.task.stage.name)
+        parts = {one.partition: self._part(one, aside) for one in apart.metrics if one.rows}
+        paths = {**staged.files, **{number: rest.files.get(number, ()) for number in partitions}}
+        return GoodRows(replace(staged, files=paths), split.measured(suite), parts)
+
+    def _staged(self, rows: SplitRows, files: WaveFiles) -> tuple[StagedWave, StagedWave]:
+        rest = self.session.write(rows.rest, replace(files, below=f"{SPLIT_FOLDER}/rest"))
+        unordered = replace(files, below=f"{SPLIT_FOLDER}/aside", sort_by=(), rows_per_file=0)
+        return rest, self.session.write(rows.aside, unordered)
+
+    def _part(self, measured: PartitionMetrics, aside: StagedWave) -> StatePart:
+        stage = self.task.stage
+        return StatePart(
+            name=QUARANTINE,
+            files=aside.files.get(measured.partition, ()),
+            rows=measured.rows,
+            fingerprint=measured.fingerprint,
+            partitions=stage.partitions,
+            max_parallelism=stage.max_parallelism,
+            began="",
+        )
+
+
+@dataclass(frozen=True)
+class _Split:
+    """What was measured of whole partitions, of what is left of some, and of what is not."""
+
+    before: Measured
+    rest: Measured
+    aside: Measured
+    partitions: frozenset[int]
+
+    def require_all_rows(self, stage: str) -> None:
+        left, aside = _rows(self.rest), _rows(self.aside)
+        for number, rows in _rows(self.before).items():
+            if number in self.partitions and left[number] + aside[number] != rows:
+                raise RowsUnaccounted(stage, number, rows, left[number], aside[number])
+
+    def measured(self, suite: Suite) -> Measured:
+        left = {one.partition: one for one in self.rest.metrics}
+        metrics = tuple(left.get(one.partition, one) for one in self.before.metrics)
+        return Measured(metrics, (*self._verdicts(suite), *self._beyond(suite)))
+
+    def _verdicts(self, suite: Suite) -> Iterator[GateVerdict]:
+        """Of the rows that are left; but what was not met before somebody set rows aside stays on record."""
+        setting_aside = {str(one) for one in suite.setting_aside}
+        again = {(one.partition, one.expectation): one for one in self.rest.verdicts}
+        for one in self.before.verdicts:
+            found = again.get((one.partition, one.expectation), one)
+            if found is not one and found.passed and not one.passed and one.expectation in setting_aside:
+                yield _as_set_aside(one)
+            else:
+                yield as_blocking(found, suite)
+
+    def _beyond(self, suite: Suite) -> Iterator[GateVerdict]:
+        """A verdict of its own on partitions of which too many rows are set aside."""
+        limit, of_all = suite.max_quarantined, _rows(self.before)
+        for number, rows in _rows(self.aside).items():
+            if limit and not limit.allows(rows, of_all[number]):
+                text, seen = f"max_quarantined({limit})", f"{rows} of {of_all[number]} rows set aside"
+                yield GateVerdict(number, text, False, seen, Severity.CRITICAL)
+
+
+def _unmet(suite: Suite, measured: Measured) -> tuple[Unmet, ...]:
+    """What rows are to be set aside for."""
+    failed: dict[str, list[int]] = {}
+    for one in measured.verdicts:
+        if not one.passed:
+            failed.setdefault(one.expectation, []).append(one.partition)
+    return tuple(Unmet(one, tuple(sorted(failed[str(one)]))) for one in suite.setting_aside if str(one) in failed)
+
+
+def as_blocking(verdict: GateVerdict, suite: Suite) -> GateVerdict:
+    """Of rows that are to be published: what should have been set aside, and could not be, blocks."""
+    fails = not verdict.passed and verdict.expectation in {str(one) for one in suite.setting_aside}
+    return replace(verdict, severity=Severity.CRITICAL) if fails else verdict
+
+
+def _as_set_aside(verdict: GateVerdict) -> GateVerdict:
+    severity = Severity.WARNING if verdict.severity is Severity.CRITICAL else verdict.severity
+    return replace(verdict, severity=severity, observed=f"{verdict.observed}; set aside")
+
+
+def _rows(measured: Measured) -> Mapping[int, int]:
+    return {one.partition: one.rows for one in measured.metrics}
+
+
+def _schema_of(rows: SplitRows) -> StructType:
+    from pyspark.sql.types import StructType
+
+    return StructType([field for field in rows.aside.schema.fields if field.name != EXPECTATION])
+
+
+def show_quarantined(task: StageTask, workplace: Workplace) -> None:
+    """Bring the stage's quarantine table up to date for the interval, also if its gate sets nothing aside any more or
+    there is none. If that cannot be done it is told: the rows are kept with their partitions all the same.
+    """
+    from deltalake.exceptions import DeltaError
+
+    uri = quarantine_uri(workplace.settings.lake_uri, task.cell.pipeline, task.stage)
+    try:
+        records = workplace.ledger.partitions.newest(task.cell)
+        changed = bring_up_to_date(uri, task.cell.interval, records, task.stage.partitions)
+    except (DeltaError, OSError) as error:
+        text = f"{uri} does not show what was set aside of {task.stage.name} for {task.cell.interval}: {error}"
+        workplace.warn(task.attempt.run_id, "quarantine", task.stage.name, text)
+        return
+    if changed:
+        workplace.progress(f"{task.stage.name}: {uri} shows the rows that are set aside now")

@@ -1,0 +1,269 @@
+"""Has recorded partitions judged and computes nothing: each by the gate that its stage has now, or all together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from stagehold.errors import PartitionDataMissing, StageholdError
+from stagehold.gates.judge import Measured
+from stagehold.gates.suite import Suite
+from stagehold.gates.verdicts import GateVerdict
+from stagehold.lake.commit.committed import Landed
+from stagehold.lake.commit.committer import Committer
+from stagehold.lake.commit.wave_commit import CommittedPartition
+from stagehold.lake.measure import PartitionMetrics
+from stagehold.model.records import WHOLE, PartitionRecord, StageVerdict
+from stagehold.model.standing import PartitionState
+from stagehold.plan.determinism.verification import as_damaged, same_content
+from stagehold.plan.grounds.content_verdicts import ContentVerdicts, content_of
+from stagehold.plan.resume.decisions import Action, Decision
+from stagehold.run.delivery.content_check import mismatches
+from stagehold.run.delivery.good_rows import as_blocking
+from stagehold.run.delivery.publish import Publication, Signature, as_landed, brought_to, publish
+from stagehold.run.delivery.ruling import Ruling, Rulings, results, unmet, unmet_on_record, warn
+from stagehold.run.delivery.wave import Publisher, PublishRight, StageTask
+from stagehold.run.equipment.workplace import Session, Workplace
+from stagehold.run.faults import TogetherPoint
+from stagehold.spark.session.sessions import translate
+
+
+@dataclass(frozen=True)
+class JudgingAgain:
+    """Of one stage, in one attempt.
+
+    A partition that no longer passes is blocked from then on: nothing of ours reads it. What was published of it stays
+    in its table, for whoever reads that, until it is computed again. One that was blocked and passes now is published.
+    """
+
+    task: StageTask
+    session: Session
+    publisher: Publisher
+    committer: Committer
+    workplace: Workplace
+
+    def judge(self, decisions: Sequence[Decision], wave: int) -> Mapping[int, str]:
+        """Publish what passes and was not published, and record them all; gives those that do not pass, and why.
+
+        :raises GateErrored: it cannot judge them.
+        :raises PartitionDataMissing: some are not what was recorded; that is on record, nothing else happened.
+        """
+        recorded = [decision.record for decision in decisions if decision.record is not None]
+        judged = [one for one in recorded if self._is_judged(one)]
+        measured = self._measured([one for one in recorded if not self._is_judged(one)])
+        right = self.publisher.right_to(self.task.stage.name, decisions)
+        records = [one for one in recorded if one.partition in right.partitions]
+        self._refuse_damaged([one for one in records if not self._is_judged(one)], measured, right)
+        verdicts = [one for one in measured.verdicts if one.partition in right.partitions]
+        rulings = self._rulings(records, verdicts, judged)
+        ruled = [replace(one, refused=rulings.of_partition(one.partition).refused) for one in records]
+        lacking = [one for one in ruled if one.partition not in rulings.blocked and self._lacks(one)]
+        self._publish(ruled, lacking, verdicts, rulings, right, wave)
+        self._tell(records, rulings)
+        warn(self.task, verdicts, rulings, self.workplace)
+        return rulings.blocked
+
+    def _lacks(self, record: PartitionRecord) -> bool:
+        """Whether it has to be published if it passes; where all are judged together, that comes later."""
+        return record.version is None and self.task.whole is None
+
+    def _is_judged(self, record: PartitionRecord) -> bool:
+        """By this very suite: then a waiver began or ended, and nothing is read. What is held has passed it."""
+        kept_back = bool(record.refused) or record.state is PartitionState.HELD
+        return record.judged == self.task.judge and kept_back
+
+    def _rulings(
+        self, records: Sequence[PartitionRecord], verdicts: Sequence[GateVerdict], judged: Sequence[PartitionRecord]
+    ) -> Rulings:
+        failures = self.workplace.ledger.gates.failures(self.task.cell) if judged else ()
+        refused = {**unmet_on_record(judged, failures), **unmet(verdicts)}
+        fingerprints = {one.partition: one.fingerprint for one in records}
+        return Rulings.of({one: some for one, some in refused.items() if one in fingerprints}, fingerprints, self.task)
+
+    def _measured(self, records: Sequence[PartitionRecord]) -> Measured:
+        """What the gate says of them; without a gate nothing is read. Nothing of what cannot be read."""
+        if self.task.suite is None or not records:
+            return _as_recorded(records)
+        try:
+            measured = self.session.judge(records, self.task.suite)
+            return replace(measured, verdicts=tuple(as_blocking(one, self.task.suite) for one in measured.verdicts))
+        except StageholdError:
+            raise
+        except Exception as error:
+            unreadable = mismatches(records, self.session) if translate(error) is None else []
+            if not unreadable:
+                raise
+            found = {one.record.partition for one in unreadable}
+            return _as_recorded([one for one in records if one.partition not in found])
+
+    def _refuse_damaged(self, records: Sequence[PartitionRecord], measured: Measured, right: PublishRight) -> None:
+        found = {one.partition: one.fingerprint for one in measured.metrics}
+        damaged = [
+            one
+            for one in records
+            if one.partition not in found or not same_content(one.fingerprint, found[one.partition])
+        ]
+        if damaged:
+            now = datetime.now(UTC)
+            self.workplace.ledger.partitions.record([as_damaged(one, now) for one in damaged], right.heartbeat.lease)
+            raise PartitionDataMissing(self.task.stage.name, [one.partition for one in damaged])
+
+    def _publish(
+        self,
+        ruled: Sequence[PartitionRecord],
+        lacking: Sequence[PartitionRecord],
+        verdicts: Sequence[GateVerdict],
+        rulings: Rulings,
+        right: PublishRight,
+        wave: int,
+    ) -> None:
+        location, signature = self.task.location, Signature.of(self.task, right, wave)
+        here = {one.partition: one for one in brought_to(location, lacking, signature.attempt_id)}
+        partitions = [CommittedPartition.of(replace(one, judged=self.task.judge)) for one in here.values()]
+        commit = signature.commit(partitions, self.task.stage.partitions, self.task.positions, "judged again")
+
+        def recorded(landed: Landed | None) -> list[PartitionRecord]:
+            published = {number: as_landed(one, location, landed) for number, one in here.items()} if landed else {}
+            return [self._judged(published.get(one.partition, one), rulings, signature) for one in ruled]
+
+        said = results(self.task, verdicts, datetime.now(UTC))
+        what = Publication(self.task.stage.name, location, wave, commit if lacking else None, said)
+        publish(what, recorded, self.committer, right.heartbeat, self.workplace)
+
+    def _judged(self, record: PartitionRecord, rulings: Rulings, signature: Signature) -> PartitionRecord:
+        ruling = rulings.of_partition(record.partition)
+        return replace(
+            signature.under(record),
+            state=ruling.state_in(self.task, published=record.version is not None),
+            reason=ruling.reason,
+            judged=self.task.judge,
+        )
+
+    def _tell(self, records: Sequence[PartitionRecord], rulings: Rulings) -> None:
+        suite, judged = self.task.suite, len(records)
+        said = rulings.in_words(suite.name, judged) if suite else f"without a gate, {judged} partitions may be read"
+        self.workplace.progress(f"{self.task.stage.name}: {said}; they were judged again, and not computed")
+
+
+def _as_recorded(records: Sequence[PartitionRecord]) -> Measured:
+    return Measured(tuple(PartitionMetrics(one.partition, one.rows, one.fingerprint) for one in records))
+
+
+NO_WAVE = 0  # for fault points: how many waves there were before nobody knows beforehand
+
+
+@dataclass(frozen=True)
+class JudgingTogether:
+    """Of one stage, in one attempt, behind its last wave.
+
+    What the gate said is on record before anything is published, so whoever comes after a kill need not ask it again.
+    """
+
+    task: StageTask
+    session: Session
+    publisher: Publisher
+    committer: Committer
+    workplace: Workplace
+
+    def judge(self, suite: Suite, decisions: Sequence[Decision], wave: int) -> Mapping[int, str]:
+        """Publish and record what was held, in one commit; why each partition stays held, if the gate refuses them.
+
+        Does nothing while some partition is not there, or does not pass its gate by itself.
+
+        :param decisions: of all partitions, as they were before the attempt's waves.
+        :raises GateErrored: it cannot judge them.
+        :raises PartitionDataMissing: some are not what was recorded; that is on record, nothing else happened.
+        """
+        records = self._records()
+        ready = {one.partition for one in records if one.state in (PartitionState.HELD, PartitionState.CONSUMABLE)}
+        if any(one.action is Action.BLOCKED or one.partition not in ready for one in decisions):
+            return {}
+        right = self.publisher.right_to(self.task.stage.name, decisions)
+        verdict, verdicts = self._verdict(suite, records, right)
+        rulings = Rulings.of(_unmet_together(verdict, verdicts), {WHOLE: verdict.fingerprint}, self.task)
+        warn(self.task, verdicts, rulings, self.workplace)
+        ruling = rulings.of_partition(WHOLE)
+        self._tell(suite, ruling, len(records))
+        held = [one for one in records if one.state is PartitionState.HELD]
+        if ruling.blocks:
+            return {one.partition: str(verdict.reason) for one in records}
+        if held:
+            self._publish(held, right, wave, ruling)
+        return {}
+
+    def _records(self) -> tuple[PartitionRecord, ...]:
+        newest = self.workplace.ledger.partitions.newest(self.task.cell)
+        return tuple(one for one in newest if one.partition < self.task.stage.partitions)
+
+    def _verdict(
+        self, suite: Suite, records: Sequence[PartitionRecord], right: PublishRight
+    ) -> tuple[StageVerdict, Sequence[GateVerdict]]:
+        """That on record of the same content, or a new one."""
+        cell, ledger, content = self.task.cell, self.workplace.ledger, content_of(records)
+        said = tuple(one for one in ledger.stage_verdicts.of(cell.pipeline, cell.interval) if one.cell == cell)
+        known = ContentVerdicts(said).of(content, suite.fingerprint)
+        if known is not None:
+            return known, ()
+        self._refuse_damaged(records, right)
+        verdicts = self.session.judge_together(records, suite)
+        not_met, now = unmet(verdicts).get(WHOLE, {}), datetime.now(UTC)
+        verdict = StageVerdict(
+            cell=cell,
+            fingerprint=content,
+            judged=suite.fingerprint,
+            attempt_id=self.task.attempt.attempt_id,
+            recorded_at=now,
+            refused=tuple(not_met),
+            reason=Ruling(not_met).reason if not_met else None,
+        )
+        self._reach(TogetherPoint.BEFORE_VERDICT)
+        right.heartbeat.check()
+        with ledger.together():
+            ledger.stage_verdicts.record(verdict)
+            ledger.gates.record(results(self.task, verdicts, now))
+        self._reach(TogetherPoint.AFTER_VERDICT)
+        return verdict, verdicts
+
+    def _refuse_damaged(self, records: Sequence[PartitionRecord], right: PublishRight) -> None:
+        """What this attempt staged it has measured just now."""
+        others = [one for one in records if one.files and one.attempt_id != self.task.attempt.attempt_id]
+        damaged = [one.record for one in mismatches(others, self.session)] if others else []
+        if damaged:
+            now = datetime.now(UTC)
+            self.workplace.ledger.partitions.record([as_damaged(one, now) for one in damaged], right.heartbeat.lease)
+            raise PartitionDataMissing(self.task.stage.name, [one.partition for one in damaged])
+
+    def _publish(self, held: Sequence[PartitionRecord], right: PublishRight, wave: int, ruling: Ruling) -> None:
+        """What the gate said of them is on record already."""
+        location, stage, signature = self.task.location, self.task.stage, Signature.of(self.task, right, wave)
+        here = brought_to(location, held, signature.attempt_id)
+        partitions = map(CommittedPartition.of, here)
+        commit = signature.commit(partitions, stage.partitions, self.task.positions, "judged together")
+
+        def recorded(landed: Landed | None) -> list[PartitionRecord]:
+            return [self._consumable(as_landed(one, location, landed), ruling, signature) for one in here if landed]
+
+        what = Publication(stage.name, location, NO_WAVE, commit)
+        landed = publish(what, recorded, self.committer, right.heartbeat, self.workplace)
+        version = landed.version if landed else None
+        self.workplace.progress(f"{stage.name}: {len(held)} held partitions are consumable, version {version}")
+
+    def _consumable(self, record: PartitionRecord, ruling: Ruling, signature: Signature) -> PartitionRecord:
+        reason = record.reason or ruling.reason
+        return replace(signature.under(record), state=PartitionState.CONSUMABLE, reason=reason)
+
+    def _reach(self, point: TogetherPoint) -> None:
+        self.workplace.faults.reach(point, self.task.stage.name, NO_WAVE)
+
+    def _tell(self, suite: Suite, ruling: Ruling, partitions: int) -> None:
+        said = "refuses" if ruling.refused else "lets"
+        waived = ", and they may be read all the same" if ruling.refused and not ruling.blocks else ""
+        text = f"gate {suite.name} {said} all {partitions} partitions together{waived}"
+        self.workplace.progress(f"{self.task.stage.name}: {text}")
+
+
+def _unmet_together(verdict: StageVerdict, verdicts: Sequence[GateVerdict]) -> Mapping[int, Mapping[str, str]]:
+    """What was seen is in the verdict's reason, if nobody has judged just now."""
+    seen = unmet(verdicts).get(WHOLE, {})
+    return {WHOLE: {one: seen.get(one, "") for one in verdict.refused}} if verdict.refused else {}

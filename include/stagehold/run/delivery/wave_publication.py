@@ -1,0 +1,127 @@
+"""Publishes and records of a wave what its gate lets through."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from stagehold.errors import CameOutDifferent
+from stagehold.lake.commit.committed import Landed
+from stagehold.lake.commit.committer import Committer
+from stagehold.lake.commit.wave_commit import CommittedPartition, WaveCommit
+from stagehold.model.records import PartitionRecord
+from stagehold.run.delivery.publish import Publication, Signature, publish
+from stagehold.run.delivery.ruling import Rulings, results, unmet, warn
+from stagehold.run.delivery.wave import PublishRight, StageTask, Wave
+from stagehold.run.equipment.workplace import Workplace
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """Takes the waves of one stage from staged to consumable.
+
+    ``may_differ`` says that data may come out different though its key is the same.
+    """
+
+    task: StageTask
+    may_differ: bool
+    workplace: Workplace
+    committer: Committer
+
+    def deliver(self, wave: Wave, right: PublishRight) -> Mapping[int, str]:
+        """Publish and record the partitions that pass their gate; gives those that do not, and why.
+
+        :raises CameOutDifferent: before anything is published.
+        """
+        if not wave.metrics:
+            return {}
+        self._refuse_other_data(wave)
+        fingerprints = {one.partition: one.fingerprint for one in wave.metrics}
+        rulings = Rulings.of(unmet(wave.verdicts), fingerprints, self.task)
+        said = results(self.task, wave.verdicts, datetime.now(UTC))
+        signature = Signature.of(self.task, right, wave.number)
+        commit = self._commit(wave, signature, rulings)
+        landed = publish(
+            Publication(self.task.stage.name, self.task.location, wave.number, commit, said),
+            lambda landed: self._records(wave, signature, landed, rulings),
+            self.committer,
+            right.heartbeat,
+            self.workplace,
+        )
+        self._tell(wave, right, landed, rulings)
+        warn(self.task, wave.verdicts, rulings, self.workplace)
+        return rulings.blocked
+
+    def _refuse_other_data(self, wave: Wave) -> None:
+        """Readers rely on it that a partition with the same key is the same one, unless the author says that it need
+        not be.
+        """
+        if not self.may_differ and wave.other_data:
+            raise CameOutDifferent(self.task.stage.name, dict(wave.other_data))
+
+    def _commit(self, wave: Wave, signature: Signature, rulings: Rulings) -> WaveCommit | None:
+        """None if nothing passes, or if all partitions of the stage are to be judged together before any is read."""
+        passing = [one for one in wave.metrics if one.partition not in rulings.blocked]
+        if not passing or self.task.whole:
+            return None
+        committed = (
+            CommittedPartition(
+                one.partition,
+                one.rows,
+                one.fingerprint,
+                wave.keys[one.partition],
+                wave.staged.files.get(one.partition, ()),
+                wave.kept.get(one.partition, ()),
+                self.task.judge,
+                rulings.of_partition(one.partition).refused,
+            )
+            for one in passing
+        )
+        return signature.commit(committed, self.task.stage.partitions, self.task.positions)
+
+    def _records(
+        self, wave: Wave, signature: Signature, landed: Landed | None, rulings: Rulings
+    ) -> list[PartitionRecord]:
+        now, seconds = datetime.now(UTC), wave.seconds / len(wave.decisions)
+        files = {**wave.staged.files, **(landed.files if landed else {})}
+        return [
+            PartitionRecord(
+                cell=self.task.cell,
+                partition=one.partition,
+                state=rulings.of_partition(one.partition).state_in(self.task),
+                run_id=signature.run_id,
+                attempt_id=signature.attempt_id,
+                epoch=signature.epoch,
+                wave=signature.wave,
+                table=self.task.location.uri,
+                version=landed.version if landed and one.partition not in rulings.blocked else None,
+                files=files.get(one.partition, ()),
+                rows=one.rows,
+                fingerprint=one.fingerprint,
+                compute_key=wave.keys[one.partition],
+                recorded_at=now,
+                reason=rulings.of_partition(one.partition).reason or wave.remarks.get(one.partition),
+                seconds=seconds,
+                unexplained=one.partition in wave.remarks,
+                kept=wave.kept.get(one.partition, ()),
+                judged=self.task.judge,
+                refused=rulings.of_partition(one.partition).refused,
+            )
+            for one in wave.metrics
+        ]
+
+    def _tell(self, wave: Wave, right: PublishRight, landed: Landed | None, rulings: Rulings) -> None:
+        stage, progress = self.task.stage.name, self.workplace.progress
+        for partition, text in wave.remarks.items():
+            self.workplace.warn(self.task.attempt.run_id, "not deterministic", stage, f"{stage}[{partition}] {text}")
+        for one in wave.metrics:
+            passed = landed is not None and one.partition not in rulings.blocked
+            kept_back = "blocked by its gate" if one.partition in rulings.blocked else "held"
+            state = f"consumable, version {landed.version}" if landed and passed else kept_back
+            progress(
+                f"{stage}[{one.partition}] {state}: {one.rows} rows (epoch {right.attempt.epoch}, wave {wave.number})"
+            )
+        if self.task.suite:
+            progress(f"{stage}: {rulings.in_words(self.task.suite.name, len(wave.metrics))}")
+        progress(f"{stage}: wave {wave.number}, {len(wave.metrics)} partitions, took {wave.seconds:.1f} s")

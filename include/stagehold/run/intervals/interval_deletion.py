@@ -1,0 +1,178 @@
+"""Takes an interval out: its rows leave the published tables, its files go, and a later run of it computes it again.
+
+What happened stays on record. What it took of incremental sources it keeps, so a run of it takes the same once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from stagehold.checkpoints.releasing import as_released
+from stagehold.errors import CommitterRefused, IntervalNeeded, UnknownName
+from stagehold.lake.available import present_files
+from stagehold.lake.checkpoints.savepoints import Savepoints
+from stagehold.lake.commit.staged_committer import StagedCommitter
+from stagehold.lake.commit.wave_commit import Claim, WaveCommit
+from stagehold.lake.published import holds_interval
+from stagehold.lake.quarantine import quarantine_uri, take_out_quarantined
+from stagehold.lake.store.location import OBJECT_STORE
+from stagehold.ledger.heartbeat import Heartbeat
+from stagehold.model.records import Cell, Event
+from stagehold.plan.split.regions import Region, stage_regions
+from stagehold.run.clearing.cleared_interval import Cleared, ClearedInterval
+from stagehold.run.clearing.interval_garbage import IntervalCheckpoints, delete_garbage
+from stagehold.run.delivery.publish import Publication, Signature, publish
+from stagehold.run.equipment.workplace import Workplace
+from stagehold.run.faults import ClearingPoint
+from stagehold.run.lease.region_tables import RegionTables
+from stagehold.run.planning.earlier import later_intervals
+from stagehold.spec.pipeline import CommitterKind, Pipeline, Stage
+
+WAVE = 1  # of the commit that takes rows out of a published table
+DELETED = "deleted"  # the kind of the event that says who took the interval out
+
+
+@dataclass(frozen=True)
+class DeletedStage:
+    """What goes of a stage; ``table`` is the published one that loses ``rows``, if any."""
+
+    stage: str
+    table: str | None
+    partitions: int
+    rows: int
+    files: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class AnnouncedDeletion:
+    """What goes of an interval. Files that ``savepoints`` need are counted, and stay until those are disposed of."""
+
+    interval: str
+    stages: tuple[DeletedStage, ...]
+    savepoints: tuple[str, ...]
+
+    @property
+    def bytes(self) -> int:
+        return sum(one.bytes for one in self.stages)
+
+
+@dataclass(frozen=True)
+class IntervalDeletion:
+    """``who`` deletes the interval of ``place``, and ``why``."""
+
+    place: ClearedInterval
+    who: str
+    why: str = ""
+
+    @staticmethod
+    def of(pipeline: Pipeline, interval: str, workplace: Workplace, who: str, why: str = "") -> IntervalDeletion:
+        """:raises UnknownName: nothing is on record of the interval."""
+        if not workplace.ledger.partitions.newest_of(pipeline.name, interval):
+            known = workplace.ledger.partitions.intervals(pipeline.name, 10)
+            raise UnknownName("interval on record", interval, known)
+        return IntervalDeletion(ClearedInterval.of(pipeline, interval, workplace), who, why)
+
+    def announced(self) -> AnnouncedDeletion:
+        """What `carry_out` would take away."""
+        every = Savepoints(self.place.workplace.settings.lake_uri).all()
+        mine = (self.place.pipeline.name, self.place.request.interval)
+        names = tuple(one.name for one in every if (one.pipeline, one.interval) == mine)
+        return AnnouncedDeletion(self.place.request.interval, tuple(self._stages()), names)
+
+    def refuse(self, together: Sequence[str] = ()) -> None:
+        """:param together: intervals that are deleted before this one.
+
+        :raises IntervalNeeded: a later interval goes on with what this one keeps.
+        :raises CommitterRefused: a commit of ours could get lost in a table.
+        """
+        own = self.place.request.interval
+        for stage in self.place.pipeline.stages:
+            later = later_intervals(self.place.pipeline, stage, own, self.place.ledger) if stage.state else ()
+            needing = [one for one in later if one not in together and self._is_there(stage, one)]
+            if needing:
+                raise IntervalNeeded(self.place.pipeline.name, own, stage.name, needing)
+            by_spark = stage.output.committer is CommitterKind.DELTA_SPARK
+            if by_spark and stage.output.table and self.place.location(stage).uri.startswith(OBJECT_STORE):
+                raise CommitterRefused(stage.name, self.place.location(stage).uri)
+
+    def carry_out(self) -> tuple[Cleared, ...]:
+        """Gives what was deleted. It may be repeated after a crash: rows leave their tables first, so whatever is left
+        is still on record, and a run would compute again what is gone.
+
+        :raises LeaseHeld: somebody works on the interval.
+        :raises CheckpointCorrupt: nobody knows what a checkpoint needs; rows are gone then, and files stay.
+        """
+        place, names = self.place, {stage.name for stage in self.place.stages}
+        with place.held(names) as hearts:
+            dropped = IntervalCheckpoints(place).drop_all()
+            for region in stage_regions(place.pipeline):
+                self._take_out(region, hearts)
+            place.workplace.faults.reach(ClearingPoint.TAKEN_OUT, place.pipeline.name)
+            self._record(hearts)
+            return (*dropped, *delete_garbage(place, names, hearts, datetime.now(UTC)))
+
+    def _take_out(self, region: Region, hearts: Mapping[str, Heartbeat]) -> None:
+        """Attempts that still think that the region is theirs are kept out of each table first."""
+        tables = RegionTables(self.place.task(region), self.place.workplace)
+        for stage in map(self.place.pipeline.stage, region.stages):
+            if not stage.output.may_have_table:
+                continue
+            heart, location = hearts[stage.name], tables.location(stage.name)
+            heart.check()
+            claim = Claim(heart.lease.epoch, f"{self.place.request.run_id}/{region.name}")
+            committer = StagedCommitter()
+            committer.fence(location, claim, tables.rivals(stage.name))
+            if stage.output.table is None:
+                continue
+            if holds_interval(location.uri, self.place.request.interval):
+                what = Publication(stage.name, location, WAVE, self._nothing(stage, claim))
+                publish(what, lambda _: (), committer, heart, self.place.workplace)
+        self._take_out_quarantined(region)
+
+    def _take_out_quarantined(self, region: Region) -> None:
+        lake = self.place.workplace.settings.lake_uri
+        for stage in map(self.place.pipeline.stage, region.stages):
+            if stage.output.may_have_table:
+                uri = quarantine_uri(lake, self.place.pipeline.name, stage)
+                take_out_quarantined(uri, self.place.request.interval)
+
+    def _nothing(self, stage: Stage, claim: Claim) -> WaveCommit:
+        """A wave after which the stage has no partitions; the ledger is told when all tables have lost theirs."""
+        note = f"{self.who} deleted {self.place.request.interval}{f': {self.why}' if self.why else ''}"
+        signature = Signature(self.place.request.run_id, stage.id, claim.attempt_id, claim.epoch, WAVE)
+        return signature.commit((), cut_into=0, note=note)
+
+    def _record(self, hearts: Mapping[str, Heartbeat]) -> None:
+        now, ledger = datetime.now(UTC), self.place.ledger
+        with ledger.together():
+            for stage, records in self.place.recorded().items():
+                there = [one for one in records if one.state.keeps_files]
+                ledger.partitions.record([as_released(one, now) for one in there], hearts[stage].lease)
+            newest = ledger.runs.newest(self.place.pipeline.name, self.place.request.interval)
+            if newest:
+                text = f"{self.who} deleted the interval{f': {self.why}' if self.why else ''}"
+                ledger.events.append(Event(newest.run_id, DELETED, self.place.request.interval, text, now))
+
+    def _stages(self) -> Iterator[DeletedStage]:
+        recorded = self.place.recorded()
+        for stage in self.place.stages:
+            there = [one for one in recorded.get(stage.name, ()) if one.state.keeps_files]
+            history = self.place.ledger.partitions.history(self.place.cell(stage))
+            paths = (file.path for record in history for file in record.all_files)
+            present = present_files(self.place.location(stage).uri, paths)
+            if there or present:
+                yield DeletedStage(
+                    stage=stage.name,
+                    table=stage.output.table,
+                    partitions=len(there),
+                    rows=sum(one.rows for one in there),
+                    files=len(present),
+                    bytes=sum(present.values()),
+                )
+
+    def _is_there(self, stage: Stage, interval: str) -> bool:
+        newest = self.place.ledger.partitions.newest(Cell(self.place.pipeline.name, stage.id, interval))
+        return any(one.state.readable for one in newest)

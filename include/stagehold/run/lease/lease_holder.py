@@ -1,0 +1,62 @@
+"""The holder of a lease, as the ledger names it: who an attempt works for, and in which process."""
+
+from __future__ import annotations
+
+import os
+import platform
+from dataclasses import dataclass
+
+from stagehold.spark.processes import identify
+
+SEPARATOR = "|"
+
+
+@dataclass(frozen=True)
+class LeaseHolder:
+    """``owner`` is who an attempt works for; host, pid and start time tell one process from all others."""
+
+    owner: str
+    host: str
+    pid: int
+    started: str
+
+    def __str__(self) -> str:
+        return SEPARATOR.join((self.owner, self.host, str(self.pid), self.started))
+
+    @property
+    def described(self) -> str:
+        """For people."""
+        return f"{self.owner} (process {self.pid} on {self.host})"
+
+    @staticmethod
+    def parse(text: str) -> LeaseHolder | None:
+        parts = text.split(SEPARATOR)
+        if len(parts) != 4 or not parts[2].isdigit():
+            return None
+        return LeaseHolder(parts[0], parts[1], int(parts[2]), parts[3])
+
+    def may_seize(self, held_by: str) -> bool:
+        """True when the other is an earlier try for the same owner, or a process of this host that has ended.
+
+        An earlier try may still be alive (a zombie): it is fenced, so it cannot harm.
+        """
+        other = LeaseHolder.parse(held_by)
+        if other is None:
+            return False
+        return other.owner == self.owner or (other.host == self.host and _started(other.pid) != other.started)
+
+
+def described(holder: str) -> str:
+    """The holder of a lease, for people."""
+    known = LeaseHolder.parse(holder)
+    return known.described if known else holder
+
+
+def this_process(owner: str) -> LeaseHolder:
+    return LeaseHolder(owner, platform.node(), os.getpid(), _started(os.getpid()))
+
+
+def _started(pid: int) -> str:
+    """When whoever has this pid was started, so that a reused pid is not mistaken; empty when nobody has it."""
+    found = identify(pid)
+    return str(found.started) if found else ""

@@ -1,0 +1,171 @@
+"""Takes out of all tables of a pipeline what may be shown no more, from within an attempt of one of its regions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from stagehold.errors import LeaseHeld
+from stagehold.lake.commit.marks import mark_outstaying
+from stagehold.lake.commit.wave_commit import Claim
+from stagehold.lake.store.location import table_location
+from stagehold.ledger.heartbeat import Heartbeat
+from stagehold.model.records import Attempt, PartitionRecord
+from stagehold.model.standing import PartitionState
+from stagehold.plan.grounds.reasons import grouped, partition_ranges
+from stagehold.plan.resume.decisions import Decision, ResumePlan
+from stagehold.plan.resume.waiving import as_blocked, as_retracted
+from stagehold.plan.split.regions import stage_regions
+from stagehold.plan.split.shares import region_shares
+from stagehold.run.delivery.publish import Publication, Signature, publish
+from stagehold.run.lease.leasing import LeaseWait, take_lease
+from stagehold.run.lease.region_tables import RegionTables
+from stagehold.run.planning.task import RegionTask
+from stagehold.run.planning.vouched import waivers_said
+from stagehold.spec.pipeline import OnWaiverEnd, Stage
+
+
+@dataclass(frozen=True)
+class Retraction:
+    """By one attempt, which holds the lease of its own task; ``plan`` makes a plan by what ledger and lake say now, of
+    all partitions.
+
+    A gate that refuses something ends its run before the regions behind it begin. So the attempt that finds out takes
+    the rows out of their tables as well, under their leases; whoever works on one of them is let finish.
+    """
+
+    tables: RegionTables
+    attempt: Attempt
+    heartbeat: Heartbeat
+    plan: Callable[[], ResumePlan]
+    waits: dict[str, LeaseWait] = field(default_factory=dict)
+
+    def carry_out(self) -> None:
+        """Nothing is asked of the lake unless somebody gave his word for something of the interval."""
+        request, place = self.tables.task.request, self.tables.workplace
+        if not self.attempt.began:
+            return  # a speculative one, which has the right to nothing yet
+        if not waivers_said(request.pipeline.name, request.interval, place.ledger, place.settings):
+            return
+        claim = Claim(self.attempt.epoch, self.attempt.attempt_id)
+        RegionRetraction(self.tables, claim, self.heartbeat).carry_out(self.plan())
+        while others := self._others():
+            for task in others:
+                self._take_out(task)
+
+    def mark(self) -> None:
+        """Have each published table say which of its rows stay though a word has ended, and no others."""
+        request, place = self.tables.task.request, self.tables.workplace
+        said = waivers_said(request.pipeline.name, request.interval, place.ledger, place.settings)
+        tables = [one for one in request.pipeline.stages if one.output.table and (said or _may_mark(one))]
+        plan = self.plan() if tables and self.attempt.began else None
+        for stage in tables if plan else ():
+            uri = table_location(place.settings.lake_uri, request.pipeline.name, stage, request.interval).uri
+            outstaying = [one.partition for one in plan.of(stage.name) if one.outstays] if plan else []
+            if mark_outstaying(uri, request.interval, outstaying):
+                self._tell_marked(stage, outstaying)
+
+    def _tell_marked(self, stage: Stage, outstaying: Sequence[int]) -> None:
+        place, table = self.tables.workplace, stage.output.table
+        if not outstaying:
+            place.progress(f"{table}: none of its rows rests on a waiver that has ended any more")
+            return
+        which = f"{stage.name}[{partition_ranges(outstaying)}]"
+        text = f"{which} stays in {table}, marked, though a waiver has ended that it rests on (on_waiver_end: keep)"
+        place.warn(self.tables.task.request.run_id, ENDED, stage.name, text)
+
+    def _others(self) -> tuple[RegionTask, ...]:
+        """In whose place rows are taken out; nobody's, if this attempt only heals something for another one."""
+        if self.tables.task.only is not None:
+            return ()
+        plan = self.plan()
+        return tuple(task for task in self._tasks() if any(one.retracts for one in _decisions(task, plan)))
+
+    def _tasks(self) -> Iterator[RegionTask]:
+        """Those of all other regions, and of the other shares of the own one."""
+        own = self.tables.task
+        for region in stage_regions(own.pipeline):
+            shares = region_shares(own.pipeline, region) if region.name == own.region.name else (None,)
+            for share in shares:
+                if (region.name, share) != (own.region.name, own.share):
+                    yield replace(own, region=region, share=share)
+
+    def _take_out(self, task: RegionTask) -> None:
+        self.heartbeat.check()
+        place = self.tables.workplace
+        try:
+            lease = take_lease(task, place)
+        except LeaseHeld as held:
+            return self.waits.setdefault(task.subject, LeaseWait(task, place)).pause(held)
+        tables, claim = RegionTables(task, place), Claim(lease.epoch, self.attempt.attempt_id)
+        try:
+            with Heartbeat(place.ledger, lease, place.settings.lease_seconds) as heartbeat:
+                tables.fence(claim)
+                tables.adopt(lease)
+                RegionRetraction(tables, claim, heartbeat).carry_out(self.plan())
+        finally:
+            place.ledger.leases.release(lease)
+
+
+def _may_mark(stage: Stage) -> bool:
+    return stage.output.on_waiver_end is OnWaiverEnd.KEEP
+
+
+def _decisions(task: RegionTask, plan: ResumePlan) -> Iterator[Decision]:
+    for stage in task.region.stages:
+        yield from (one for one in plan.of(stage) if task.share is None or one.partition in task.share)
+
+
+ENDED = "waiver ended"  # the kind of the event that says what became of rows
+
+
+@dataclass(frozen=True)
+class RegionRetraction:
+    """``claim`` is the right of whoever holds the region's lease; its attempt is of the run that is under way."""
+
+    tables: RegionTables
+    claim: Claim
+    heartbeat: Heartbeat
+
+    def carry_out(self, plan: ResumePlan) -> None:
+        """Of the share of the region that is worked on."""
+        pipeline, share = self.tables.task.pipeline, self.tables.task.share
+        for name in self.tables.stages:
+            ended = [one for one in plan.of(name) if one.ended and (share is None or one.partition in share)]
+            leaving, staying = [one for one in ended if one.retracts], [one for one in ended if _is_to_block(one)]
+            if leaving or staying:
+                self._stage(pipeline.stage(name), len(plan.of(name)), leaving, staying)
+
+    def _stage(self, stage: Stage, cut_into: int, leaving: Sequence[Decision], staying: Sequence[Decision]) -> None:
+        place, location = self.tables.workplace, self.tables.location(stage.name)
+        wave = self.tables.waves_of(stage.name, self.claim.attempt_id) + 1
+        signature = Signature(self.tables.task.request.run_id, stage.id, self.claim.attempt_id, self.claim.epoch, wave)
+        numbers = tuple(one.partition for one in leaving)
+        commit = signature.commit((), cut_into, note="a waiver has ended", retracted=numbers)
+        records = [
+            *(_ours(as_retracted(one.record), one, signature) for one in leaving if one.record),
+            *(_ours(as_blocked(one.record), one, signature) for one in staying if one.record),
+        ]
+        if leaving:
+            place.committer.fence(location, self.claim, self.tables.rivals(stage.name))
+        what = Publication(stage.name, location, wave, commit if leaving else None)
+        publish(what, lambda _: records, place.committer, self.heartbeat, place)
+        for some in filter(None, (leaving, staying)):
+            self._tell(stage, some)
+
+    def _tell(self, stage: Stage, decisions: Sequence[Decision]) -> None:
+        which = partition_ranges([one.partition for one in decisions])
+        text = f"{stage.name}[{which}] {'; '.join(grouped(one.reason for one in decisions))}"
+        self.tables.workplace.warn(self.tables.task.request.run_id, ENDED, stage.name, text)
+
+
+def _ours(record: PartitionRecord, decision: Decision, signature: Signature) -> PartitionRecord:
+    is_damaged = record.state is PartitionState.DAMAGED
+    return replace(signature.under(record), reason=record.reason if is_damaged else str(decision.reason))
+
+
+def _is_to_block(decision: Decision) -> bool:
+    """Whether its rows stay and nobody of ours may read them any more, which the ledger does not say yet."""
+    own = decision.ended == (decision.stage, decision.partition)
+    consumable = decision.record is not None and decision.record.state.readable
+    return own and consumable and decision.outstays

@@ -1,0 +1,144 @@
+"""Makes a savepoint of a run, whether it has ended or goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from stagehold.checkpoints.settings import CoordinatorSettings
+from stagehold.errors import InvalidArgument, LeaseHeld, SavepointFailed, SavepointTaken
+from stagehold.lake.checkpoints.savepoints import Savepoint, Savepoints, checked_name
+from stagehold.ledger.heartbeat import Heartbeat
+from stagehold.model.checkpoint_records import CheckpointFailure, CheckpointTrigger, SavepointRequest
+from stagehold.model.records import Run
+from stagehold.model.states import RUN, RunEvent
+from stagehold.run.checkpoints.discarding import take_coordinator_lease
+from stagehold.run.checkpoints.driving import Driver
+from stagehold.run.checkpoints.taking import LISTENERS, RunCheckpoints, say
+from stagehold.run.equipment.workplace import Workplace
+from stagehold.run.planning.planning import RunRequest, in_its_form
+from stagehold.run.stopping.stopping import at_work
+from stagehold.spec.pipeline import Pipeline
+
+POLL_SECONDS = 0.2
+
+
+def create_savepoint(asked: SavepointRequest, pipeline: Pipeline, workplace: Workplace) -> Savepoint:
+    """Make it, or have it made by whoever coordinates the run now, and wait for that. The same call may be repeated: a
+    savepoint that is there is given as it is, and one that is being made is waited for.
+
+    While a run goes on, every attempt that computes is asked, and answers behind its wave; with ``stop`` it ends there.
+
+    :raises SavepointTaken: the name is another one's.
+    :raises SavepointFailed: it was not made.
+    """
+    if made := ask_for_savepoint(asked, workplace):
+        return made
+    run = workplace.ledger.runs.get(asked.run_id)
+    return _Creation(asked, run, pipeline, workplace).carry_out()
+
+
+def ask_for_savepoint(asked: SavepointRequest, workplace: Workplace) -> Savepoint | None:
+    """Put the request on record, for `create_savepoint` to serve; gives the savepoint if it is there.
+
+    :raises SavepointTaken: the name is another one's.
+    """
+    checked_name(asked.name)
+    run = workplace.ledger.runs.get(asked.run_id)
+    if made := Savepoints(workplace.settings.lake_uri).find(asked.name):
+        return _same(made, asked)
+    if asked.stop and RUN.is_terminal(run.state):
+        raise InvalidArgument("--stop", asked.run_id, f"a run that goes on; this one is {run.state}")
+    standing = workplace.ledger.savepoint_requests.ask(asked)
+    if (standing.run_id, standing.stop) != (asked.run_id, asked.stop):
+        raise SavepointTaken(asked.name, f"which is just being made of run {standing.run_id}")
+    return None
+
+
+def _same(made: Savepoint, asked: SavepointRequest) -> Savepoint:
+    if made.run_id != asked.run_id:
+        raise SavepointTaken(made.name, f"checkpoint {made.number} of run {made.run_id}")
+    return made
+
+
+@dataclass(frozen=True)
+class _Creation:
+    asked: SavepointRequest
+    run: Run
+    pipeline: Pipeline
+    workplace: Workplace
+
+    def carry_out(self) -> Savepoint:
+        try:
+            while self._open:
+                self._serve()
+        except KeyboardInterrupt:
+            self.workplace.ledger.savepoint_requests.settle(self.asked.name, "whoever asked for it gave up")
+            raise
+        settled = self.workplace.ledger.savepoint_requests.get(self.asked.name)
+        if settled is not None and settled.failure:
+            raise SavepointFailed(self.asked.name, self.run.run_id, settled.failure)
+        return Savepoints(self.workplace.settings.lake_uri).get(self.asked.name)
+
+    @property
+    def _open(self) -> bool:
+        standing = self.workplace.ledger.savepoint_requests.get(self.asked.name)
+        return standing is not None and standing.settled_at is None
+
+    def _serve(self) -> None:
+        """Coordinate the run for as long as it takes, or leave that to who does already."""
+        try:
+            with self._coordinating() as checkpoints:
+                if self._goes_on:
+                    self._drive(checkpoints)
+                elif self._open:
+                    self._make(checkpoints)
+        except LeaseHeld:
+            self.workplace.sleep(POLL_SECONDS)
+
+    @contextmanager
+    def _coordinating(self) -> Iterator[RunCheckpoints]:
+        """:raises LeaseHeld: somebody else does."""
+        ledger, seconds = self.workplace.ledger, self.workplace.settings.lease_seconds
+        lease = take_coordinator_lease(self.run, self.workplace)
+        try:
+            with Heartbeat(ledger, lease, seconds) as heartbeat:
+                request = RunRequest(self.pipeline, self.run.run_id, self.run.interval, self.run.params)
+                checkpoints = RunCheckpoints(self.run, in_its_form(request, ledger), self.workplace, heartbeat)
+                checkpoints.clear_up()
+                yield checkpoints
+        finally:
+            ledger.leases.release(lease)
+
+    @property
+    def _goes_on(self) -> bool:
+        """Whether an attempt is at work that could answer."""
+        ledger = self.workplace.ledger
+        return bool(at_work(ledger.attempts.of_run(self.run.run_id), ledger))
+
+    def _drive(self, checkpoints: RunCheckpoints) -> None:
+        driver = Driver(checkpoints, CoordinatorSettings.of(self.pipeline.checkpoint), LISTENERS)
+        while self._open and self._goes_on:
+            driver.turn()
+            self.workplace.sleep(min(driver.pause, POLL_SECONDS))
+        driver.turn()
+        driver.suspend()
+
+    def _make(self, checkpoints: RunCheckpoints) -> None:
+        """Nobody is at work: what is on record is all there will be."""
+        ledger, name = self.workplace.ledger, self.asked.name
+        trigger = CheckpointTrigger.STOP if self.asked.stop else CheckpointTrigger.ASKED_FOR
+        record = checkpoints.begin(checkpoints.next_number, trigger, name)
+        try:
+            manifest, covers = checkpoints.write(record)
+        except Exception as error:
+            text = f"{type(error).__name__}: {error}"
+            checkpoints.fail(record, CheckpointFailure.FINALIZE_CHECKPOINT_FAILURE, text)
+            ledger.savepoint_requests.settle(name, text)
+            raise
+        completed = checkpoints.complete(record, manifest, covers)
+        ledger.savepoint_requests.settle(name)
+        if self.asked.stop:
+            ledger.runs.apply(self.run.run_id, RunEvent.SUSPEND)
+        say(completed, self.workplace)
