@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import stagehold
 from stagehold.code.project import functions, load_module
 from stagehold.errors import FunctionFailed, StageFailed, StrayKey
 from stagehold.plan.restart.facts import raised_in_worker
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.errors import PySparkException
     from pyspark.sql import DataFrame
 
-LIBRARY = Path(stagehold.__file__).parent
+LIBRARY = Path(__file__).parents[2]
 CALL_SITE = re.compile(r"^(?P<file>.+):(?P<line>\d+)$")
 CALLED_FROM = re.compile(r"^\S+ was called from\n(?P<file>.+):(?P<line>\d+)$", re.MULTILINE)
 CAUSED_BY = re.compile(r"^Caused by: [\w.$]+: (?P<text>\[[A-Z0-9_.]+\] .*)$", re.MULTILINE)
