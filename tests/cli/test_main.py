@@ -7,9 +7,7 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from stagehold.cli.main import app
-
-COMMANDS = [command.name or command.callback.__name__ for command in app.registered_commands]
+from stagehold.cli.main import COMMANDS, app, load_command
 
 
 def python(code: str) -> str:
@@ -25,18 +23,17 @@ def children_seconds() -> float:
 def test_help_lists_every_command_with_a_line_of_help():
     result = CliRunner().invoke(app, ["--help"], terminal_width=200)
     assert result.exit_code == 0
-    for command in app.registered_commands:
-        first_line = command.callback.__doc__.splitlines()[0]
-        name = command.name or command.callback.__name__
+    for name in COMMANDS:
+        first_line = load_command(name).help.splitlines()[0]
         assert any(line.split()[:1] == [name] and first_line in line for line in result.stdout.splitlines())
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_option_and_argument_of_a_command_has_help(command):
-    from typer.main import get_command
-
-    for parameter in get_command(app).commands[command].params:
-        assert parameter.help, f"{command} {parameter.name}"
+    found = load_command(command)
+    for each in (found, *getattr(found, "commands", {}).values()):
+        for parameter in each.params:
+            assert parameter.help, f"{command} {each.name} {parameter.name}"
 
 
 def test_help_starts_quickly_and_imports_neither_spark_nor_airflow():

@@ -15,10 +15,9 @@ from deltalake import DeltaTable
 
 from stagehold.ledger.ledger import Ledger
 from stagehold.local.airflow_client import AirflowClient, DagRun
-from stagehold.local.control import living_supervisor
 from stagehold.local.demo.demo import published_top_orders
 from stagehold.local.demo.oracle import expected_top_orders
-from stagehold.local.state import ServiceState
+from stagehold.local.state import ServiceState, living_supervisor
 from stagehold.model.records import Attempt, Event, PartitionRecord
 from stagehold.run.faults import FaultAction, Point, inject
 from stagehold.settings import Settings

@@ -16,9 +16,8 @@ from tests.e2e.stack import RUN_SECONDS, Stack
 
 from stagehold.errors import AirflowRefused, NotInTime
 from stagehold.local.airflow_client import AirflowClient
-from stagehold.local.control import known_state, living_supervisor
 from stagehold.local.ports import is_free
-from stagehold.local.state import ServicePhase, read_state
+from stagehold.local.state import ServicePhase, known_state, living_supervisor, read_state
 from stagehold.settings import Settings
 from stagehold.spark.environment import python_environment
 from stagehold.spark.processes import identify, session_members, wait_until

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from stagehold.local.control import known_state, living_supervisor
 from stagehold.local.state import (
     ServiceFailure,
     ServicePhase,
     ServiceState,
     SupervisorState,
+    known_state,
+    living_supervisor,
     read_state,
     remove_state,
     state_file,

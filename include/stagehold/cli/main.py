@@ -1,45 +1,73 @@
-"""The `stagehold` command. Each command is a file of its own, which imports what is slow when it is called."""
+"""The `stagehold` command. Each of its commands is imported when it is called, or when all are listed."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from stagehold.cli.accept import accept
-from stagehold.cli.backfill.backfill import backfill
-from stagehold.cli.checkpoints.history import checkpoints
-from stagehold.cli.checkpoints.inspect import SpreadingCommand, inspect
-from stagehold.cli.checkpoints.savepoint import savepoint
-from stagehold.cli.demo import demo
-from stagehold.cli.gates.refused import refused
-from stagehold.cli.gates.verdicts import gates
-from stagehold.cli.gates.waive import waive
-from stagehold.cli.gc import gc
-from stagehold.cli.intervals.intervals import intervals
-from stagehold.cli.partitions import partitions
-from stagehold.cli.project.init import init
-from stagehold.cli.reconcile import reconcile
-from stagehold.cli.running.plan import plan
-from stagehold.cli.running.resume import resume
-from stagehold.cli.running.run import run
-from stagehold.cli.running.stop import cancel, suspend
+from stagehold.cli.common.conversion import spare_conversions
 from stagehold.cli.sandboxes.option import offer_sandboxes
-from stagehold.cli.sandboxes.sandbox import sandbox
-from stagehold.cli.services import down, up
-from stagehold.cli.source import source
-from stagehold.cli.status import status
-from stagehold.cli.verify import verify
-from stagehold.cli.what_if import what_if
 from stagehold.errors import StageholdError
 from stagehold.settings import load_settings
+
+COMMANDS = {  # as `--help` lists them
+    "init": "stagehold.cli.project.init:init",
+    "up": "stagehold.cli.services:up",
+    "down": "stagehold.cli.services:down",
+    "run": "stagehold.cli.running.run:run",
+    "plan": "stagehold.cli.running.plan:plan",
+    "what-if": "stagehold.cli.what_if:what_if",
+    "backfill": "stagehold.cli.backfill.backfill:backfill",
+    "resume": "stagehold.cli.running.resume:resume",
+    "suspend": "stagehold.cli.running.stop:suspend",
+    "cancel": "stagehold.cli.running.stop:cancel",
+    "accept": "stagehold.cli.accept:accept",
+    "status": "stagehold.cli.status:status",
+    "partitions": "stagehold.cli.partitions:partitions",
+    "gates": "stagehold.cli.gates.verdicts:gates",
+    "refused": "stagehold.cli.gates.refused:refused",
+    "waive": "stagehold.cli.gates.waive:waive",
+    "verify": "stagehold.cli.verify:verify",
+    "inspect": "stagehold.cli.checkpoints.inspect:inspect",
+    "gc": "stagehold.cli.gc:gc",
+    "reconcile": "stagehold.cli.reconcile:reconcile",
+    "demo": "stagehold.cli.demo:demo",
+    "source": "stagehold.cli.source:source",
+    "intervals": "stagehold.cli.intervals.intervals:intervals",
+    "checkpoints": "stagehold.cli.checkpoints.history:checkpoints",
+    "savepoint": "stagehold.cli.checkpoints.savepoint:savepoint",
+    "sandbox": "stagehold.cli.sandboxes.sandbox:sandbox",
+}
+OF_NO_SANDBOX = ("init", "up", "down", "demo", "sandbox")
+
+
+class LazyCommands(Mapping[str, Any]):
+    """Typer's commands by name, each imported when it is asked for: a command that is called waits for no other's."""
+
+    def __getitem__(self, name: str) -> Any:
+        return load_command(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
 
 
 class Commands(TyperGroup):
     """Shows an error that was raised on purpose, or by a disk or folder, as its text, since that says what to do; only
     others get a traceback.
     """
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        spare_conversions(self)
+        self.commands = LazyCommands()  # type: ignore[assignment]  # Typer adds none to those that it was made with
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -52,6 +80,24 @@ class Commands(TyperGroup):
                 raise
             typer.secho("\n".join([str(told), *getattr(told, "__notes__", ())]), fg="red", err=True)
             raise typer.Exit(1) from None
+
+
+@cache
+def load_command(name: str) -> Any:
+    """:raises KeyError: there is none of that name."""
+    path, _, attribute = COMMANDS[name].partition(":")
+    module = import_module(path)
+    found = getattr(module, attribute)
+    alone = typer.Typer(rich_markup_mode=None)
+    if isinstance(found, typer.Typer):
+        alone.add_typer(found, name=name)
+    else:
+        alone.command(name, cls=getattr(module, "COMMAND_CLASS", None))(found)
+    if name not in OF_NO_SANDBOX:
+        offer_sandboxes(alone)
+    command = typer.main.get_group(alone).commands[name]
+    spare_conversions(command)
+    return command
 
 
 def _told(error: Exception) -> StageholdError | None:
@@ -73,10 +119,10 @@ app = typer.Typer(
 
 
 def _print_version(wanted: bool) -> None:
-    from importlib.metadata import PackageNotFoundError, version
-
     if not wanted:
         return
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         typer.echo(f"stagehold {version('stagehold')}")
     except PackageNotFoundError:
@@ -92,32 +138,3 @@ Version = Annotated[
 @app.callback()
 def stagehold(version: Version = False) -> None:
     """Run batch pipelines of PySpark stages that go on from the last consumable partition."""
-
-
-app.command()(init)
-app.command()(up)
-app.command()(down)
-app.command()(run)
-app.command()(plan)
-app.command("what-if")(what_if)
-app.command()(backfill)
-app.command()(resume)
-app.command()(suspend)
-app.command()(cancel)
-app.command()(accept)
-app.add_typer(source, name="source")
-app.command()(status)
-app.command()(partitions)
-app.add_typer(intervals, name="intervals")
-app.command()(gates)
-app.command()(refused)
-app.command()(waive)
-app.command()(verify)
-app.add_typer(checkpoints, name="checkpoints")
-app.add_typer(savepoint, name="savepoint")
-app.command(cls=SpreadingCommand)(inspect)
-app.command()(gc)
-app.command()(reconcile)
-app.command()(demo)
-offer_sandboxes(app, but=("init", "up", "down", "demo"))
-app.add_typer(sandbox, name="sandbox")

@@ -11,7 +11,7 @@ import typer
 
 from stagehold.cli.common.output import moment, print_table
 from stagehold.errors import InvalidArgument
-from stagehold.local.state import ServicePhase, ServiceState, SupervisorState
+from stagehold.local.state import ServicePhase, ServiceState, SupervisorState, known_state, living_supervisor
 from stagehold.settings import Settings, load_settings
 
 Foreground = Annotated[
@@ -31,7 +31,7 @@ SparkOnly = Annotated[
 
 def up(foreground: Foreground = False, spark_only: SparkOnly = False) -> None:
     """Start Spark and Airflow on this machine; says where Airflow is and how to log in."""
-    from stagehold.local.control import living_supervisor, require_free_ports, start_supervisor
+    from stagehold.local.control import require_free_ports, start_supervisor
     from stagehold.local.supervisor import supervise
 
     settings = load_settings()
@@ -66,7 +66,6 @@ def down() -> None:
 
 def services_document(settings: Settings) -> dict[str, Any]:
     """The services part of `stagehold status --json`."""
-    from stagehold.local.control import known_state
     from stagehold.spark.server.users import server_users
 
     state = known_state(settings)
@@ -79,7 +78,6 @@ def services_document(settings: Settings) -> dict[str, Any]:
 
 def show_services(settings: Settings) -> None:
     """Print the services of `stagehold up`, or that there are none, and who uses the Spark server."""
-    from stagehold.local.control import known_state
     from stagehold.spark.server.users import server_users
 
     state = known_state(settings)

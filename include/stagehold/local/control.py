@@ -9,12 +9,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import replace
 
 from stagehold.errors import ServerInUse, ServicesFailed
 from stagehold.local.guard import end_leftovers
 from stagehold.local.ports import require_free
-from stagehold.local.state import ServicePhase, SupervisorState, read_state, remove_state
+from stagehold.local.state import ServicePhase, SupervisorState, living_supervisor, read_state, remove_state
 from stagehold.local.supervisor import SPARK_ONLY
 from stagehold.settings import Settings
 from stagehold.spark.environment import python_environment
@@ -29,19 +28,6 @@ POLL_SECONDS = 0.1
 Progress = Callable[[str], None]
 
 log = logging.getLogger(__name__)
-
-
-def living_supervisor(settings: Settings) -> SupervisorState | None:
-    state = read_state(settings)
-    return state if state and state.process.alive else None
-
-
-def known_state(settings: Settings) -> SupervisorState | None:
-    """What was last written, with the services of a supervisor that is gone shown as ended."""
-    state = read_state(settings)
-    if state is None or state.process.alive:
-        return state
-    return replace(state, services=tuple(replace(service, phase=ServicePhase.ENDED) for service in state.services))
 
 
 def require_free_ports(settings: Settings, *, spark_only: bool = False) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -79,6 +79,19 @@ def read_state(settings: Settings) -> SupervisorState | None:
         return SupervisorState(**stored, services=services, failure=_failure(failure) if failure else None)
     except (FileNotFoundError, ValueError, TypeError, KeyError):
         return None
+
+
+def living_supervisor(settings: Settings) -> SupervisorState | None:
+    state = read_state(settings)
+    return state if state and state.process.alive else None
+
+
+def known_state(settings: Settings) -> SupervisorState | None:
+    """What was last written, with the services of a supervisor that is gone shown as ended."""
+    state = read_state(settings)
+    if state is None or state.process.alive:
+        return state
+    return replace(state, services=tuple(replace(service, phase=ServicePhase.ENDED) for service in state.services))
 
 
 def write_state(settings: Settings, state: SupervisorState) -> None:

@@ -24,12 +24,12 @@ def show(name: str = "x") -> None:
     typer.echo(f"{name} {load_settings().sandbox or 'production'}")
 
 
+offer_sandboxes(small)
+
+
 @small.command()
 def other() -> None:
     """So that there are several."""
-
-
-offer_sandboxes(small, but=["other"])
 
 
 @pytest.fixture(autouse=True)

@@ -50,6 +50,9 @@ class SpreadingCommand(TyperCommand):
         return super().parse_args(ctx, list(_spread(args)))
 
 
+COMMAND_CLASS = SpreadingCommand
+
+
 @dataclass(frozen=True)
 class Wish:
     """What is to be shown of one checkpoint."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from typing import Annotated, Any
@@ -22,14 +22,14 @@ SandboxName = Annotated[
 ]
 
 
-def offer_sandboxes(app: typer.Typer, *, but: Collection[str] = ()) -> None:
-    """Give the option to each command of ``app`` and of its groups but those whose function is named so."""
+def offer_sandboxes(app: typer.Typer) -> None:
+    """Give the option to each command of ``app`` and of its groups."""
     for command in app.registered_commands:
-        if command.callback and command.callback.__name__ not in but:
+        if command.callback:
             command.callback = _with_option(command.callback)
     for group in app.registered_groups:
         if group.typer_instance:
-            offer_sandboxes(group.typer_instance, but=but)
+            offer_sandboxes(group.typer_instance)
 
 
 def _with_option(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -13,9 +13,10 @@ from stagehold.errors import DemoFailed
 from stagehold.lake.chronicle.chronicle import open_ledger
 from stagehold.ledger.ledger import Ledger
 from stagehold.local.airflow_client import AirflowClient, DagRun
-from stagehold.local.control import living_supervisor, start_supervisor
+from stagehold.local.control import start_supervisor
 from stagehold.local.demo.oracle import TopOrder, expected_top_orders
 from stagehold.local.demo.sample import make_sample
+from stagehold.local.state import living_supervisor
 from stagehold.model.records import PartitionRecord
 from stagehold.run.faults import FaultAction, Point, inject
 from stagehold.settings import Settings
