@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from stagehold.model.share import Share, as_ranges, numbers_in, overlap
+from stagehold.model.share import Share, overlap
 
 
 @pytest.mark.parametrize(
@@ -24,29 +24,3 @@ def test_a_share_is_read_back_from_its_name(text, expected):
 )
 def test_shares_overlap_where_they_have_a_partition_in_common(one, other, expected):
     assert (overlap(one, other), overlap(other, one)) == (expected, expected)
-
-
-@pytest.mark.parametrize(
-    ("numbers", "ranges"),
-    [
-        ([], ()),
-        ([3], ((3, 3),)),
-        ([0, 1, 2], ((0, 2),)),
-        ([7, 0, 1, 3], ((0, 1), (3, 3), (7, 7))),
-    ],
-)
-def test_neighbours_are_joined_and_named_again(numbers, ranges):
-    assert as_ranges(numbers) == ranges
-    assert numbers_in(ranges, range(10)) == {*numbers}
-
-
-@pytest.mark.parametrize(
-    ("ranges", "known", "numbers"),
-    [
-        ([(0, 10**6)], [0, 1, 2], {0, 1, 2, 10**6}),
-        ([(5, 10**6)], [], {5, 10**6}),
-        ([(2, 1)], [0, 1, 2], {1, 2}),
-    ],
-)
-def test_what_nobody_knows_is_named_by_its_ends_alone(ranges, known, numbers):
-    assert numbers_in(ranges, known) == numbers

@@ -89,9 +89,9 @@ def _subjects(subjects: Sequence[str]) -> str:
 
 
 def _row(left: Disagreement) -> tuple[str, ...]:
-    from stagehold.plan.grounds.reasons import partition_ranges
+    from stagehold.model.partition_set import PartitionSet
 
-    subject = f"{left.subject}[{partition_ranges(left.partitions)}]" if left.partitions else left.subject
+    subject = f"{left.subject}[{PartitionSet(left.partitions)}]" if left.partitions else left.subject
     place = (left.difference.replace("_", " "), left.pipeline or "", left.interval or "")
     return (*place, str(left.count), f"left: {_then(left.difference)}", subject)
 

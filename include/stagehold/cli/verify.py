@@ -147,7 +147,7 @@ def _found(result: StageScrub) -> Iterator[str]:
 
 def _skipped(result: StageScrub) -> Iterator[str]:
     """One line for all partitions that were skipped for one reason."""
-    from stagehold.plan.grounds.reasons import partition_ranges
+    from stagehold.model.partition_set import PartitionSet
     from stagehold.plan.scrub import Condition
 
     skipped: dict[str, list[int]] = {}
@@ -155,7 +155,7 @@ def _skipped(result: StageScrub) -> Iterator[str]:
         if one.condition is Condition.SKIPPED:
             skipped.setdefault(one.differs, []).append(one.record.partition)
     for why, partitions in skipped.items():
-        yield f"{_place(result)}[{partition_ranges(partitions)}] skipped: {why}"
+        yield f"{_place(result)}[{PartitionSet(partitions)}] skipped: {why}"
 
 
 def _place(result: StageScrub) -> str:

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from tests.topology.graphs import graph
 
 from stagehold.errors import InvalidArgument, UnknownName
+from stagehold.model.partition_set import PartitionSet
 from stagehold.model.records import AttemptState
-from stagehold.plan.grounds.reasons import partition_ranges
 from stagehold.plan.imagined.imagined_run import imagined_run
 from stagehold.plan.imagined.what_if import WouldRun, hypothesis_of, what_if, what_if_graph
 from stagehold.plan.resume.decisions import Action
@@ -59,7 +59,7 @@ def actions(found):
         for action in Action:
             which = [decision.partition for decision in decisions if decision.action is action]
             if which and action is not Action.REUSE:
-                said.append(f"{stage} {action} {partition_ranges(which)}")
+                said.append(f"{stage} {action} {PartitionSet(which)}")
     return said
 
 

@@ -3,24 +3,10 @@ from __future__ import annotations
 import pytest
 from tests.ledger.samples import record
 
-from stagehold.plan.grounds.reasons import Detail, Places, because, partition_ranges
+from stagehold.model.partition_set import PartitionSet
+from stagehold.plan.grounds.reasons import Detail, Places, because
 from stagehold.plan.resume.decisions import Action, Decision, ResumePlan
 from stagehold.plan.resume.explanation import explain
-
-
-@pytest.mark.parametrize(
-    ("partitions", "expected"),
-    [
-        ((), ""),
-        ((3,), "3"),
-        ((0, 1, 2), "0-2"),
-        ((0, 2), "0, 2"),
-        ((0, 1, 4, 6, 7, 8), "0-1, 4, 6-8"),
-        (range(0, 2000, 2), "0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, ..., 1998"),
-    ],
-)
-def test_neighbouring_partitions_are_joined(partitions, expected):
-    assert partition_ranges(partitions) == expected
 
 
 def test_decisions_of_one_kind_become_one_line():
@@ -63,15 +49,15 @@ def plan_of(*reasons):
             id="inputs of other stages stay apart",
         ),
         pytest.param(
-            [because("reads ", Places("a", (0, *range(4, 1000))), ", which runs again")] * 1000,
+            [because("reads ", Places("a", PartitionSet((0, *range(4, 1000)))), ", which runs again")] * 1000,
             ["b: run 1000 of 1000 partitions: reads a[0, 4-999], which runs again"],
             id="each reads all that runs",
         ),
         pytest.param(
             [
-                because("reads ", Places("a", (0, 1)), ", which runs again"),
+                because("reads ", Places("a", PartitionSet((0, 1))), ", which runs again"),
                 because("reads ", ("a", 2), ", which runs again"),
-                because("reads ", Places("a", (1, 2)), ", which runs again"),
+                because("reads ", Places("a", PartitionSet((1, 2))), ", which runs again"),
             ],
             ["b: run 3 of 3 partitions: reads a[0-2], which runs again"],
             id="some of them and one of them are one kind",

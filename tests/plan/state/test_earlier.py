@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.plan.resume.situations import altered, changed, facts_of, gather, record, source, stage
 
 from stagehold.model.keys.key_groups import index_of_group, range_of
+from stagehold.model.partition_set import PartitionSet
 from stagehold.model.records import Cell, DataFile, PartitionRecord, StatePart
 from stagehold.model.stage_state import StateKind, StateShape
 from stagehold.model.standing import PartitionState
@@ -43,13 +44,17 @@ def all_of(partitions: int, **facts) -> list[PartitionRecord]:
     ("records", "gap", "text"),
     [
         ([], Gap("monday"), "monday has to run first: it kept nothing yet"),
-        (all_of(4)[:2], Gap("monday", (2, 3)), "monday has to run first: it lacks what partitions 2-3 kept"),
+        (
+            all_of(4)[:2],
+            Gap("monday", PartitionSet((2, 3))),
+            "monday has to run first: it lacks what partitions 2-3 kept",
+        ),
         (
             [replace(kept(0, 2), state=PartitionState.BLOCKED), kept(1, 2)],
-            Gap("monday", (0,)),
+            Gap("monday", PartitionSet((0,))),
             "monday has to run first: it lacks what partitions 0 kept",
         ),
-        ([*all_of(2), kept(0, 3, epoch=2)], Gap("monday", (1, 2)), "it lacks what partitions 1-2 kept"),
+        ([*all_of(2), kept(0, 3, epoch=2)], Gap("monday", PartitionSet((1, 2))), "it lacks what partitions 1-2 kept"),
     ],
 )
 def test_an_interval_that_lacks_something_has_to_run_first(records, gap, text):
@@ -61,7 +66,7 @@ def test_an_interval_that_lacks_something_has_to_run_first(records, gap, text):
 def test_what_an_earlier_cut_left_does_not_count():
     found = earlier_of("monday", [*all_of(2, epoch=2), kept(2, 4), kept(3, 4)])
     assert [one.partition for one in found.records] == [0, 1]
-    assert earlier_of("monday", [kept(0, 2), kept(1, 2)], lost={1}).gap == Gap("monday", (1,))
+    assert earlier_of("monday", [kept(0, 2), kept(1, 2)], lost={1}).gap == Gap("monday", PartitionSet((1,)))
 
 
 def test_what_kept_nothing_leaves_the_next_one_to_begin_empty():

@@ -21,6 +21,7 @@ from tests.run.pipelines.test_judged_again import (
 
 from stagehold.errors import GateBlocked
 from stagehold.lake.chronicle.chronicle import open_ledger
+from stagehold.model.partition_set import PartitionSet
 from stagehold.model.records import Cell, Waiver
 from stagehold.model.standing import PartitionState
 from stagehold.plan.resume.waiving import WaiverWish, refused_data, wished
@@ -49,7 +50,7 @@ class Waivable(Gated):
         now = datetime.now(UTC)
         with open_ledger(self.project.settings) as ledger:
             records = ledger.partitions.newest(Cell("gated", "numbers", INTERVAL))
-            wish = WaiverWish(frozenset({FILES - 1}), None, "ann", "known", until)
+            wish = WaiverWish(PartitionSet([FILES - 1]), None, "ann", "known", until)
             words = wished(wish, "numbers", refused_data(records, None), now)
             ledger.waivers.record(words)
         return words

@@ -24,8 +24,8 @@ from stagehold.gates.docs.rendering import POLICY
 from stagehold.gates.docs.writing import have_docs, read_page
 from stagehold.gates.outcomes import waived_in
 from stagehold.ledger.ledger import Ledger
+from stagehold.model.partition_set import PartitionSet, Ranges
 from stagehold.model.records import Cell, Waiver
-from stagehold.model.share import Ranges, as_ranges, numbers_in
 from stagehold.plan.resume.waiving import WaiverWish, refused_data, wished
 from stagehold.run.planning.planning import RunRequest
 from stagehold.run.planning.vouched import newest_verdict, waivers_for
@@ -140,7 +140,7 @@ def waive(wanted: WaiveRequest, run: GatedRunDep, user: GetUserDep) -> WaiveAnsw
     with answering():
         cell = run.cell(wanted.stage)
         records = run.ledger.partitions.newest(cell)
-        named = numbers_in(wanted.partitions, [one.partition for one in records])
+        named = PartitionSet.named(wanted.partitions, [one.partition for one in records])
         until = now if wanted.end else _moment(wanted.until, now)
         wish = WaiverWish(named, wanted.expectation, user.get_name(), wanted.reason, until)
         words = wished(wish, wanted.stage, refused_data(records, None), now)
@@ -178,5 +178,5 @@ def _moment(given: datetime | None, now: datetime) -> datetime | None:
 
 
 def _answer(stage: str, words: Sequence[Waiver]) -> WaiveAnswer:
-    partitions = as_ranges(one.partition for one in words)
+    partitions = PartitionSet(one.partition for one in words).ranges
     return WaiveAnswer(stage, words[0].expectation, partitions, WaiverTold.of(words[0]))

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from stagehold.model.partition_set import PartitionSet, Ranges
 from stagehold.model.records import GateResult, PartitionRecord, Waiver
-from stagehold.model.share import Ranges, as_ranges
 from stagehold.model.standing import PartitionState, RefusalStanding
 from stagehold.plan.resume.waiving import is_waived, waivers_of
 
@@ -78,7 +78,7 @@ def gate_failures(
             suite=result.suite if result else gate or "",
             expectation=kind.expectation,
             standing=kind.standing,
-            partitions=as_ranges(partitions),
+            partitions=PartitionSet(partitions).ranges,
             count=len(partitions),
             observed=result.observed if result else "",
             waiver=kind.waiver,

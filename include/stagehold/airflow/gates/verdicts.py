@@ -10,8 +10,8 @@ from typing import Any
 
 from stagehold.airflow.gates.history import number_in
 from stagehold.gates.outcomes import Outcome, Waived, outcome_of
+from stagehold.model.partition_set import PartitionSet, Ranges
 from stagehold.model.records import GateResult, Severity
-from stagehold.model.share import Ranges, as_ranges
 
 MOST_SAMPLES = 3  # partitions of a group of which it is told what was seen
 MOST_VALUES = 20
@@ -106,7 +106,7 @@ def _groups(results: Sequence[GateResult], waived: Waived) -> Iterator[OutcomeGr
     for outcome in (*(one for one in Outcome if one is not Outcome.PASSED), Outcome.PASSED):
         if some := found.get(outcome):
             shown = () if outcome is Outcome.PASSED else tuple(map(_sample, some[:MOST_SAMPLES]))
-            yield OutcomeGroup(outcome, len(some), as_ranges(one.partition for one in some), shown)
+            yield OutcomeGroup(outcome, len(some), PartitionSet(one.partition for one in some).ranges, shown)
 
 
 def _sample(result: GateResult) -> SeenSample:

@@ -13,7 +13,6 @@ from stagehold.airflow.run_page.facts import RunFacts
 from stagehold.airflow.runs.clearing import SUCCESS
 from stagehold.model.records import PartitionRecord
 from stagehold.model.standing import CellState
-from stagehold.plan.grounds.reasons import partition_ranges
 from stagehold.plan.resume.decisions import Action
 from stagehold.plan.resume.explanation import explain
 from stagehold.spec.pipeline import Stage
@@ -134,7 +133,7 @@ def _strip(cells: Sequence[PartitionCell]) -> Iterator[StripPart]:
 
 def _groups(stage: Stage, facts: RunFacts) -> tuple[ActionGroup, ...]:
     return tuple(
-        ActionGroup(line.action, line.reason, len(line.partitions), partition_ranges(line.partitions))
+        ActionGroup(line.action, line.reason, len(line.partitions), str(line.partitions))
         for line in explain(facts.plan, [stage.name])
     )
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from stagehold.airflow.telling.work_done import StageWork
 from stagehold.gates.outcomes import Outcome, outcome_of, waived_in
+from stagehold.model.partition_set import PartitionSet
 from stagehold.model.records import Waiver
 from stagehold.model.standing import Standing
-from stagehold.plan.grounds.reasons import partition_ranges
 
 
 def asset_facts(work: StageWork, standing: Standing, run_id: str, waivers: Sequence[Waiver]) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def asset_facts(work: StageWork, standing: Standing, run_id: str, waivers: Seque
         "gate": work.stage.gate,
         "verdicts": {outcome.value: counts[outcome.value] for outcome in Outcome} if work.stage.gate else {},
         "not_met": [
-            {"verdict": verdict, "expectation": expectation, "partitions": partition_ranges(sorted(some))}
+            {"verdict": verdict, "expectation": expectation, "partitions": str(PartitionSet(some))}
             for (verdict, expectation), some in sorted(unmet.items())
         ],
     }

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from stagehold.errors import GateBlocked, StageFailed
-from stagehold.plan.grounds.reasons import partition_ranges
+from stagehold.model.partition_set import PartitionSet
 from stagehold.run.delivery.wave import place_of
 
 LONGEST_CAUSE = 500  # letters
@@ -39,13 +39,13 @@ def failure_line(subject: str, error: Exception, link: str) -> str:
 def _where(subject: str, error: Exception) -> str:
     place = place_of(error)
     if place is not None:
-        return f"stage {place.stage}, wave {place.wave}, partitions {partition_ranges(place.partitions)}"
+        return f"stage {place.stage}, wave {place.wave}, partitions {PartitionSet(place.partitions)}"
     match error:
         case StageFailed():
-            partitions = f", partitions {partition_ranges(error.partitions)}" if error.partitions else ""
+            partitions = f", partitions {PartitionSet(error.partitions)}" if error.partitions else ""
             return f"stage {error.stage}, before its first wave{partitions}"
         case GateBlocked():
-            return f"stage {error.stage}, gate, partitions {partition_ranges(sorted(error.reasons))}"
+            return f"stage {error.stage}, gate, partitions {PartitionSet(error.reasons)}"
     return f"task {subject}"
 
 

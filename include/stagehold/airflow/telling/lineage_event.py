@@ -23,8 +23,8 @@ from openlineage.client.facet_v2 import (
 from openlineage.client.uuid import generate_static_uuid
 
 from stagehold.airflow.telling.lineage import LineageData, StageLineage
+from stagehold.model.partition_set import PartitionSet
 from stagehold.model.records import GateResult, Severity
-from stagehold.plan.grounds.reasons import partition_ranges
 
 PRODUCER = "urn:stagehold"
 SEVERITIES = {Severity.CRITICAL: "error", Severity.WARNING: "warn", Severity.INFO: "info"}
@@ -119,7 +119,5 @@ def _assertions(verdicts: Iterable[GateResult]) -> Iterator[data_quality_asserti
             success=not failed,
             severity=SEVERITIES[severity],
             actual=failed[0].observed if failed else None,
-            description=f"not met by partition(s) {partition_ranges([one.partition for one in failed])}"
-            if failed
-            else None,
+            description=f"not met by partition(s) {PartitionSet(one.partition for one in failed)}" if failed else None,
         )

@@ -11,10 +11,10 @@ from itertools import groupby
 from stagehold.airflow.telling.news import Progressed, Remaining, RunNews
 from stagehold.errors import StageholdError
 from stagehold.ledger.ledger import Ledger
+from stagehold.model.partition_set import PartitionSet
 from stagehold.model.records import Attempt, Event, GateResult, Run, RunState, Severity
 from stagehold.model.standing import DeclaredStage, Standing, together
 from stagehold.model.states import Transition
-from stagehold.plan.grounds.reasons import partition_ranges
 from stagehold.plan.resume.decisions import ResumePlan
 from stagehold.plan.split.regions import stage_regions
 from stagehold.run.planning.planning import RunRequest, plan_run
@@ -93,7 +93,7 @@ def gate_cause(results: Sequence[GateResult]) -> str:
     said = []
     for (severity, expectation), some in groupby(ordered, key=lambda one: (one.severity, one.expectation)):
         found = tuple(some)
-        partitions = partition_ranges(sorted({one.partition for one in found}))
+        partitions = str(PartitionSet(one.partition for one in found))
         said.append(f"{severity} {expectation} not met by partition(s) {partitions}: {found[0].observed}")
     return "; ".join(said)
 

@@ -66,7 +66,6 @@ def print_tree(tree: Tree) -> None:
 
 def print_explanation(title: str, plan: ResumePlan) -> None:
     """One row per stage, action and reason."""
-    from stagehold.plan.grounds.reasons import partition_ranges
     from stagehold.plan.resume.explanation import explain
 
     rows = [
@@ -74,7 +73,7 @@ def print_explanation(title: str, plan: ResumePlan) -> None:
             line.stage,
             line.action.value,
             f"{len(line.partitions)} of {line.total}",
-            partition_ranges(line.partitions),
+            str(line.partitions),
             line.reason,
         )
         for line in explain(plan)
@@ -87,7 +86,11 @@ def moment(time: datetime | None) -> str:
     return f"{time:%Y-%m-%d %H:%M:%S}" if time else ""
 
 
-def _json_value(value: object) -> str:
+def _json_value(value: object) -> object:
+    from stagehold.model.partition_set import PartitionSet
+
     if isinstance(value, datetime):
         return value.isoformat()
+    if isinstance(value, PartitionSet):
+        return [*value]
     raise TypeError(f"{type(value).__name__} has no place in a document")

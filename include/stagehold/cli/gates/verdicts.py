@@ -95,12 +95,12 @@ def gates(run: RunName, failed: OnlyFailed = False, as_json: AsJson = False, doc
 def _marked(run: Run, ledger: Ledger) -> Iterator[str]:
     """Published tables that say of their rows that they stay though a waiver has ended."""
     from stagehold.lake.commit.marks import outstaying
-    from stagehold.plan.grounds.reasons import partition_ranges
+    from stagehold.model.partition_set import PartitionSet
 
     for stage, records in ledger.partitions.newest_of(run.pipeline, run.interval).items():
         tables = {one.table for one in records if one.in_table}
         for partitions in filter(None, (outstaying(table, run.interval) for table in sorted(tables))):
-            which = f"{stage}[{partition_ranges(partitions)}]"
+            which = f"{stage}[{PartitionSet(partitions)}]"
             yield f"{which} stays in its table though a waiver has ended that it rests on"
 
 
@@ -185,9 +185,9 @@ def _result(result: GateResult, waived: Waived) -> Mapping[str, Any]:
 
 
 def _cells(one: JudgedExpectation) -> tuple[str, ...]:
-    from stagehold.plan.grounds.reasons import partition_ranges
+    from stagehold.model.partition_set import PartitionSet
 
-    which = f"{len(one.failed)} ({partition_ranges([each.partition for each in one.failed])})" if one.failed else "0"
+    which = f"{len(one.failed)} ({PartitionSet(each.partition for each in one.failed)})" if one.failed else "0"
     waived = f", {one.waived_partitions} waived" if one.waived_partitions else ""
     seen = one.failed[0].observed if one.failed else ""
     waived += f", {one.outstaying} in its table all the same" if one.outstaying else ""

@@ -17,6 +17,7 @@ from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from stagehold.ledger.ledger import Ledger
+    from stagehold.model.partition_set import PartitionSet
     from stagehold.model.records import Waiver
     from stagehold.plan.resume.waiving import WaiverWish
 
@@ -72,22 +73,19 @@ def waive(
         typer.echo("`stagehold plan` shows what that changes; the next run or `stagehold resume` goes by it.")
 
 
-def partitions_named(text: str) -> frozenset[int] | None:
+def partitions_named(text: str) -> PartitionSet | None:
     """The numbers that a text such as 3,5-7 names; None for all.
 
     :raises InvalidArgument: it names none.
     """
+    from stagehold.model.partition_set import PartitionSet
+
     if text == ALL:
         return None
     try:
-        return frozenset(number for part in text.split(",") for number in _range(part))
+        return PartitionSet.parse(text)
     except ValueError:
         raise InvalidArgument("--partition", text, NUMBERS) from None
-
-
-def _range(part: str) -> range:
-    first, _, last = part.strip().partition("-")
-    return range(int(first), int(last or first) + 1)
 
 
 def _record(wish: WaiverWish, place: tuple[str, str, str], ledger: Ledger, settings: Settings) -> tuple[Waiver, ...]:
@@ -138,8 +136,8 @@ def _show(words: Sequence[Waiver], *, as_json: bool) -> None:
 
 
 def _cells(word: Waiver) -> tuple[str, ...]:
-    from stagehold.plan.grounds.reasons import partition_ranges
+    from stagehold.model.partition_set import PartitionSet
 
     until = moment(word.until) if word.until else "for ever"
-    place = (word.stage, partition_ranges([word.partition]), word.expectation)
+    place = (word.stage, str(PartitionSet([word.partition])), word.expectation)
     return (*place, word.waived_by, moment(word.recorded_at), until, word.reason)

@@ -11,9 +11,9 @@ import typer
 from stagehold.cli.common.output import moment, print_document, print_table
 from stagehold.errors import StageholdError
 from stagehold.ledger.ledger import Ledger
+from stagehold.model.partition_set import PartitionSet
 from stagehold.model.records import Attempt, Event, GateResult, Restore, Run
 from stagehold.model.standing import Standing, together
-from stagehold.plan.grounds.reasons import partition_ranges
 from stagehold.run.archive.archive import report_of
 from stagehold.run.archive.report import RunReport, StageCount
 from stagehold.run.intervals.interval_standings import stage_standings, standing_on_record
@@ -179,7 +179,7 @@ def _history_cells(report: RunReport) -> Iterator[tuple[str, ...]]:
 def _failure_cells(failure: GateResult) -> tuple[str, ...]:
     return (
         failure.cell.stage,
-        partition_ranges([failure.partition]),
+        str(PartitionSet([failure.partition])),
         failure.suite,
         failure.expectation,
         failure.observed,

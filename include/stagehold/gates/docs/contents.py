@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from stagehold.gates.outcomes import Outcome, Waived, outcome_of
+from stagehold.model.partition_set import PartitionSet
 from stagehold.model.records import GateResult, Waiver
-from stagehold.plan.grounds.reasons import partition_ranges
 
 MOST_PAGES = 40  # of a stage; those with the most that is not met come first
 
@@ -26,7 +26,7 @@ class DocPage:
 
     @property
     def title(self) -> str:
-        return f"{self.stage}[{partition_ranges(self.partitions)}]"
+        return f"{self.stage}[{PartitionSet(self.partitions)}]"
 
     @property
     def suite(self) -> str:

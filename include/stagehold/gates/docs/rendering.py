@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from stagehold.gates.docs.contents import DocPage, DocSite
 from stagehold.gates.docs.styles import STYLES
 from stagehold.gates.outcomes import Outcome
+from stagehold.model.partition_set import PartitionSet
 from stagehold.model.records import GateResult
-from stagehold.plan.grounds.reasons import partition_ranges
 
 if TYPE_CHECKING:
     from great_expectations.core.expectation_validation_result import (
@@ -69,7 +69,7 @@ def render_index(site: DocSite) -> str:
         for page in site.pages
     )
     left_out = "".join(
-        f"<p>{escape(stage)}[{partition_ranges(numbers)}] have no page, since there would be too many: "
+        f"<p>{escape(stage)}[{PartitionSet(numbers)}] have no page, since there would be too many: "
         "<code>stagehold gates RUN --json</code> tells of each."
         for stage, numbers in site.left_out.items()
     )

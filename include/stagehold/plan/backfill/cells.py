@@ -6,9 +6,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
-from stagehold.model.share import Ranges, as_ranges
+from stagehold.model.partition_set import NO_PARTITIONS, PartitionSet, Ranges
 from stagehold.model.standing import CellStanding
-from stagehold.plan.grounds.reasons import partition_ranges
 from stagehold.plan.resume.cost import Seconds
 from stagehold.plan.resume.decisions import Action, Decision, ResumePlan
 from stagehold.plan.resume.explanation import explain
@@ -33,7 +32,7 @@ class BackfillCell:
     stage: str
     state: CellStanding
     partitions: int
-    running: tuple[int, ...]
+    running: PartitionSet
     reuses: int
     seconds: float
     reasons: tuple[CellReason, ...]
@@ -45,7 +44,7 @@ class BackfillCell:
     @property
     def ranges(self) -> Ranges:
         """Of what runs."""
-        return as_ranges(self.running)
+        return self.running.ranges
 
 
 def cells_of(
@@ -92,8 +91,8 @@ def _is_blocked(ordered: ResumePlan, stage: str) -> bool:
 
 
 def _never_reached(cell: BackfillCell, behind: str) -> BackfillCell:
-    reason = CellReason(f"waits for {behind}, of which something is blocked", cell.runs, partition_ranges(cell.running))
-    return replace(cell, state=CellStanding.BLOCKED, running=(), seconds=0.0, reasons=(reason,))
+    reason = CellReason(f"waits for {behind}, of which something is blocked", cell.runs, str(cell.running))
+    return replace(cell, state=CellStanding.BLOCKED, running=NO_PARTITIONS, seconds=0.0, reasons=(reason,))
 
 
 def state_of(decisions: Sequence[Decision], *, failed: bool) -> CellStanding:
@@ -112,7 +111,7 @@ def _cell(
     stage: str, state: CellStanding, ordered: ResumePlan, seconds: Seconds, averages: Mapping[str, float]
 ) -> BackfillCell:
     decisions = ordered.of(stage)
-    running = tuple(one.partition for one in decisions if one.action.computes)
+    running = PartitionSet(one.partition for one in decisions if one.action.computes)
     timed, average = seconds.get(stage, {}), averages.get(stage, 0.0)
     return BackfillCell(
         stage=stage,
@@ -130,7 +129,7 @@ def _reasons(stage: str, ordered: ResumePlan) -> Iterator[CellReason]:
         yield CellReason(
             text=line.reason,
             count=len(line.partitions),
-            partitions=partition_ranges(line.partitions),
+            partitions=str(line.partitions),
             runs=line.action.computes,
             judges=line.action is Action.JUDGE,
         )

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from hashlib import sha256
 
 from stagehold.model.backfill import PlannedCell
+from stagehold.model.partition_set import exact_text
 
 DIGITS = 12  # of the digest
 SHOWN = 5  # cells that a difference names
@@ -69,15 +70,11 @@ def _named(cells: Cells) -> str:
 
 
 def _by_place(cells: Iterable[PlannedCell]) -> Cells:
-    return {(one.interval, one.stage): _ranges(one) for one in cells}
-
-
-def _ranges(cell: PlannedCell) -> str:
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in cell.ranges)
+    return {(one.interval, one.stage): exact_text(one.ranges) for one in cells}
 
 
 def _text(cells: Iterable[PlannedCell]) -> str:
-    return "\n".join(f"{one.interval}\t{one.stage}\t{_ranges(one)}" for one in cells)
+    return "\n".join(f"{one.interval}\t{one.stage}\t{exact_text(one.ranges)}" for one in cells)
 
 
 def _digest(text: bytes) -> str:

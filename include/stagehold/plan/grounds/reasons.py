@@ -7,13 +7,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby
 
-from stagehold.model.records import WHOLE
+from stagehold.model.partition_set import PartitionSet
 
 Place = tuple[str, int]  # stage and partition
-ALL_TOGETHER = "all together"  # in place of the number of a partition
-MOST_RANGES = 12  # in one line
 
 
 @dataclass(frozen=True)
@@ -38,14 +35,14 @@ class Places:
     """
 
     stage: str
-    partitions: tuple[int, ...]
+    partitions: PartitionSet
 
     @cached_property
     def text(self) -> str:
-        return f"{self.stage}[{partition_ranges(self.partitions)}]"
+        return f"{self.stage}[{self.partitions}]"
 
     def __hash__(self) -> int:
-        return hash((self.stage, len(self.partitions), self.partitions[:1]))
+        return hash((self.stage, len(self.partitions)))
 
     def __str__(self) -> str:
         return self.text
@@ -95,17 +92,6 @@ def in_one_line(reasons: Sequence[Reason]) -> str:
     return "".join(_common_text(parts) for parts in zip(*(reason.parts for reason in reasons), strict=True))
 
 
-def partition_ranges(partitions: Sequence[int]) -> str:
-    """Ascending numbers with neighbours joined: 0-3, 7. Of very many ranges only the first and the last are told."""
-    if WHOLE in partitions:
-        others = [one for one in partitions if one != WHOLE]
-        return ", ".join((ALL_TOGETHER, *([partition_ranges(others)] if others else [])))
-    runs = [list(run) for _, run in groupby(enumerate(partitions), key=lambda pair: pair[1] - pair[0])]
-    bounds = ((run[0][1], run[-1][1]) for run in runs)
-    ranges = [str(first) if first == last else f"{first}-{last}" for first, last in bounds]
-    return ", ".join(ranges if len(ranges) <= MOST_RANGES else (*ranges[: MOST_RANGES - 1], "...", ranges[-1]))
-
-
 def _kind(part: Part) -> str | tuple[str]:
     match part:
         case str():
@@ -124,9 +110,9 @@ def _text(part: Part) -> str:
 def _common_text(parts: Sequence[Part]) -> str:
     named = {part for part in parts if isinstance(part, tuple | Places)}
     if named:
-        several = [Places(part[0], (part[1],)) if isinstance(part, tuple) else part for part in named]
-        partitions = {partition for places in several for partition in places.partitions}
-        return str(Places(several[0].stage, tuple(sorted(partitions))))
+        several = [Places(part[0], PartitionSet([part[1]])) if isinstance(part, tuple) else part for part in named]
+        partitions = PartitionSet(partition for places in several for partition in places.partitions)
+        return str(Places(several[0].stage, partitions))
     texts = list(dict.fromkeys(_text(part) for part in parts))
     return texts[0] if len(texts) == 1 else f"{texts[0]} (and {len(texts) - 1} more like this)"
 

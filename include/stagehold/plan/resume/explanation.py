@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from stagehold.plan.grounds.reasons import in_one_line, partition_ranges
+from stagehold.model.partition_set import PartitionSet
+from stagehold.plan.grounds.reasons import in_one_line
 from stagehold.plan.resume.decisions import Action, Decision, ResumePlan
 
 
@@ -16,11 +17,11 @@ class Explanation:
     stage: str
     action: Action
     reason: str
-    partitions: tuple[int, ...]
+    partitions: PartitionSet
     total: int
 
     def __str__(self) -> str:
-        which = "" if len(self.partitions) == self.total else f" ({partition_ranges(self.partitions)})"
+        which = "" if len(self.partitions) == self.total else f" ({self.partitions})"
         return f"{self.stage}: {self.action} {len(self.partitions)} of {self.total} partitions{which}: {self.reason}"
 
 
@@ -36,6 +37,6 @@ def _lines(stage: str, decisions: Sequence[Decision]) -> Iterable[Explanation]:
     for decision in decisions:
         kinds.setdefault((decision.action, decision.reason.kind), []).append(decision)
     for alike in kinds.values():
-        partitions = tuple(decision.partition for decision in alike)
+        partitions = PartitionSet(decision.partition for decision in alike)
         reason = in_one_line([decision.reason for decision in alike])
         yield Explanation(stage, alike[0].action, reason, partitions, len(decisions))

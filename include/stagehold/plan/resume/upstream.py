@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from stagehold.model.keys.compute_key import digest
+from stagehold.model.partition_set import PartitionSet
 from stagehold.plan.grounds.reasons import Place, Places, Reason, Unexplained, because
 from stagehold.plan.resume.decisions import Action, Decision
 from stagehold.spec.pipeline import Exchange, Input, Pipeline
@@ -87,7 +88,7 @@ class Upstream:
         if not computing:
             return None
         hope = ", unless that gives equal data" if self._cutoff else ""
-        reason = because("reads ", Places(self._stage, tuple(computing)), f", which runs again{hope}")
+        reason = because("reads ", Places(self._stage, PartitionSet(computing)), f", which runs again{hope}")
         return Decision(self._stage, computing[0], Action.RUN, reason)
 
     def _identity(self, decision: Decision) -> str:

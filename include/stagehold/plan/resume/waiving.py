@@ -15,10 +15,11 @@ from functools import cached_property
 
 from stagehold.errors import NothingToWaive
 from stagehold.model.keys.compute_key import ComputeKey
+from stagehold.model.partition_set import NO_PARTITIONS, PartitionSet
 from stagehold.model.records import PartitionRecord, RefusedData, StageVerdict, Waiver
 from stagehold.model.standing import PartitionState
 from stagehold.plan.grounds.content_verdicts import ContentVerdicts, content_of
-from stagehold.plan.grounds.reasons import Detail, Place, Reason, because, partition_ranges
+from stagehold.plan.grounds.reasons import Detail, Place, Reason, because
 from stagehold.plan.resume.decisions import Action, Decision, Situation
 from stagehold.spec.pipeline import Exchange, OnWaiverEnd, Pipeline, Stage
 
@@ -75,7 +76,7 @@ class WaiverWish:
     None for the only one that these partitions do not meet. A word that ends at once takes back an earlier one.
     """
 
-    partitions: frozenset[int] | None
+    partitions: PartitionSet | None
     expectation: str | None
     waived_by: str
     reason: str
@@ -89,9 +90,9 @@ def wished(wish: WaiverWish, stage: str, data: Iterable[RefusedData], now: datet
     :raises NothingToWaive: the gate refuses none of that, or it is not clear which expectation is meant.
     """
     refused = {one.partition: one for one in data}
-    others = sorted((wish.partitions or frozenset()) - refused.keys())
+    others = (wish.partitions or NO_PARTITIONS) - refused.keys()
     if others or not refused:
-        which = f"[{partition_ranges(others)}]" if others else ""
+        which = f"[{others}]" if others else ""
         raise NothingToWaive(stage, f"its gate does not refuse {stage}{which}", _offers(refused.values()))
     chosen = [one for number, one in sorted(refused.items()) if wish.partitions is None or number in wish.partitions]
     unmet = list(dict.fromkeys(expectation for one in chosen for expectation in one.refused))
@@ -124,7 +125,7 @@ def _offers(data: Iterable[RefusedData]) -> Sequence[str]:
     for one in data:
         for expectation in one.refused:
             found.setdefault(expectation, []).append(one.partition)
-    return [f"[{partition_ranges(sorted(some))}] {expectation}" for expectation, some in found.items()]
+    return [f"[{PartitionSet(some)}] {expectation}" for expectation, some in found.items()]
 
 
 def own_word_ended(stage: Stage, record: PartitionRecord | None, situation: Situation) -> bool:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from stagehold.model.keys.compute_key import digest
+from stagehold.model.partition_set import NO_PARTITIONS, PartitionSet
 from stagehold.model.records import PartitionRecord, StatePart
 from stagehold.model.stage_state import StateKind, StateShape
-from stagehold.plan.grounds.reasons import partition_ranges
 from stagehold.plan.state.rescale import old_lists_read, old_partitions_read, slice_of
 
 
@@ -18,12 +18,12 @@ class Gap:
     """An interval that has to run first. ``partitions`` are those of the stage that it lacks; none if it lacks all."""
 
     interval: str
-    partitions: tuple[int, ...] = ()
+    partitions: PartitionSet = NO_PARTITIONS
 
     def __str__(self) -> str:
         if not self.partitions:
             return f"{self.interval} has to run first: it kept nothing yet"
-        return f"{self.interval} has to run first: it lacks what partitions {partition_ranges(self.partitions)} kept"
+        return f"{self.interval} has to run first: it lacks what partitions {self.partitions} kept"
 
 
 @dataclass(frozen=True)
@@ -143,8 +143,8 @@ def earlier_of(interval: str, records: Sequence[PartitionRecord], lost: Collecti
         return Earlier(interval)  # it kept nothing then
     cut = _cut(newest)
     own = {one.partition: one for one in records if one.states and _cut(one) == cut}
-    there = {number for number, one in own.items() if one.state.readable} - set(lost)
-    lacking = tuple(sorted(set(range(cut.partitions)) - there))
+    there = PartitionSet(number for number, one in own.items() if one.state.readable) - set(lost)
+    lacking = PartitionSet(range(cut.partitions)) - there
     if lacking:
         return Earlier(interval, gap=Gap(interval, lacking))
     return Earlier(interval, tuple(own[number] for number in range(cut.partitions)))

@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import TypeVar
 
 from stagehold.gates.verdicts import GateVerdict
+from stagehold.model.partition_set import PartitionSet
 from stagehold.model.records import GateResult, PartitionRecord, Severity, Waiver
 from stagehold.model.standing import PartitionState
-from stagehold.plan.grounds.reasons import partition_ranges
 from stagehold.plan.resume.waiving import who_waived
 from stagehold.run.delivery.wave import StageTask
 from stagehold.run.equipment.workplace import Workplace
@@ -135,13 +135,13 @@ def warn(task: StageTask, verdicts: Sequence[GateVerdict], rulings: Rulings, wor
     stage, run_id = task.stage.name, task.attempt.run_id
     warn_unmet(run_id, stage, verdicts, workplace)
     for word, let in waived_by_word(rulings).items():
-        workplace.warn(run_id, "waived", stage, f"{stage}[{partition_ranges(let)}] may be read: {word}")
+        workplace.warn(run_id, "waived", stage, f"{stage}[{PartitionSet(let)}] may be read: {word}")
 
 
 def warn_unmet(run_id: str, stage: str, verdicts: Sequence[Said], workplace: Workplace) -> None:
     """Of expectations that are not met and only warn."""
     for expectation, failed in warnings(verdicts).items():
-        partitions = partition_ranges([one.partition for one in failed])
+        partitions = str(PartitionSet(one.partition for one in failed))
         text = f"{stage}[{partitions}] does not meet {expectation}: got {failed[0].observed}"
         workplace.warn(run_id, "gate", stage, text)
 

@@ -15,8 +15,8 @@ from stagehold.lake.checkpoints.stored import MANIFEST, StoredCheckpoints
 from stagehold.lake.store.files import FileFacts, files_at
 from stagehold.lake.store.location import CHECKPOINTS, lake_root, path_safe
 from stagehold.ledger.ledger import Ledger
+from stagehold.model.partition_set import PartitionSet
 from stagehold.plan.determinism.verification import NO_MATCH
-from stagehold.plan.grounds.reasons import partition_ranges
 
 Damaged = Callable[[Sequence[StageSnapshot]], Mapping[str, Sequence[int]]]  # partitions by stage
 
@@ -100,5 +100,5 @@ def _problem(address: str, damaged: Damaged | None) -> str | None:
     if told:
         return f"the data of {' and '.join(told)} is gone"
     differs = damaged(stages) if damaged else {}
-    which = (f"{stage}[{partition_ranges(partitions)}]" for stage, partitions in differs.items())
+    which = (f"{stage}[{PartitionSet(partitions)}]" for stage, partitions in differs.items())
     return f"{' and '.join(which)}: {NO_MATCH}" if differs else None

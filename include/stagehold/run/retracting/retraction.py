@@ -10,9 +10,10 @@ from stagehold.lake.commit.marks import mark_outstaying
 from stagehold.lake.commit.wave_commit import Claim
 from stagehold.lake.store.location import table_location
 from stagehold.ledger.heartbeat import Heartbeat
+from stagehold.model.partition_set import PartitionSet
 from stagehold.model.records import Attempt, PartitionRecord
 from stagehold.model.standing import PartitionState
-from stagehold.plan.grounds.reasons import grouped, partition_ranges
+from stagehold.plan.grounds.reasons import grouped
 from stagehold.plan.resume.decisions import Decision, ResumePlan
 from stagehold.plan.resume.waiving import as_blocked, as_retracted
 from stagehold.plan.split.regions import stage_regions
@@ -70,7 +71,7 @@ class Retraction:
         if not outstaying:
             place.progress(f"{table}: none of its rows rests on a waiver that has ended any more")
             return
-        which = f"{stage.name}[{partition_ranges(outstaying)}]"
+        which = f"{stage.name}[{PartitionSet(outstaying)}]"
         text = f"{which} stays in {table}, marked, though a waiver has ended that it rests on (on_waiver_end: keep)"
         place.warn(self.tables.task.request.run_id, ENDED, stage.name, text)
 
@@ -154,7 +155,7 @@ class RegionRetraction:
             self._tell(stage, some)
 
     def _tell(self, stage: Stage, decisions: Sequence[Decision]) -> None:
-        which = partition_ranges([one.partition for one in decisions])
+        which = str(PartitionSet(one.partition for one in decisions))
         text = f"{stage.name}[{which}] {'; '.join(grouped(one.reason for one in decisions))}"
         self.tables.workplace.warn(self.tables.task.request.run_id, ENDED, stage.name, text)
 

@@ -25,9 +25,9 @@ from stagehold.lake.store.columns import STATE_GROUP, STATE_POSITION
 from stagehold.lake.store.file_sizing import FileSizer
 from stagehold.lake.store.location import TableLocation
 from stagehold.lake.tables import ensure_table
+from stagehold.model.partition_set import PartitionSet
 from stagehold.model.records import DataFile, StatePart
 from stagehold.model.stage_state import StateShape
-from stagehold.plan.grounds.reasons import partition_ranges
 from stagehold.plan.isolation.verdict import habits_text, separate_calls_text
 from stagehold.plan.resume.decisions import Action, Decision
 from stagehold.plan.state.earlier import Cut, Earlier
@@ -136,7 +136,7 @@ class StageRunner:
         if suite is None:
             return
         for expectation, some in suite.unjudged(sorted(partitions)).items():
-            subject = f"{self._task.stage.name}[{partition_ranges(some)}]"
+            subject = f"{self._task.stage.name}[{PartitionSet(some)}]"
             self._workplace.progress(f"{subject} is not judged by {expectation}: {suite.earlier.lacking}")
 
     def _inspect_plans(self, partition: int, schema: StructType) -> None:
