@@ -238,7 +238,7 @@ def test_production_is_named_where_it_is_read_and_nowhere_else():
         "run/planning/planning.py",
         "run/planning/snapshots.py",
         "run/planning/vouched.py",
-        "sources/declared_reads.py",
+        "sources/source_files.py",
     ]
 
 

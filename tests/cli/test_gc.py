@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from stagehold.checkpoints.releasing import as_released
 from stagehold.cli.main import app
 from stagehold.errors import Fenced
-from stagehold.gates.docs.writing import docs_uri
+from stagehold.gates.verdict_pages import docs_uri
 from stagehold.lake.commit.staged_committer import StagedCommitter
 from stagehold.lake.store.files import files_at
 from stagehold.lake.store.location import table_location

@@ -280,7 +280,7 @@ def test_what_may_be_compared_asks_the_same_whatever_its_bounds_are(hand):
     from stagehold.gates.engine.grouped_frame import GroupedFrame
     from stagehold.gates.engine.metrics import engine_of
 
-    engine = engine_of(GroupedFrame(AskedPartitions("_partition", (4,), 4), hand.frame(ROWS)))
+    engine = engine_of(GroupedFrame(AskedPartitions("_partition", (4,)), hand.frame(ROWS)))
     for name in COMPARING:
         kind = get_expectation_impl(name)
         bounds = [one for one in COMPARED if one in kind.__fields__]

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from stagehold.errors import InvalidSpec
-from stagehold.gates.stage_scope import check_scope
-from stagehold.gates.suite import Expectation, Scope, Suite
+from stagehold.gates.suite import Expectation, Scope, Suite, check_scope
 from stagehold.spec.loading.loader import build_pipeline
 
 COUNT = "expect_table_row_count_to_equal"

@@ -12,7 +12,8 @@ from deltalake import write_deltalake
 
 from stagehold.errors import ReadMissing
 from stagehold.model.keys.compute_key import DeclaredRead
-from stagehold.sources.declared_reads import ReadRoots, declared_reads
+from stagehold.sources.declared_reads import declared_reads
+from stagehold.sources.source_files import SourceRoots
 from stagehold.spec.loading.loader import build_pipeline, load_pipeline
 
 JOBS = "def orders(ctx, source): ...\n"
@@ -20,37 +21,37 @@ STAGE = {"job": "work:orders", "source": {"kind": "parquet", "path": "x", "split
 
 
 @pytest.fixture
-def roots(tmp_path: Path) -> ReadRoots:
+def roots(tmp_path: Path) -> SourceRoots:
     project, lake = tmp_path / "project", tmp_path / "lake"
     project.mkdir()
     lake.mkdir()
     (project / "work.py").write_text(JOBS)
-    return ReadRoots(str(lake), str(project))
+    return SourceRoots(str(lake), str(project))
 
 
-def look(roots: ReadRoots, reads: object, environment: Mapping[str, str] | None = None) -> tuple[DeclaredRead, ...]:
+def look(roots: SourceRoots, reads: object, environment: Mapping[str, str] | None = None) -> tuple[DeclaredRead, ...]:
     project = Path(roots.project)
     declared = {"pipeline": "small", "stages": {"orders": {**STAGE, "reads": reads}}}
     pipeline = build_pipeline(declared, project=project, suites=project)
     return declared_reads(pipeline.stages[0], pipeline, roots, environment or {})
 
 
-def test_nothing_is_declared_by_default(roots: ReadRoots) -> None:
+def test_nothing_is_declared_by_default(roots: SourceRoots) -> None:
     assert look(roots, "strict") == ()
 
 
-def test_a_variable_is_told_apart_by_its_value_and_by_being_set(roots: ReadRoots) -> None:
+def test_a_variable_is_told_apart_by_its_value_and_by_being_set(roots: SourceRoots) -> None:
     environments = ({}, {"RATE": ""}, {"RATE": "7"}, {"RATE": "8"})
     found = [look(roots, {"env": ["RATE"]}, environment) for environment in environments]
     assert {(one.kind, one.name) for (one,) in found} == {("env", "RATE")}
     assert len({one.content for (one,) in found}) == len(environments)
 
 
-def test_a_value_stands_in_nothing_that_is_told(roots: ReadRoots) -> None:
+def test_a_value_stands_in_nothing_that_is_told(roots: SourceRoots) -> None:
     assert "s3cr3t" not in repr(look(roots, {"env": ["PASSWORD"]}, {"PASSWORD": "s3cr3t"}))
 
 
-def test_a_file_counts_by_its_content_and_by_its_name_below_the_project(roots: ReadRoots) -> None:
+def test_a_file_counts_by_its_content_and_by_its_name_below_the_project(roots: SourceRoots) -> None:
     side = Path(roots.project, "side.csv")
     side.write_text("a")
     first = look(roots, {"files": ["side.csv"]})
@@ -62,17 +63,17 @@ def test_a_file_counts_by_its_content_and_by_its_name_below_the_project(roots: R
     assert second != first
 
 
-def test_files_are_those_of_the_project_wherever_it_lies(roots: ReadRoots, tmp_path: Path) -> None:
+def test_files_are_those_of_the_project_wherever_it_lies(roots: SourceRoots, tmp_path: Path) -> None:
     for folder in ("project", "elsewhere"):
         (tmp_path / folder).mkdir(exist_ok=True)
         (tmp_path / folder / "work.py").write_text(JOBS)
         (tmp_path / folder / "side.csv").write_text("a")
-    elsewhere = ReadRoots(roots.lake, str(tmp_path / "elsewhere"))
+    elsewhere = SourceRoots(roots.lake, str(tmp_path / "elsewhere"))
     assert look(roots, {"files": ["*.csv"]}) == look(elsewhere, {"files": ["*.csv"]})
 
 
 @pytest.mark.parametrize("pattern", ["conf", "conf/", "conf/**/*.json", "./conf", "${lake}/conf", "${lake}/c*f"])
-def test_a_glob_or_a_folder_counts_by_all_its_files(roots: ReadRoots, pattern: str) -> None:
+def test_a_glob_or_a_folder_counts_by_all_its_files(roots: SourceRoots, pattern: str) -> None:
     for root in (roots.project, roots.lake):
         (Path(root, "conf", "deep")).mkdir(parents=True)
         Path(root, "conf", "a.json").write_text("1")
@@ -88,12 +89,12 @@ def test_a_glob_or_a_folder_counts_by_all_its_files(roots: ReadRoots, pattern: s
     assert len(seen) == 4
 
 
-def test_a_file_that_is_hidden_counts_if_it_is_named(roots: ReadRoots) -> None:
+def test_a_file_that_is_hidden_counts_if_it_is_named(roots: SourceRoots) -> None:
     Path(roots.project, ".env").write_text("a")
     assert look(roots, {"files": [".env"]})
 
 
-def test_a_file_of_another_content_but_the_same_size_and_second_is_another(roots: ReadRoots) -> None:
+def test_a_file_of_another_content_but_the_same_size_and_second_is_another(roots: SourceRoots) -> None:
     side = Path(roots.project, "side.csv")
     side.write_text("a")
     os.utime(side, ns=(1, 10**9))
@@ -108,7 +109,7 @@ def table(place: Path, *rows: int, mode: str = "append") -> None:
 
 
 @pytest.mark.parametrize("name", ["marts.land", "${lake}/marts/land", "ABSOLUTE"])
-def test_a_table_counts_by_its_version_however_it_is_called(roots: ReadRoots, name: str) -> None:
+def test_a_table_counts_by_its_version_however_it_is_called(roots: SourceRoots, name: str) -> None:
     place = Path(roots.lake, "marts", "land")
     declared = {"tables": [str(place) if name == "ABSOLUTE" else name]}
     table(place, 1)
@@ -118,7 +119,7 @@ def test_a_table_counts_by_its_version_however_it_is_called(roots: ReadRoots, na
     assert look(roots, declared) != first
 
 
-def test_another_table_of_the_same_name_and_version_is_another(roots: ReadRoots, tmp_path: Path) -> None:
+def test_another_table_of_the_same_name_and_version_is_another(roots: SourceRoots, tmp_path: Path) -> None:
     place = Path(roots.project, "side", "land")
     table(place, 1)
     first = look(roots, {"tables": ["side/land"]})
@@ -135,7 +136,7 @@ def test_another_table_of_the_same_name_and_version_is_another(roots: ReadRoots,
         ("tables: [side/land]", "stages.orders.reads.tables", "side/land"),
     ],
 )
-def test_what_is_not_there_is_an_error_with_its_line(roots: ReadRoots, reads: str, field: str, given: str) -> None:
+def test_what_is_not_there_is_an_error_with_its_line(roots: SourceRoots, reads: str, field: str, given: str) -> None:
     file = Path(roots.project, "p.yaml")
     file.write_text(
         "pipeline: small\nstages:\n  orders:\n    job: work:orders\n    source: {kind: parquet, path: x, splits: 2}\n"
@@ -148,6 +149,6 @@ def test_what_is_not_there_is_an_error_with_its_line(roots: ReadRoots, reads: st
     assert (raised.value.field, raised.value.given) == (field, given)
 
 
-def test_a_pipeline_made_in_python_has_no_line(roots: ReadRoots) -> None:
+def test_a_pipeline_made_in_python_has_no_line(roots: SourceRoots) -> None:
     with pytest.raises(ReadMissing, match=r"^<python>: stages.orders.reads.files: got 'side.csv'"):
         look(roots, {"files": ["side.csv"]})

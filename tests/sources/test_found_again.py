@@ -16,7 +16,7 @@ from stagehold.ledger import Ledger
 from stagehold.model.records import Cell
 from stagehold.model.source_position import VersionsRead
 from stagehold.model.standing import PartitionState
-from stagehold.sources.sources import Listing, Sources
+from stagehold.sources.attempt_sources import Listing, Sources
 from stagehold.spec.pipeline import Stage
 from stagehold.spec.settings.source import Source
 

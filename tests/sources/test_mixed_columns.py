@@ -10,7 +10,7 @@ import pytest
 
 from stagehold.errors import SourceUnusable
 from stagehold.ledger import Ledger
-from stagehold.sources.sources import Listing, Sources
+from stagehold.sources.attempt_sources import Listing, Sources
 from stagehold.spec.pipeline import Stage
 from stagehold.spec.settings.source import Source
 

@@ -13,7 +13,7 @@ from stagehold.errors import SourceChanged, SourceMissing, SourceUnusable
 from stagehold.ledger import Ledger
 from stagehold.run.planning.planning import RunRequest, counted, decide_counts, sources_of
 from stagehold.settings import Settings
-from stagehold.sources.sources import Listing, Sources
+from stagehold.sources.attempt_sources import Listing, Sources
 from stagehold.spec.pipeline import Pipeline, Stage
 from stagehold.spec.settings.source import Source
 

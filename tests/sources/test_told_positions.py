@@ -14,10 +14,9 @@ from stagehold.lake.chronicle.told import facts_told
 from stagehold.ledger import Ledger
 from stagehold.model.records import Cell, TakenPosition
 from stagehold.model.source_position import FilesRead, SourceFile
-from stagehold.sources.files import find_files
-from stagehold.sources.log_positions import PublishedPosition
-from stagehold.sources.sources import Listing, RestoredPosition, Sources
-from stagehold.sources.told_positions import told_positions
+from stagehold.sources.attempt_sources import Listing, RestoredPosition, Sources
+from stagehold.sources.source_files import find_files
+from stagehold.sources.taken_positions import PublishedPosition, told_positions
 from stagehold.spec.pipeline import Stage
 from stagehold.spec.settings.source import Source
 
@@ -100,7 +99,9 @@ def arrive(lake: str, *names: str) -> FilesRead:
 
 
 def sources(own: Ledger, lake: str, interval: str, **more: Any) -> Sources:
-    return Sources(PIPELINE, interval, "try", f"{lake}/../sandbox", own, {STAGE: (EVENTS,)}, production=lake, **more)
+    return Sources(
+        PIPELINE, interval, "try", f"{lake}/../sandbox", own, stored_with={STAGE: (EVENTS,)}, production=lake, **more
+    )
 
 
 def test_an_interval_that_is_new_in_a_sandbox_takes_what_none_of_production_has(ledger, own, lake):
@@ -138,7 +139,9 @@ def restored_elsewhere(own: Ledger, lake: str) -> tuple[list[FilesRead], Sources
     """Tuesday of another lake, where Monday had taken a file as well; both files lie here, and a newer one."""
     taken = [arrive(lake, name) for name in ("1", "2", "3")]
     restored = RestoredPosition(taken[1], {"monday": PublishedPosition("theirs", taken[0])})
-    attempt = Sources(PIPELINE, "tuesday", "back", lake, own, {STAGE: (EVENTS,)}, restored={STAGE: restored})
+    attempt = Sources(
+        PIPELINE, "tuesday", "back", lake, own, stored_with={STAGE: (EVENTS,)}, restored={STAGE: restored}
+    )
     return taken, attempt
 
 
@@ -150,7 +153,7 @@ def test_what_others_had_taken_in_another_lake_is_not_taken_again(own, lake):
     for _ in range(2):
         attempt.settle(EVENTS, Listing.ANEW)
         assert own.positions.taken(PIPELINE, STAGE) == {"monday": taken[0], "tuesday": taken[1]}
-    following = Sources(PIPELINE, "wednesday", "next", lake, own, {STAGE: (EVENTS,)})
+    following = Sources(PIPELINE, "wednesday", "next", lake, own, stored_with={STAGE: (EVENTS,)})
     assert following.settle(EVENTS, Listing.ANEW) == taken[2]
 
 

@@ -1,4 +1,6 @@
-"""Measures a staged wave and has it judged by its gate, in few queries however many partitions it has."""
+"""Measures a staged wave and has it judged by its gate, in few queries however many partitions it has; and takes rows
+out of staged partitions that expectations do not expect.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, reduce
 from typing import TYPE_CHECKING, Any
 
 from stagehold.errors import GateErrored, SuiteModuleUnusable
@@ -20,7 +22,7 @@ from stagehold.gates.earlier_figures import as_identifiers, identified
 from stagehold.gates.suite import FIGURES, Expectation, Suite
 from stagehold.gates.verdicts import GateVerdict, comparisons_of, verdicts_of
 from stagehold.lake.measure import HASH, Content, PartitionMetrics
-from stagehold.lake.store.columns import PARTITION
+from stagehold.lake.store.columns import EXPECTATION, FILE, PARTITION, ROW
 from stagehold.model.records import WHOLE
 
 if TYPE_CHECKING:
@@ -28,10 +30,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from stagehold.gates.engine.grouped_frame import GroupedFrame
-    from stagehold.gates.variants import Variant
+    from stagehold.gates.engine.judging import Variant
 
 TO_EXIST = "expect_column_to_exist"
 LONGEST = 300  # letters of a problem
+BETWEEN_EXPECTATIONS = "; "  # which one row does not meet
 CAUSE = re.compile(r"Caused by: |\[[A-Z_.]+\] ")  # how a line begins that says it
 
 
@@ -65,7 +68,7 @@ def measure_and_judge(
     from stagehold.gates.engine.asked_partitions import AskedPartitions
     from stagehold.gates.engine.grouped_frame import GroupedFrame
 
-    looked_at = AskedPartitions(PARTITION, tuple(partitions), partitions[0], frozenset({HASH}))
+    looked_at = AskedPartitions(PARTITION, tuple(partitions), frozenset({HASH}))
     frame = GroupedFrame(looked_at, rows)
     hashed = frame.agg(*content.aggregates())
     looked_at.want(hashed)  # asked along with what the gate asks for first
@@ -95,7 +98,7 @@ def judge_together(rows: DataFrame, suite: Suite) -> tuple[GateVerdict, ...]:
     from stagehold.gates.engine.grouped_frame import GroupedFrame
 
     whole = rows.withColumn(PARTITION, F.lit(WHOLE))
-    frame = GroupedFrame(AskedPartitions(PARTITION, (WHOLE,), WHOLE, frozenset({HASH})), whole)
+    frame = GroupedFrame(AskedPartitions(PARTITION, (WHOLE,), frozenset({HASH})), whole)
     numbered = dict(enumerate(suite.expectations))
     judged = _judged(frame, numbered, suite)
     return tuple(one for at in numbered for one in judged[at])
@@ -114,8 +117,7 @@ def _import_modules(suite: Suite) -> None:
 def _judged(
     frame: GroupedFrame, expectations: Mapping[int, Expectation], suite: Suite
 ) -> Mapping[int, Sequence[GateVerdict]]:
-    from stagehold.gates.engine.judging import judge_frame
-    from stagehold.gates.variants import ANSWERED, ASKED, judge_variants
+    from stagehold.gates.engine.judging import ANSWERED, ASKED, judge_frame, judge_variants
 
     if not expectations:
         return {}
@@ -161,20 +163,18 @@ def _asked_along(
     variants: Mapping[int, Sequence[Variant]], expectations: Mapping[int, Expectation]
 ) -> Mapping[int, TheirExpectation]:
     """One variant of each, so that all aggregates are one query. Figures of partitions cost nothing to ask again."""
-    return {at: some[0].expectation for at, some in variants.items() if some and not expectations[at].is_of_figures}
+    return {at: some[0][0] for at, some in variants.items() if some and not expectations[at].is_of_figures}
 
 
 def _variants(own: Expectation, suite: Suite, frame: GroupedFrame) -> Sequence[Variant]:
     """One for each set of figures of earlier intervals; none of partitions of which they are not known."""
-    from stagehold.gates.variants import Variant
-
     alike: dict[tuple[float, ...], list[int]] = {}
     for number in frame.partitions.numbers:
         figures = suite.earlier.of(number, own.earlier_figures)
         if figures is not None:
             alike.setdefault(tuple(figures.values()), []).append(number)
     return [
-        Variant(as_theirs(own, suite, dict(zip(own.earlier_figures, values, strict=True))), tuple(some))
+        (as_theirs(own, suite, dict(zip(own.earlier_figures, values, strict=True))), tuple(some))
         for values, some in alike.items()
     ]
 
@@ -188,7 +188,7 @@ def _figures(spark: SparkSession, known: Sequence[tuple[int, int, int]], seconds
     named = ", ".join(f"`{name}` {kind}" for name, kind in zip(FIGURES, ("bigint", "bigint", "double"), strict=True))
     frame = spark.createDataFrame(rows, f"`{PARTITION}` int, {named}")
     numbers = tuple(partition for partition, *_ in known)
-    return GroupedFrame(AskedPartitions(PARTITION, numbers, numbers[0]), frame)
+    return GroupedFrame(AskedPartitions(PARTITION, numbers), frame)
 
 
 def _require_columns(expectation: Expectation, suite: Suite, frame: GroupedFrame) -> None:
@@ -199,7 +199,7 @@ def _require_columns(expectation: Expectation, suite: Suite, frame: GroupedFrame
 
 def _require_a_query(own: Expectation, asked: TheirExpectation, suite: Suite, frame: GroupedFrame) -> None:
     """Great Expectations has Spark carry out whatever is written there."""
-    from stagehold.gates.engine.own_sql import sql_problem
+    from stagehold.gates.engine.judging import sql_problem
 
     problem = sql_problem(asked, frame.sparkSession)
     if problem:
@@ -259,3 +259,54 @@ def _great_expectations() -> Any:
 
     gc.freeze()
     return great_expectations
+
+
+@dataclass(frozen=True)
+class SplitRows:
+    """Rows that stay, and those that do not, which say why in the column `_expectation`."""
+
+    rest: DataFrame
+    aside: DataFrame
+
+
+@dataclass(frozen=True)
+class Unmet:
+    """An expectation, and the partitions that do not meet it."""
+
+    expectation: Expectation
+    partitions: tuple[int, ...]
+
+
+def split_rows(frame: DataFrame, unmet: Sequence[Unmet], suite: Suite) -> SplitRows:
+    """Rows of partitions apart by whether all of these expectations expect them.
+
+    :param frame: the partitions that do not meet something, with columns that tell each row.
+    :raises GateErrored: an expectation does not say which rows it does not expect.
+    """
+    from pyspark.sql import functions as F
+
+    blamed = reduce(lambda one, other: one.unionAll(other), [_blamed(frame, one, suite) for one in unmet])
+    why = F.array_join(F.array_sort(F.collect_set(EXPECTATION)), BETWEEN_EXPECTATIONS).alias(EXPECTATION)
+    told = frame.join(blamed.groupBy(FILE, ROW).agg(why), [FILE, ROW], "left").drop(FILE, ROW)
+    is_aside = F.col(EXPECTATION).isNotNull()
+    return SplitRows(told.filter(~is_aside).drop(EXPECTATION), told.filter(is_aside))
+
+
+def _blamed(frame: DataFrame, unmet: Unmet, suite: Suite) -> DataFrame:
+    """The columns that tell the rows which are not expected, and why."""
+    from pyspark.sql import functions as F
+
+    from stagehold.gates.engine.asked_partitions import AskedPartitions
+    from stagehold.gates.engine.grouped_frame import GroupedFrame
+    from stagehold.gates.engine.judging import NotOfRows, unexpected_rows
+
+    expectation, numbers = unmet.expectation, unmet.partitions
+    some = frame.filter(F.col(PARTITION).isin(*numbers))
+    grouped = GroupedFrame(AskedPartitions(PARTITION, numbers, frozenset({FILE, ROW})), some)
+    try:
+        with warnings.catch_warnings(category=DeprecationWarning, action="ignore"):  # of forms that suites have
+            rows = unexpected_rows(grouped, as_theirs(expectation, suite))
+    except NotOfRows:
+        problem = "on_fail is quarantine, and it does not say of each row whether it is expected; allowed: block, warn"
+        raise GateErrored(suite.name, [f"{suite.place(expectation)}: {expectation}: {problem}"]) from None
+    return rows.select(FILE, ROW, F.lit(str(expectation)).alias(EXPECTATION))

@@ -1,29 +1,28 @@
-"""Reads suites from files: those that people write in YAML, and those that Great Expectations writes as JSON."""
+"""Reads suites: files that people write in YAML, those that Great Expectations writes as JSON, and objects of Python.
+
+The last are made by the project's code in a process of its own, and read as they would be from a file.
+"""
 
 from __future__ import annotations
 
+import json
+import re
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeGuard
 
 from stagehold.code.project import find_module
+from stagehold.code.stage_code import code_fingerprint
 from stagehold.errors import InvalidSpec, SpecProblem
 from stagehold.gates.earlier_figures import COMPARED, COMPARING, NAMES, figures_named
-from stagehold.gates.on_fail import (
-    consequence,
-    expectation_problems,
-    is_of_stage,
-    on_fail_of,
-    row_limit,
-    scope_of,
-    suite_problems,
-)
-from stagehold.gates.python_suites import code_of, suite_of_python
-from stagehold.gates.suite import FIGURES, Expectation, OnFail, Suite
+from stagehold.gates.suite import FIGURES, Expectation, OnFail, RowLimit, Scope, Suite
 from stagehold.model.keys.compute_key import digest
+from stagehold.model.records import Severity
 from stagehold.spec.suites import is_of_python, suite_files
 from stagehold.spec.yaml import Document, Problem, plain_document, read_document
 
@@ -37,6 +36,29 @@ ABOUT = (
 HIDDEN = ("batch_id", "result_format", "catch_exceptions")  # arguments in files that Great Expectations wrote
 NAME = "the suite's name"
 PLACES = f"in an expectation about {', '.join(FIGURES)}; or as {', '.join(COMPARED)} of {', '.join(COMPARING)}"
+
+
+OWN_PART = "stagehold"  # what files of Great Expectations have for us lies under this name in `meta`
+LIMIT = re.compile(r"(?P<amount>\d+(\.\d+)?)(?P<percent>%?)")
+LIMITS = "a number of rows, or a share such as 1%"
+SEVERITIES = {OnFail.BLOCK: Severity.CRITICAL, OnFail.WARN: Severity.WARNING, OnFail.QUARANTINE: Severity.WARNING}
+# Expectations that say of each row whether it is expected. Their types are asked of a schema, or follow from all rows
+# at once.
+OF_ROWS = re.compile(
+    r"expect_(column_values?_|column_pair_values_|multicolumn_|compound_columns_|select_column_values_).*"
+)
+NOT_OF_ROWS = ("expect_column_values_to_be_of_type", "expect_column_values_to_be_in_type_list")
+MOST_SECONDS = 120  # to make a suite in Python
+MARK_OF_SUITE = "stagehold suite: "  # before the line with the suite, among whatever an import prints
+EXPORT = f"""
+import importlib, json, sys
+gate, project = sys.argv[1:]
+sys.path.insert(0, project)
+module, _, name = gate.partition(":")
+found = getattr(importlib.import_module(module), name)
+suite = found() if callable(found) else found
+print({MARK_OF_SUITE!r} + json.dumps(suite.to_json_dict()))
+"""
 
 
 def find_suite(gate: str, suites: Path, project: Path) -> Suite:
@@ -102,9 +124,8 @@ def expectation_types() -> tuple[str, ...]:
 
 
 def _expectation(fields: Mapping[str, Any], line: int, of_suite: OnFail | None) -> Expectation:
-    follows = consequence(fields, of_suite)
-    scope = scope_of(fields)
-    return Expectation(fields["type"], _arguments(fields), follows.severity, line, follows.sets_aside, scope)
+    severity, sets_aside = consequence(fields, of_suite)
+    return Expectation(fields["type"], _arguments(fields), severity, line, sets_aside, scope_of(fields))
 
 
 def _arguments(fields: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -189,3 +210,117 @@ def _offer(given: str) -> str:
 
 def _located(document: Document, problem: Problem) -> SpecProblem:
     return SpecProblem(document.line(problem.path), ".".join(problem.path) or "file", problem.given, problem.allowed)
+
+
+def suite_of_python(gate: str, project: Path) -> dict[str, Any]:
+    """What ``module:name``, a suite or a function that makes one, would be as a file.
+
+    :raises InvalidSpec: it makes none; with what Python said.
+    """
+    return dict(_exported(gate, project, code_of(gate, project)))
+
+
+def code_of(gate: str, project: Path) -> str:
+    """Changes when anything of the project does that the suite is made of; of what nobody can follow, when its own file
+    does.
+    """
+    file = find_module(gate.partition(":")[0], project)
+    own = file.read_text(encoding="utf-8") if file and file.is_file() else ""
+    return code_fingerprint(gate, project).value or digest((own,))
+
+
+@lru_cache(maxsize=64)
+def _exported(gate: str, project: Path, code: str) -> tuple[tuple[str, Any], ...]:  # noqa: ARG001 - another code, another suite
+    command = [sys.executable, "-c", EXPORT, gate, str(project)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=MOST_SECONDS, cwd=project, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise _of_python(gate, f"it took more than {MOST_SECONDS} seconds") from error
+    told = [line.removeprefix(MARK_OF_SUITE) for line in done.stdout.splitlines() if line.startswith(MARK_OF_SUITE)]
+    if done.returncode or not told:
+        raise _of_python(gate, (done.stderr.strip().splitlines() or ["it made nothing"])[-1])
+    return tuple(json.loads(told[-1]).items())
+
+
+def _of_python(gate: str, why: str) -> InvalidSpec:
+    return InvalidSpec(gate, [SpecProblem(0, "gate", why, "an ExpectationSuite, or a function that returns one")])
+
+
+def consequence(fields: Mapping[str, Any], of_suite: OnFail | None) -> tuple[Severity, bool]:
+    """What follows if the expectation with these fields, which have no problems, is not met; and whether rows are set
+    aside then. What the suite says is for those that say neither `on_fail` nor `severity`; of expectations that no row
+    is to blame for, and of those about a whole stage, quarantine blocks.
+    """
+    said, severity = _own_fields(fields).get("on_fail"), fields.get("severity")
+    if said is not None:
+        word = OnFail(said)
+        return Severity(severity) if severity else SEVERITIES[word], word is OnFail.QUARANTINE
+    if severity is not None or of_suite is None:
+        return Severity(severity or Severity.CRITICAL), False
+    if of_suite is OnFail.QUARANTINE and (not is_of_rows(fields["type"]) or is_of_stage(fields)):
+        return Severity.CRITICAL, False
+    return SEVERITIES[of_suite], of_suite is OnFail.QUARANTINE
+
+
+def is_of_rows(kind: str) -> bool:
+    return OF_ROWS.fullmatch(kind) is not None and kind not in NOT_OF_ROWS
+
+
+def scope_of(fields: Mapping[str, Any]) -> Scope:
+    return Scope(_own_fields(fields).get("scope", Scope.PARTITION))
+
+
+def is_of_stage(fields: Mapping[str, Any]) -> bool:
+    return bool(_own_fields(fields).get("scope") == Scope.STAGE)
+
+
+def on_fail_of(suite: Mapping[str, Any]) -> OnFail | None:
+    said = _own_fields(suite).get("on_fail")
+    return OnFail(said) if said is not None else None
+
+
+def row_limit(suite: Mapping[str, Any]) -> RowLimit | None:
+    said = _own_fields(suite).get("max_quarantined")
+    return _row_limit_of(said) if said is not None else None
+
+
+def suite_problems(suite: Mapping[str, Any]) -> Iterator[Problem]:
+    said = _own_fields(suite)
+    if said.get("on_fail", OnFail.BLOCK) not in tuple(OnFail):
+        yield Problem(("on_fail",), repr(said["on_fail"]), ", ".join(OnFail))
+    if "max_quarantined" in said and _row_limit_of(said["max_quarantined"]) is None:
+        yield Problem(("max_quarantined",), repr(said["max_quarantined"]), LIMITS)
+
+
+def expectation_problems(path: tuple[str, ...], fields: Mapping[str, Any]) -> Iterator[Problem]:
+    severity, on_fail = fields.get("severity"), _own_fields(fields).get("on_fail", OnFail.BLOCK)
+    scope = _own_fields(fields).get("scope", Scope.PARTITION)
+    if scope not in tuple(Scope):
+        yield Problem((*path, "scope"), repr(scope), ", ".join(Scope))
+    if (severity or Severity.CRITICAL) not in tuple(Severity):
+        yield Problem((*path, "severity"), repr(severity), ", ".join(Severity))
+    elif on_fail not in tuple(OnFail):
+        yield Problem((*path, "on_fail"), repr(on_fail), ", ".join(OnFail))
+    elif severity and "on_fail" in _own_fields(fields) and not _go_together(OnFail(on_fail), Severity(severity)):
+        problem = f"{on_fail}, with the severity {severity}"
+        yield Problem((*path, "on_fail"), problem, "block with critical, warn with warning or info, or one of the two")
+    elif on_fail == OnFail.QUARANTINE and is_of_stage(fields):
+        yield Problem((*path, "on_fail"), f"{on_fail}, with scope: stage", "block or warn, or scope: partition")
+    elif on_fail == OnFail.QUARANTINE and fields["type"] in NOT_OF_ROWS:
+        yield Problem((*path, "on_fail"), on_fail, "block or warn: no row is to blame for a type")
+
+
+def _go_together(word: OnFail, severity: Severity) -> bool:
+    return word is OnFail.QUARANTINE or (word is OnFail.BLOCK) == (severity is Severity.CRITICAL)
+
+
+def _own_fields(fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What is for us: fields of ours, or in a file that Great Expectations wrote below `meta`."""
+    meta = fields.get("meta")
+    own = meta.get(OWN_PART) if isinstance(meta, dict) else None
+    return {**(own if isinstance(own, dict) else {}), **fields}
+
+
+def _row_limit_of(said: object) -> RowLimit | None:
+    found = LIMIT.fullmatch(str(said).replace(" ", "")) if not isinstance(said, bool) else None
+    return RowLimit(float(found["amount"]), bool(found["percent"])) if found else None

@@ -1,22 +1,25 @@
-"""What expectations say of partitions, as it is told and kept."""
+"""What expectations say of partitions, as it is told and kept, and what that comes to: whether it was met, how much it
+matters, and whether somebody let it pass.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from stagehold.gates.earlier_figures import in_words, shortened
 from stagehold.gates.suite import Expectation, Suite
-from stagehold.model.records import Severity
+from stagehold.model.records import GateResult, RefusedData, Severity, Waiver
+from stagehold.plan.resume.waiving import waivers_of
 
 if TYPE_CHECKING:
     from great_expectations.expectations.expectation import Expectation as TheirExpectation
 
     from stagehold.gates.engine.grouped_frame import GroupedFrame
-    from stagehold.gates.engine.judging import Judged
-    from stagehold.gates.variants import Variant
+    from stagehold.gates.engine.judging import Judged, Variant
 
 SAID = 5  # unexpected values that a text has
 SAMPLES = ("partial_unexpected", "unexpected_list", "unexpected_index")  # how fields with values begin
@@ -40,7 +43,7 @@ class GateVerdict:
 def verdicts_of(
     own: Expectation, asked: TheirExpectation, judged: Sequence[Judged], suite: Suite
 ) -> Iterator[GateVerdict]:
-    """Of an expectation that is the same for all partitions."""
+    """The verdicts of an expectation that is the same for all partitions."""
     text, configuration = str(own), _configuration(asked)
     for one in judged:
         seen = observed(one.result, samples=suite.samples)
@@ -50,10 +53,10 @@ def verdicts_of(
 def comparisons_of(
     own: Expectation, variants: Sequence[Variant], said: Mapping[int, Judged], suite: Suite, frame: GroupedFrame
 ) -> Iterator[GateVerdict]:
-    """Of one that compares with earlier intervals. A partition passes that there is nothing to compare with, and its
-    verdict says so.
+    """The verdicts of an expectation that compares with earlier intervals. A partition passes that there is nothing to
+    compare with, and its verdict says so.
     """
-    asked = {number: one.expectation for one in variants for number in one.partitions}
+    asked = {number: expectation for expectation, numbers in variants for number in numbers}
     for number in frame.partitions.numbers:
         figures = suite.earlier.of(number, own.earlier_figures)
         if figures is None:
@@ -94,3 +97,37 @@ def _as_json(theirs: Mapping[str, Any]) -> str:
     from great_expectations.util import convert_to_json_serializable
 
     return json.dumps(convert_to_json_serializable(dict(theirs)), sort_keys=True)
+
+
+Waived = Mapping[tuple[int, str], Waiver]  # by partition and expectation
+
+
+class Outcome(StrEnum):
+    """What an expectation's verdict on a partition comes to. A critical one that is not met blocks, unless it is
+    waived.
+    """
+
+    PASSED = "passed"
+    FAILED = "failed"
+    WAIVED = "waived"
+    WARNING = "warning"
+    INFO = "info"
+
+
+NOT_MET = {Severity.CRITICAL: Outcome.FAILED, Severity.WARNING: Outcome.WARNING, Severity.INFO: Outcome.INFO}
+
+
+def waived_in(data: Iterable[RefusedData], words: Sequence[Waiver]) -> Waived:
+    """Which of these waivers hold for this data.
+
+    :param words: waivers of one stage that are in force now.
+    """
+    return {(one.partition, word.expectation): word for one in data for word in waivers_of(one, words)}
+
+
+def outcome_of(result: GateResult, waived: Waived) -> Outcome:
+    if result.passed:
+        return Outcome.PASSED
+    if result.severity is Severity.CRITICAL and (result.partition, result.expectation) in waived:
+        return Outcome.WAIVED
+    return NOT_MET[result.severity]

@@ -1,55 +1,35 @@
-"""What stages declare to read beside their inputs, as it is now: told apart from what it was by a hash of each."""
+"""What stages read beside their inputs: a hash of each declared read, which tells it apart from what it was, and which
+reads nobody declares, with what their author is told of them.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import NoReturn
 
-from stagehold.errors import ReadMissing
+from stagehold.code.side_reads import SideRead
+from stagehold.errors import ReadMissing, UndeclaredRead
 from stagehold.lake.commit.delta_log import open_table, table_exists
-from stagehold.lake.store.location import OBJECT_STORE, lake_root, published_table
+from stagehold.lake.store.location import OBJECT_STORE
 from stagehold.model.keys.compute_key import DeclaredRead, ReadKind, digest
 from stagehold.model.source_position import SourceFile
-from stagehold.settings import Settings
-from stagehold.sources.files import LAKE, SourceRoots
+from stagehold.sources.source_files import SourceRoots, is_place
 from stagehold.spec.pipeline import Pipeline, Stage
+from stagehold.spec.settings.source import Reads
 from stagehold.spec.yaml import read_document
 
 NOT_SET = "not set"  # in place of a hash
 
 
-@dataclass(frozen=True)
-class ReadRoots(SourceRoots):
-    """Where declared paths begin, which are those of sources, and names of tables."""
-
-    @staticmethod
-    def of(settings: Settings) -> ReadRoots:
-        """A sandbox reads where production does."""
-        return ReadRoots(lake_root(settings.production.lake_uri), str(Path(settings.project).resolve()))
-
-    def table(self, name: str) -> str:
-        """The address of a table that is called by its name in the lake or by its place."""
-        return self.address(name) if is_place(name) else published_table(self.lake, name)
-
-    def short(self, path: str) -> str:
-        """A path as it is called wherever project and lake lie."""
-        for root, begin in ((self.lake, f"{LAKE}/"), (self.project, "")):
-            if path.startswith(f"{root}/"):
-                return begin + path.removeprefix(f"{root}/")
-        return path
-
-
-def is_place(table: str) -> bool:
-    return "/" in table
-
-
 def declared_reads(
-    stage: Stage, pipeline: Pipeline, roots: ReadRoots, environment: Mapping[str, str] = os.environ
+    stage: Stage, pipeline: Pipeline, roots: SourceRoots, environment: Mapping[str, str] = os.environ
 ) -> tuple[DeclaredRead, ...]:
     """Every read that the stage declares, with a hash of what it is now. Values of variables are in nothing else.
 
@@ -72,7 +52,7 @@ def _variable(value: str | None) -> str:
     return NOT_SET if value is None else digest((value,))
 
 
-def _content_of_files(pattern: str, roots: ReadRoots) -> str | None:
+def _content_of_files(pattern: str, roots: SourceRoots) -> str | None:
     """None where there is no file."""
     files = roots.files(pattern)
     return digest(part for file in files for part in (roots.short(file.path), _content(file))) if files else None
@@ -108,3 +88,92 @@ def _missing(stage: Stage, pipeline: Pipeline, field: str, name: str) -> NoRetur
         line = document.line((*place, str(index)))
     where = pipeline.file if line is None else f"{pipeline.file}:{line}"
     raise ReadMissing(stage.name, where, field=".".join(place), given=name)
+
+
+FIELDS = {ReadKind.ENV: "env", ReadKind.FILE: "files", ReadKind.TABLE: "tables"}  # of `reads`
+INSTEAD = {ReadKind.ENV: "NAME", ReadKind.FILE: "PATH", ReadKind.TABLE: "TABLE"}  # of what nobody knows yet
+PLAIN_IN_YAML = re.compile(r"(?!(?i:true|false|yes|no|on|off|null|y|n)$)[A-Za-z_][\w./-]*")
+
+
+def undeclared(found: Sequence[SideRead], reads: Reads, roots: SourceRoots) -> tuple[SideRead, ...]:
+    """The reads of ``found`` that are not declared, each once, with paths as they are called from their root.
+
+    What has no name is covered by any declaration of its kind: that names what it may be.
+    """
+    left = [_shortened(one, roots) for one in found if not _is_declared(one, reads, roots)]
+    named = {(one.kind, one.place) for one in left if one.name is not None}
+    first: dict[tuple[ReadKind, str], SideRead] = {}
+    for one in left:
+        if one.name is not None:
+            first.setdefault((one.kind, one.name), one)
+        elif (one.kind, one.place) not in named:  # where somebody saw what it was
+            first.setdefault((one.kind, f"at {one.place}"), one)
+    return tuple(first.values())
+
+
+def side_read_text(stage: str, read: SideRead) -> str:
+    """The warning about a read where `reads` is not strict."""
+    return (
+        f"{stage} reads {read}, which its `reads` does not declare: a change of it is not seen, and old data is "
+        f"reused; take it from an input, or add `reads: {_declaration(Reads(), (read,), None)}` to the stage"
+    )
+
+
+def undeclared_error(pipeline: Pipeline, found: Mapping[str, Sequence[SideRead]]) -> UndeclaredRead:
+    """The refusal of stages with `reads: strict`, by name, and what was found in them."""
+    texts = {stage: [f"{stage} reads {one}" for one in reads] for stage, reads in found.items()}
+    lines = {}
+    for stage, reads in found.items():
+        declared = pipeline.stage(stage)
+        lines[stage] = _declaration(pipeline.reads_of(declared), reads, declared.reads.undeclared)
+    return UndeclaredRead(texts, lines)
+
+
+def _declaration(reads: Reads, found: Sequence[SideRead], undeclared: str | None) -> str:
+    """What ``reads`` would be with these, in YAML."""
+    fields = {
+        field: dict.fromkeys((*getattr(reads, field), *(_name(one) for one in found if one.kind is kind)))
+        for kind, field in FIELDS.items()
+    }
+    parts = [f"{field}: [{', '.join(map(_in_yaml, names))}]" for field, names in fields.items() if names]
+    return f"{{{', '.join([*parts, *([f'undeclared: {undeclared}'] if undeclared else [])])}}}"
+
+
+def _name(read: SideRead) -> str:
+    return INSTEAD[read.kind] if read.name is None else read.name
+
+
+def _in_yaml(name: str) -> str:
+    return name if PLAIN_IN_YAML.fullmatch(name) else json.dumps(name, ensure_ascii=False)
+
+
+def _is_declared(read: SideRead, reads: Reads, roots: SourceRoots) -> bool:
+    if read.name is None:
+        return bool(getattr(reads, FIELDS[read.kind]))
+    if read.kind is ReadKind.ENV:
+        return read.name in reads.env
+    if read.kind is ReadKind.TABLE and not is_place(read.name):
+        return _table_name(read.name) in {_table_name(name) for name in reads.tables}
+    address = _address(read.name, roots)
+    places = (*reads.files, *filter(is_place, reads.tables))
+    return any(roots.means(place, address) for place in places) or address in map(roots.table, reads.tables)
+
+
+def _table_name(name: str) -> str:
+    """A table's name as Spark compares it, without its catalog."""
+    return ".".join(name.lower().replace("`", "").split(".")[-2:])
+
+
+def _address(path: str, roots: SourceRoots) -> str:
+    """A path as code or Spark calls it, as one that does not depend on the current folder."""
+    text = re.sub(r"^s3[an]://", OBJECT_STORE, re.sub(r"^file:(//)?(?=/)", "", path))
+    if "://" in text and not text.startswith(OBJECT_STORE):
+        return text
+    address = roots.address(text)
+    return address if address.startswith(OBJECT_STORE) else os.path.normpath(address)
+
+
+def _shortened(read: SideRead, roots: SourceRoots) -> SideRead:
+    if read.name is None or read.kind is ReadKind.ENV or (read.kind is ReadKind.TABLE and not is_place(read.name)):
+        return read
+    return replace(read, name=roots.short(_address(read.name, roots)))

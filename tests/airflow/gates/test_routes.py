@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from tests.airflow.made_runs import MEAN, NULLS, RANGE, SEEN, HalfDone, observe
 
-from stagehold.gates.docs.writing import docs_uri
+from stagehold.gates.verdict_pages import docs_uri
 from stagehold.lake.store.files import files_at
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Waiver

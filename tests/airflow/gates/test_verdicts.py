@@ -14,7 +14,7 @@ from tests.ledger.samples import CELL, START, gate_result, record, waiver
 
 from stagehold.airflow.gates.history import MOST_INTERVALS, last_intervals, number_in, observed_points
 from stagehold.airflow.gates.verdicts import MOST_SAMPLES, MOST_VALUES, stage_verdicts
-from stagehold.gates.outcomes import outcome_of, waived_in
+from stagehold.gates.verdicts import outcome_of, waived_in
 from stagehold.model.records import GateResult, Severity
 from stagehold.model.standing import PartitionState
 

@@ -21,7 +21,7 @@ from tests.airflow.made_runs import (
 )
 
 from stagehold.airflow.run_page import stages
-from stagehold.gates.docs.writing import docs_uri
+from stagehold.gates.verdict_pages import docs_uri
 from stagehold.lake.store.files import files_at
 from stagehold.ledger.ledger import Ledger
 from stagehold.plan.resume.waiving import held

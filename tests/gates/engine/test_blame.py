@@ -7,7 +7,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.errors.exceptions.connect import NumberFormatException, SparkConnectGrpcException
 
 from stagehold.errors import SessionClosed
-from stagehold.gates.engine.blame import require_of_suite
+from stagehold.gates.engine.asked_partitions import require_of_suite
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from stagehold.gates.engine.asked_partitions import AskedPartitions, Look
-from stagehold.gates.engine.calls import Calls
+from stagehold.gates.engine.asked_partitions import AskedPartitions, Calls, Look
 
 pytestmark = pytest.mark.slow  # imports Great Expectations, which takes seconds
 
@@ -16,7 +15,7 @@ class Asking:
     """Looks at a value of the partition, and at a second one if the first is 0."""
 
     def __init__(self, first: dict[int, Any], second: dict[int, Any]) -> None:
-        self.partitions = AskedPartitions("p", tuple(first), next(iter(first)))
+        self.partitions = AskedPartitions("p", tuple(first))
         self.called: list[int] = []
         self._values = {"first": first, "second": second}
         self._calls = Calls(self.partitions, self._function)
@@ -51,7 +50,7 @@ def test_equal_numbers_of_other_types_are_not_the_same():
 
 
 def test_who_looks_at_the_rows_themselves_is_asked_each_time():
-    partitions, called = AskedPartitions("p", (1, 2), 1), []
+    partitions, called = AskedPartitions("p", (1, 2)), []
 
     def function(partition: int) -> int:
         partitions.seen.append(None)

@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 
-from stagehold.gates.engine import quantiles
-from stagehold.gates.engine import repeated as repetition
+from stagehold.gates.engine import own_metrics, quantiles
 from stagehold.gates.engine.asked_partitions import AskedPartitions, Awaited
 from stagehold.gates.engine.grouped_frame import GroupedFrame
+from stagehold.gates.engine.own_metrics import repeated
 from stagehold.gates.engine.quantiles import at_ranks
-from stagehold.gates.engine.repeated import repeated
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
@@ -40,7 +39,7 @@ KEYS = {  # of two columns
 def grouped(spark) -> Callable[..., GroupedFrame]:
     def made(values: Mapping[int, Sequence[Any]], kinds: str) -> GroupedFrame:
         rows = [(number, *one) for number, some in values.items() for one in some]
-        return GroupedFrame(AskedPartitions("p", (*values, 9), 0), spark.createDataFrame(rows, f"p int, {kinds}"))
+        return GroupedFrame(AskedPartitions("p", (*values, 9)), spark.createDataFrame(rows, f"p int, {kinds}"))
 
     return made
 
@@ -74,7 +73,7 @@ def test_places_are_those_of_the_sorted_values(grouped, monkeypatch, few, more):
 @pytest.mark.parametrize("for_one_task", [10, 10**6], ids=["many tasks", "one task"])
 @pytest.mark.parametrize("kept", [None, "a >= 0 OR a IS NULL"], ids=["all rows", "some rows"])
 def test_repeated_rows_are_counted_whatever_their_values_are(grouped, monkeypatch, keys, kept, for_one_task):
-    monkeypatch.setattr(repetition, "FOR_ONE_TASK", for_one_task)
+    monkeypatch.setattr(own_metrics, "FOR_ONE_TASK", for_one_task)
     values = KEYS[keys]
     frame = grouped(values, "a bigint, b int")
     frame = frame.filter(kept) if kept else frame

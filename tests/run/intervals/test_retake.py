@@ -17,7 +17,7 @@ from stagehold.model.standing import PartitionState
 from stagehold.plan.split.regions import stage_regions
 from stagehold.run.planning.task import region_lease
 from stagehold.settings import load_settings
-from stagehold.sources.sources import Listing, Sources
+from stagehold.sources.attempt_sources import Listing, Sources
 from stagehold.spec.loading.loader import find_pipeline
 
 SPEC = """\

@@ -21,7 +21,7 @@ from stagehold.model.records import Cell
 from stagehold.model.standing import PartitionState
 from stagehold.run.planning.planning import RunRequest, sources_of
 from stagehold.settings import load_settings
-from stagehold.sources.sources import Listing
+from stagehold.sources.attempt_sources import Listing
 from stagehold.spec.loading.loader import find_pipeline
 
 SPEC = """\

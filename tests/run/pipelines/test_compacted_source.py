@@ -8,7 +8,7 @@ from deltalake import DeltaTable, write_deltalake
 from tests.run.small_project import INTERVAL, SmallProject
 
 from stagehold.run.planning.planning import RunRequest, sources_of
-from stagehold.sources.sources import Listing
+from stagehold.sources.attempt_sources import Listing
 
 pytestmark = pytest.mark.spark
 

@@ -13,8 +13,8 @@ from pyspark.sql import functions as F
 
 from stagehold.errors import SourceUnusable
 from stagehold.ledger import Ledger
-from stagehold.sources.frames import SourceFrames
-from stagehold.sources.sources import Listing, Sources
+from stagehold.sources.attempt_sources import Listing, Sources
+from stagehold.sources.source_reading import SourceFrames
 from stagehold.spec.pipeline import Stage
 from stagehold.spec.settings.source import Source
 

@@ -23,7 +23,7 @@ from stagehold.airflow.telling.ends import failure_callback
 from stagehold.airflow.telling.outlets import outlets_of
 from stagehold.checkpoints.restore_sources import LATEST
 from stagehold.errors import StageholdError
-from stagehold.gates.stage_scope import check_scope
+from stagehold.gates.suite import check_scope
 from stagehold.gates.suite_files import find_suite
 from stagehold.plan.split.regions import Region, stage_regions
 from stagehold.plan.split.shares import region_shares

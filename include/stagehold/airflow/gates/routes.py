@@ -20,9 +20,8 @@ from stagehold.airflow.gates.unmet import WaiverTold
 from stagehold.airflow.gates.verdicts import RunVerdicts, StageVerdicts, stage_verdicts
 from stagehold.airflow.runs.dag_runs import dag_settings, read_dag_run
 from stagehold.errors import InvalidArgument, UnknownName
-from stagehold.gates.docs.rendering import POLICY
-from stagehold.gates.docs.writing import have_docs, read_page
-from stagehold.gates.outcomes import waived_in
+from stagehold.gates.verdict_pages import POLICY, have_docs, read_page
+from stagehold.gates.verdicts import waived_in
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.partition_set import PartitionSet, Ranges
 from stagehold.model.records import Cell, Waiver

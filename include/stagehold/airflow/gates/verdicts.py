@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from stagehold.airflow.gates.history import number_in
-from stagehold.gates.outcomes import Outcome, Waived, outcome_of
+from stagehold.gates.verdicts import Outcome, Waived, outcome_of
 from stagehold.model.partition_set import PartitionSet, Ranges
 from stagehold.model.records import GateResult, Severity
 

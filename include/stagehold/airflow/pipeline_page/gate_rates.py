@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from stagehold.gates.outcomes import NOT_MET, Outcome, waived_in
+from stagehold.gates.verdicts import NOT_MET, Outcome, waived_in
 from stagehold.ledger.across.gate_tallies import GateTally
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, Severity

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from stagehold.airflow.telling.work_done import StageWork
-from stagehold.gates.outcomes import Outcome, outcome_of, waived_in
+from stagehold.gates.verdicts import Outcome, outcome_of, waived_in
 from stagehold.model.partition_set import PartitionSet
 from stagehold.model.records import Waiver
 from stagehold.model.standing import Standing

@@ -11,7 +11,7 @@ from stagehold.lake.store.location import table_location
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, GateResult
 from stagehold.run.planning.task import RegionTask
-from stagehold.sources.files import SourceRoots
+from stagehold.sources.source_files import SourceRoots
 from stagehold.spec.pipeline import Stage
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from stagehold.model.records import Severity
 from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from stagehold.gates.outcomes import Waived
+    from stagehold.gates.verdicts import Waived
     from stagehold.ledger.ledger import Ledger
     from stagehold.model.records import GateResult, Run
 
@@ -106,7 +106,7 @@ def _marked(run: Run, ledger: Ledger) -> Iterator[str]:
 
 def judged_in(run: Run, ledger: Ledger, settings: Settings) -> Iterator[JudgedExpectation]:
     """By stage, in the order of the suite."""
-    from stagehold.gates.outcomes import waived_in
+    from stagehold.gates.verdicts import waived_in
     from stagehold.plan.resume.waiving import refused_data
     from stagehold.run.planning.vouched import newest_verdict, waivers_held
 
@@ -124,8 +124,7 @@ def judged_in(run: Run, ledger: Ledger, settings: Settings) -> Iterator[JudgedEx
 
 def _write_docs(run: Run, judged: Sequence[JudgedExpectation], settings: Settings) -> str:
     """Where the first page is."""
-    from stagehold.gates.docs.contents import site_of
-    from stagehold.gates.docs.writing import write_docs
+    from stagehold.gates.verdict_pages import site_of, write_docs
 
     results: dict[str, list[GateResult]] = {}
     for one in judged:

@@ -1,4 +1,6 @@
-"""Asks Spark what is wanted of frames of many partitions, once for all of them and in few queries."""
+"""Asks Spark what is wanted of frames of many partitions, once for all of them and in few queries; and calls a function
+for partitions, once for all of which it sees the same.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +9,24 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 from pyspark.sql.connect.column import Column
 from pyspark.sql.types import Row
 
-from stagehold.gates.engine.blame import require_of_suite
+from stagehold.errors import StageholdError
 from stagehold.gates.engine.internals import alias_of
 from stagehold.lake.store.columns import quoted
+from stagehold.model.records import FailureClass
+from stagehold.plan.restart.failure import diagnose
+from stagehold.plan.restart.rules import ANYTHING
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from stagehold.gates.engine.grouped_frame import GroupedFrame
 
+TASK_FAILED = "Job aborted due to stage failure"
 AT_ONCE = 200  # aggregates in a query; Spark compiles none of thousands
 Steps = tuple[Any, ...]  # what was done to a frame, and with what
 Answers = Mapping[int, list[Row]]
@@ -49,22 +56,18 @@ class Awaited(Exception):
     """What was asked for is asked along with what others ask for: ask again after that."""
 
 
-@dataclass
 class AskedPartitions:
-    """Which partitions there are, and the one that is looked at. ``hidden`` are columns of the frame that are not its
-    user's. ``answers`` are what was asked for, by the steps of the frame; ``wanted`` is asked for together. ``seen`` is
-    what was looked at, None for what is known of no other partition; ``found`` is what follows from answers.
-    """
+    """Which partitions there are, and the one that is looked at, which is the first until somebody looks at another."""
 
-    column: str
-    numbers: Sequence[int]
-    looked_at: int
-    hidden: frozenset[str] = frozenset()
-    answers: dict[Steps, Answers | Exception] = field(default_factory=dict)
-    wanted: dict[Steps, GroupedFrame] = field(default_factory=dict)
-    seen: list[Look | None] = field(default_factory=list)
-    found: dict[Steps, Mapping[int, Any]] = field(default_factory=dict)
-    queries: int = 0
+    def __init__(self, column: str, numbers: Sequence[int], hidden: frozenset[str] = frozenset()) -> None:
+        """:param hidden: columns of the frame that are not its user's."""
+        self.column, self.numbers, self.hidden = column, numbers, hidden
+        self.looked_at = numbers[0]
+        self.answers: dict[Steps, Answers | Exception] = {}  # to what was asked for, by the steps of the frame
+        self.wanted: dict[Steps, GroupedFrame] = {}  # what is asked for together
+        self.seen: list[Look | None] = []  # what was looked at; None for what is known of no other partition
+        self.found: dict[Steps, Mapping[int, Any]] = {}  # what follows from answers
+        self.queries = 0
 
     def want(self, frame: GroupedFrame) -> None:
         """Have these aggregates asked with the next `ask_wanted`."""
@@ -102,9 +105,10 @@ class AskedPartitions:
         return self.found[steps][self.looked_at]
 
     def among(self, numbers: Sequence[int]) -> AskedPartitions:
-        """Some of them, which know what is known of all so far; what they find is theirs."""
-        known, found = dict(self.answers), dict(self.found)
-        return AskedPartitions(self.column, numbers, numbers[0], self.hidden, answers=known, found=found)
+        """Some of the partitions, which know what is known of all so far; what they find is theirs."""
+        some = AskedPartitions(self.column, numbers, self.hidden)
+        some.answers, some.found = dict(self.answers), dict(self.found)
+        return some
 
     @contextmanager
     def noting(self) -> Iterator[list[Look | None]]:
@@ -183,3 +187,54 @@ def _row(names: Sequence[str], values: Sequence[Any]) -> Row:
 
 def _numbered(number: int, column: Column) -> Any:
     return column.alias(str(number))
+
+
+def require_of_suite(error: Exception) -> None:
+    """Let pass what says that an expectation cannot be judged, which is so whoever tries it again.
+
+    :raises Exception: the error itself, if the server, an executor, the store or a cancellation is to blame.
+    """
+    if isinstance(error, PySparkException):
+        found = diagnose(error)
+        of_a_row = found.rule.name == ANYTHING and TASK_FAILED in str(error)  # as a pattern that cannot be compiled is
+        of_suite = found.kind is FailureClass.NON_RECOVERABLE or of_a_row
+    else:
+        of_suite = not isinstance(error, StageholdError | OSError | MemoryError)
+    if not of_suite:
+        raise error
+
+
+class Calls:
+    """The calls of one function for partitions: somebody's code, and slow, whose answer for a partition follows from
+    what it looks at. It is called once for all of which it sees the same.
+
+    Great Expectations takes milliseconds for each metric and verdict, and most of a thousand partitions are alike: none
+    of them has a value that was not expected.
+    """
+
+    def __init__(self, partitions: AskedPartitions, function: Callable[[int], Any]) -> None:
+        self._partitions, self._function = partitions, function
+        self._answers: dict[tuple[Look, ...], dict[str, Any]] = {}
+        self.looked = False
+
+    def answer(self, partition: int) -> Any:
+        for looks, answers in self._answers.items():
+            told = _seen_as_text(looks, partition)
+            if told in answers:
+                return answers[told]
+        return self._call(partition)
+
+    def _call(self, partition: int) -> Any:
+        with self._partitions.noting() as seen:
+            self._partitions.looked_at = partition
+            answer = self._function(partition)
+        self.looked = self.looked or bool(seen)
+        looks = tuple(look for look in dict.fromkeys(seen) if look is not None)
+        if None not in seen:
+            self._answers.setdefault(looks, {})[_seen_as_text(looks, partition)] = answer
+        return answer
+
+
+def _seen_as_text(looks: Sequence[Look], partition: int) -> str:
+    """As text, which says of numbers that are equal whether they are of one type."""
+    return repr([look.told(partition) for look in looks])

@@ -26,15 +26,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 PLACE = "__place"  # a column of our own, while a frame is limited
-
-
-@dataclass(frozen=True)
-class Filtered:
-    """That a frame is the rows which meet ``condition``, of those to which ``steps`` led."""
-
-    rows: DataFrame
-    steps: Steps
-    condition: Any
+# Rows, the steps that led to them, and the condition that a frame's rows meet.
+Filtered = tuple["DataFrame", Steps, Any]
 
 
 @dataclass(frozen=True)
@@ -201,16 +194,17 @@ class GroupedFrame:
         """None if the condition itself is of many rows."""
         if has_window(condition):
             return None
-        before = self.filtered or Filtered(self.frame, self.steps, None)
-        return replace(before, condition=condition if before.condition is None else before.condition & condition)
+        rows, steps, before = self.filtered or (self.frame, self.steps, None)
+        return rows, steps, condition if before is None else before & condition
 
     def _totals(self, columns: tuple[Any, ...]) -> Totals:
         """Of filtered rows, aggregates of all rows if possible: they are asked along with others then."""
         if self.filtered:
-            found = (only_where(self.filtered.condition, one) for one in columns)
+            rows, steps, condition = self.filtered
+            found = (only_where(condition, one) for one in columns)
             among_all = tuple(one for one in found if one is not None)
             if len(among_all) == len(columns):
-                return Totals(self.filtered.rows, self.filtered.steps, among_all, apart(columns))
+                return Totals(rows, steps, among_all, apart(columns))
         return Totals(self.frame, self.steps, columns, apart(columns))
 
     def _step(
@@ -222,12 +216,11 @@ class GroupedFrame:
         return GroupedFrame(self.partitions, do(inside), (*self.steps, (name, *more, *told)), self.order)
 
 
-@dataclass(frozen=True)
 class GroupedGroups:
     """Rows of each partition, by ``columns``."""
 
-    of: GroupedFrame
-    columns: tuple[Any, ...]
+    def __init__(self, of: GroupedFrame, columns: tuple[Any, ...]) -> None:
+        self.of, self.columns = of, columns
 
     def agg(self, *aggregates: Any) -> GroupedFrame:
         by, of = len(self.columns), self.of

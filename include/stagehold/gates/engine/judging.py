@@ -1,23 +1,38 @@
-"""Judges each partition of a frame by expectations, as Great Expectations' Spark engine judges it alone."""
+"""Judges each partition of a frame by expectations, as Great Expectations' Spark engine judges it alone, and finds the
+rows that they do not expect.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from great_expectations.expectations.expectation import Expectation
 from great_expectations.validator.metric_configuration import MetricConfiguration
 from great_expectations.validator.validation_graph import ValidationGraph
+from pyspark.errors import ParseException, PySparkException
+from pyspark.sql import functions as F
 
-from stagehold.gates.engine.blame import require_of_suite
-from stagehold.gates.engine.calls import Calls
+from stagehold.gates.engine.asked_partitions import Calls, require_of_suite
 from stagehold.gates.engine.grouped_frame import GroupedFrame
 from stagehold.gates.engine.internals import verdict
 from stagehold.gates.engine.metrics import BATCH, Metrics, engine_of
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
 Wanted = Mapping[str, MetricConfiguration]  # by name
+Variant = tuple[Expectation, tuple[int, ...]]  # an expectation with the arguments that it has for these partitions
+# Variants that are judged together, each for the partitions of all of them: that is much work for the processor
+ASKED = 50  # where each has a query of its own, which can be one for all
+ANSWERED = 4  # where nothing is left to ask
+CONDITION = ".condition"  # how a metric ends that says of each row whether it is not expected
+UNEXPECTED = "__unexpected"  # a column of our own
+BATCH_IN_SQL = "{batch}"  # which Great Expectations replaces by a name
+# Between these brackets Spark's grammar has a query and no other statement; the line's end closes a comment.
+ONLY_A_QUERY = "EXPLAIN WITH asked AS (\n{}\n) SELECT * FROM asked"
 COUNTS = {"result_format": "BOOLEAN_ONLY"}
 SAMPLES = {"result_format": "BASIC", "partial_unexpected_count": 20}
 
@@ -69,13 +84,7 @@ class _Judging:
         return found
 
     def _wanted(self, expectation: Expectation, asked: Mapping[str, Any]) -> Wanted:
-        """By name, with all that they depend on."""
-        runtime = {"result_format": dict(asked)}
-        needed = expectation.get_validation_dependencies(self._engine, runtime)
-        graph = ValidationGraph(execution_engine=self._engine)
-        for one in needed.get_metric_configurations():
-            graph.build_metric_dependency_graph(one, runtime)
-        return dict(needed.metric_configurations)
+        return _metrics(expectation, self._engine, asked)
 
     def _results(self, expectation: Expectation, wanted: Wanted) -> Iterator[Judged]:
         def said(partition: int) -> Any:
@@ -104,3 +113,98 @@ def _of_batch(expectation: Expectation) -> Expectation:
     configuration = expectation.configuration
     configuration.kwargs["batch_id"] = BATCH
     return configuration.to_domain_obj()
+
+
+class NotOfRows(Exception):
+    """The expectation does not say of each row whether it is expected."""
+
+
+def unexpected_rows(frame: GroupedFrame, expectation: Expectation) -> DataFrame:
+    """The rows of all partitions that an expectation does not expect, with all columns of the frame, hidden ones too.
+
+    :raises NotOfRows: it is about a whole partition.
+    """
+    engine = engine_of(frame)
+    wanted = f"{getattr(expectation, 'map_metric', None)}{CONDITION}"
+    needed = _metrics(_of_batch(expectation), engine, COUNTS).values()
+    found = (below for one in needed for below in _with_dependencies(one) if below.metric_name == wanted)
+    metric = next(found, None)
+    if metric is None:
+        raise NotOfRows
+    metrics = Metrics(frame, engine)
+    metrics.resolve([metric])  # a deviation may have to be known first
+    condition, domain, named = metrics.value(metric, frame.partitions.looked_at)
+    records = engine.get_domain_records({**domain, **named})
+    assert isinstance(records, GroupedFrame)
+    marked = records.withColumn(UNEXPECTED, condition)  # windows cannot be filtered by
+    return marked.filter(F.col(UNEXPECTED)).frame.drop(UNEXPECTED)
+
+
+def _metrics(expectation: Expectation, engine: Any, asked: Mapping[str, Any]) -> Wanted:
+    """What the expectation is judged by, by name, with all that these metrics depend on."""
+    runtime = {"result_format": dict(asked)}
+    needed = expectation.get_validation_dependencies(engine, runtime)
+    graph = ValidationGraph(execution_engine=engine)
+    for one in needed.get_metric_configurations():
+        graph.build_metric_dependency_graph(one, runtime)
+    return dict(needed.metric_configurations)
+
+
+def _with_dependencies(metric: MetricConfiguration) -> Iterator[MetricConfiguration]:
+    yield metric
+    for one in (metric.metric_dependencies or {}).values():
+        yield from _with_dependencies(one)
+
+
+def sql_problem(expectation: Expectation, spark: SparkSession) -> str | None:
+    """Why Spark is not asked what the expectation has as SQL; None if it has none, or it is one query.
+
+    It is parsed, and not carried out. Names that are not there are told when it is.
+    """
+    query = getattr(expectation, "unexpected_rows_query", None)
+    if not isinstance(query, str):
+        return None
+    try:
+        spark.sql(ONLY_A_QUERY.format(query.replace(BATCH_IN_SQL, "batch")))
+    except ParseException as error:
+        said = str(error).strip().splitlines()[0]
+        return f"unexpected_rows_query is not one query (SELECT, or WITH and SELECT) that only reads: {said}"
+    except PySparkException:
+        pass  # it is a query, and what is wrong with it is told when it is carried out
+    return None
+
+
+def judge_variants(
+    frame: GroupedFrame, variants: Mapping[int, Sequence[Variant]], at_once: int
+) -> tuple[Mapping[int, Mapping[int, Judged]], Mapping[int, Exception]]:
+    """What each expectation whose arguments are not the same for all partitions says of each partition of its variants;
+    or why it says nothing. That takes as few queries as if they were.
+
+    What was asked of all partitions of the frame before is not asked again. No result shows values of rows.
+
+    :param at_once: `ASKED` or `ANSWERED`
+    """
+    judged: dict[int, dict[int, Judged]] = {at: {} for at in variants}
+    unjudged: dict[int, Exception] = {}
+    for block in _blocks(variants, at_once):
+        numbers = sorted({number for _, (_, own) in block for number in own})
+        asked = {place: expectation for place, (_, (expectation, _)) in enumerate(block)}
+        found, failed = judge_frame(_among(frame, numbers), asked, samples=False)
+        for place, some in found.items():
+            at, (_, own) = block[place]
+            judged[at].update((one.partition, one) for one in some if one.partition in own)
+        unjudged |= {block[place][0]: why for place, why in failed.items()}
+    return judged, unjudged
+
+
+def _blocks(variants: Mapping[int, Sequence[Variant]], at_once: int) -> Iterator[Sequence[tuple[int, Variant]]]:
+    """Variants with the places of their expectations, those of the same partitions together."""
+    every = [(at, one) for at, some in variants.items() for one in some]
+    every.sort(key=lambda placed: (placed[1][1], placed[0]))
+    for start in range(0, len(every), at_once):
+        yield every[start : start + at_once]
+
+
+def _among(frame: GroupedFrame, numbers: Sequence[int]) -> GroupedFrame:
+    """The same frame, asked about these partitions alone. What it is answered is of them, so it is its own."""
+    return replace(frame, partitions=frame.partitions.among(numbers))

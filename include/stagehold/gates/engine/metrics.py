@@ -9,7 +9,6 @@ all partitions.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
@@ -21,9 +20,7 @@ from great_expectations.util import convert_to_json_serializable
 from great_expectations.validator.metric_configuration import MetricConfiguration, MetricConfigurationID
 from pyspark.sql import functions as F
 
-from stagehold.gates.engine.asked_partitions import Awaited, Look
-from stagehold.gates.engine.blame import require_of_suite
-from stagehold.gates.engine.calls import Calls
+from stagehold.gates.engine.asked_partitions import Awaited, Calls, Look, require_of_suite
 from stagehold.gates.engine.grouped_frame import GroupedFrame
 from stagehold.gates.engine.own_metrics import own_metric
 from stagehold.lake.store.columns import quoted
@@ -39,17 +36,16 @@ def engine_of(frame: GroupedFrame) -> SparkDFExecutionEngine:
     return engine
 
 
-@dataclass
 class Metrics:
     """Values of metrics, found when somebody asks for them: those that are the ``same`` for all partitions, those that
     each has of its ``own``, and why others could not be found.
     """
 
-    frame: GroupedFrame
-    engine: SparkDFExecutionEngine
-    same: dict[MetricConfigurationID, Any] = field(default_factory=dict)
-    own: dict[MetricConfigurationID, dict[int, Any]] = field(default_factory=dict)
-    failed: dict[MetricConfigurationID, Exception] = field(default_factory=dict)
+    def __init__(self, frame: GroupedFrame, engine: SparkDFExecutionEngine) -> None:
+        self.frame, self.engine = frame, engine
+        self.same: dict[MetricConfigurationID, Any] = {}
+        self.own: dict[MetricConfigurationID, dict[int, Any]] = {}
+        self.failed: dict[MetricConfigurationID, Exception] = {}
 
     def resolve(self, metrics: Iterable[MetricConfiguration]) -> None:
         """Find them all, or why they cannot be found. Whatever is asked of the same rows is one query."""

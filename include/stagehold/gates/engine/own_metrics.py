@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from math import prod
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from great_expectations.core.metric_domain_types import MetricDomainTypes
@@ -15,9 +16,18 @@ from pyspark.sql import functions as F
 from stagehold.gates.engine.grouped_frame import GroupedFrame
 from stagehold.gates.engine.internals import count_unexpected, has_window
 from stagehold.gates.engine.quantiles import at_ranks
-from stagehold.gates.engine.repeated import repeated
+from stagehold.lake.store.columns import quoted
+
+if TYPE_CHECKING:
+    from stagehold.gates.engine.grouped_frame import GroupedFrame
 
 NOT_IN_SET = "column.distinct_values.not_in_set"
+BITS_OF_ONE, SHIFT = 64, 6  # of a bigint
+TIMES, GROUP, ROWS, BITS = "__times", "__group", "__rows", "__bits"  # columns of our own
+WHOLE_NUMBERS = frozenset(["tinyint", "smallint", "int", "bigint"])
+FOR_ONE_TASK = 1_000_000  # rows to compare
+MOST_COMBINATIONS = 2**62  # combinations of values
+WORTH_IT = 4  # rows for each group; with fewer it is as much work as to compare the rows
 
 
 def median(execution_engine: Any, metric_domain_kwargs: Mapping[str, Any], **_: Any) -> float:
@@ -104,3 +114,58 @@ OWN_METRICS: Mapping[str, Callable[..., Any]] = {
 def own_metric(name: str, theirs: Callable[..., Any]) -> Callable[..., Any]:
     """How the metric is asked: as Great Expectations does, if there is no other way."""
     return OWN_METRICS.get(name, unexpected if theirs is count_unexpected else theirs)
+
+
+def repeated(frame: GroupedFrame, columns: Sequence[str]) -> Mapping[int, int]:
+    """How many rows of each partition have values that others of it have, too.
+
+    Nearly always none has. Of whole numbers that lie close together, as keys do, that is seen without bringing equal
+    rows together: 64 neighbours are a group, of which each row sets its own bit. There are as many bits as rows if no
+    value is there twice.
+
+    :raises Awaited: for the range of values, or for the number itself.
+    """
+    kinds = dict(frame.dtypes)
+    whole = [F.col(quoted(one)).cast("bigint") for one in columns if kinds.get(one) in WHOLE_NUMBERS]
+    limits = [limit(one) for one in whole for limit in (F.min, F.max)]
+    known = [row for (row,) in frame.agg(F.count(F.lit(1)), *limits).each().values()]
+    if len(whole) == len(columns) and _all_differ(frame, columns, known):
+        return dict.fromkeys(frame.partitions.numbers, 0)
+    tasks = sum(row[0] for row in known) // FOR_ONE_TASK + 1
+    times = frame.spread(tasks, *columns).groupBy(*columns).agg(F.count(F.lit(1)).alias(TIMES))
+    found = times.filter(F.col(TIMES) > 1).agg(F.sum(TIMES)).each()
+    return {one: row[0] or 0 for one, (row,) in found.items()}
+
+
+def _all_differ(frame: GroupedFrame, columns: Sequence[str], known: Sequence[Sequence[Any]]) -> bool:
+    """Whether that is certain; False as well if it would be too much work to see it.
+
+    :param known: how many rows each partition has, and the smallest and the largest number of each column.
+    """
+    ranges = {one: [row[2 * at + 1 : 2 * at + 3] for row in known] for at, one in enumerate(columns)}
+    whole = sorted(((name, *_low_and_values(some)) for name, some in ranges.items()), key=lambda one: -one[2])
+    (widest, _, values), *others = whole
+    inner = prod(values for _, _, values in others)
+    groups = sum(_span(limits) * inner // BITS_OF_ONE + 1 for limits in ranges[widest])
+    if inner * values > MOST_COMBINATIONS or groups * WORTH_IT > sum(row[0] for row in known):
+        return False
+    combined = F.lit(0).cast("bigint")
+    for name, low, values in whole:
+        offset = F.col(quoted(name)).cast("bigint") - F.lit(low).cast("bigint")
+        combined = combined * F.lit(values).cast("bigint") + F.coalesce(offset, F.lit(values - 1))
+    rows = frame.withColumn(GROUP, combined)
+    bit = F.expr(f"shiftleft(1L, cast({GROUP} & {BITS_OF_ONE - 1} AS int))")
+    grouped = rows.groupBy(F.shiftright(GROUP, SHIFT)).agg(F.count(F.lit(1)).alias(ROWS), F.bit_or(bit).alias(BITS))
+    surplus = grouped.agg(F.sum(F.col(ROWS) - F.bit_count(BITS)))
+    return not any(row[0] for (row,) in surplus.each().values())
+
+
+def _low_and_values(ranges: Sequence[Sequence[Any]]) -> tuple[int, int]:
+    """The lowest number of a column, and how many values there are from it on; one of them is null."""
+    filled = [one for one in ranges if one[0] is not None]
+    low, high = min((one[0] for one in filled), default=0), max((one[1] for one in filled), default=-1)
+    return low, high - low + 2
+
+
+def _span(limits: Sequence[Any]) -> int:
+    return 1 if limits[0] is None else int(limits[1] - limits[0] + 2)

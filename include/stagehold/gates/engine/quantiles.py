@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -21,15 +20,8 @@ if TYPE_CHECKING:
 
 BINS = 16 * 1024  # of all partitions together
 KEY, VALUE = "__key", "__value"  # columns of our own
+Place = tuple[int, int]  # a bin, and which of its values, from 0 on
 FEW = 200_000  # rows that are brought together at once in less time than it takes to count them first
-
-
-@dataclass(frozen=True)
-class _Place:
-    """The ``at``-th value, from 0 on, of those in a bin."""
-
-    bin: int
-    at: int
 
 
 def at_ranks(frame: GroupedFrame, column: str, ranks: Callable[[int], Sequence[int]]) -> Mapping[int, Sequence[float]]:
@@ -44,7 +36,7 @@ def at_ranks(frame: GroupedFrame, column: str, ranks: Callable[[int], Sequence[i
     number = F.when(~F.isnan(value), value)
     known = {one: row for one, (row,) in frame.agg(F.count(number), F.min(number), F.max(number)).each().items()}
     wanted = {one: ranks(row[0]) if row[0] else [] for one, row in known.items()}
-    bin_of, places = F.lit(0), {one: [_Place(0, rank - 1) for rank in some] for one, some in wanted.items()}
+    bin_of, places = F.lit(0), {one: [(0, rank - 1) for rank in some] for one, some in wanted.items()}
     if sum(row[0] for row in known.values()) > FEW:
         filled = [row for row in known.values() if row[0]]
         low, high = min(row[1] for row in filled), max(row[2] for row in filled)
@@ -63,22 +55,22 @@ def _bin(number: Any, low: float, high: float, bins: int) -> Any:
     return F.least(F.floor(share * F.lit(float(bins))), F.lit(bins - 1)).cast("int")
 
 
-def _places(counts: Mapping[int, int], ranks: Sequence[int]) -> Iterator[_Place]:
+def _places(counts: Mapping[int, int], ranks: Sequence[int]) -> Iterator[Place]:
     bins = sorted(counts)
     upto = list(accumulate(counts[one] for one in bins))
     for rank in ranks:
         index = next(index for index, most in enumerate(upto) if most >= rank)
-        yield _Place(bins[index], rank - 1 - (upto[index - 1] if index else 0))
+        yield bins[index], rank - 1 - (upto[index - 1] if index else 0)
 
 
 def _values(
-    frame: GroupedFrame, number: Any, bin_of: Any, places: Mapping[int, Sequence[_Place]]
+    frame: GroupedFrame, number: Any, bin_of: Any, places: Mapping[int, Sequence[Place]]
 ) -> Mapping[int, Sequence[float]]:
     """Spark is told as text which places are wanted: so many expressions would take long to build."""
     wanted: dict[int, list[int]] = {}
     for partition, some in places.items():
-        for one in some:
-            wanted.setdefault(partition * BINS + one.bin, []).append(one.at)
+        for bin_, at in some:
+            wanted.setdefault(partition * BINS + bin_, []).append(at)
     if not wanted:
         return {one: [] for one in places}
     key = F.col(quoted(frame.partitions.column)).cast("bigint") * BINS + bin_of
@@ -92,9 +84,7 @@ def _values(
         for one, listed_values in some
         for at, value in zip(wanted[one], listed_values, strict=True)
     }
-    return {
-        partition: [values[partition * BINS + one.bin, one.at] for one in some] for partition, some in places.items()
-    }
+    return {partition: [values[partition * BINS + bin_, at] for bin_, at in some] for partition, some in places.items()}
 
 
 def _text(some: Iterable[object]) -> str:

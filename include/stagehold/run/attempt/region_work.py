@@ -46,7 +46,7 @@ from stagehold.run.planning.refusal import refuse_too_early
 from stagehold.run.planning.task import RegionOutcome, RegionTask
 from stagehold.run.retracting.retraction import Retraction
 from stagehold.run.stage.runner import StageRunner
-from stagehold.sources.sources import Listing, Sources, is_incremental
+from stagehold.sources.attempt_sources import Listing, Sources, is_incremental
 from stagehold.spec.pipeline import Stage
 from stagehold.spec.settings.run_settings import VerifyPolicy
 

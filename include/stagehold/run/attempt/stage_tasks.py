@@ -29,7 +29,7 @@ from stagehold.run.planning.planning import begins_with_of
 from stagehold.run.planning.task import RegionTask
 from stagehold.run.planning.vouched import waivers_for
 from stagehold.settings import Settings
-from stagehold.sources.sources import Sources, is_incremental
+from stagehold.sources.attempt_sources import Sources, is_incremental
 from stagehold.spec.pipeline import Pipeline, Stage
 
 

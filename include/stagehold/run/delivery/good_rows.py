@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from stagehold.errors import GateErrored, RowsUnaccounted
-from stagehold.gates.judge import Measured
-from stagehold.gates.setting_aside import SplitRows, Unmet
+from stagehold.gates.judge import Measured, SplitRows, Unmet
 from stagehold.gates.suite import Suite
 from stagehold.gates.verdicts import GateVerdict
 from stagehold.lake.commit.staging import SPLIT_FOLDER, StagedWave, WaveFiles

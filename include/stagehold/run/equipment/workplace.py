@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
-from stagehold.gates.judge import Measured
-from stagehold.gates.setting_aside import SplitRows, Unmet
+from stagehold.gates.judge import Measured, SplitRows, Unmet
 from stagehold.gates.suite import Suite
 from stagehold.gates.verdicts import GateVerdict
 from stagehold.lake.commit.committer import Committer

@@ -21,7 +21,7 @@ from stagehold.run.planning.restoring import new_restore_of_snapshot
 from stagehold.run.planning.task import RegionOutcome
 from stagehold.run.scrub.scrubbing import ScrubPlace, scrub
 from stagehold.settings import Settings
-from stagehold.sources.sources import is_incremental
+from stagehold.sources.attempt_sources import is_incremental
 from stagehold.spec.pipeline import Pipeline, Stage
 from stagehold.spec.settings.source import ReadsForm
 

@@ -19,12 +19,11 @@ from stagehold.plan.split.regions import stage_regions
 from stagehold.run.lease.lease_holder import this_process
 from stagehold.run.planning.task import region_lease
 from stagehold.settings import Settings
-from stagehold.sources.contents import ReadingInterval, Taken, contents_of
 from stagehold.sources.delta import TableFiles, below_table, files_of_version, gone_files
-from stagehold.sources.files import SourceRoots
-from stagehold.sources.lineage import Lineage
-from stagehold.sources.outcome import published_of
-from stagehold.sources.there_now import RowsMixed, TakenByOther, ThereNow
+from stagehold.sources.row_lineage import Lineage, RowsMixed, RowsToTake, TakenByOther
+from stagehold.sources.source_contents import Taken, contents_of
+from stagehold.sources.source_files import SourceRoots
+from stagehold.sources.taken_positions import published_of
 from stagehold.spec.pipeline import Pipeline, Stage
 from stagehold.spec.settings.source import SourceKind
 
@@ -80,8 +79,7 @@ def retake(wanted: Retake, ledger: Ledger, settings: Settings, *, dry_run: bool)
         others = {interval: position for interval, position in taken.items() if interval != wanted.interval}
         source = wanted.stage.source
         assert source is not None, "checked above"
-        reader = ReadingInterval(wanted.pipeline.name, wanted.interval)
-        contents = contents_of(reader, wanted.stage.name, source, roots_of(settings))
+        contents = contents_of(wanted.cell, wanted.stage.name, source, roots_of(settings))
         contents.check(others)
         after = _choose(wanted, ledger, contents.choose, others, dry_run=dry_run)
         assert isinstance(after, FilesRead), "a source of files gives files"
@@ -205,11 +203,11 @@ def _chosen(
         known = f"0, or {max(begin, 1)} to {table.version}"
         raise refused(wanted, f"--from-version is {from_version}; allowed: {known}, which the table's log tells of")
     start = max(begin, from_version)
-    lineage = Lineage.of(read_commits(uri, range(start, table.version + 1)))
+    lineage = Lineage(read_commits(uri, range(start, table.version + 1)))
     now = {below_table(uri, file).path: file for file in table.files}
     others = now.keys() - frozenset[str]().union(*(block.files for block in lineage.blocks))
     try:
-        paths, gave_up = ThereNow(lineage, others, start, from_version, claims).take()
+        paths, gave_up = RowsToTake(lineage, others, start=start, wanted=from_version, claims=claims).take()
     except RowsMixed as mixed:
         ways = (
             "Delete the intervals that published some (`stagehold intervals delete`), so that what they took is taken "

@@ -14,7 +14,7 @@ from stagehold.plan.split.regions import stage_regions
 from stagehold.run.planning.planning import RunRequest
 from stagehold.run.planning.task import region_lease
 from stagehold.settings import Settings
-from stagehold.sources.sources import is_incremental
+from stagehold.sources.attempt_sources import is_incremental
 from stagehold.spec.pipeline import Stage
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from stagehold.code.stage_code import code_fingerprint, looks_at_interval
 from stagehold.errors import UnknownName
-from stagehold.gates.stage_scope import check_scope
+from stagehold.gates.suite import check_scope
 from stagehold.gates.suite_files import find_suite
 from stagehold.lake.store.location import lake_root
 from stagehold.ledger.ledger import Ledger
@@ -39,8 +39,9 @@ from stagehold.run.planning.on_record import on_record
 from stagehold.run.planning.snapshots import BeginsWith
 from stagehold.run.planning.vouched import acceptances_for, by_stage, verdicts_of, waivers_said
 from stagehold.settings import Settings
-from stagehold.sources.declared_reads import ReadRoots, declared_reads
-from stagehold.sources.sources import Sources, is_incremental
+from stagehold.sources.attempt_sources import Sources, is_incremental
+from stagehold.sources.declared_reads import declared_reads
+from stagehold.sources.source_files import SourceRoots
 from stagehold.spec.pipeline import Pipeline, Stage
 from stagehold.spec.settings.run_settings import Failover
 from stagehold.spec.settings.source import SplitSize
@@ -317,7 +318,7 @@ def _facts(stage: Stage, pipeline: Pipeline, settings: Settings, sources: Source
     gate, quarantine = (suite.of_partitions.fingerprint, suite.quarantine) if suite else ("", "")
     lake = lake_root(settings.production.lake_uri)
     splits = tuple(split.below(lake).fingerprint for split in sources.of(stage).splits) if stage.source else ()
-    reads = declared_reads(stage, pipeline, ReadRoots.of(settings))
+    reads = declared_reads(stage, pipeline, SourceRoots.of(settings))
     of_stage = whole.fingerprint if whole else ""
     return StageFacts(code.value or "", code.reason, gate, of_stage, quarantine, splits, reads)
 

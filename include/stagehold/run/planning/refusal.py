@@ -11,9 +11,9 @@ from stagehold.ledger.ledger import Ledger
 from stagehold.plan.resume.decisions import Action, ResumePlan
 from stagehold.run.planning.planning import RunRequest, counted, sources_of
 from stagehold.settings import Settings
-from stagehold.sources.declared_reads import ReadRoots
-from stagehold.sources.sources import is_incremental
-from stagehold.sources.undeclared_reads import undeclared, undeclared_error
+from stagehold.sources.attempt_sources import is_incremental
+from stagehold.sources.declared_reads import undeclared, undeclared_error
+from stagehold.sources.source_files import SourceRoots
 from stagehold.spec.pipeline import Pipeline
 from stagehold.spec.settings.source import Undeclared
 
@@ -63,7 +63,7 @@ def refuse_broken_code(pipeline: Pipeline, plan: ResumePlan, settings: Settings)
 
 def _refuse_undeclared_reads(pipeline: Pipeline, plan: ResumePlan, settings: Settings) -> None:
     """What the text of the code does not show is found when it is called."""
-    project, roots = Path(settings.project), ReadRoots.of(settings)
+    project, roots = Path(settings.project), SourceRoots.of(settings)
     reads = {stage: pipeline.reads_of(pipeline.stage(stage)) for stage in plan.stages_that_compute()}
     found = {
         stage: undeclared(side_reads(pipeline.stage(stage).job, project), declared, roots)

@@ -19,9 +19,8 @@ from stagehold.model.records import GateResult, PartitionRecord, Restore
 from stagehold.plan.resume.decisions import Rescaled
 from stagehold.plan.split.partition_counts import with_counts
 from stagehold.settings import Settings
-from stagehold.sources.log_positions import PublishedPosition
-from stagehold.sources.sources import RestoredPosition, is_incremental
-from stagehold.sources.told_positions import told_positions
+from stagehold.sources.attempt_sources import RestoredPosition, is_incremental
+from stagehold.sources.taken_positions import PublishedPosition, told_positions
 from stagehold.spec.pipeline import Pipeline, Stage
 
 ById = Mapping[str, tuple[PartitionRecord, ...]]

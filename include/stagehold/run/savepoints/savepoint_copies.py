@@ -31,7 +31,7 @@ from stagehold.lake.store.files import files_at
 from stagehold.lake.store.location import lake_root
 from stagehold.run.equipment.workplace import Progress
 from stagehold.settings import Settings
-from stagehold.sources.told_positions import positions_taken
+from stagehold.sources.taken_positions import positions_taken
 
 LISTING = "export.json"
 FORMAT, VERSION = "stagehold-export", 1

@@ -44,8 +44,8 @@ from stagehold.run.functions.determinism import inspect
 from stagehold.run.functions.function_errors import reporting_queries
 from stagehold.run.functions.stage_inputs import Reading
 from stagehold.run.functions.state_frames import state_schema
-from stagehold.sources.declared_reads import ReadRoots
-from stagehold.sources.undeclared_reads import side_read_text, undeclared, undeclared_error
+from stagehold.sources.declared_reads import side_read_text, undeclared, undeclared_error
+from stagehold.sources.source_files import SourceRoots
 from stagehold.spec.settings.run_settings import DeterminismPolicy
 from stagehold.spec.settings.source import Undeclared
 
@@ -159,7 +159,7 @@ class StageRunner:
 
         :raises UndeclaredRead: the stage's spec forbids that
         """
-        roots, project, refused = ReadRoots.of(self._workplace.settings), Path(self._reading.project), {}
+        roots, project, refused = SourceRoots.of(self._workplace.settings), Path(self._reading.project), {}
         for name, seen in self._frames.reads.items():
             stage = self._reading.pipeline.stage(name)
             declared = self._reading.pipeline.reads_of(stage)

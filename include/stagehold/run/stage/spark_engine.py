@@ -9,8 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stagehold.gates.judge import Measured, judge_together, measure_and_judge, preload
-from stagehold.gates.setting_aside import SplitRows, Unmet, split_rows
+from stagehold.gates.judge import Measured, SplitRows, Unmet, judge_together, measure_and_judge, preload, split_rows
 from stagehold.gates.suite import Suite
 from stagehold.gates.verdicts import GateVerdict
 from stagehold.lake.commit.committer import Committer, committer_for

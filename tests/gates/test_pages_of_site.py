@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from tests.ledger.samples import gate_result, waiver
 
-from stagehold.gates.docs.contents import MOST_PAGES, site_of
+from stagehold.gates.verdict_pages import MOST_PAGES, site_of
 from stagehold.model.records import GateResult, Severity
 
 A, B = "expect a", "expect b"

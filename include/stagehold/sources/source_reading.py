@@ -1,42 +1,123 @@
-"""Reads splits of a source into frames."""
+"""A source as one attempt reads it: which split reads what, when a split counts as changed, and its rows as a frame."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from stagehold.errors import SourceUnusable
+from stagehold.errors import SourceChanged, SourceLost, SourceUnusable
 from stagehold.lake.store.columns import is_reserved, quoted
 from stagehold.lake.store.location import spark_uri
-from stagehold.model.source_position import MixedColumns, SourceFile
+from stagehold.model.keys.compute_key import digest
+from stagehold.model.source_position import FolderColumn, MixedColumns, SourceFile
 from stagehold.plan.sources.folders import root_of
-from stagehold.sources.reading import SourceReading, Split
+from stagehold.sources.source_files import LAKE
 from stagehold.spec.settings.source import INFER, Source, SourceKind
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
     from pyspark.sql.types import StructField, StructType
 
+
+@dataclass(frozen=True)
+class Split:
+    """What one partition of a source stage reads: files, or the rows of a database that meet ``condition``.
+
+    ``reading`` stands for everything else that decides about its rows. ``found`` are files that hold the same rows now,
+    if its own are gone.
+    """
+
+    files: tuple[SourceFile, ...]
+    reading: str
+    condition: str | None = None
+    found: tuple[SourceFile, ...] | None = None
+
+    @property
+    def read(self) -> tuple[SourceFile, ...]:
+        """The files to read now."""
+        return self.files if self.found is None else self.found
+
+    def below(self, lake: str) -> Split:
+        """The same split as it is called from the root of its lake, wherever that lies."""
+        files = (replace(file, path=_from_root(file.path, f"{lake}/")) for file in self.files)
+        return replace(self, files=tuple(files))
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes when what the split would read does, so it decides whether its partition is computed again."""
+        files = (f"{file.path}|{file.bytes}|{file.version}|{file.partition}" for file in self.files)
+        return digest((self.reading, self.condition or "", *files))
+
+
+@dataclass(frozen=True)
+class SourceReading:
+    """All splits of a source. ``sample`` is a file with the columns of all; ``schema`` a table's columns as JSON.
+
+    ``columns`` are those that the names of folders give to all files. ``spoiled`` says of files, by path, why they must
+    not be read: they are no longer what was taken. ``mixed`` are the columns of files that do not all have the same.
+    """
+
+    source: Source
+    splits: tuple[Split, ...]
+    sample: str | None = None
+    schema: str | None = None
+    columns: tuple[FolderColumn, ...] = ()
+    mixed: MixedColumns | None = None
+    spoiled: Mapping[str, str] = field(default_factory=dict)
+
+    def refuse_spoiled(self, stage: str, files: Iterable[SourceFile]) -> None:
+        """:raises SourceChanged: one of them is not what was taken
+        :raises SourceLost: the rows of one, of a table, are found nowhere any more
+        """
+        reasons = dict.fromkeys(self.spoiled[file.path] for file in files if file.path in self.spoiled)
+        if reasons and self.source.kind is SourceKind.DELTA:
+            raise SourceLost(stage, tuple(reasons))
+        if reasons:
+            raise SourceChanged(stage, tuple(reasons))
+
+
+def split_files(
+    source: Source,
+    groups: Iterable[tuple[SourceFile, ...]],
+    schema: str | None = None,
+    columns: Sequence[FolderColumn] = (),
+    mixed: MixedColumns | None = None,
+) -> tuple[Split, ...]:
+    """One split for each group of files. A column that is new or of another type changes them all, so that they stay
+    alike.
+    """
+    fields = (repr(mixed.fields),) if mixed else ()
+    reading = digest((how_rows_are_read(source), schema or "", *map(repr, columns), *fields))
+    return tuple(Split(files, reading) for files in groups)
+
+
+def _from_root(path: str, lake: str) -> str:
+    return f"{LAKE}/{path.removeprefix(lake)}" if path.startswith(lake) else path
+
+
+def how_rows_are_read(source: Source) -> str:
+    """What is declared about reading rows, whichever they are."""
+    return repr((source.kind, source.ddl, source.header, source.delimiter, sorted(source.options.items())))
+
+
 PLAIN_NAME = re.compile(r"[\w.-]+", re.ASCII)  # the same in a path and in a URI
 SPECIAL = re.compile(r"([\\\[\]{}*?])")  # Spark takes every path for a glob
 
 
-@dataclass(frozen=True)
 class SourceFrames:
     """Frames of one source.
 
     Its columns are found once, from one file or the declaration, and all splits have them.
     """
 
-    spark: SparkSession
-    stage: str
-    reading: SourceReading
+    def __init__(self, spark: SparkSession, stage: str, reading: SourceReading) -> None:
+        self.spark, self.stage, self.reading = spark, stage, reading
 
     def frame(self, partition: int) -> DataFrame:
         """The rows of one split.
@@ -159,8 +240,8 @@ class SourceFrames:
         there = {file.path for split in self.reading.splits for file in split.files} - set(self.reading.spoiled)
         known: dict[str, StructField] = {}
         for sample in (path for path in mixed.samples if path in there):
-            for field in self._reader.load(_paths([SourceFile(sample, 0, "")])).schema.fields:
-                known.setdefault(field.name.lower(), field)
+            for column in self._reader.load(_paths([SourceFile(sample, 0, "")])).schema.fields:
+                known.setdefault(column.name.lower(), column)
         wider = {name.lower() for name in mixed.wider}
         fields = self.spark.createDataFrame([], ddl).schema.fields
         return StructType([one if one.name.lower() in wider else known.get(one.name.lower(), one) for one in fields])

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from stagehold.errors import SourceChanged, SourceLost, SourceMissing, SourceUnusable
+from stagehold.model.records import Cell
 from stagehold.model.source_position import (
     FilesFound,
     FilesRead,
@@ -31,10 +32,9 @@ from stagehold.sources.delta import (
     newest_version,
     schema_now,
 )
-from stagehold.sources.files import SourceRoots
-from stagehold.sources.footers import columns_of
-from stagehold.sources.found_again import RowsLost, Whereabouts
-from stagehold.sources.reading import SourceReading, Split, split_files
+from stagehold.sources.row_lineage import RowsLost, Whereabouts
+from stagehold.sources.source_files import SourceRoots, columns_of
+from stagehold.sources.source_reading import SourceReading, Split, split_files
 from stagehold.spec.settings.source import Source, SourceKind
 
 Taken = Mapping[str, Position]  # by interval
@@ -63,15 +63,11 @@ class SourceContents(Protocol):
         """What an interval took, in ``count`` splits."""
 
 
-@dataclass(frozen=True)
-class ReadingInterval:
-    """The interval that reads a source, and its pipeline."""
+def contents_of(reader: Cell, stage: str, source: Source, roots: SourceRoots) -> SourceContents:
+    """What there is of a source now.
 
-    pipeline: str
-    interval: str
-
-
-def contents_of(reader: ReadingInterval, stage: str, source: Source, roots: SourceRoots) -> SourceContents:
+    :param reader: the interval that reads it.
+    """
     place = source.path or ""
     if source.kind is SourceKind.DELTA:
         uri = roots.address(place)
@@ -81,7 +77,9 @@ def contents_of(reader: ReadingInterval, stage: str, source: Source, roots: Sour
 
 @dataclass(frozen=True)
 class FileContents:
-    reader: ReadingInterval
+    """Files as they are ``listed`` now."""
+
+    reader: Cell
     stage: str
     source: Source
     listed: tuple[SourceFile, ...]
@@ -128,7 +126,7 @@ class FileContents:
     def _how_to_retake(self, interval: str) -> str:
         if not self.source.incremental:
             return ""
-        command = f"stagehold source retake {self.stage} --pipeline {self.reader.pipeline} --interval '{interval}'"
+        command = _retake(self.stage, self.reader.pipeline, interval)
         return f"; interval {interval} took it. If nothing of that is published, `{command}` takes it as it is now"
 
     def _columns(self, taken: Taken) -> tuple[FolderColumn, ...]:
@@ -167,7 +165,9 @@ class FileContents:
 
 @dataclass(frozen=True)
 class TableContents:
-    reader: ReadingInterval
+    """A Delta table of which ``newest`` is the version now."""
+
+    reader: Cell
     stage: str
     source: Source
     uri: str
@@ -236,7 +236,7 @@ class TableContents:
         return Whereabouts(self.uri, position, self.newest, taken)
 
     def _loss(self, interval: str, position: VersionsRead, why: str) -> str:
-        command = f"stagehold source retake {self.stage} --pipeline {self.reader.pipeline} --interval '{interval}'"
+        command = _retake(self.stage, self.reader.pipeline, interval)
         return (
             f"interval {interval} took {position.versions} of {self.uri}, and files of that are gone: {why}. "
             f"`{command} --from-version {position.first}` takes what is there now, without what other intervals "
@@ -266,6 +266,10 @@ class TableContents:
             return files_of_version(self.stage, self.uri, position.version)
         skip = self.source.skips_changes
         return files_added(self.stage, self.uri, position.after + 1, position.version, skip_changes=skip)
+
+
+def _retake(stage: str, pipeline: str, interval: str) -> str:
+    return f"stagehold source retake {stage} --pipeline {pipeline} --interval '{interval}'"
 
 
 def columns_of_folders(stage: str, paths: Iterable[str], lake_uri: str) -> tuple[FolderColumn, ...]:

@@ -13,8 +13,8 @@ from stagehold.errors import SourceChanged, SourceMissing, SourceUnusable
 from stagehold.ledger import Ledger
 from stagehold.ledger.database.engine import Database
 from stagehold.model.source_position import FolderColumn, MixedColumns, SourceFile
-from stagehold.sources.reading import SourceReading, split_files
-from stagehold.sources.sources import Sources
+from stagehold.sources.attempt_sources import Sources
+from stagehold.sources.source_reading import SourceReading, split_files
 from stagehold.spec.pipeline import Stage
 from stagehold.spec.settings.source import Source
 

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 from tests.ledger.samples import gate_result, waiver
 
-from stagehold.gates.docs.contents import DocSite, site_of
-from stagehold.gates.docs.writing import docs_uri, have_docs, read_page, write_docs
+from stagehold.gates.verdict_pages import DocSite, docs_uri, have_docs, read_page, site_of, write_docs
 from stagehold.lake.store.files import files_at
 from stagehold.model.records import GateResult, Severity
 

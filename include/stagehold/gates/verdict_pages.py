@@ -1,4 +1,5 @@
-"""A page of verdicts by Great Expectations' own renderers, in a frame of ours that needs nothing from the internet.
+"""Pages of verdicts: which ones a site of an interval has, where in the lake they lie, and how they are made by Great
+Expectations' own renderers, in a frame of ours that needs nothing from the internet.
 
 Their frame loads styles, scripts and pictures from seven sites, and their templates take values of data and names of
 columns for markup. So of their page the body is taken, without its scripts; such texts are escaped before; and a policy
@@ -8,16 +9,20 @@ in the page's head, which a browser keeps for a file on disk as well, lets it ru
 from __future__ import annotations
 
 import json
+import logging
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from stagehold.gates.docs.contents import DocPage, DocSite
-from stagehold.gates.docs.styles import STYLES
-from stagehold.gates.outcomes import Outcome
+from stagehold.gates.verdicts import Outcome, Waived, outcome_of
+from stagehold.lake.store.files import files_at
+from stagehold.lake.store.location import lake_root, path_safe
 from stagehold.model.partition_set import PartitionSet
-from stagehold.model.records import GateResult
+from stagehold.model.records import GateResult, Waiver
 
 if TYPE_CHECKING:
     from great_expectations.core.expectation_validation_result import (
@@ -25,6 +30,9 @@ if TYPE_CHECKING:
         ExpectationValidationResult,
     )
 
+MOST_PAGES = 40  # of a stage; those with the most that is not met come first
+FOLDER = "_docs"  # no table, stage or checkpoint can be called so: such names begin with a letter or digit
+PAGE_NAME = re.compile(r"(?:index|\d{1,6})\.html", re.ASCII)
 INDEX = "index.html"
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 BODY = re.compile(r"<body>(.*)</body>", re.DOTALL)
@@ -40,6 +48,119 @@ WORDS = {
     Outcome.WARNING: "not met: warning",
     Outcome.INFO: "not met: info",
 }
+
+
+@dataclass(frozen=True)
+class DocPage:
+    """A page for partitions of which every expectation says the same. ``results`` are those of the first of them, and
+    so are ``waivers``.
+    """
+
+    file: str
+    stage: str
+    partitions: tuple[int, ...]
+    results: tuple[GateResult, ...]
+    outcomes: Mapping[Outcome, int]
+    waivers: tuple[Waiver, ...]
+
+    @property
+    def title(self) -> str:
+        return f"{self.stage}[{PartitionSet(self.partitions)}]"
+
+    @property
+    def suite(self) -> str:
+        return self.results[0].suite
+
+    @property
+    def judged_at(self) -> datetime:
+        return max(one.recorded_at for one in self.results)
+
+
+@dataclass(frozen=True)
+class DocSite:
+    """The pages of one interval. ``left_out`` are partitions, by stage, that have none: there would be too many."""
+
+    pipeline: str
+    interval: str
+    pages: tuple[DocPage, ...]
+    left_out: Mapping[str, tuple[int, ...]]
+
+
+def site_of(
+    pipeline: str, interval: str, results: Mapping[str, Sequence[GateResult]], waived: Mapping[str, Waived]
+) -> DocSite:
+    """The pages of an interval: of partitions for which all came to the same, one stands for all.
+
+    :param results: by stage, what was said when each partition was judged last.
+    :param waived: by stage, the words that hold for the data on record.
+    """
+    pages: list[DocPage] = []
+    left_out: dict[str, tuple[int, ...]] = {}
+    for stage, some in results.items():
+        of_stage = _pages(stage, some, waived.get(stage, {}), len(pages))
+        pages += of_stage[:MOST_PAGES]
+        others = sorted(number for page in of_stage[MOST_PAGES:] for number in page.partitions)
+        left_out |= {stage: tuple(others)} if others else {}
+    return DocSite(pipeline, interval, tuple(pages), left_out)
+
+
+def _pages(stage: str, results: Iterable[GateResult], waived: Waived, before: int) -> Sequence[DocPage]:
+    by_partition: dict[int, list[GateResult]] = {}
+    for one in results:
+        by_partition.setdefault(one.partition, []).append(one)
+    alike: dict[tuple[tuple[str, Outcome], ...], list[int]] = {}
+    for partition, said in by_partition.items():
+        alike.setdefault(tuple((one.expectation, outcome_of(one, waived)) for one in said), []).append(partition)
+    worst_first = sorted(
+        alike.items(), key=lambda kind: sum(came is Outcome.PASSED for _, came in kind[0]) - len(kind[0])
+    )
+    return [
+        DocPage(
+            file=f"{before + place}.html",
+            stage=stage,
+            partitions=tuple(sorted(partitions)),
+            results=tuple(by_partition[partitions[0]]),
+            outcomes={one: count for one in Outcome if (count := sum(came is one for _, came in kind))},
+            waivers=tuple(waived[key] for name, _ in kind if (key := (partitions[0], name)) in waived),
+        )
+        for place, (kind, partitions) in enumerate(worst_first)
+    ]
+
+
+def docs_uri(lake_uri: str, pipeline: str, interval: str) -> str:
+    return f"{lake_root(lake_uri)}/{FOLDER}/{path_safe(pipeline)}/{path_safe(interval)}"
+
+
+def write_docs(site: DocSite, lake_uri: str) -> str:
+    """Render and write all pages, in place of those that are there. Says where the first one is.
+
+    Importing Great Expectations takes some seconds, each page some hundredths of one. The index comes last; who reads
+    meanwhile may find a page missing, and who dies leaves pages without an index, until it is done again.
+    """
+    os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
+    # it says at import what it registers
+    logging.getLogger("great_expectations").setLevel(logging.ERROR)
+    uri = docs_uri(lake_uri, site.pipeline, site.interval)
+    pages = {page.file: render_page(page, site) for page in site.pages} | {INDEX: render_index(site)}
+    files = files_at(uri)
+    files.delete("")
+    for name, text in pages.items():
+        files.create(name, text.encode())
+    return f"{uri}/{INDEX}"
+
+
+def read_page(name: str, lake_uri: str, pipeline: str, interval: str) -> bytes | None:
+    """A page that was written; None if there is none. No other name than those of pages is looked for."""
+    if not PAGE_NAME.fullmatch(name):
+        return None
+    try:
+        return files_at(docs_uri(lake_uri, pipeline, interval)).read(name)
+    except FileNotFoundError:
+        return None
+
+
+def have_docs(lake_uri: str, pipeline: str, interval: str) -> bool:
+    return INDEX in files_at(docs_uri(lake_uri, pipeline, interval)).names()
 
 
 def render_page(page: DocPage, site: DocSite) -> str:
@@ -183,3 +304,27 @@ def _escaped(value: Any) -> Any:
     if isinstance(value, dict):
         return {escape(str(name)): _escaped(one) for name, one in value.items()}
     return [_escaped(one) for one in value] if isinstance(value, list) else value
+
+
+# The few classes of Bootstrap and Font Awesome that Great Expectations' templates use.
+STYLES = """
+:root { color-scheme: light dark }
+body { font: 15px/1.5 system-ui, sans-serif; margin: 0 auto; max-width: 1200px; padding: 0 24px 48px }
+header { border-bottom: 1px solid #8886; margin-bottom: 16px; padding: 16px 0 }
+h1 { font-size: 24px; margin: 8px 0 } h4, h5, h6 { font-size: 16px; margin: 8px 0 }
+a { color: #2b6cb0 } @media (prefers-color-scheme: dark) { a { color: #90cdf4 } }
+p { margin: 4px 0 } ul { margin: 0; padding-left: 20px }
+table { border-collapse: collapse; width: 100% }
+td, th { border-bottom: 1px solid #8884; padding: 4px 8px; text-align: left; vertical-align: top }
+code, .badge, .code-snippet { background: #8882; border-radius: 4px; font-family: monospace; padding: 1px 5px }
+pre { overflow: auto; white-space: pre-wrap }
+.waiver { border-left: 4px solid #d69e2e; padding-left: 8px }
+.alert { background: #8881; border-radius: 6px; margin: 16px 0 8px; padding: 8px 12px }
+.text-success { color: #2f855a } .text-danger { color: #c53030 } .text-warning { color: #b7791f }
+.fas { font-style: normal; font-weight: bold } .fa-times::before { content: "\\2715" }
+.fa-check-circle::before { content: "\\2713" } .fa-exclamation-triangle::before { content: "!" }
+.table-responsive { overflow-x: auto } .show-scrollbars { overflow: auto } thead[hidden] { display: none }
+.list-group { list-style: none; padding: 0 } .gx .float-right { float: right }
+.gx nav, .gx .sticky, .gx .card, .gx .modal, .gx .lead, .gx .d-none, .gx [data-toggle="collapse"] { display: none }
+.gx .collapse .card, .gx .collapse .card-body { display: block }
+"""

@@ -11,9 +11,8 @@ from tests.lake.stagehand import Stagehand
 
 from stagehold.airflow.gates.history import observed_points
 from stagehold.airflow.gates.verdicts import stage_verdicts
-from stagehold.gates.docs.contents import site_of
-from stagehold.gates.docs.rendering import render_index, render_page
 from stagehold.gates.suite import Expectation
+from stagehold.gates.verdict_pages import render_index, render_page, site_of
 from stagehold.gates.verdicts import GateVerdict
 from stagehold.lake.store.location import TableLocation
 from stagehold.model.records import Cell, GateResult, Severity

@@ -14,18 +14,21 @@ from stagehold.model.records import Cell
 from stagehold.model.source_position import Position, SourceFile, SourcePosition, VersionsRead
 from stagehold.plan.sources.positions import taken_twice
 from stagehold.plan.sources.ranges import range_conditions
-from stagehold.sources.contents import (
-    ReadingInterval,
+from stagehold.sources.source_contents import (
     SourceContents,
     columns_of_files,
     columns_of_folders,
     contents_of,
 )
-from stagehold.sources.files import SourceRoots
-from stagehold.sources.log_positions import PublishedPosition, unknown_positions
-from stagehold.sources.outcome import published_of, unfinished
-from stagehold.sources.reading import SourceReading, Split, how_rows_are_read, split_files
-from stagehold.sources.told_positions import told_positions
+from stagehold.sources.source_files import SourceRoots
+from stagehold.sources.source_reading import SourceReading, Split, how_rows_are_read, split_files
+from stagehold.sources.taken_positions import (
+    PublishedPosition,
+    published_of,
+    told_positions,
+    unfinished,
+    unknown_positions,
+)
 from stagehold.spec.pipeline import Stage
 from stagehold.spec.settings.source import Reread, Source, SourceKind
 
@@ -48,7 +51,6 @@ class RestoredPosition:
     others: Mapping[str, PublishedPosition] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
 class Sources:
     """The sources of a pipeline for one interval, each listed once: what was planned is what is read.
 
@@ -64,18 +66,25 @@ class Sources:
     finds it changed: its split is computed again, or, if the source is incremental, refused.
     """
 
-    pipeline: str
-    interval: str
-    run_id: str
-    lake_uri: str
-    ledger: Ledger
-    stored_with: Mapping[str, tuple[Stage, ...]] = field(default_factory=dict)
-    made_from: Mapping[str, tuple[Stage, ...]] = field(default_factory=dict)
-    restored: Mapping[str, RestoredPosition] = field(default_factory=dict)
-    production: str | None = None
-    project: str = ""
-    _settled: dict[str, tuple[SourceContents, Position]] = field(default_factory=dict)
-    _readings: dict[tuple[str, int], SourceReading] = field(default_factory=dict)
+    def __init__(
+        self,
+        pipeline: str,
+        interval: str,
+        run_id: str,
+        lake_uri: str,
+        ledger: Ledger,
+        *,
+        stored_with: Mapping[str, tuple[Stage, ...]] | None = None,
+        made_from: Mapping[str, tuple[Stage, ...]] | None = None,
+        restored: Mapping[str, RestoredPosition] | None = None,
+        production: str | None = None,
+        project: str = "",
+    ) -> None:
+        self.pipeline, self.interval, self.run_id = pipeline, interval, run_id
+        self.lake_uri, self.ledger, self.production, self.project = lake_uri, ledger, production, project
+        self.stored_with, self.made_from, self.restored = stored_with or {}, made_from or {}, restored or {}
+        self._settled: dict[str, tuple[SourceContents, Position]] = {}
+        self._readings: dict[tuple[str, int], SourceReading] = {}
 
     def settle(self, stage: Stage, listing: Listing) -> Position | None:
         """Decide what the interval reads for ``stage`` before any of it is planned; None when it was decided before.
@@ -114,7 +123,7 @@ class Sources:
 
     def taken_of(self, stage: Stage) -> SourcePosition:
         """What the interval took of an incremental source; it was settled before."""
-        position = self.ledger.positions.taken_by(Cell(self.pipeline, stage.id, self.interval))
+        position = self.ledger.positions.taken_by(self._cell(stage))
         assert position is not None, f"{stage.name} was not settled"
         return SourcePosition(stage.id, position)
 
@@ -138,7 +147,7 @@ class Sources:
         restored = self.restored.get(stage.name)
         if restored is None:
             return
-        cell, positions = Cell(self.pipeline, stage.id, self.interval), self.ledger.positions
+        cell, positions = self._cell(stage), self.ledger.positions
         with self.ledger.together():
             positions.take_again(cell, self.run_id, partial(_free, stage, restored.position))
             for interval, told in self._others(restored):
@@ -149,7 +158,7 @@ class Sources:
         return ((interval, told) for interval, told in restored.others.items() if interval != self.interval)
 
     def _take(self, stage: Stage, contents: SourceContents, listing: Listing) -> Position:
-        cell, positions = Cell(self.pipeline, stage.id, self.interval), self.ledger.positions
+        cell, positions = self._cell(stage), self.ledger.positions
         if _declared(stage).incremental or listing is Listing.OF_INTERVAL:
             return positions.take(cell, self.run_id, contents.choose)
         if listing is Listing.OF_RUN:
@@ -160,7 +169,7 @@ class Sources:
         """What intervals took before; of a source that is not incremental nobody minds the others'."""
         if source.incremental:
             return self.ledger.positions.taken(self.pipeline, stage.id)
-        position = self.ledger.positions.taken_by(Cell(self.pipeline, stage.id, self.interval))
+        position = self.ledger.positions.taken_by(self._cell(stage))
         return {self.interval: position} if position else {}
 
     def _read(self, stage: Stage, source: Source) -> SourceReading:
@@ -220,7 +229,7 @@ class Sources:
         position = self._found_again(stage, contents, before)
         if position == before:
             return before
-        cell = Cell(self.pipeline, stage.id, self.interval)
+        cell = self._cell(stage)
         return self.ledger.positions.exchange(cell, self.run_id, before, position)
 
     def _found_again(self, stage: Stage, contents: SourceContents, position: Position) -> Position:
@@ -250,7 +259,10 @@ class Sources:
         return found
 
     def _contents(self, stage: Stage, source: Source) -> SourceContents:
-        return contents_of(ReadingInterval(self.pipeline, self.interval), stage.name, source, self._roots)
+        return contents_of(self._cell(stage), stage.name, source, self._roots)
+
+    def _cell(self, stage: Stage) -> Cell:
+        return Cell(self.pipeline, stage.id, self.interval)
 
     @property
     def _roots(self) -> SourceRoots:

@@ -15,9 +15,9 @@ from stagehold.lake.store.location import table_location
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.source_position import FilesRead, Position, SourceFile, SourcePosition, VersionsRead
 from stagehold.plan.split.regions import sources_within, stored_with
-from stagehold.sources import log_positions
-from stagehold.sources.log_positions import unknown_positions
-from stagehold.sources.sources import Sources
+from stagehold.sources import taken_positions as log_positions
+from stagehold.sources.attempt_sources import Sources
+from stagehold.sources.taken_positions import unknown_positions
 from stagehold.spec.pipeline import Exchange, Input, Output, OutputType, Pipeline, Stage
 from stagehold.spec.settings.source import Source
 
@@ -119,7 +119,7 @@ def test_an_attempt_takes_back_what_the_ledger_lacks(tmp_path, lake, stage, begi
     publish(begin("monday"), MONDAY)
     publish(begin("tuesday"), files("3"))
     with Ledger.open(f"sqlite:///{tmp_path / 'ledger.db'}") as ledger:
-        sources = Sources("p", "wednesday", "r", lake, ledger, {"events": (stage,)})
+        sources = Sources("p", "wednesday", "r", lake, ledger, stored_with={"events": (stage,)})
         assert sorted(sources.take_back(stage)) == ["monday", "tuesday"]
         assert sources.take_back(stage) == ()
         assert ledger.positions.taken("p", "events") == {"monday": MONDAY, "tuesday": files("3")}

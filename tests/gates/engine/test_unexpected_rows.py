@@ -35,7 +35,7 @@ def grouped(spark: Any, tmp_path_factory: Any) -> Any:
     folder = str(tmp_path_factory.mktemp("rows") / "data")
     made.coalesce(1).write.parquet(folder)
     frame = spark.read.schema(made.schema).parquet(folder)
-    return lambda: GroupedFrame(AskedPartitions(PARTITION, PARTITIONS, FULL), frame)
+    return lambda: GroupedFrame(AskedPartitions(PARTITION, (FULL, *(one for one in PARTITIONS if one != FULL))), frame)
 
 
 def counted(grouped: Any) -> dict[int, Counter[int]]:
@@ -54,7 +54,7 @@ def found(grouped: Any, cases: list[int]) -> dict[int, Counter[int]]:
     """By one query for all."""
     from pyspark.sql import functions as F
 
-    from stagehold.gates.engine.rows import unexpected_rows
+    from stagehold.gates.engine.judging import unexpected_rows
 
     every = expectations()
     frames: list[DataFrame] = [
@@ -76,7 +76,7 @@ def test_they_are_as_many_as_are_counted(grouped):
 
 
 def test_an_expectation_about_a_whole_partition_has_no_such_rows(grouped):
-    from stagehold.gates.engine.rows import NotOfRows, unexpected_rows
+    from stagehold.gates.engine.judging import NotOfRows, unexpected_rows
 
     about = [at for at, (kind, _) in enumerate(CASES) if kind == "expect_column_mean_to_be_between"]
     with pytest.raises(NotOfRows):

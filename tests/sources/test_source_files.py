@@ -7,7 +7,7 @@ from pathlib import Path
 import boto3
 import pytest
 
-from stagehold.sources.files import SourceRoots, find_files
+from stagehold.sources.source_files import SourceRoots, find_files
 
 FILES = (
     "raw/a.parquet",

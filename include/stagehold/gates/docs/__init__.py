@@ -1,1 +1,0 @@
-"""How do verdicts on record become pages of Great Expectations that a browser shows?"""

@@ -1,0 +1,188 @@
+"""The files of a source, in a folder of this machine or in an object store, and the columns that their footers tell."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from stagehold.lake.commit.delta_log import AT_ONCE
+from stagehold.lake.store.files import files_at
+from stagehold.lake.store.location import OBJECT_STORE, lake_root, published_table
+from stagehold.model.source_position import SourceFile
+from stagehold.plan.sources.merging import Array, ColumnType, MapOf, Struct
+from stagehold.settings import Settings
+
+LAKE = "${lake}"
+WILDCARD = re.compile(r"[*?\[]")
+
+
+@dataclass(frozen=True)
+class SourceRoots:
+    """Where paths of sources begin: at ``lake`` what says so, and at ``project`` what is relative."""
+
+    lake: str
+    project: str
+
+    @staticmethod
+    def of(settings: Settings) -> SourceRoots:
+        """A sandbox reads where production does."""
+        return SourceRoots(lake_root(settings.production.lake_uri), str(Path(settings.project).resolve()))
+
+    def files(self, pattern: str) -> tuple[SourceFile, ...]:
+        return find_files(pattern, self.lake, self.project)
+
+    def address(self, path: str) -> str:
+        return in_lake(path, self.lake, self.project)
+
+    def table(self, name: str) -> str:
+        """The address of a table that is called by its name in the lake or by its place."""
+        return self.address(name) if is_place(name) else published_table(self.lake, name)
+
+    def short(self, path: str) -> str:
+        """A path as it is called wherever project and lake lie."""
+        for root, begin in ((self.lake, f"{LAKE}/"), (self.project, "")):
+            if path.startswith(f"{root}/"):
+                return begin + path.removeprefix(f"{root}/")
+        return path
+
+    def means(self, pattern: str, address: str) -> bool:
+        """Whether what lies at an address, perhaps a folder, is all there because of files that ``pattern`` means."""
+        root, names = _cut(pattern, self.lake, self.project)
+        if address == root:
+            return True
+        below = tuple(address.removeprefix(f"{root.rstrip('/')}/").split("/"))
+        inside = address.startswith(f"{root.rstrip('/')}/")
+        return inside and not any(map(_is_hidden, below)) and _matches(below, names)
+
+
+def is_place(table: str) -> bool:
+    """Whether a table is called by its place, and not by its name in the lake."""
+    return "/" in table
+
+
+def find_files(pattern: str, lake_uri: str, project: str = "") -> tuple[SourceFile, ...]:
+    """The files that ``pattern`` means, by path: a file, all files of a folder, or all that a glob matches.
+
+    A glob has ``*``, ``?`` and ``[...]`` within a name and ``**`` for any folders. A folder stands for all files in it,
+    at any depth. What begins with ``_`` or ``.`` is hidden, as it is for Spark; a file still being written is not, so
+    move finished ones into place.
+
+    :param project: the folder that a relative path is seen from; empty for the current one
+    """
+    root, names = _cut(pattern, lake_uri, project)
+    parent, name = _parent(root)
+    found = []
+    for path, facts in files_at(parent).facts(name).items():
+        below = tuple(part for part in path.removeprefix(name).split("/") if part)
+        if not any(map(_is_hidden, below)) and _matches(below, names):
+            found.append(SourceFile(f"{parent.rstrip('/')}/{path}", facts.bytes, facts.version))
+    return tuple(sorted(found))
+
+
+def in_lake(path: str, lake_uri: str, project: str = "") -> str:
+    """``path`` as an address that does not depend on the current folder.
+
+    Links that lead to the project are followed, as a shell does that tells its folder: so what is recorded of relative
+    paths is called as it was when they were seen from there.
+    """
+    text = path.replace(LAKE, lake_uri.rstrip("/"))
+    return text.rstrip("/") if text.startswith(OBJECT_STORE) else str(Path(project).resolve() / text)
+
+
+def _cut(pattern: str, lake_uri: str, project: str) -> tuple[str, tuple[str, ...]]:
+    """The folder up to the first wildcard, and the names to match below it. The lake's own name is never a pattern."""
+    names = pattern.split("/")
+    literal = next((place for place, name in enumerate(names) if WILDCARD.search(name)), len(names))
+    begin = "/".join(names[:literal]) or ("/" if pattern.startswith("/") else ".")
+    return in_lake(begin, lake_uri, project), tuple(filter(None, names[literal:]))
+
+
+def _parent(root: str) -> tuple[str, str]:
+    """Where to look, and for what: a bucket has no parent to look in."""
+    if root.startswith(OBJECT_STORE) and "/" not in root.removeprefix(OBJECT_STORE):
+        return root, ""
+    parent, _, name = root.rpartition("/")
+    return parent or "/", name
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
+
+
+def _matches(names: Sequence[str], patterns: Sequence[str]) -> bool:
+    """Whether ``names`` lead to or through what ``patterns`` match."""
+    if not patterns:
+        return True
+    if patterns[0] == "**":
+        return _matches(names, patterns[1:]) or (bool(names) and _matches(names[1:], patterns))
+    return bool(names) and fnmatchcase(names[0], patterns[0]) and _matches(names[1:], patterns[1:])
+
+
+TAIL = 1 << 16  # most footers are shorter
+END = 8  # its length and the magic word behind it
+PLAIN = {
+    **{"bool": "boolean", "int8": "tinyint", "int16": "smallint", "int32": "int", "int64": "bigint"},
+    **{"uint8": "smallint", "uint16": "int", "uint32": "bigint", "uint64": "decimal(20,0)"},
+    **{"float": "float", "double": "double", "date32[day]": "date", "string": "string", "large_string": "string"},
+    **{"string_view": "string", "binary": "binary", "large_binary": "binary", "binary_view": "binary"},
+}
+
+
+def columns_of(files: Sequence[SourceFile]) -> Mapping[str, Struct]:
+    """The columns of Parquet files, by path, from their footers alone. A file whose footer nobody can read is left out,
+    and refused by Spark when it is read.
+    """
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        found = pool.map(_columns, files)
+        return {file.path: one for file, one in zip(files, found, strict=True) if one is not None}
+
+
+@lru_cache(maxsize=100_000)
+def _columns(file: SourceFile) -> Struct | None:
+    """A file's content is pinned by its version, so each is read once in a process."""
+    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow.parquet as pq  # type: ignore[import-untyped]
+
+    try:
+        footer = _footer(file)
+    except FileNotFoundError:
+        return None
+    try:
+        schema = pq.ParquetFile(pa.BufferReader(footer)).schema_arrow
+    except (pa.ArrowException, OSError):  # what it raises of bytes that it cannot take for a footer
+        return None
+    return Struct(tuple((field.name, _type(field.type)) for field in schema))
+
+
+def _footer(file: SourceFile) -> bytes:
+    """The end of the file that has it."""
+    folder, _, name = file.path.rpartition("/")
+    tail = files_at(folder).tail(name, TAIL)
+    needed = int.from_bytes(tail[-END:-4], "little") + END
+    return tail if needed <= len(tail) or needed > file.bytes else files_at(folder).tail(name, needed)
+
+
+def _type(kind: Any) -> ColumnType:
+    import pyarrow as pa
+
+    types = pa.types
+    if types.is_dictionary(kind):
+        return _type(kind.value_type)
+    if types.is_struct(kind):
+        return Struct(tuple((field.name, _type(field.type)) for field in kind))
+    if types.is_map(kind):
+        return MapOf(_type(kind.key_type), _type(kind.item_type))
+    if types.is_list(kind) or types.is_large_list(kind):
+        return Array(_type(kind.value_type))
+    if types.is_decimal(kind):
+        return f"decimal({kind.precision},{kind.scale})"
+    if types.is_timestamp(kind):
+        # The oldest way to write a moment has nanoseconds and no zone, and is a moment for Spark.
+        return "timestamp" if kind.tz or kind.unit == "ns" else "timestamp_ntz"
+    return PLAIN.get(str(kind), str(kind))
