@@ -2,35 +2,75 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from stagehold.cli.common.output import moment, print_document, print_table
 from stagehold.cli.common.request import AsJson
-from stagehold.settings import load_settings
+from stagehold.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from stagehold.ledger.ledger import Ledger
+    from stagehold.model.records import Run
+
+SHOWN_RUNS = 20
 
 RunName = Annotated[
     str | None,
     typer.Argument(metavar="[RUN]", help="Id of a run. Default: the services and the newest runs of all pipelines."),
 ]
-
-
 Trace = Annotated[bool, typer.Option("--trace", help="Of a run: print the whole trace of each failure, too.")]
 
 
 def status(run: RunName = None, trace: Trace = False, as_json: AsJson = False) -> None:
     """Show what is up and the newest runs, or one run in detail."""
-    from stagehold.cli.common.output import print_document
-    from stagehold.cli.running.runs import recent_runs_document, show_recent_runs, show_run
     from stagehold.cli.services import services_document, show_services
     from stagehold.lake.chronicle.chronicle import open_ledger
 
     settings = load_settings()
     with open_ledger(settings) as ledger:
         if run is not None:
+            from stagehold.cli.running.run_report import show_run
+
             show_run(run, ledger, settings, as_json=as_json, trace=trace)
         elif as_json:
             print_document({**services_document(settings), **recent_runs_document(ledger)})
         else:
             show_services(settings)
             show_recent_runs(ledger, settings)
+
+
+def recent_runs_document(ledger: Ledger) -> dict[str, Any]:
+    return {"runs": [asdict(run) for run in ledger.runs.recent(SHOWN_RUNS)]}
+
+
+def show_recent_runs(ledger: Ledger, settings: Settings) -> None:
+    runs = ledger.runs.recent(SHOWN_RUNS)
+    if runs:
+        print_table(
+            "Newest runs (times in UTC)",
+            ("pipeline", "interval", "state", "launcher", "started", "ended", "run"),
+            map(_run_cells, runs),
+        )
+    else:
+        typer.echo(
+            lost_ledger(settings)
+            or "There are no runs yet. `stagehold run PIPELINE` makes one here; `stagehold up` starts Airflow to "
+            "make them there."
+        )
+
+
+def lost_ledger(settings: Settings) -> str | None:
+    """What to say of a ledger without runs, if there were any."""
+    from stagehold.lake.chronicle.chronicle import is_chronicled
+
+    if not is_chronicled(settings.lake_uri):
+        return None
+    known = f"the lake {settings.lake_uri} knows some"
+    return f"The ledger has no runs, but {known}: `stagehold reconcile` rebuilds the ledger."
+
+
+def _run_cells(run: Run) -> tuple[str, ...]:
+    return run.pipeline, run.interval, run.state, run.launcher, moment(run.started_at), moment(run.ended_at), run.run_id

@@ -91,7 +91,7 @@ def _pipelines(name: str | None, settings: Settings) -> tuple[list[Pipeline], li
 
 
 def _show(results: Sequence[StageScrub]) -> None:
-    from stagehold.cli.running.runs import lost_ledger
+    from stagehold.cli.status import lost_ledger
 
     if not results:
         nothing = "Nothing is on record that could be verified; `stagehold run` computes something."

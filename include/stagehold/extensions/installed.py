@@ -6,10 +6,12 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stagehold.model.states import RunStatusChange
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 log = logging.getLogger(__name__)
 
@@ -19,6 +21,8 @@ def installed(group: str) -> Mapping[str, Callable[..., Any]]:
     """The functions of a group by their names. What cannot be loaded is left out and told, and so is a name that two
     packages offer, since nobody could say which of them is meant. Looked for once in a process.
     """
+    from importlib.metadata import entry_points
+
     offered = tuple(entry_points(group=group))
     counts = Counter(one.name for one in offered)
     for name in sorted(name for name, count in counts.items() if count > 1):

@@ -98,7 +98,7 @@ def stage_table(checkpoint: Checkpoint) -> None:
 
 def run_asked(run_id: str | None, ledger: Ledger) -> Run:
     """The run of that id, or the newest of all."""
-    from stagehold.cli.running.runs import show_recent_runs
+    from stagehold.cli.status import show_recent_runs
 
     if run_id is not None:
         return ledger.runs.get(run_id)

@@ -45,7 +45,7 @@ def resume(
 
 
 def _run(run_id: str | None, settings: Settings) -> Run:
-    from stagehold.cli.running.runs import lost_ledger
+    from stagehold.cli.status import lost_ledger
     from stagehold.errors import UnknownName
     from stagehold.lake.chronicle.chronicle import open_ledger
 

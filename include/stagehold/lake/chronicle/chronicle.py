@@ -19,10 +19,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
-
-from pydantic import TypeAdapter, ValidationError
 
 from stagehold.extensions.installed import tell_listeners
 from stagehold.lake.store.files import Files, files_at
@@ -44,6 +42,9 @@ from stagehold.model.records import (
     Waiver,
 )
 from stagehold.settings import Settings
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 log = logging.getLogger(__name__)
 
@@ -193,11 +194,13 @@ def _fact(said: dict[str, Any]) -> Fact:
 
 @cache
 def _form(kind: str) -> TypeAdapter[Any]:
+    from pydantic import TypeAdapter  # here, as who only reads the ledger needs none of it
+
     return TypeAdapter(KINDS[kind])
 
 
 def _read(files: Files, path: str) -> tuple[Fact, ...] | TornFile:
     try:
         return from_lines(files.read(path))
-    except (ValueError, KeyError, ValidationError) as error:
+    except (ValueError, KeyError) as error:
         return TornFile(path, str(error))

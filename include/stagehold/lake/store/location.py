@@ -6,9 +6,12 @@ import hashlib
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from stagehold.model.share import Share
-from stagehold.spec.pipeline import Stage
+
+if TYPE_CHECKING:
+    from stagehold.spec.pipeline import Stage
 
 STAGES = "stages"  # folder of the tables that stages own; published ones are named by their users
 LONGEST = 120  # of one path segment; file systems allow 255 bytes, object stores 1024 for the whole key

@@ -7,9 +7,8 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pydantic import TypeAdapter
 from sqlalchemy import JSON, BigInteger, DateTime, Dialect, Enum, Text, TypeDecorator
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
@@ -17,6 +16,9 @@ from sqlalchemy.sql.functions import FunctionElement
 
 from stagehold.model.records import DataFile, StatePart
 from stagehold.model.restore_choices import CodeChoice, CodeHandling
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 
 class UtcTime(TypeDecorator[datetime]):
@@ -97,6 +99,8 @@ class AsJson(TypeDecorator[Any]):
 
 @cache
 def _form(kind: Any) -> TypeAdapter[Any]:
+    from pydantic import TypeAdapter  # here, as `stagehold status` needs none of it
+
     return TypeAdapter(kind)
 
 

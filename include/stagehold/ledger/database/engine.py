@@ -8,16 +8,19 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, make_url
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import ArgumentError, DatabaseError, InterfaceError, OperationalError
 from sqlalchemy.pool import NullPool, QueuePool
 
 from stagehold.errors import InvalidSetting, LedgerUnavailable, StorageProblem
 from stagehold.model.records import Fact
 from stagehold.model.states import RunStatusChange
+
+if TYPE_CHECKING:
+    from sqlalchemy.dialects import postgresql
 
 Redact = Callable[[str], str]
 Chronicle = Callable[[Sequence[Fact]], None]  # keeps facts where they outlive this database
@@ -122,7 +125,11 @@ class Database:
 
     def insert(self, table: Table) -> sqlite.Insert | postgresql.Insert:
         """An INSERT that may say what happens on conflict, which standard SQL cannot."""
-        return sqlite.insert(table) if self.url.get_backend_name() == "sqlite" else postgresql.insert(table)
+        if self.url.get_backend_name() == "sqlite":
+            return sqlite.insert(table)
+        from sqlalchemy.dialects import postgresql  # as large as the rest of a start with SQLite
+
+        return postgresql.insert(table)
 
     def close(self) -> None:
         self._engine().dispose()

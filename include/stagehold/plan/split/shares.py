@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from stagehold.model.records import Attempt, AttemptState
 from stagehold.model.share import Share
-from stagehold.plan.split.regions import Region
-from stagehold.spec.pipeline import Pipeline
+
+if TYPE_CHECKING:
+    from stagehold.plan.split.regions import Region
+    from stagehold.spec.pipeline import Pipeline
 
 
 def shares(partitions: int, tasks: int) -> tuple[Share, ...]:

@@ -7,8 +7,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-
-from pydantic import TypeAdapter, ValidationError
+from functools import cache
+from typing import TYPE_CHECKING
 
 from stagehold.errors import UnknownName
 from stagehold.lake.store.files import Files, files_at
@@ -16,11 +16,13 @@ from stagehold.lake.store.location import path_safe
 from stagehold.ledger.ledger import Ledger
 from stagehold.run.archive.report import RunReport, recorded_report
 
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
 log = logging.getLogger(__name__)
 
 FOLDER = "_runs"
 ENDING = ".json"
-_REPORT = TypeAdapter(RunReport)
 
 
 class RunArchive:
@@ -34,7 +36,7 @@ class RunArchive:
         run = report.run
         ended = f"{run.ended_at:%Y%m%dT%H%M%S.%f}" if run.ended_at else "not-ended"
         folder = f"{FOLDER}/{path_safe(run.pipeline)}/{path_safe(run.run_id)}"
-        self._files.create(f"{folder}/{ended}{ENDING}", _REPORT.dump_json(report, indent=1))
+        self._files.create(f"{folder}/{ended}{ENDING}", _form().dump_json(report, indent=1))
 
     def of_run(self, run_id: str) -> tuple[RunReport, ...]:
         """Oldest first; one that cannot be read is left out and told."""
@@ -46,10 +48,17 @@ class RunArchive:
 
     def _read(self, path: str) -> RunReport | None:
         try:
-            return _REPORT.validate_json(self._files.read(path))
-        except ValidationError as error:
+            return _form().validate_json(self._files.read(path))
+        except ValueError as error:
             log.warning("the archived run %s is not what was written: %s", path, error)
             return None
+
+
+@cache
+def _form() -> TypeAdapter[RunReport]:
+    from pydantic import TypeAdapter  # most runs have nothing archived, and are shown without it
+
+    return TypeAdapter(RunReport)
 
 
 def report_of(run_id: str, ledger: Ledger, lake_uri: str) -> RunReport:

@@ -1,4 +1,4 @@
-"""The runs part of `stagehold status`. It reads ledger and lake alone, so it works for pipelines whose file is gone."""
+"""What `stagehold status RUN` shows. It reads ledger and lake alone, so it works for pipelines whose file is gone."""
 
 from __future__ import annotations
 
@@ -20,38 +20,7 @@ from stagehold.run.intervals.interval_standings import stage_standings, standing
 from stagehold.settings import Settings
 from stagehold.spec.loading.loader import find_pipeline
 
-SHOWN_RUNS = 20
 SHOWN_EVENTS = 10
-
-
-def recent_runs_document(ledger: Ledger) -> dict[str, Any]:
-    return {"runs": [asdict(run) for run in ledger.runs.recent(SHOWN_RUNS)]}
-
-
-def show_recent_runs(ledger: Ledger, settings: Settings) -> None:
-    runs = ledger.runs.recent(SHOWN_RUNS)
-    if runs:
-        print_table(
-            "Newest runs (times in UTC)",
-            ("pipeline", "interval", "state", "launcher", "started", "ended", "run"),
-            map(_run_cells, runs),
-        )
-    else:
-        typer.echo(
-            lost_ledger(settings)
-            or "There are no runs yet. `stagehold run PIPELINE` makes one here; `stagehold up` starts Airflow to "
-            "make them there."
-        )
-
-
-def lost_ledger(settings: Settings) -> str | None:
-    """What to say of a ledger without runs, if there were any."""
-    from stagehold.lake.chronicle.chronicle import is_chronicled
-
-    if not is_chronicled(settings.lake_uri):
-        return None
-    known = f"the lake {settings.lake_uri} knows some"
-    return f"The ledger has no runs, but {known}: `stagehold reconcile` rebuilds the ledger."
 
 
 def show_run(run_id: str, ledger: Ledger, settings: Settings, *, as_json: bool, trace: bool) -> None:
@@ -132,10 +101,6 @@ def _tables(report: RunReport) -> Iterator[tuple[str, Sequence[str], Sequence[Se
     yield "Failed gates", judged, [*map(_failure_cells, report.failures)]
     newest = report.events[-SHOWN_EVENTS:]
     yield f"Last {SHOWN_EVENTS} events", ("time", "what", "where", "text"), [*map(_event_cells, newest)]
-
-
-def _run_cells(run: Run) -> tuple[str, ...]:
-    return run.pipeline, run.interval, run.state, run.launcher, moment(run.started_at), moment(run.ended_at), run.run_id
 
 
 def _ordered(restore: Restore) -> str:
