@@ -32,7 +32,7 @@ def status(run: RunName = None, trace: Trace = False, as_json: AsJson = False) -
     settings = load_settings()
     with open_ledger(settings) as ledger:
         if run is not None:
-            from stagehold.cli.running.run_report import show_run
+            from stagehold.cli.run_report import show_run
 
             show_run(run, ledger, settings, as_json=as_json, trace=trace)
         elif as_json:
