@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from pydantic import TypeAdapter
+from tests.plan.resume.situations import DECISIONS
 
 from stagehold.airflow.run_page.facts import RunFacts
 from stagehold.airflow.run_page.grid import RunGrid, run_grid, seen_by
@@ -30,7 +31,7 @@ from stagehold.model.records import (
 from stagehold.model.share import Share
 from stagehold.model.standing import CellState, PartitionState
 from stagehold.plan.grounds.reasons import because
-from stagehold.plan.resume.decisions import Action, Decision, ResumePlan
+from stagehold.plan.resume.decisions import Action, ResumePlan
 from stagehold.plan.split.regions import Region
 from stagehold.spec.pipeline import Pipeline, Stage
 
@@ -73,7 +74,7 @@ def facts(actions: list[Action], records: list[PartitionRecord], run_state: str 
         gate="joined",
     )
     decisions = tuple(
-        Decision("joined", index, action, because(f"because {action}"), KEY) for index, action in enumerate(actions)
+        DECISIONS[action]("joined", index, because(f"because {action}"), KEY) for index, action in enumerate(actions)
     )
     dag_run = SimpleNamespace(
         dag_id="pipe",

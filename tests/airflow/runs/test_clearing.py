@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from tests.plan.resume.situations import DECISIONS
 
 from stagehold.airflow.runs.clearing import UNMAPPED, DagTask, tasks_to_clear
 from stagehold.errors import NothingToResume, RunStillActive
 from stagehold.model.keys.compute_key import ComputeKey
 from stagehold.plan.grounds.reasons import because
-from stagehold.plan.resume.decisions import Action, Decision, ResumePlan
+from stagehold.plan.resume.decisions import Action, ResumePlan
 from stagehold.plan.split.regions import Region
 from stagehold.plan.split.shares import shares
 
@@ -25,10 +26,9 @@ def plan(**stages: str) -> ResumePlan:
     """
     by_stage = {
         stage: tuple(
-            Decision(
+            DECISIONS[LETTERS[letter.lower()]](
                 stage,
                 index,
-                LETTERS[letter.lower()],
                 because(f"because {letter}"),
                 None if letter.isupper() else KEY,
                 hinges_on=("a", 0) if letter == "?" else None,

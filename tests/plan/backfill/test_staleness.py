@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import pytest
+from tests.plan.resume.situations import DECISIONS
 
 from stagehold.model.backfill import BackfillChoice, Only
 from stagehold.model.records import Cell, PartitionRecord
@@ -15,7 +16,7 @@ from stagehold.plan.backfill.backfill_plan import BackfillPlan, IntervalPlan
 from stagehold.plan.backfill.cells import cells_of
 from stagehold.plan.backfill.staleness import StaleInterval, StaleStage, stale_intervals
 from stagehold.plan.grounds.reasons import because
-from stagehold.plan.resume.decisions import Action, Decision, ResumePlan
+from stagehold.plan.resume.decisions import Action, ResumePlan
 from stagehold.plan.split.regions import Region
 
 THERE, BLOCKED = PartitionState.CONSUMABLE, PartitionState.BLOCKED
@@ -57,8 +58,8 @@ def record(partition: int, state: PartitionState) -> PartitionRecord:
 
 def planned(made: list[Made], failed: bool = False) -> BackfillPlan:
     decisions = tuple(
-        Decision(
-            "one", place, one.action, because(one.reason), record=record(place, one.recorded) if one.recorded else None
+        DECISIONS[one.action](
+            "one", place, because(one.reason), record=record(place, one.recorded) if one.recorded else None
         )
         for place, one in enumerate(made)
     )

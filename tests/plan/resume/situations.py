@@ -9,7 +9,7 @@ from stagehold.model.keys.compute_key import ComputeKey
 from stagehold.model.records import Acceptance, Cell, DataFile, PartitionRecord, Waiver
 from stagehold.model.standing import PartitionState
 from stagehold.plan.determinism.reproduction import remark
-from stagehold.plan.resume.decisions import Action, ResumePlan, Situation, StageFacts
+from stagehold.plan.resume.decisions import Action, Decision, ResumePlan, Situation, StageFacts
 from stagehold.plan.resume.planner import resume_plan
 from stagehold.spec.pipeline import Exchange, Input, Output, OutputType, Pipeline, Stage
 from stagehold.spec.settings.source import Source
@@ -199,6 +199,9 @@ def with_stage(situation: Situation, name: str, **values: object) -> Situation:
 def accepted(situation: Situation, name: str, recorded: str, present: str, who: str = "ann") -> Situation:
     word = Acceptance(situation.pipeline.name, None, name, recorded, present, who, f"{recorded} is as good", NOW)
     return replace(situation, acceptances={**situation.acceptances, name: (*situation.acceptances.get(name, ()), word)})
+
+
+DECISIONS = {one.action: one for one in Decision.__subclasses__()}  # by action
 
 
 def words(plan: ResumePlan) -> dict[str, str]:

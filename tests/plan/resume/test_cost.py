@@ -3,12 +3,13 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
+from tests.plan.resume.situations import DECISIONS
 
 from stagehold.model.records import Cell, PartitionRecord
 from stagehold.model.standing import PartitionState
 from stagehold.plan.grounds.reasons import because
 from stagehold.plan.resume.cost import Estimate, estimate, recorded_seconds
-from stagehold.plan.resume.decisions import Action, Decision, ResumePlan
+from stagehold.plan.resume.decisions import Action, ResumePlan
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -39,7 +40,7 @@ def plan(text):
     for part in text.split():
         stage, letters = part.split("=")
         by_stage[stage] = tuple(
-            Decision(stage, index, actions[letter], because("why")) for index, letter in enumerate(letters)
+            DECISIONS[actions[letter]](stage, index, because("why")) for index, letter in enumerate(letters)
         )
     return ResumePlan(tuple(decision for decisions in by_stage.values() for decision in decisions), by_stage)
 

@@ -25,6 +25,7 @@ from tests.plan.resume.situations import (
 from stagehold.model.records import StageVerdict
 from stagehold.model.standing import PartitionState
 from stagehold.plan.grounds.content_verdicts import ContentVerdicts, content_of
+from stagehold.plan.resume.decisions import EndedWord
 from stagehold.plan.resume.healing import missing_inputs
 from stagehold.plan.resume.planner import resume_plan
 from stagehold.plan.split.regions import stage_regions
@@ -67,7 +68,7 @@ def out(plan):
 def test_decisions(name, situation, expected, retracted):
     plan = resume_plan(situation)
     assert (" ".join(words(plan).values()), out(plan)) == (expected, retracted)
-    assert plan.tally.retract == len(retracted.split())
+    assert plan.counts.retract == len(retracted.split())
 
 
 def test_reasons_say_whose_word_ended_and_what_becomes_of_the_rows():
@@ -78,11 +79,11 @@ def test_reasons_say_whose_word_ended_and_what_becomes_of_the_rows():
     assert str(plan.of("total")[0].reason) == (
         "waits for clean[1], which its gate blocked; its rows are taken out of marts.t"
     )
-    assert plan.of("total")[0].ended == ("clean", 1)
+    assert plan.of("total")[0].ended == EndedWord(("clean", 1), retracts=True)
     kept = resume_plan(KEPT).of("total")[0]
     assert kept.outstays
     assert str(kept.reason).endswith("; its rows stay in marts.t, and are marked")
-    assert str(plan.tally) == "3 partitions reused, 0 run, 2 blocked, 2 taken out of their tables"
+    assert str(plan.counts) == "3 partitions reused, 0 run, 2 blocked, 2 taken out of their tables"
 
 
 def test_a_region_that_takes_others_as_they_are_recorded_takes_nothing_that_may_be_read_no_more():

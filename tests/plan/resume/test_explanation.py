@@ -2,21 +2,22 @@ from __future__ import annotations
 
 import pytest
 from tests.ledger.samples import record
+from tests.plan.resume.situations import DECISIONS
 
 from stagehold.model.partition_set import PartitionSet
 from stagehold.plan.grounds.reasons import Detail, Places, because
-from stagehold.plan.resume.decisions import Action, Decision, ResumePlan
+from stagehold.plan.resume.decisions import Action, ResumePlan, ReuseDecision, RunDecision
 from stagehold.plan.resume.explanation import explain
 
 
 def test_decisions_of_one_kind_become_one_line():
     run, reuse = because("never computed"), because("consumable")
     decisions = (
-        Decision("a", 0, Action.REUSE, reuse),
-        Decision("a", 1, Action.RUN, run),
-        Decision("a", 2, Action.RUN, run),
+        ReuseDecision("a", 0, reuse),
+        RunDecision("a", 1, run),
+        RunDecision("a", 2, run),
     )
-    other = (Decision("b", 0, Action.RUN, run),)
+    other = (RunDecision("b", 0, run),)
     plan = ResumePlan(decisions + other, {"a": decisions, "b": other})
     assert [str(line) for line in explain(plan)] == [
         "a: reuse 1 of 3 partitions (0): consumable",
@@ -27,7 +28,7 @@ def test_decisions_of_one_kind_become_one_line():
 
 
 def plan_of(*reasons):
-    decisions = tuple(Decision("b", index, Action.RUN, reason) for index, reason in enumerate(reasons))
+    decisions = tuple(RunDecision("b", index, reason) for index, reason in enumerate(reasons))
     return ResumePlan(decisions, {"b": decisions})
 
 
@@ -76,11 +77,11 @@ def test_reasons_of_one_kind_become_one_line(reasons, lines):
 def test_what_is_not_stored_is_counted_apart():
     actions = {"flow": (Action.RUN, Action.REUSE), "kept": (Action.HEAL, Action.REUSE, Action.BLOCKED)}
     by_stage = {
-        name: tuple(Decision(name, index, one, because("x"), None, record(index)) for index, one in enumerate(given))
+        name: tuple(DECISIONS[one](name, index, because("x"), None, record(index)) for index, one in enumerate(given))
         for name, given in actions.items()
     }
     plan = ResumePlan((*by_stage["flow"], *by_stage["kept"]), by_stage, frozenset({"flow"}))
-    assert str(plan.tally) == "1 partitions reused, 1 run (1 more computed along, not stored), 1 blocked"
+    assert str(plan.counts) == "1 partitions reused, 1 run (1 more computed along, not stored), 1 blocked"
     assert (
-        str(ResumePlan(by_stage["kept"], {"kept": by_stage["kept"]}).tally) == "1 partitions reused, 1 run, 1 blocked"
+        str(ResumePlan(by_stage["kept"], {"kept": by_stage["kept"]}).counts) == "1 partitions reused, 1 run, 1 blocked"
     )

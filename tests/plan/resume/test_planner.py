@@ -25,7 +25,7 @@ from tests.plan.resume.situations import (
 )
 
 from stagehold.model.standing import PartitionState
-from stagehold.plan.resume.decisions import Action
+from stagehold.plan.resume.decisions import Action, RunDecision
 from stagehold.plan.resume.explanation import explain
 from stagehold.plan.resume.planner import descendants, resume_plan
 from stagehold.spec.pipeline import Pipeline
@@ -212,7 +212,7 @@ ANEW = [
 def test_what_a_run_made_before_it_starts_anew_runs_again_and_says_why(situation, expected, anew):
     plan = resume_plan(situation)
     assert " ".join(words(plan).values()) == expected
-    marked = [one for one in plan.decisions if one.anew]
+    marked = [one for one in plan.decisions if isinstance(one, RunDecision) and one.anew]
     assert " ".join(f"{one.stage[:2]}{one.partition}" for one in marked) == anew
     assert {str(one.reason) for one in marked} <= {"this run starts anew after a failure (failover: full)"}
 
@@ -268,6 +268,6 @@ def test_ten_stages_of_a_thousand_partitions_are_ten_lines():
 
 def test_what_is_computed_along_is_counted_apart():
     assert (
-        str(resume_plan(fresh(FUSED)).tally) == "0 partitions reused, 4 run (2 more computed along, not stored), "
+        str(resume_plan(fresh(FUSED)).counts) == "0 partitions reused, 4 run (2 more computed along, not stored), "
         "0 blocked"
     )

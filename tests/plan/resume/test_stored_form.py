@@ -143,7 +143,7 @@ def test_decisions_in_the_stored_form_and_in_the_other_one(situation, stored, al
 def test_what_nobody_needs_has_no_record_and_counts_neither_as_reused_nor_as_missing():
     plan = resume_plan(HALF)
     assert [bool(each.reused) for each in plan.of("dated")] == [False, True]
-    assert str(plan.tally) == "6 partitions reused, 2 run, 0 blocked"
+    assert str(plan.counts) == "6 partitions reused, 2 run, 0 blocked"
     assert str(plan.of("dated")[0].reason) == "not stored, and no reader runs"
 
 

@@ -110,7 +110,7 @@ def test_the_preview_of_a_resume_says_so_and_the_resume_does_it_once(project):
     assert {str(one.reason) for stage in ("numbers", "aside") for one in plan.of(stage)} == {
         "this run starts anew after a failure (failover: full)"
     }
-    assert plan.tally.run == 9
+    assert plan.counts.run == 9
     project.run(pipeline, "r1")
     assert computed(project, "r1") == times([2] * 4, [2] * 4, [1])
     project.run(pipeline, "r1")

@@ -68,7 +68,7 @@ def states(world: World, stage: str) -> list[str]:
 
 def plan(world: World) -> str:
     found = plan_run(RunRequest(world.pipelines[1], "preview", INTERVAL, {}), world.ledger, world.settings)
-    return str(found.tally)
+    return str(found.counts)
 
 
 def test_the_attempt_that_finds_out_takes_the_rows_out_of_all_tables(world):

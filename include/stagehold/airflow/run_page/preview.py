@@ -40,7 +40,7 @@ def resume_preview(facts: RunFacts) -> ResumePreview:
         tasks = clear_set(facts)
     except StageholdError as error:
         refusal = str(error)
-    tally, decisions = facts.plan.tally, facts.plan.decisions
+    tally, decisions = facts.plan.counts, facts.plan.decisions
     return ResumePreview(
         refusal=refusal,
         tasks=tasks,

@@ -9,7 +9,7 @@ from stagehold.errors import NothingToResume, RunStillActive
 from stagehold.model.share import Share
 from stagehold.model.standing import PartitionState
 from stagehold.plan.grounds.reasons import grouped
-from stagehold.plan.resume.decisions import Action, ResumePlan
+from stagehold.plan.resume.decisions import Action, BlockedDecision, ResumePlan
 from stagehold.plan.split.regions import Region
 
 ACTIVE_RUN_STATES = ("queued", "running")
@@ -132,16 +132,17 @@ def _reason(region: Region, task: DagTask, plan: ResumePlan) -> str | None:
 
 def _why_nothing(plan: ResumePlan) -> str:
     """Name the partitions that are held, not the many that only wait for them: those have a record of their own."""
-    removed = [decision for decision in plan.decisions if decision.foreign is not None]
+    blocked = [decision for decision in plan.decisions if isinstance(decision, BlockedDecision)]
+    removed = [decision for decision in blocked if decision.foreign is not None]
     if removed:
         return (
             f"{removed[0].stage}[{removed[0].partition}] {removed[0].reason}. Say so in the pipeline's file, then "
             "resume."
         )
-    waiting = [decision for decision in plan.decisions if decision.gap is not None]
+    waiting = [decision for decision in blocked if decision.gap is not None]
     if waiting:
         return f"{waiting[0].stage}[{waiting[0].partition}] {waiting[0].reason}. Run that interval, then resume."
-    held = [decision for decision in plan.decisions if decision.action is Action.BLOCKED and decision.key is not None]
+    held = [decision for decision in blocked if decision.key is not None]
     if not held:
         records = [one.record for one in plan.decisions if one.record is not None]
         released = sum(record.state is PartitionState.RELEASED for record in records)

@@ -139,4 +139,4 @@ def _taken(stage: Stage, plan: ResumePlan, pipeline: Pipeline) -> Standing:
 
 
 def _remaining(plan: ResumePlan | None) -> Remaining | None:
-    return None if plan is None else Remaining(plan.tally.run, plan.tally.reuse, plan.tally.blocked)
+    return None if plan is None else Remaining(plan.counts.run, plan.counts.reuse, plan.counts.blocked)

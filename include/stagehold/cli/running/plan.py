@@ -104,7 +104,7 @@ def _print_json(request: RunRequest, plan: ResumePlan, preview: RestorePreview |
         {"stage": one.stage, "partition": one.partition, "action": one.action, "reason": str(one.reason)}
         for one in plan.decisions
     ]
-    about: dict[str, Any] = {"pipeline": request.pipeline.name, "interval": request.interval, **asdict(plan.tally)}
+    about: dict[str, Any] = {"pipeline": request.pipeline.name, "interval": request.interval, **asdict(plan.counts)}
     if left:
         about["left_to_others"] = left
     if preview:
@@ -114,4 +114,4 @@ def _print_json(request: RunRequest, plan: ResumePlan, preview: RestorePreview |
 
 def _print_table(request: RunRequest, plan: ResumePlan) -> None:
     print_explanation(f"{request.pipeline.name} for {request.interval}", plan)
-    typer.echo(str(plan.tally))
+    typer.echo(str(plan.counts))

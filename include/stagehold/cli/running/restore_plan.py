@@ -12,7 +12,7 @@ from stagehold.cli.common.output import print_table
 
 if TYPE_CHECKING:
     from stagehold.plan.imagined.code_changes import StageChange
-    from stagehold.plan.resume.decisions import ResumePlan, Situation
+    from stagehold.plan.resume.decisions import Decision, ResumePlan, RunDecision, Situation
     from stagehold.run.planning.planning import RunRequest
     from stagehold.run.planning.snapshots import BeginsWith
 
@@ -51,7 +51,7 @@ class RestorePreview:
             "starts_empty": self.begins_with.plan.starts_empty,
             "left_behind": [one.shape.id for one in self.begins_with.plan.left_behind],
             "restored": sum(one.restored and not one.action.computes for one in self.plan.decisions),
-            "dealt_anew": sum(one.dealt for one in self.plan.decisions),
+            "dealt_anew": sum(map(_is_dealt, self.plan.decisions)),
             "seconds_saved": round(self._seconds_saved, 3),
             "changes": [_document(change) for change in self.changes],
         }
@@ -61,7 +61,7 @@ class RestorePreview:
             decisions = self.plan.of(one.stage)
             taken = sum(decision.restored and not decision.action.computes for decision in decisions)
             runs = sum(decision.action.computes for decision in decisions)
-            dealt = sum(decision.dealt for decision in decisions)
+            dealt = sum(map(_is_dealt, decisions))
             cut = f"; it is cut into {one.partitions} now" if one.rescaled else ""
             anew = f", and {dealt} have their rows dealt anew by key" if dealt else ""
             yield one.stage, str(one.snapshot.parallelism), f"{taken} of {len(decisions)}", f"{runs} run{cut}{anew}"
@@ -112,3 +112,7 @@ def _document(change: StageChange) -> dict[str, Any]:
         "spares": change.spares,
         "costs": change.costs,
     }
+
+
+def _is_dealt(decision: Decision) -> bool:
+    return isinstance(decision, RunDecision) and decision.dealt

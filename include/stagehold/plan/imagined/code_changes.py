@@ -142,4 +142,4 @@ def _otherwise(stage: Stage, other: list[Decision], handling: CodeHandling, situ
 
 
 def _runs(plan: ResumePlan) -> int:
-    return plan.tally.run
+    return plan.counts.run

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from stagehold.errors import InvalidArgument, UnknownName
 from stagehold.model.records import AttemptState
 from stagehold.plan.grounds.reasons import Place, Reason, because
-from stagehold.plan.resume.decisions import Action, Decision, ResumePlan, Situation
+from stagehold.plan.resume.decisions import Action, Decision, ReleaseDecision, ResumePlan, Situation
 from stagehold.plan.resume.planner import resume_plan
 from stagehold.spec.pipeline import Pipeline, Stage
 from stagehold.spec.settings.run_settings import Failover
@@ -194,15 +194,13 @@ def _with(
 def _explained(
     decision: Decision, failed: Mapping[Place, Reason], lost: frozenset[Place], releasable: frozenset[str]
 ) -> Decision:
-    place = decision.stage, decision.partition
+    place = decision.place
     if decision.action.computes:
         return replace(decision, reason=failed.get(place, decision.reason))
     if place in lost:
         return replace(decision, reason=because("its data is gone, and nothing that runs reads it"))
     if _name(decision) in releasable:
-        return replace(
-            decision, action=Action.RELEASE, reason=because("nothing that runs reads it, so its data may be deleted")
-        )
+        return decision.turned(ReleaseDecision, because("nothing that runs reads it, so its data may be deleted"))
     return decision
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from stagehold.plan.grounds.reasons import because
-from stagehold.plan.resume.decisions import Action, Decision
+from stagehold.plan.resume.decisions import Action, Decision, ReuseDecision
 
 LEFT = "left as it is: not asked for, and nothing that runs needs it"
 
@@ -41,7 +41,7 @@ def leave_alone(confinement: Confinement, drafts: dict[str, list[Decision]]) -> 
 
 def _left(decision: Decision) -> Decision:
     """Without its record: whoever reads it has to have it computed, judged or let through first."""
-    return Decision(decision.stage, decision.partition, Action.REUSE, because(LEFT))
+    return ReuseDecision(decision.stage, decision.partition, because(LEFT))
 
 
 def _is_recorded(decision: Decision) -> bool:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from stagehold.model.keys.compute_key import digest
 from stagehold.plan.grounds.reasons import because
-from stagehold.plan.resume.decisions import Action, Decision, Rescaled, Situation
+from stagehold.plan.resume.decisions import Decision, Rescaled, ReuseDecision, RunDecision, Situation
 from stagehold.plan.resume.judgement import identities, judge, shared_key
 from stagehold.plan.resume.upstream import Upstream
 from stagehold.plan.state.rescale import old_partitions_read
@@ -37,7 +37,7 @@ class RescaledStage:
         if not self._counting.issuperset(read):
             return decision
         reason = because(f"rows of the {rescaled.partitions} restored partitions, dealt anew by their keys")
-        return replace(decision, reason=reason, dealt=True)
+        return replace(decision.turned(RunDecision, reason), dealt=True)
 
     @property
     def _rescaled(self) -> Rescaled | None:
@@ -53,6 +53,6 @@ class RescaledStage:
         for old, record in self._rescaled.records.items():
             made_from = identities(before, self.situation, self.upstreams, old, record)
             key = replace(shared, inputs=digest(made_from))
-            if judge(before, record, key, self.situation, self.upstreams)[0] is Action.REUSE:
+            if judge(before, record, key, self.situation, self.upstreams)[0] is ReuseDecision:
                 counting.add(old)
         return frozenset(counting)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from stagehold.model.foreign_change import ForeignChange
 from stagehold.model.keys.compute_key import ComputeKey, DeclaredRead
@@ -19,6 +19,8 @@ from stagehold.spec.pipeline import Pipeline
 
 if TYPE_CHECKING:
     from stagehold.plan.resume.confining import Confinement
+
+Kind = TypeVar("Kind", bound="Decision")
 
 
 class Action(StrEnum):
@@ -114,37 +116,50 @@ class Situation:
 
 
 @dataclass(frozen=True)
-class Decision:
-    """What happens to one partition. ``key`` is None while an input still has to run.
+class EndedWord:
+    """A word has ended that let data be read which a gate refuses: that of ``place``, from which the partition of a
+    decision was made, directly or not, or which it is.
 
-    ``hinges_on`` is a partition to heal that this one was made from, directly or not: if that comes out different, this
-    one runs after all. ``foreign`` or ``gap`` is why it, or what it reads, is blocked if no gate is to blame. ``anew``
-    says that its ``record`` does not count because its run starts anew, ``restored`` that it is one of the checkpoint
-    that the run begins with, ``dealt`` that its rows are those of other partitions of that, dealt anew by their keys.
-    ``rests_on`` is a partition that this one is made from, directly or not, and that was let through by a waiver alone.
-    ``together`` says that it is judged with all others of its stage, and not by itself.
-    ``ended`` is a partition that a gate refuses and nobody's word lets any more, of which this one was made, directly
-    or not, or which it is; ``retracts`` says that its rows are taken out of its table for that. ``presumed`` is the key
-    that it would have if all that it reads stayed as it is recorded; there is none unless it is needed for that.
+    ``retracts`` says that its rows are taken out of its table for that. ``presumed`` is the key that it would have if
+    all that it reads stayed as it is recorded; there is none unless it is needed for that.
     """
+
+    place: Place
+    retracts: bool = False
+    presumed: ComputeKey | None = None
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What happens to one partition; there is a class for each action. ``key`` is None while an input still has to run.
+
+    ``restored`` says that its ``record`` is one of the checkpoint that the run begins with. ``hinges_on`` is a
+    partition to heal that this one was made from, directly or not: if that comes out different, this one runs after
+    all. ``rests_on`` is a partition that this one is made from, directly or not, and that was let through by a waiver
+    alone; ``ended`` tells of one that was, and is so no more.
+    """
+
+    action: ClassVar[Action]
 
     stage: str
     partition: int
-    action: Action
     reason: Reason
     key: ComputeKey | None = None
     record: PartitionRecord | None = None
-    hinges_on: Place | None = None
-    foreign: ForeignChange | None = None
-    anew: bool = False
+    _: KW_ONLY
     restored: bool = False
-    gap: Gap | None = None
-    dealt: bool = False
+    hinges_on: Place | None = None
     rests_on: Place | None = None
-    together: bool = False
-    ended: Place | None = None
-    retracts: bool = False
-    presumed: ComputeKey | None = None
+    ended: EndedWord | None = None
+
+    @property
+    def place(self) -> Place:
+        return self.stage, self.partition
+
+    @property
+    def retracts(self) -> bool:
+        """Whether its rows are taken out of its table."""
+        return self.ended is not None and self.ended.retracts
 
     @property
     def outstays(self) -> bool:
@@ -155,6 +170,66 @@ class Decision:
     def reused(self) -> PartitionRecord | None:
         """What can be read as it is. What no reader needs is not computed either, and has no record."""
         return self.record if self.action is Action.REUSE else None
+
+    def turned(self, kind: type[Kind], reason: Reason) -> Kind:
+        """Another decision on the same partition, with all that is known of it."""
+        known: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(Decision)}
+        return kind(**{**known, "reason": reason})
+
+
+@dataclass(frozen=True)
+class ReuseDecision(Decision):
+    """The partition is read as it is recorded; or nobody needs it, and there is no record."""
+
+    action = Action.REUSE
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunDecision(Decision):
+    """The partition is computed. ``anew`` says that its ``record`` does not count because its run starts anew,
+    ``dealt`` that its rows are those of other partitions of the checkpoint that the run begins with, dealt anew by
+    their keys.
+    """
+
+    action = Action.RUN
+
+    anew: bool = False
+    dealt: bool = False
+
+
+@dataclass(frozen=True)
+class HealDecision(Decision):
+    """The partition is computed again, as it is needed and its data is gone."""
+
+    action = Action.HEAL
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeDecision(Decision):
+    """Its gate judges the data that is there; ``together`` with all others of its stage, or by itself."""
+
+    action = Action.JUDGE
+
+    together: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlockedDecision(Decision):
+    """Nobody may read the partition, nor compute it. ``foreign`` or ``gap`` is why it, or what it reads, is blocked if
+    no gate is to blame.
+    """
+
+    action = Action.BLOCKED
+
+    foreign: ForeignChange | None = None
+    gap: Gap | None = None
+
+
+@dataclass(frozen=True)
+class ReleaseDecision(Decision):
+    """Nothing that runs reads the partition, so that its data may be deleted."""
+
+    action = Action.RELEASE
 
 
 @dataclass(frozen=True)
@@ -222,7 +297,7 @@ class ResumePlan:
         return sum(decision.action is action for decision in self.decisions)
 
     @property
-    def tally(self) -> PlanCounts:
+    def counts(self) -> PlanCounts:
         stored = [decision for decision in self.decisions if decision.stage not in self.unstored]
         computing = sum(decision.action.computes for decision in self.decisions)
         reuses, runs = sum(one.reused is not None for one in stored), sum(one.action.computes for one in stored)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from stagehold.model.share import Share
 from stagehold.model.standing import PartitionState
-from stagehold.plan.resume.decisions import Action, Decision, ResumePlan
+from stagehold.plan.resume.decisions import Action, Decision, ResumePlan, RunDecision
 from stagehold.plan.split.regions import Region
 from stagehold.spec.pipeline import Exchange, Pipeline
 
@@ -77,7 +77,7 @@ def lost_data(plan: ResumePlan) -> tuple[Decision, ...]:
 
 def _waits(decision: Decision) -> bool:
     """Whether it may not be read before what it was made from is judged anew."""
-    return decision.ended is not None and decision.ended[0] != decision.stage
+    return decision.ended is not None and decision.ended.place[0] != decision.stage
 
 
 def _followed_by(region: Region, regions: Sequence[Region]) -> frozenset[str]:
@@ -94,10 +94,14 @@ def _followed_by(region: Region, regions: Sequence[Region]) -> frozenset[str]:
 
 def _lost_in(region: Region, plan: ResumePlan) -> Mapping[str, frozenset[int]]:
     lost = {
-        stage: frozenset(_partitions(one for one in plan.of(stage) if one.anew or _is_lost(one)))
+        stage: frozenset(_partitions(one for one in plan.of(stage) if _is_made_anew(one) or _is_lost(one)))
         for stage in region.stages
     }
     return {stage: partitions for stage, partitions in lost.items() if partitions}
+
+
+def _is_made_anew(decision: Decision) -> bool:
+    return isinstance(decision, RunDecision) and decision.anew
 
 
 def _is_lost(decision: Decision) -> bool:

@@ -12,13 +12,21 @@ from stagehold.model.restore_choices import CodeChoice, CodeHandling
 from stagehold.model.standing import PartitionState
 from stagehold.plan.grounds.acceptance import acceptance_of
 from stagehold.plan.grounds.reasons import Detail, Reason, because, joined
-from stagehold.plan.resume.decisions import Action, Situation
+from stagehold.plan.resume.decisions import (
+    BlockedDecision,
+    Decision,
+    HealDecision,
+    JudgeDecision,
+    ReuseDecision,
+    RunDecision,
+    Situation,
+)
 from stagehold.plan.resume.upstream import Upstream
 from stagehold.plan.resume.waiving import is_waived, own_word_ended, waivers_of, who_waived, why_ended
 from stagehold.plan.state.earlier import Cut
 from stagehold.spec.pipeline import Exchange, OnCodeChange, OnForeignChange, Stage
 
-Opinion = tuple[Action, Reason]
+Opinion = tuple[type[Decision], Reason]  # of which kind a decision is, and why
 AGAIN = "asked for: computed again, even if nothing changed"
 
 
@@ -74,16 +82,18 @@ def judge(
     if not stage.output.stored:
         return _judge_unstored(stage, situation)
     if record is None:
-        return Action.RUN, _why_first(stage)
+        return RunDecision, _why_first(stage)
     if record.state is PartitionState.DAMAGED:
-        return Action.HEAL, because(Detail(record.reason or "its content is damaged"))
+        return HealDecision, because(Detail(record.reason or "its content is damaged"))
     if stage.name in situation.forced and record.partition not in situation.renewed.get(stage.name, ()):
-        return Action.RUN, because(AGAIN if situation.confined else "asked for: restore starts at or before this stage")
+        return RunDecision, because(
+            AGAIN if situation.confined else "asked for: restore starts at or before this stage"
+        )
     changes = _changes(stage, record, key, situation)
     why_it_counts = _why_old_code_counts(stage, record, key, situation) if "code" in changes else None
     counting = [change for change in changes if change != "code" or why_it_counts is None]
     if counting:
-        return Action.RUN, joined([_in_words(change, stage, record, situation, upstreams) for change in counting])
+        return RunDecision, joined([_in_words(change, stage, record, situation, upstreams) for change in counting])
     return _judge_unchanged(stage, record, situation, why_it_counts)
 
 
@@ -92,7 +102,7 @@ def _judge_unchanged(stage: Stage, record: PartitionRecord, situation: Situation
     if own_word_ended(stage, record, situation):
         return _judge_ended(stage, record, situation)
     if record.state is PartitionState.RELEASED:
-        return Action.REUSE, because("released: nothing that runs reads it")
+        return ReuseDecision, because("released: nothing that runs reads it")
     if _is_unjudged(stage, record, situation):
         return _judge_again(stage, record, situation)
     if record.state is PartitionState.HELD and not situation.facts[stage.name].whole:
@@ -107,26 +117,26 @@ def _judge_unchanged(stage: Stage, record: PartitionRecord, situation: Situation
 def _judge_held(stage: Stage, record: PartitionRecord, situation: Situation) -> Opinion:
     """As if it could be read: what its gate says of all of the stage decides that."""
     if record.partition in situation.gone.get(stage.name, ()):
-        return Action.RUN, because("it was held, and its data is gone from the lake")
-    return Action.REUSE, because("held, and nothing it follows from changed")
+        return RunDecision, because("it was held, and its data is gone from the lake")
+    return ReuseDecision, because("held, and nothing it follows from changed")
 
 
 def _judge_let_go(stage: Stage, record: PartitionRecord, situation: Situation) -> Opinion:
     """It passed, and what held it back is over: what it was made from could be read by nobody."""
     held = _judge_held(stage, record, situation)
-    if held[0] is not Action.REUSE:
+    if held[0] is not ReuseDecision:
         return held
-    return Action.JUDGE, because("held, and nothing holds it back any more; it is published, and nothing is computed")
+    return JudgeDecision, because("held, and nothing holds it back any more; it is published, and nothing is computed")
 
 
 def _judge_ended(stage: Stage, record: PartitionRecord, situation: Situation) -> Opinion:
     """Its gate refuses it and nobody's word lets it any more, unless the gate says something else by now."""
     if record.judged == situation.facts[stage.name].gate:
-        return Action.BLOCKED, why_ended(record, stage, situation)
+        return BlockedDecision, why_ended(record, stage, situation)
     gone = record.partition in situation.gone.get(stage.name, ()) or record.state is PartitionState.RELEASED
     if gone:
-        return Action.RUN, because(f"its gate {stage.gate} changed, and its data is gone from the lake")
-    return Action.JUDGE, because(f"its gate {stage.gate} changed; its data is there, and nothing is computed")
+        return RunDecision, because(f"its gate {stage.gate} changed, and its data is gone from the lake")
+    return JudgeDecision, because(f"its gate {stage.gate} changed; its data is there, and nothing is computed")
 
 
 def _judge_consumable(
@@ -134,8 +144,8 @@ def _judge_consumable(
 ) -> Opinion:
     change = situation.foreign_change(stage.name, record.partition)
     if change and stage.output.on_foreign_change is OnForeignChange.KEEP:
-        return Action.REUSE, because(f"{change}, which is kept as its output says")
-    return Action.REUSE, because(
+        return ReuseDecision, because(f"{change}, which is kept as its output says")
+    return ReuseDecision, because(
         f"consumable; {why_it_counts}" if why_it_counts else "consumable, and nothing it follows from changed"
     )
 
@@ -151,8 +161,8 @@ def take(record: PartitionRecord, key: ComputeKey | None, upstreams: Sequence[Up
     """
     unexplained_change = _unexplained_change(record.partition, upstreams)
     if unexplained_change and key is not None and "inputs" in key.changes_since(record.compute_key):
-        return Action.HEAL, unexplained_change
-    return Action.REUSE, because("consumable, and taken as it is recorded")
+        return HealDecision, unexplained_change
+    return ReuseDecision, because("consumable, and taken as it is recorded")
 
 
 def _is_unjudged(stage: Stage, record: PartitionRecord, situation: Situation) -> bool:
@@ -167,11 +177,11 @@ def _judge_again(stage: Stage, record: PartitionRecord, situation: Situation) ->
     """What nobody can read is not judged: if it had passed, it counts until somebody needs it and it is healed."""
     gone = record.partition in situation.gone.get(stage.name, ())
     if record.state.counts_as_done and (gone or situation.foreign_change(stage.name, record.partition)):
-        return Action.REUSE, because("consumable; its gate changed, and judges it when it is computed again")
+        return ReuseDecision, because("consumable; its gate changed, and judges it when it is computed again")
     told = f"its gate {stage.gate} changed" if stage.gate else "its gate was taken away"
     if gone:
-        return Action.RUN, because(f"{told}, and its data is gone from the lake")
-    return Action.JUDGE, because(f"{told}; its data is there, and nothing is computed")
+        return RunDecision, because(f"{told}, and its data is gone from the lake")
+    return JudgeDecision, because(f"{told}; its data is there, and nothing is computed")
 
 
 def _judge_waived(stage: Stage, record: PartitionRecord, situation: Situation) -> Opinion:
@@ -182,21 +192,21 @@ def _judge_waived(stage: Stage, record: PartitionRecord, situation: Situation) -
         if record.state is PartitionState.HELD:
             return _judge_held(stage, record, situation)
         if record.state.counts_as_done:
-            return Action.REUSE, because("consumable; ").and_then(*told.parts)
+            return ReuseDecision, because("consumable; ").and_then(*told.parts)
         if record.partition in situation.gone.get(stage.name, ()):
-            return Action.RUN, told.and_then("; its data is gone from the lake")
-        return Action.JUDGE, told.and_then("; its data is there, and nothing is computed")
+            return RunDecision, told.and_then("; its data is gone from the lake")
+        return JudgeDecision, told.and_then("; its data is there, and nothing is computed")
     if record.state.counts_as_done:
         why = "its gate refuses it, and nobody let it through" if gate else "its gate was taken away"
-        return Action.JUDGE, because(f"{why}; its data is there, and nothing is computed")
-    return Action.BLOCKED, because(Detail(record.reason or "the gate said no"))
+        return JudgeDecision, because(f"{why}; its data is there, and nothing is computed")
+    return BlockedDecision, because(Detail(record.reason or "the gate said no"))
 
 
 def _judge_unstored(stage: Stage, situation: Situation) -> Opinion:
     problem = situation.facts[stage.name].code_problem
     if problem:
-        return Action.RUN, because(f"its code cannot be compared: {problem}")
-    return Action.RUN, because("computed together with its reader; its output is not stored")
+        return RunDecision, because(f"its code cannot be compared: {problem}")
+    return RunDecision, because("computed together with its reader; its output is not stored")
 
 
 def _why_first(stage: Stage) -> Reason:

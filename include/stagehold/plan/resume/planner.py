@@ -8,16 +8,26 @@ it. One whose data is gone while somebody needs it is healed; what read it runs 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from stagehold.model.foreign_change import ForeignChange
-from stagehold.model.keys.compute_key import ComputeKey, digest
+from stagehold.model.keys.compute_key import digest
 from stagehold.model.records import PartitionRecord
 from stagehold.model.standing import PartitionState
-from stagehold.plan.grounds.reasons import Place, because
+from stagehold.plan.grounds.reasons import because
 from stagehold.plan.resume.confining import leave_alone
 from stagehold.plan.resume.dealing import RescaledStage
-from stagehold.plan.resume.decisions import Action, Decision, ResumePlan, Situation, StageFacts
+from stagehold.plan.resume.decisions import (
+    Action,
+    BlockedDecision,
+    Decision,
+    EndedWord,
+    HealDecision,
+    ResumePlan,
+    ReuseDecision,
+    RunDecision,
+    Situation,
+)
 from stagehold.plan.resume.judgement import ask_about, identities, judge, shared_key, take
 from stagehold.plan.resume.putting_back import put_back
 from stagehold.plan.resume.together import together
@@ -31,8 +41,6 @@ from stagehold.plan.resume.waiving import (
     word_for_all_ended,
 )
 from stagehold.spec.pipeline import Exchange, OnForeignChange, Pipeline, Stage
-
-__all__ = ["Action", "Decision", "ResumePlan", "Situation", "StageFacts", "descendants", "resume_plan"]
 
 
 def descendants(pipeline: Pipeline, stage: str) -> frozenset[str]:
@@ -85,9 +93,7 @@ def _told_if_restored(decision: Decision, situation: Situation) -> Decision:
 def _draft(stage: Stage, situation: Situation, drafts: Mapping[str, list[Decision]]) -> Iterator[Decision]:
     """First opinion on a stage: compares keys, and takes data that is gone for good until a reader needs it."""
     if stage.name in situation.undecided:
-        yield Decision(
-            stage.name, 0, Action.RUN, because("its number of partitions is decided when its inputs are there")
-        )
+        yield RunDecision(stage.name, 0, because("its number of partitions is decided when its inputs are there"))
         return
     recorded = situation.recorded.get(stage.name, ()) if stage.output.stored else ()
     records = {record.partition: record for record in recorded}
@@ -103,31 +109,26 @@ def _draft(stage: Stage, situation: Situation, drafts: Mapping[str, list[Decisio
         ended = (
             _ended(stage, partition, record, situation, upstreams, before)
             if not all_ended
-            else _Ended((stage.name, partition))
+            else EndedWord((stage.name, partition))
         )
         if foreign is not None:
-            drafted = Decision(stage.name, partition, Action.BLOCKED, ask_about(foreign), None, record, foreign=foreign)
+            drafted: Decision = BlockedDecision(
+                stage.name, partition, ask_about(foreign), None, record, foreign=foreign
+            )
         elif _starts_anew(stage, partition, situation, obstacle):
             reason = because("this run starts anew after a failure (failover: full)")
-            drafted = Decision(stage.name, partition, Action.RUN, reason, key, record, anew=True)
-        elif _is_accepted(stage, situation) and record is not None and record.state.counts_as_done and not ended.place:
-            drafted = Decision(stage.name, partition, *take(record, key, upstreams), key, record)
+            drafted = RunDecision(stage.name, partition, reason, key, record, anew=True)
+        elif _is_accepted(stage, situation) and record is not None and record.state.counts_as_done and not ended:
+            kind, reason = take(record, key, upstreams)
+            drafted = kind(stage.name, partition, reason, key, record)
         elif obstacle is not None:
             drafted = replace(obstacle, stage=stage.name, partition=partition, record=record)
         else:
             assert key is not None
-            opinion = judge(stage, record, key, situation, upstreams)
-            drafted = Decision(stage.name, partition, *opinion, key, record)
+            kind, reason = judge(stage, record, key, situation, upstreams)
+            drafted = kind(stage.name, partition, reason, key, record)
             drafted = rescaled.of(drafted) if record is None else drafted
-        yield replace(drafted, ended=ended.place, presumed=ended.presumed) if ended.place else drafted
-
-
-@dataclass(frozen=True)
-class _Ended:
-    """See the fields of `Decision`."""
-
-    place: Place | None = None
-    presumed: ComputeKey | None = None
+        yield replace(drafted, ended=ended) if ended else drafted
 
 
 def _ended(
@@ -137,19 +138,20 @@ def _ended(
     situation: Situation,
     upstreams: Sequence[Upstream],
     ended: EndedData,
-) -> _Ended:
+) -> EndedWord | None:
     """On which data the partition rests that may be read no more, whatever else of its inputs was computed anew."""
     if own_word_ended(stage, record, situation):
-        return _Ended((stage.name, partition))
+        return EndedWord((stage.name, partition))
     place = next((found for upstream in upstreams if (found := upstream.ended(partition))), None)
     if place is not None:
         inputs = digest(identities(stage, situation, upstreams, partition, record))
         presumed = replace(shared_key(stage, situation), inputs=inputs)
         if not stage.output.type.stored:
-            return _Ended(place, presumed)
+            return EndedWord(place, presumed=presumed)
         if record is not None and made_from(record, presumed):
-            return _Ended(place)
-    return _Ended(ended.beneath(record))
+            return EndedWord(place)
+    beneath = ended.beneath(record)
+    return EndedWord(beneath) if beneath else None
 
 
 def _is_accepted(stage: Stage, situation: Situation) -> bool:
@@ -166,7 +168,7 @@ def _unless_needed(decision: Decision, situation: Situation) -> Decision:
     if waits or unknown or not decision.action.computes:
         return decision
     reason = because("not stored, and no reader runs")
-    return Decision(decision.stage, decision.partition, Action.REUSE, reason, decision.key)
+    return ReuseDecision(decision.stage, decision.partition, reason, decision.key)
 
 
 def _starts_anew(stage: Stage, partition: int, situation: Situation, obstacle: Decision | None) -> bool:
@@ -192,7 +194,7 @@ def _unless_gap(stage: Stage, situation: Situation, decision: Decision) -> Decis
     if earlier is None or earlier.gap is None or not decision.action.computes:
         return decision
     reason = because(f"goes on with what it keeps from one interval to the next, and {earlier.gap}")
-    return Decision(stage.name, decision.partition, Action.BLOCKED, reason, None, decision.record, gap=earlier.gap)
+    return BlockedDecision(stage.name, decision.partition, reason, None, decision.record, gap=earlier.gap)
 
 
 def _release_what_is_needed(
@@ -220,7 +222,7 @@ def _heal(situation: Situation, drafts: dict[str, list[Decision]]) -> bool:
             if decision.action is Action.REUSE and (partition in needed or partition in wanted):
                 change = situation.foreign_change(stage.name, partition)
                 reason = because(f"{change}, and healed as its output says" if change else _why_gone(decision.record))
-                healed = Decision(stage.name, partition, Action.HEAL, reason, decision.key, decision.record)
+                healed = HealDecision(stage.name, partition, reason, decision.key, decision.record)
                 drafts[stage.name][partition] = _unless_gap(stage, situation, healed)
                 changed = True
     return changed

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from stagehold.plan.grounds.reasons import because
-from stagehold.plan.resume.decisions import Action, Decision, Situation
+from stagehold.plan.resume.decisions import Decision, ReuseDecision, RunDecision, Situation
 
 if TYPE_CHECKING:
     from stagehold.spec.pipeline import Stage
@@ -27,7 +27,7 @@ def put_back(situation: Situation, stages: Collection[str]) -> dict[str, list[De
 
 def _left(stage: Stage) -> Iterator[Decision]:
     for partition in range(stage.partitions):
-        yield Decision(stage.name, partition, Action.REUSE, because(LEFT))
+        yield ReuseDecision(stage.name, partition, because(LEFT))
 
 
 def _as_recorded(stage: Stage, situation: Situation) -> Iterator[Decision]:
@@ -38,6 +38,8 @@ def _as_recorded(stage: Stage, situation: Situation) -> Iterator[Decision]:
     }
     for partition in range(stage.partitions):
         record = there.get(partition)
-        action = Action.REUSE if record else Action.RUN
-        reason = because("consumable, and taken as it is recorded" if record else LACKING)
-        yield Decision(stage.name, partition, action, reason, None, record)
+        if record is None:
+            yield RunDecision(stage.name, partition, because(LACKING))
+        else:
+            reason = because("consumable, and taken as it is recorded")
+            yield ReuseDecision(stage.name, partition, reason, record=record)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from stagehold.model.standing import PartitionState
 from stagehold.plan.grounds.content_verdicts import ContentVerdicts, content_of
 from stagehold.plan.grounds.reasons import Detail, Reason, because
-from stagehold.plan.resume.decisions import Action, Decision, Situation
+from stagehold.plan.resume.decisions import Action, BlockedDecision, Decision, HealDecision, JudgeDecision, Situation
 from stagehold.plan.resume.waiving import is_waived, waivers_of, who_waived
 from stagehold.spec.pipeline import Stage
 
@@ -20,7 +20,7 @@ def together(stage: Stage, drafted: Sequence[Decision], situation: Situation) ->
     """What becomes of partitions of which each for itself is as ``drafted``, where their gate judges all of them."""
     if not situation.facts[stage.name].whole or not stage.output.stored or stage.name in situation.undecided:
         return list(drafted)
-    obstacle = next((one for one in drafted if one.action is Action.BLOCKED), None)
+    obstacle = next((one for one in drafted if isinstance(one, BlockedDecision)), None)
     if obstacle is not None:
         return [_held_up(one, obstacle) for one in drafted]
     if any(one.action.computes for one in drafted):
@@ -30,25 +30,25 @@ def together(stage: Stage, drafted: Sequence[Decision], situation: Situation) ->
     return _by_verdict(stage, drafted, situation)
 
 
-def _held_up(decision: Decision, obstacle: Decision) -> Decision:
+def _held_up(decision: Decision, obstacle: BlockedDecision) -> Decision:
     if decision.action is not Action.REUSE:
         return decision
-    reason = because("is read together with ", (obstacle.stage, obstacle.partition), ", which is blocked")
-    return replace(decision, action=Action.BLOCKED, reason=reason, foreign=obstacle.foreign, gap=obstacle.gap)
+    reason = because("is read together with ", obstacle.place, ", which is blocked")
+    return replace(decision.turned(BlockedDecision, reason), foreign=obstacle.foreign, gap=obstacle.gap)
 
 
 def _with_others(decision: Decision, situation: Situation) -> Decision:
     """What has to be judged has to be there."""
     if decision.action is Action.REUSE and _is_away(decision, situation):
         reason = because("its data is gone, and its gate judges all of the stage together")
-        return replace(decision, action=Action.HEAL, reason=reason)
+        return decision.turned(HealDecision, reason)
     return _to_judge(decision, WITH_ALL)
 
 
 def _to_judge(decision: Decision, why: str) -> Decision:
     if decision.action is not Action.REUSE:
         return decision
-    return replace(decision, action=Action.JUDGE, reason=because(why), together=True)
+    return replace(decision.turned(JudgeDecision, because(why)), together=True)
 
 
 def _by_verdict(stage: Stage, drafted: Sequence[Decision], situation: Situation) -> list[Decision]:
@@ -68,7 +68,7 @@ def _by_verdict(stage: Stage, drafted: Sequence[Decision], situation: Situation)
     words = situation.waivers.get(stage.name, ())
     if verdict.refused and not is_waived(verdict, words):
         reason = because("all of its stage together is refused: ", Detail(verdict.reason or "the gate said no"))
-        return [replace(one, action=Action.BLOCKED, reason=reason) for one in drafted]
+        return [one.turned(BlockedDecision, reason) for one in drafted]
     waived = who_waived(waivers_of(verdict, words)) if verdict.refused else None
     return [_let(one, waived) for one in drafted]
 
@@ -79,7 +79,7 @@ def _let(decision: Decision, waived: Reason | None) -> Decision:
     if waived is None:
         return decision
     reason = decision.reason.and_then("; ", *waived.parts)
-    return replace(decision, reason=reason, rests_on=(decision.stage, decision.partition))
+    return replace(decision, reason=reason, rests_on=decision.place)
 
 
 def _is_away(decision: Decision, situation: Situation) -> bool:

@@ -9,7 +9,7 @@ from functools import cached_property
 from stagehold.model.keys.compute_key import digest
 from stagehold.model.partition_set import PartitionSet
 from stagehold.plan.grounds.reasons import Place, Places, Reason, Unexplained, because
-from stagehold.plan.resume.decisions import Action, Decision
+from stagehold.plan.resume.decisions import Action, BlockedDecision, Decision, RunDecision
 from stagehold.spec.pipeline import Exchange, Input, Pipeline
 
 
@@ -73,23 +73,21 @@ class Upstream:
         return self._unexplained(self._decisions)
 
     def _ended(self, decisions: Iterable[Decision]) -> Place | None:
-        return next((one.ended for one in decisions if one.ended), None)
+        return next((one.ended.place for one in decisions if one.ended), None)
 
     def _first_obstacle(self, decisions: Iterable[Decision]) -> Decision | None:
         computing: list[int] = []
         for decision in decisions:
-            if decision.action is Action.BLOCKED:
-                reason = because("waits for ", (decision.stage, decision.partition), f", which {_why(decision)}")
-                return replace(
-                    decision, reason=reason, key=None, record=None, ended=None, retracts=False, presumed=None
-                )
+            if isinstance(decision, BlockedDecision):
+                reason = because("waits for ", decision.place, f", which {_why(decision)}")
+                return replace(decision, reason=reason, key=None, record=None, ended=None)
             if decision.action.computes:
                 computing.append(decision.partition)
         if not computing:
             return None
         hope = ", unless that gives equal data" if self._cutoff else ""
         reason = because("reads ", Places(self._stage, PartitionSet(computing)), f", which runs again{hope}")
-        return Decision(self._stage, computing[0], Action.RUN, reason)
+        return RunDecision(self._stage, computing[0], reason)
 
     def _identity(self, decision: Decision) -> str:
         """Content, and how it was made unless that does not matter:
@@ -97,20 +95,16 @@ class Upstream:
         """
         record = decision.record
         if record is None or self.along:
-            return str(decision.key or decision.presumed)
+            return str(decision.key or (decision.ended and decision.ended.presumed))
         return record.fingerprint if self._cutoff else digest((record.compute_key, record.fingerprint))
 
     def _healed(self, decisions: Iterable[Decision]) -> Place | None:
-        heals = (
-            (one.stage, one.partition) if one.action is Action.HEAL and not self.along else one.hinges_on
-            for one in decisions
-        )
+        heals = (one.place if one.action is Action.HEAL and not self.along else one.hinges_on for one in decisions)
         return next(filter(None, heals), None)
 
     def _waived(self, decisions: Iterable[Decision]) -> Place | None:
         places = (
-            (one.stage, one.partition) if one.reused and one.reused.refused and not self.along else one.rests_on
-            for one in decisions
+            one.place if one.reused and one.reused.refused and not self.along else one.rests_on for one in decisions
         )
         return next(filter(None, places), None)
 
@@ -124,7 +118,7 @@ class Upstream:
         return next(odd, None)
 
 
-def _why(blocked: Decision) -> str:
+def _why(blocked: BlockedDecision) -> str:
     if blocked.gap:
         return f"waits for {blocked.gap.interval}"
     return f"was {blocked.foreign}" if blocked.foreign else "its gate blocked"

@@ -20,7 +20,7 @@ from stagehold.model.records import PartitionRecord, RefusedData, StageVerdict, 
 from stagehold.model.standing import PartitionState
 from stagehold.plan.grounds.content_verdicts import ContentVerdicts, content_of
 from stagehold.plan.grounds.reasons import Detail, Place, Reason, because
-from stagehold.plan.resume.decisions import Action, Decision, Situation
+from stagehold.plan.resume.decisions import Action, Decision, EndedWord, Situation
 from stagehold.spec.pipeline import Exchange, OnWaiverEnd, Pipeline, Stage
 
 Data = tuple[Place, str]  # a partition, and the fingerprint of what was there
@@ -157,7 +157,7 @@ def about_to_be_replaced(stage: Stage, drafted: Sequence[Decision], situation: S
     if any(one.action is Action.RUN and one.record for one in drafted) and _are_let_together(stage, drafted, situation):
         replaced = {one.partition for one in drafted}
     return [
-        replace(one, ended=(stage.name, one.partition)) if one.partition in replaced and not one.ended else one
+        replace(one, ended=EndedWord(one.place)) if one.partition in replaced and not one.ended else one
         for one in drafted
     ]
 
@@ -191,8 +191,8 @@ class EndedData:
     @staticmethod
     def of(drafts: Mapping[str, Sequence[Decision]], situation: Situation) -> EndedData:
         every = (one for decisions in drafts.values() for one in decisions)
-        own = (one for one in every if one.ended == (one.stage, one.partition))
-        data = frozenset((one.ended, one.record.fingerprint) for one in own if one.ended and one.record)
+        own = (one for one in every if one.ended and one.ended.place == one.place)
+        data = frozenset((one.place, one.record.fingerprint) for one in own if one.record)
         return EndedData(data, Ancestry(situation.pipeline, situation.history))
 
     def beneath(self, record: PartitionRecord | None) -> Place | None:
@@ -293,17 +293,17 @@ def as_blocked(record: PartitionRecord) -> PartitionRecord:
 
 def with_consequences(stage: Stage, decisions: Sequence[Decision], situation: Situation) -> list[Decision]:
     """The decisions, and what becomes of rows that are in the stage's table and may be shown no more."""
-    return [_with_consequence(stage, one, situation) if one.ended else one for one in decisions]
+    return [_with_consequence(stage, one, one.ended, situation) if one.ended else one for one in decisions]
 
 
-def _with_consequence(stage: Stage, decision: Decision, situation: Situation) -> Decision:
+def _with_consequence(stage: Stage, decision: Decision, ended: EndedWord, situation: Situation) -> Decision:
     record = decision.record
     awaited = decision.partition in situation.restored.get(stage.name, ())
     if record is None or not record.in_table or awaited:
         return decision
     retracts = stage.output.on_waiver_end is OnWaiverEnd.RETRACT
     told = "".join(_told(stage, decision, retracts=retracts))
-    return replace(decision, retracts=retracts, reason=decision.reason.and_then(told))
+    return replace(decision, ended=replace(ended, retracts=retracts), reason=decision.reason.and_then(told))
 
 
 def _told(stage: Stage, decision: Decision, *, retracts: bool) -> Iterator[str]:

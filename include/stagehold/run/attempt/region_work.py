@@ -19,7 +19,7 @@ from stagehold.errors import (
 from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.model.records import Attempt
 from stagehold.model.states import AttemptEvent
-from stagehold.plan.resume.decisions import Action, Decision, ResumePlan
+from stagehold.plan.resume.decisions import Action, BlockedDecision, Decision, ResumePlan
 from stagehold.plan.resume.explanation import explain
 from stagehold.plan.resume.healing import healings, lost_data, missing_inputs
 from stagehold.plan.split.regions import stage_regions
@@ -192,7 +192,7 @@ class RegionWork:
         """
         for name in self.task.region.stages:
             decisions = (decision for decision in plan.of(name) if self.task.takes(name, decision.partition))
-            blocked = [decision for decision in decisions if decision.action is Action.BLOCKED]
+            blocked = [decision for decision in decisions if isinstance(decision, BlockedDecision)]
             for decision in blocked:
                 if decision.gap:
                     raise EarlierMissing(self.task.pipeline.name, name, decision.gap.interval, str(decision.reason))

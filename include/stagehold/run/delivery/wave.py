@@ -18,7 +18,7 @@ from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.model.records import Attempt, Cell, StatePart, Waiver
 from stagehold.model.source_position import SourcePosition
 from stagehold.plan.determinism.reproduction import remark
-from stagehold.plan.resume.decisions import Action, Decision
+from stagehold.plan.resume.decisions import Action, Decision, RunDecision
 from stagehold.spec.pipeline import Stage
 
 
@@ -89,7 +89,7 @@ class Wave:
         fingerprints = {one.partition: one.fingerprint for one in self.metrics}
         found = {
             one.partition: remark(
-                None if one.anew else one.record,
+                None if isinstance(one, RunDecision) and one.anew else one.record,
                 compute_key=str(one.key),
                 fingerprint=fingerprints[one.partition],
                 healed=one.action is Action.HEAL,

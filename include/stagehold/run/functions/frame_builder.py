@@ -23,6 +23,7 @@ from stagehold.model.keys.key_groups import group_column
 from stagehold.model.stage_state import StateShape
 from stagehold.plan.isolation.key_checks import Key
 from stagehold.plan.isolation.verdict import Isolation
+from stagehold.plan.resume.decisions import RunDecision
 from stagehold.plan.split.regions import is_divisible
 from stagehold.run.functions.call import Manner, StageCall, is_frame, is_row_wise, returned_text
 from stagehold.run.functions.function_errors import reporting_code, reporting_function
@@ -191,7 +192,9 @@ class FrameBuilder:
         return self._states(stage).after(shape, frames)
 
     def _dealt_anew(self, stage: Stage) -> frozenset[int]:
-        return frozenset(one.partition for one in self._reading.decisions[stage.name] if one.dealt)
+        return frozenset(
+            one.partition for one in self._reading.decisions[stage.name] if isinstance(one, RunDecision) and one.dealt
+        )
 
     def _dealing(self, stage: Stage) -> Dealing:
         return Dealing(self._spark, stage, self._reading.rescaled[stage.name])

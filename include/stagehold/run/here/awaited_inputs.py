@@ -9,6 +9,7 @@ from stagehold.errors import InputsNeverCame
 from stagehold.lake.chronicle.chronicle import open_ledger
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Attempt, RunState
+from stagehold.plan.resume.decisions import RunDecision
 from stagehold.plan.resume.healing import partitions_read
 from stagehold.run.equipment.workplace import Progress
 from stagehold.run.journal import journal
@@ -63,7 +64,11 @@ def _to_come(task: RegionTask, ledger: Ledger, settings: Settings) -> Mapping[st
     plan = plan_run(task.request, ledger, settings)
     read = partitions_read(plan, task.pipeline, task.region, task.share)
     missing = {
-        stage: tuple(one.partition for one in decisions if one.action.computes and not one.anew)
+        stage: tuple(
+            one.partition
+            for one in decisions
+            if one.action.computes and not (isinstance(one, RunDecision) and one.anew)
+        )
         for stage, decisions in read.items()
     }
     return {stage: partitions for stage, partitions in missing.items() if partitions}

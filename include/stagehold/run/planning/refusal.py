@@ -8,7 +8,7 @@ from stagehold.code.code_problems import code_problems
 from stagehold.code.side_reads import side_reads
 from stagehold.errors import CodeUnusable, EarlierMissing
 from stagehold.ledger.ledger import Ledger
-from stagehold.plan.resume.decisions import Action, ResumePlan
+from stagehold.plan.resume.decisions import BlockedDecision, ResumePlan
 from stagehold.run.planning.planning import RunRequest, counted, sources_of
 from stagehold.settings import Settings
 from stagehold.sources.attempt_sources import is_incremental
@@ -21,7 +21,7 @@ from stagehold.spec.settings.source import Undeclared
 def refuse_too_early(pipeline: Pipeline, plan: ResumePlan) -> None:
     """:raises EarlierMissing: a stage goes on with what an interval keeps that has to run first."""
     for one in plan.decisions:
-        if one.action is Action.BLOCKED and one.gap:
+        if isinstance(one, BlockedDecision) and one.gap:
             raise EarlierMissing(pipeline.name, one.stage, one.gap.interval, str(one.reason))
 
 

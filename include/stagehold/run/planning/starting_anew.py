@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Attempt, AttemptState
 from stagehold.model.states import ATTEMPT
 from stagehold.plan.restart.full import last_failure
-from stagehold.plan.resume.decisions import ResumePlan
+from stagehold.plan.resume.decisions import Decision, ResumePlan, RunDecision
 from stagehold.plan.split.regions import stage_regions
 from stagehold.plan.split.shares import all_finished, region_shares
 from stagehold.run.planning.planning import plan_run
@@ -55,5 +56,9 @@ def _has_succeeded(part: RegionTask, succeeded: list[Attempt]) -> bool:
 
 def _to_make_again(part: RegionTask, plan: ResumePlan) -> RegionTask:
     own = plan.within(part.region.stages, part.share)
-    again = {stage: frozenset(one.partition for one in own.of(stage) if one.anew) for stage in part.region.stages}
+    again = {stage: frozenset(_made_anew(own.of(stage))) for stage in part.region.stages}
     return replace(part, only={stage: partitions for stage, partitions in again.items() if partitions})
+
+
+def _made_anew(decisions: Iterable[Decision]) -> Iterator[int]:
+    return (one.partition for one in decisions if isinstance(one, RunDecision) and one.anew)

@@ -167,6 +167,6 @@ def _ours(record: PartitionRecord, decision: Decision, signature: Signature) -> 
 
 def _is_to_block(decision: Decision) -> bool:
     """Whether its rows stay and nobody of ours may read them any more, which the ledger does not say yet."""
-    own = decision.ended == (decision.stage, decision.partition)
+    own = decision.ended is not None and decision.ended.place == decision.place
     consumable = decision.record is not None and decision.record.state.readable
     return own and consumable and decision.outstays

@@ -29,7 +29,7 @@ from stagehold.model.partition_set import PartitionSet
 from stagehold.model.records import DataFile, StatePart
 from stagehold.model.stage_state import StateShape
 from stagehold.plan.isolation.verdict import habits_text, separate_calls_text
-from stagehold.plan.resume.decisions import Action, Decision
+from stagehold.plan.resume.decisions import Action, Decision, JudgeDecision
 from stagehold.plan.state.earlier import Cut, Earlier
 from stagehold.plan.waves.sizing import MeasuredWave, WaveSizer
 from stagehold.plan.waves.skew import skew_text, skewed
@@ -90,7 +90,7 @@ class StageRunner:
         :raises NotDeterministic: likewise, when it may come out different next time and the spec forbids that.
         :raises GateBlocked: after the last wave, when the gate refused some partitions; all others are consumable.
         """
-        recorded = [one for one in decisions if one.action is Action.JUDGE]
+        recorded = [one for one in decisions if isinstance(one, JudgeDecision)]
         again = [one for one in recorded if not one.together]
         computed = tuple(one for one in decisions if one.action is not Action.JUDGE)
         schema = self._schema(computed) if computed else _recorded_schema(recorded)
