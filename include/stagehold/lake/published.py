@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from stagehold.errors import TableUnreadable
@@ -26,6 +27,9 @@ from stagehold.lake.commit.wave_commit import is_ours, is_wave_of
 from stagehold.lake.store.columns import INTERVAL, PARTITION
 from stagehold.model.foreign_change import ForeignChange
 from stagehold.model.records import PartitionRecord
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
 
 Paths = frozenset[str]
 DELETION_VECTORS = "deletionVectors"
@@ -74,7 +78,6 @@ def files_of_snapshot(uri: str) -> Paths:
 
     :raises TableUnreadable: nobody can say which.
     """
-    import pyarrow as pa  # type: ignore[import-untyped]
     from deltalake.exceptions import DeltaError
 
     if not table_exists(uri):
@@ -83,7 +86,7 @@ def files_of_snapshot(uri: str) -> Paths:
         files = open_table(uri).get_add_actions(flatten=True)
     except DeltaError as error:
         raise TableUnreadable(uri, str(error)) from error
-    return frozenset(map(unquote, pa.table(files)["path"].to_pylist()))
+    return frozenset(map(unquote, files.column("path").to_pylist()))
 
 
 def holds_interval(uri: str, interval: str) -> bool:
@@ -92,9 +95,10 @@ def holds_interval(uri: str, interval: str) -> bool:
 
 
 def live_files(uri: str, interval: str) -> Mapping[int, Paths] | None:
-    """Files of the current snapshot by partition, but none with deleted rows; None if it cannot be read."""
-    import pyarrow as pa
-    import pyarrow.compute as pc  # type: ignore[import-untyped]
+    """Files of the current snapshot by partition, but none with deleted rows; None if it cannot be read.
+
+    Every plan asks this, so it does without PyArrow, which brings pandas along when it is given a Python value.
+    """
     from deltalake.exceptions import DeltaError
 
     if not table_exists(uri):
@@ -103,24 +107,20 @@ def live_files(uri: str, interval: str) -> Mapping[int, Paths] | None:
         table = open_table(uri)
     except DeltaError:
         return None
-    marked = (
-        _marked(pa.table(table.deletion_vectors()))
-        if DELETION_VECTORS in (table.protocol().reader_features or ())
-        else frozenset()
-    )
-    files = pa.table(table.get_add_actions(flatten=True)).select(
-        ["path", f"partition.{INTERVAL}", f"partition.{PARTITION}"]
-    )
-    mine = files.filter(pc.equal(files[f"partition.{INTERVAL}"], interval))
+    marked = _marked(table) if DELETION_VECTORS in (table.protocol().reader_features or ()) else frozenset()
+    files = table.get_add_actions(flatten=True)
+    columns = ("path", f"partition.{INTERVAL}", f"partition.{PARTITION}")
     found: dict[int, set[str]] = defaultdict(set)
-    for path, partition in zip(mine["path"].to_pylist(), mine[f"partition.{PARTITION}"].to_pylist(), strict=True):
-        if not any(name.endswith(unquote(path)) for name in marked):
+    for path, of_interval, partition in zip(*(files.column(name).to_pylist() for name in columns), strict=True):
+        if of_interval == interval and not any(name.endswith(unquote(path)) for name in marked):
             found[int(partition)].add(unquote(path))
     return {partition: frozenset(paths) for partition, paths in found.items()}
 
 
-def _marked(vectors: Mapping[str, Sequence[str]]) -> Paths:
-    return frozenset(unquote(str(name)) for name in vectors["filepath"])
+def _marked(table: DeltaTable) -> Paths:
+    import pyarrow as pa  # type: ignore[import-untyped]
+
+    return frozenset(unquote(str(name)) for name in pa.table(table.deletion_vectors())["filepath"])
 
 
 class _PartitionTrace:

@@ -10,7 +10,7 @@ from tests.run.small_project import INTERVAL, NUMBERS, SmallProject
 from stagehold.ledger import Ledger
 from stagehold.plan.split import partition_counts
 from stagehold.plan.split.partition_counts import ParallelismSettings
-from stagehold.run.here.local_run import current_plan
+from stagehold.run.planning.current_plan import current_plan
 from stagehold.run.planning.planning import RunRequest
 
 pytestmark = pytest.mark.spark

@@ -11,7 +11,7 @@ from deltalake import write_deltalake
 from tests.run.small_project import INTERVAL, NUMBERS, SmallProject
 
 from stagehold.errors import UndeclaredRead
-from stagehold.run.here.local_run import current_plan
+from stagehold.run.planning.current_plan import current_plan
 from stagehold.run.planning.planning import RunRequest
 from stagehold.spec.pipeline import Pipeline
 

@@ -11,7 +11,7 @@ from stagehold.errors import StageholdError
 from stagehold.ledger import Ledger
 from stagehold.model.records import RunState
 from stagehold.run.faults import FaultAction, Point, inject
-from stagehold.run.here.local_run import current_plan
+from stagehold.run.planning.current_plan import current_plan
 from stagehold.run.planning.planning import RunRequest
 
 pytestmark = pytest.mark.spark

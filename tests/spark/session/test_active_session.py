@@ -9,7 +9,7 @@ import pytest
 from tests.run.small_project import NUMBERS, SmallProject
 
 from stagehold.errors import FunctionFailed
-from stagehold.run.here.local_run import current_plan
+from stagehold.run.planning.current_plan import current_plan
 from stagehold.run.planning.planning import RunRequest
 from stagehold.spark.session.active_session import as_active
 

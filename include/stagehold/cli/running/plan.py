@@ -70,7 +70,7 @@ def show_plan(request: RunRequest, settings: Settings, *, as_json: bool) -> None
     from stagehold.cli.running.restore_plan import RestorePreview
     from stagehold.lake.chronicle.chronicle import open_ledger
     from stagehold.plan.resume.planner import resume_plan
-    from stagehold.run.here.local_run import current_situation
+    from stagehold.run.planning.current_plan import current_situation
     from stagehold.run.planning.refusal import (
         left_to_others,
         refuse_broken_code,

@@ -13,7 +13,7 @@ from stagehold.gates.judge import preload
 from stagehold.lake.chronicle.chronicle import open_ledger
 from stagehold.model.keys.interval_key import moment_of
 from stagehold.plan.imagined.code_changes import stage_changes
-from stagehold.plan.resume.decisions import ResumePlan, Situation
+from stagehold.plan.resume.decisions import ResumePlan
 from stagehold.plan.resume.planner import resume_plan
 from stagehold.plan.split.regions import stage_regions
 from stagehold.plan.split.shares import region_shares
@@ -81,23 +81,6 @@ def _cancel(request: RunRequest, settings: Settings) -> None:
     """An attempt that was interrupted has done this already; between two attempts nobody has."""
     with open_ledger(settings) as ledger, suppress(UnknownName):
         journal.cancel_run(request.run_id, ledger)
-
-
-def current_plan(request: RunRequest, settings: Settings) -> ResumePlan:
-    """What a run asked for now would do.
-
-    :raises NothingToRestore: it is to be restored, and nothing of its interval is on record.
-    :raises LedgerLost: the tables know of the interval, and the ledger does not.
-    """
-    return resume_plan(current_situation(request, settings))
-
-
-def current_situation(request: RunRequest, settings: Settings) -> Situation:
-    """What that plan is made from; raises the same."""
-    with open_ledger(settings) as ledger:
-        refuse_lost_ledger(request, ledger, settings)
-        check_restore(request, ledger)
-        return situation_of_run(request, ledger, settings)
 
 
 def _accepted_plan(request: RunRequest, settings: Settings, progress: Progress) -> ResumePlan:

@@ -15,7 +15,8 @@ from stagehold.model.records import Event
 from stagehold.plan.resume.decisions import ResumePlan
 from stagehold.plan.scrub import StageScrub, after_healing, found_in, left_alone, to_heal
 from stagehold.run.equipment.workplace import Progress
-from stagehold.run.here.local_run import current_plan, run_locally
+from stagehold.run.here.local_run import run_locally
+from stagehold.run.planning.current_plan import current_plan
 from stagehold.run.planning.planning import RunRequest
 from stagehold.run.planning.restoring import new_restore_of_snapshot
 from stagehold.run.planning.task import RegionOutcome

@@ -1,0 +1,28 @@
+"""What a run that is asked for now would do."""
+
+from __future__ import annotations
+
+from stagehold.lake.chronicle.chronicle import open_ledger
+from stagehold.plan.resume.decisions import ResumePlan, Situation
+from stagehold.plan.resume.planner import resume_plan
+from stagehold.run.planning.lost_ledger import refuse_lost_ledger
+from stagehold.run.planning.planning import RunRequest, situation_of_run
+from stagehold.run.planning.restoring import check_restore
+from stagehold.settings import Settings
+
+
+def current_plan(request: RunRequest, settings: Settings) -> ResumePlan:
+    """What a run asked for now would do.
+
+    :raises NothingToRestore: it is to be restored, and nothing of its interval is on record.
+    :raises LedgerLost: the tables know of the interval, and the ledger does not.
+    """
+    return resume_plan(current_situation(request, settings))
+
+
+def current_situation(request: RunRequest, settings: Settings) -> Situation:
+    """What that plan is made from; raises the same."""
+    with open_ledger(settings) as ledger:
+        refuse_lost_ledger(request, ledger, settings)
+        check_restore(request, ledger)
+        return situation_of_run(request, ledger, settings)
