@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 from jobs import tpch
 from stagehold import StageContext
 from stagehold.settings import load_settings
-from stagehold.spark.server.jars import jar_paths
+from stagehold.spark.server.java import jar_paths
 
 PARTITIONS = 16
 KEYS = {

@@ -24,8 +24,7 @@ from pathlib import Path
 from stagehold.local.airflow_client import AirflowClient
 from stagehold.local.control import start_supervisor, stop_supervisor
 from stagehold.settings import Settings, load_settings
-from stagehold.spark.server.jars import jar_paths
-from stagehold.spark.server.java import java_home
+from stagehold.spark.server.java import jar_paths, java_home
 
 RESULTS = Path(__file__).parent / "results" / "handover.json"
 STAGES, PARTITIONS, ROWS = 10, 2, 10_000

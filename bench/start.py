@@ -38,7 +38,7 @@ WAIT_SECONDS = 120.0
 NO_SERVER = """
 import time
 from stagehold.settings import load_settings
-from stagehold.spark.server.files import read_state
+from stagehold.spark.server.server_record import read_state
 while (state := read_state(load_settings())) and (state.process.alive or state.keeper.alive):
     time.sleep(0.1)
 """

@@ -217,7 +217,7 @@ def test_seeded_connections_name_services_that_are_there() -> None:
 
 
 def test_spark_has_the_delta_confs_of_the_local_server() -> None:
-    from stagehold.spark.server.files import server_configuration
+    from stagehold.spark.server.configuration import server_configuration
 
     lines = (PROJECT / "docker" / "spark" / "spark-defaults.conf").read_text().splitlines()
     given = dict(line.split(maxsplit=1) for line in lines if line and not line.startswith("#"))

@@ -12,7 +12,7 @@ import pytest
 
 from stagehold.local.setup.jars import check_jars
 from stagehold.settings import PROJECT, load_settings
-from stagehold.spark.server.jars import IVY_FILE, jar_folder, jar_paths, pinned_jars
+from stagehold.spark.server.java import IVY_FILE, jar_folder, jar_paths, pinned_jars
 
 
 @pytest.mark.parametrize(

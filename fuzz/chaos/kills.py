@@ -30,7 +30,7 @@ from tests.conftest import QUICK_JAVA, free_port
 from tests.run.workbench import FILES, ROWS, Workbench, ended
 from tests.run.zygote import Command
 
-from stagehold.spark.server.files import read_state
+from stagehold.spark.server.server_record import read_state
 
 # In two waves, so that most of a run is the start of its server, and the rest is not nothing.
 SMALL = """\

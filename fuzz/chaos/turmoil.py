@@ -20,8 +20,8 @@ from tests.run.zygote import Command
 
 from stagehold.ledger.ledger import Ledger
 from stagehold.run.faults import CheckpointPoint, ClearingPoint, FaultAction, Point, inject
-from stagehold.spark.server.files import ServerState
 from stagehold.spark.server.server import running_server, start_server, stop_server
+from stagehold.spark.server.server_record import ServerState
 from stagehold.spec.settings.run_settings import ReleasePolicy
 
 SECONDS = 300

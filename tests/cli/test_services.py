@@ -14,7 +14,7 @@ from stagehold.local.services import local_services
 from stagehold.local.state import ServiceFailure, ServicePhase, ServiceState, SupervisorState, write_state
 from stagehold.settings import Settings
 from stagehold.spark.processes import identify
-from stagehold.spark.server.users import using
+from stagehold.spark.server.server_record import using
 
 SERVICE = ServiceState("scheduler", ServicePhase.RUNNING, "http://127.0.0.1:1", 2, "2026-01-02T03:04:05+00:00", 77, 88)
 

@@ -19,8 +19,7 @@ from stagehold.local.airflow_client import AirflowClient
 from stagehold.local.ports import is_free
 from stagehold.local.state import ServicePhase, known_state, living_supervisor, read_state
 from stagehold.settings import Settings
-from stagehold.spark.environment import python_environment
-from stagehold.spark.processes import identify, session_members, wait_until
+from stagehold.spark.processes import identify, python_environment, session_members, wait_until
 from stagehold.spark.session.sessions import open_session, release_session
 
 pytestmark = [pytest.mark.e2e, pytest.mark.takes_down]

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from stagehold.settings import Settings
-from stagehold.spark.environment import python_environment
+from stagehold.spark.processes import python_environment
 
 pytestmark = pytest.mark.airflow
 

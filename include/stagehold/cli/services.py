@@ -66,7 +66,7 @@ def down() -> None:
 
 def services_document(settings: Settings) -> dict[str, Any]:
     """The services part of `stagehold status --json`."""
-    from stagehold.spark.server.users import server_users
+    from stagehold.spark.server.server_record import server_users
 
     state = known_state(settings)
     return {
@@ -78,7 +78,7 @@ def services_document(settings: Settings) -> dict[str, Any]:
 
 def show_services(settings: Settings) -> None:
     """Print the services of `stagehold up`, or that there are none, and who uses the Spark server."""
-    from stagehold.spark.server.users import server_users
+    from stagehold.spark.server.server_record import server_users
 
     state = known_state(settings)
     _print_services(state)

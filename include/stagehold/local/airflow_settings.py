@@ -11,9 +11,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from stagehold.settings import Settings
-from stagehold.spark.environment import python_environment
-from stagehold.spark.private_files import write_private
-from stagehold.spark.server.files import ADDRESS
+from stagehold.spark.processes import python_environment
+from stagehold.spark.server.configuration import ADDRESS
+from stagehold.spark.server.server_record import write_private
 
 USER = "admin"
 

@@ -16,10 +16,9 @@ from stagehold.local.ports import require_free
 from stagehold.local.state import ServicePhase, SupervisorState, living_supervisor, read_state, remove_state
 from stagehold.local.supervisor import SPARK_ONLY
 from stagehold.settings import Settings
-from stagehold.spark.environment import python_environment
-from stagehold.spark.processes import wait_until
+from stagehold.spark.processes import python_environment, wait_until
 from stagehold.spark.server.server import running_server, stop_if_unused, stop_server
-from stagehold.spark.server.users import server_users
+from stagehold.spark.server.server_record import server_users
 
 READY_SECONDS = 240.0
 STOP_SECONDS = 30.0

@@ -17,8 +17,9 @@ import httpx
 from stagehold.local.airflow_settings import airflow_home, airflow_url, service_environment
 from stagehold.settings import Settings
 from stagehold.spark.processes import start_process
-from stagehold.spark.server.files import ADDRESS, server_log
+from stagehold.spark.server.configuration import ADDRESS
 from stagehold.spark.server.server import LaunchedServer, launch_server
+from stagehold.spark.server.server_record import server_log
 
 PROBE_SECONDS = 2.0
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from stagehold.settings import Settings
-from stagehold.spark.private_files import write_private
 from stagehold.spark.processes import ProcessIdentity
+from stagehold.spark.server.server_record import write_private
 
 
 class ServicePhase(StrEnum):

@@ -24,8 +24,15 @@ from stagehold.local.restart_policy import RestartPolicy
 from stagehold.local.services import AirflowService, Service, local_services
 from stagehold.local.state import ServiceFailure, ServicePhase, ServiceState, SupervisorState, write_state
 from stagehold.settings import Settings, load_settings
-from stagehold.spark.environment import python_environment
-from stagehold.spark.processes import ProcessIdentity, identify, kill_session, own_process, signal_group, wait_until
+from stagehold.spark.processes import (
+    ProcessIdentity,
+    identify,
+    kill_session,
+    own_process,
+    python_environment,
+    signal_group,
+    wait_until,
+)
 
 STEP_SECONDS = 0.2
 STOP_SECONDS = 20.0

@@ -14,7 +14,7 @@ from stagehold.errors import JarsUnusable
 from stagehold.local.setup import jars
 from stagehold.local.setup.jars import check_jars, fetch_jars
 from stagehold.settings import Settings
-from stagehold.spark.server.jars import jar_folder, jar_paths
+from stagehold.spark.server.java import jar_folder, jar_paths
 
 CONTENTS = {"one-1.0.jar": b"first", "two-2.0.jar": b"second"}
 PINNED = {name: hashlib.sha256(data).hexdigest() for name, data in CONTENTS.items()}
@@ -24,7 +24,7 @@ Ivy = Callable[[str], None]
 
 @pytest.fixture
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    for module in ("stagehold.local.setup.jars", "stagehold.spark.server.jars"):
+    for module in ("stagehold.local.setup.jars", "stagehold.spark.server.java"):
         monkeypatch.setattr(f"{module}.pinned_jars", lambda: PINNED)
     return Settings(cache=str(tmp_path / "cache"))
 

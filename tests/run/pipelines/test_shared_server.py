@@ -11,7 +11,7 @@ from tests.run.busy import BusyJob, until
 from tests.run.workbench import Workbench, ended, killed
 
 from stagehold.spark.server.server import running_server
-from stagehold.spark.server.users import server_users
+from stagehold.spark.server.server_record import server_users
 
 pytestmark = pytest.mark.spark
 

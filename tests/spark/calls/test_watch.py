@@ -18,7 +18,7 @@ from stagehold.spark.calls.side_files import files_opened
 from stagehold.spark.calls.touches import Habit
 from stagehold.spark.calls.watch import watch_of
 from stagehold.spark.connect import all_settings, explained
-from stagehold.spark.session.active_session import as_active
+from stagehold.spark.session.project_modules import as_active
 
 pytestmark = pytest.mark.spark
 

@@ -20,11 +20,9 @@ import pytest
 
 from stagehold.errors import SessionClosed, SparkUnavailable
 from stagehold.settings import Settings
-from stagehold.spark.environment import python_environment
-from stagehold.spark.processes import identify, wait_until
-from stagehold.spark.server.files import read_state, server_folder, write_state
+from stagehold.spark.processes import identify, python_environment, wait_until
 from stagehold.spark.server.server import port_answers, running_server, spark_server, start_server
-from stagehold.spark.server.users import server_users
+from stagehold.spark.server.server_record import read_state, server_folder, server_users, write_state
 from stagehold.spark.session.sessions import measuring_session, open_session, release_session, translate
 
 pytestmark = pytest.mark.spark

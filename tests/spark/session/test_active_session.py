@@ -11,7 +11,7 @@ from tests.run.small_project import NUMBERS, SmallProject
 from stagehold.errors import FunctionFailed
 from stagehold.run.planning.current_plan import current_plan
 from stagehold.run.planning.planning import RunRequest
-from stagehold.spark.session.active_session import as_active
+from stagehold.spark.session.project_modules import as_active
 
 pytestmark = pytest.mark.spark
 

@@ -17,9 +17,9 @@ from tests.run.small_project import NUMBERS, SmallProject
 from stagehold.errors import StageholdError, Terminal, VersionsDiffer
 from stagehold.settings import Settings
 from stagehold.spark.connect import all_settings
-from stagehold.spark.server import files
+from stagehold.spark.server import configuration
 from stagehold.spark.server.server import await_ready, launch_server
-from stagehold.spark.session import server_versions
+from stagehold.spark.session import result_settings
 from stagehold.spark.session.result_settings import NONE, RESULT_SETTINGS, differing_settings
 from stagehold.spark.session.sessions import open_session, release_session
 
@@ -98,9 +98,9 @@ def foreign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Address of a server that was started with other settings than ours."""
     home = str(tmp_path_factory.mktemp("foreign"))
     settings = Settings(home=home, spark_port=free_port(), spark_memory="1g", spark_java_options=QUICK_JAVA)
-    own = files.server_configuration
+    own = configuration.server_configuration
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(files, "server_configuration", lambda settings: {**own(settings), **FOREIGN})
+        patch.setattr(configuration, "server_configuration", lambda settings: {**own(settings), **FOREIGN})
         server = launch_server(settings, kept_up=True)
     try:
         await_ready(settings, server)
@@ -189,7 +189,7 @@ def test_a_server_of_other_versions_is_refused(
 ) -> None:
     own = importlib.metadata.version
     monkeypatch.setattr(importlib.metadata, "version", lambda name: "3.0.1" if name == package else own(name))
-    server_versions._asked.clear()
+    result_settings._asked.clear()
     with pytest.raises(VersionsDiffer) as refused:
         open_session(replace(spark_settings, spark_remote=spark_remote), str(uuid4()))
     assert isinstance(refused.value, Terminal)

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql.connect.proto import ExecutePlanResponse
 
-from stagehold.spark.session.call_clock import CallClock
-from stagehold.spark.session.watchdog import StallReaction, Watchdog
+from stagehold.spark.session.watchdog import CallClock, Watchdog
 from stagehold.spark.session.watched_calls import WatchedAnswers
 
 PROGRESS = ExecutePlanResponse.ExecutionProgress
@@ -28,7 +27,7 @@ def clock(monkeypatch):
     """A clock on which each look at the time is a second after the last one that was asked for by `wait`."""
     made = CallClock()
     made.now = 0.0
-    monkeypatch.setattr("stagehold.spark.session.call_clock.time.monotonic", lambda: made.now)
+    monkeypatch.setattr("stagehold.spark.session.watchdog.time.monotonic", lambda: made.now)
     return made
 
 
@@ -75,10 +74,13 @@ def test_what_is_not_under_way_is_no_stall(clock):
 
 def test_the_watchdog_writes_down_what_everybody_does_before_it_interrupts():
     clock, done, ended = CallClock(), [], threading.Event()
-    reaction = StallReaction(
-        lambda: done.append("dump") or Path("dumps/x"), lambda: done.append("interrupt") or ended.set()
+    watching = Watchdog(
+        clock,
+        0.2,
+        dump=lambda: done.append("dump") or Path("dumps/x"),
+        interrupt=lambda: done.append("interrupt") or ended.set(),
     )
-    with Watchdog(clock, 0.2, reaction) as watchdog, clock.waiting("AnalyzePlan"):
+    with watching as watchdog, clock.waiting("AnalyzePlan"):
         assert ended.wait(10)
     assert done == ["dump", "interrupt"]
     assert (watchdog.stalled.call, watchdog.stalled.dumps) == ("AnalyzePlan", "dumps/x")
@@ -88,7 +90,7 @@ def test_a_dump_that_fails_does_not_save_the_call(caplog):
     ended = threading.Event()
     clock = CallClock()
     with (
-        Watchdog(clock, 0.2, StallReaction(lambda: Path("/proc/nothing").read_text(), ended.set)) as watchdog,
+        Watchdog(clock, 0.2, dump=lambda: Path("/proc/nothing").read_text(), interrupt=ended.set) as watchdog,
         clock.waiting("X"),
     ):
         assert ended.wait(10)
@@ -97,7 +99,7 @@ def test_a_dump_that_fails_does_not_save_the_call(caplog):
 
 def test_short_calls_are_left_alone():
     clock, barked = CallClock(), []
-    with Watchdog(clock, 0.4, StallReaction(lambda: Path(), lambda: barked.append(1))) as watchdog:
+    with Watchdog(clock, 0.4, dump=lambda: Path(), interrupt=lambda: barked.append(1)) as watchdog:
         for _ in range(10):
             with clock.waiting("AnalyzePlan"):
                 time.sleep(0.1)

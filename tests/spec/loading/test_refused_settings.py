@@ -6,7 +6,7 @@ import pytest
 from tests.spec.samples import Project, edited
 
 from stagehold.settings import Settings
-from stagehold.spark.server.files import server_configuration
+from stagehold.spark.server.configuration import server_configuration
 from stagehold.spark.session import sessions
 from stagehold.spec.loading.refused_texts import OWN, SET_FOR_THE_SERVER, refusal_of
 

@@ -11,7 +11,7 @@ from stagehold.errors import StageholdError
 from stagehold.local.setup.jars import STEPS_PER_JAR, check_jars, fetch_jars
 from stagehold.local.setup.training import lacking_archive, make_archive
 from stagehold.settings import Settings, load_settings
-from stagehold.spark.server.jars import jar_folder, pinned_jars
+from stagehold.spark.server.java import jar_folder, pinned_jars
 
 
 def prepare(settings: Settings, console: Console) -> None:

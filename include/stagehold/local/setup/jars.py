@@ -14,8 +14,7 @@ from tempfile import TemporaryDirectory
 from stagehold.errors import JarsUnusable
 from stagehold.local.setup.trust import trust_options
 from stagehold.settings import Settings
-from stagehold.spark.server.jars import IVY_FILE, jar_folder, pinned_jars
-from stagehold.spark.server.java import java_home, packaged_home
+from stagehold.spark.server.java import IVY_FILE, jar_folder, java_home, packaged_home, pinned_jars
 
 # Ivy says one such line per JAR when it has its description, and one when it starts on the file.
 _STEP = re.compile(r"^\s*(found \S+#|downloading \S+\.jar )")

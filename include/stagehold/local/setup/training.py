@@ -13,12 +13,11 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from stagehold.local.ports import free_port
 from stagehold.settings import Settings
-from stagehold.spark.environment import python_environment
-from stagehold.spark.processes import wait_until
-from stagehold.spark.server.archive import ArchivePlace, archive_place
-from stagehold.spark.server.command import class_path
-from stagehold.spark.server.files import read_state
+from stagehold.spark.processes import python_environment, wait_until
+from stagehold.spark.server.class_archive import ArchivePlace, archive_place
+from stagehold.spark.server.configuration import class_path
 from stagehold.spark.server.java import java_home
+from stagehold.spark.server.server_record import read_state
 
 TEMPLATE = Path(__file__).with_name("training")
 PLACES = {

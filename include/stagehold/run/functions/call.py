@@ -12,8 +12,9 @@ from stagehold.model.context import StageContext
 from stagehold.model.keys.compute_key import ReadKind
 from stagehold.plan.determinism.operations import RULES
 from stagehold.plan.determinism.sql import uses_in_sql
+from stagehold.spark.calls.function_call import FunctionCall
 from stagehold.spark.calls.touches import Habit, Touch
-from stagehold.spark.calls.watch import FunctionCall, watch_of
+from stagehold.spark.calls.watch import watch_of
 from stagehold.spark.connect import ROW_BY_ROW, is_expression, parts_of, plan_ids, plan_message
 from stagehold.spark.session.worker import with_environment
 

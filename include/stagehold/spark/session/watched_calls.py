@@ -11,7 +11,7 @@ from grpc import (  # type: ignore[import-untyped]
     UnaryUnaryClientInterceptor,
 )
 
-from stagehold.spark.session.call_clock import Call, CallClock
+from stagehold.spark.session.watchdog import Call, CallClock
 
 
 class CallWatcher(UnaryUnaryClientInterceptor, UnaryStreamClientInterceptor, StreamUnaryClientInterceptor):  # type: ignore[misc]

@@ -6,14 +6,15 @@ from pathlib import Path
 import pytest
 
 from stagehold.settings import Settings
-from stagehold.spark.server import files as server_files
-from stagehold.spark.server.files import read_state, server_configuration, server_fingerprint, write_configuration
+from stagehold.spark.server import configuration
+from stagehold.spark.server.configuration import server_configuration, server_fingerprint, write_configuration
+from stagehold.spark.server.server_record import read_state
 
 
 @pytest.fixture
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     monkeypatch.setattr(
-        server_files, "jar_paths", lambda settings: (Path("/jars/delta.jar"), Path("/jars/storage.jar"))
+        configuration, "jar_paths", lambda settings: (Path("/jars/delta.jar"), Path("/jars/storage.jar"))
     )
     return Settings(home=str(tmp_path))
 
@@ -114,7 +115,7 @@ def test_the_fingerprint_changes_with_what_a_running_server_cannot_take_over(
 
 def test_the_fingerprint_changes_with_the_jars(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     before = server_fingerprint(settings)
-    monkeypatch.setattr(server_files, "pinned_jars", lambda: {"delta.jar": "another hash"})
+    monkeypatch.setattr(configuration, "pinned_jars", lambda: {"delta.jar": "another hash"})
     assert server_fingerprint(settings) != before
 
 

@@ -10,13 +10,12 @@ import sys
 import pytest
 
 from stagehold.settings import Settings
-from stagehold.spark.environment import python_environment
-from stagehold.spark.server.files import server_folder
-from stagehold.spark.server.users import begin_use, died_in_use, server_users, using
+from stagehold.spark.processes import python_environment
+from stagehold.spark.server.server_record import begin_use, died_in_use, server_folder, server_users, using
 
 USE = """
 import time
-from stagehold.spark.server.users import begin_use
+from stagehold.spark.server.server_record import begin_use
 from stagehold.settings import load_settings
 begin_use(load_settings(), "the other run")
 print("using", flush=True)

@@ -1,4 +1,7 @@
-"""Who uses the Spark server of a home: a locked file per process, which the system unlocks when the process ends."""
+"""The Spark server of a home on record: which process it is, and who uses it.
+
+Each of its users holds a locked file, which the system unlocks when the process ends.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,77 @@ from typing import IO
 from uuid import uuid4
 
 from stagehold.settings import Settings
-from stagehold.spark.server.files import server_folder
+from stagehold.spark.processes import ProcessIdentity
+
+
+@dataclass(frozen=True)
+class ServerState:
+    """A server that was started; ``started``, in clock ticks, tells it from a later owner of its pid.
+
+    It lives as long as its keeper: the process that waits for its last user to leave, or, if it is ``kept_up``, the
+    supervisor.
+    """
+
+    pid: int
+    started: int
+    port: int
+    token: str
+    fingerprint: str
+    started_at: str
+    keeper_pid: int
+    keeper_started: int
+    kept_up: bool
+
+    @property
+    def keeper(self) -> ProcessIdentity:
+        return ProcessIdentity(self.keeper_pid, self.keeper_started)
+
+    @property
+    def process(self) -> ProcessIdentity:
+        return ProcessIdentity(self.pid, self.started)
+
+
+def server_folder(settings: Settings) -> Path:
+    """The server's working directory, so that nothing it writes by default lands elsewhere."""
+    return settings.home_path / "spark"
+
+
+def server_log(settings: Settings) -> Path:
+    return settings.home_path / "logs" / "spark.log"
+
+
+def python_stacks(settings: Settings) -> Path:
+    """Where Python workers write what they are doing."""
+    return server_folder(settings) / "python-stacks.txt"
+
+
+def read_state(settings: Settings) -> ServerState | None:
+    try:
+        return ServerState(**json.loads(_state_file(settings).read_text()))
+    except (FileNotFoundError, ValueError, TypeError):  # none, torn, or written by another version: as good as none
+        return None
+
+
+def write_state(settings: Settings, state: ServerState) -> None:
+    """Whole or not at all, and readable by its owner only: the token is in it."""
+    write_private(_state_file(settings), json.dumps(asdict(state), indent=2))
+
+
+def remove_state(settings: Settings) -> None:
+    _state_file(settings).unlink(missing_ok=True)
+
+
+def _state_file(settings: Settings) -> Path:
+    return server_folder(settings) / "server.json"
+
+
+def write_private(file: Path, text: str) -> None:
+    """Replace ``file`` in one step by one that only its owner can read."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    draft = file.with_name(f".{file.name}.{os.getpid()}")
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as output:
+        output.write(text)
+    draft.replace(file)
 
 
 @dataclass(frozen=True)
@@ -29,13 +102,11 @@ class ServerUser:
         return f"{self.purpose} (process {self.pid})"
 
 
-@dataclass
 class _Use:
-    """This process's file; ``blocks`` are the blocks that it is open for."""
+    """This process's file, and the number of blocks that it is open for."""
 
-    file: IO[str]
-    path: Path
-    blocks: int = 0
+    def __init__(self, file: IO[str], path: Path) -> None:
+        self.file, self.path, self.blocks = file, path, 0
 
 
 # By folder, since tests of one process have several homes.

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from stagehold.settings import Settings
-from stagehold.spark.server.command import class_path, server_command, spark_home
+from stagehold.spark.server.configuration import class_path, server_command, spark_home
 
 JARS = (Path("/jars/a.jar"), Path("/jars/b.jar"))
 # Unknown to Java 17 or 21, for another program, or what keeps Java from taking its own modules from an archive.
@@ -26,7 +26,7 @@ LEFT_OUT = {
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("stagehold.spark.server.files.jar_paths", lambda settings: JARS)
+    monkeypatch.setattr("stagehold.spark.server.configuration.jar_paths", lambda settings: JARS)
     return Settings(home=str(tmp_path))
 
 

@@ -13,7 +13,7 @@ import pytest
 from stagehold.errors import StageholdError
 from stagehold.local.setup.training import lacking_archive
 from stagehold.settings import Settings
-from stagehold.spark.server.archive import ArchiveMaking, ArchivePlace, begin_making, whole_archive
+from stagehold.spark.server.class_archive import ArchiveMaking, ArchivePlace, begin_making, whole_archive
 
 CLASSES = "org.apache.spark.sql.connect.planner.SparkConnectPlanner"
 
@@ -122,8 +122,8 @@ def test_a_server_takes_its_classes_from_the_archive(own_settings: Settings, tmp
 @pytest.mark.spark
 def test_a_damaged_archive_costs_a_server_nothing_but_time(own_settings: Settings, tmp_path: Path) -> None:
     """Java alone would die of it."""
-    from stagehold.spark.server.archive import archive_place
-    from stagehold.spark.server.command import class_path
+    from stagehold.spark.server.class_archive import archive_place
+    from stagehold.spark.server.configuration import class_path
     from stagehold.spark.server.java import java_home
     from stagehold.spark.server.server import running_server, spark_server
 

@@ -1,20 +1,25 @@
-"""What the local Spark Connect server reads and leaves under STAGEHOLD_HOME: its configuration and its record."""
+"""How the Spark Connect server of a home is configured, and the command that starts it.
+
+Java is started directly, as Spark's own launcher would with a shell and a Java of its own. All JARs are on the class
+path, and no folder before them: what Spark loads by itself is in no archive of classes.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+import shlex
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
 
+from stagehold.errors import SparkUnavailable
 from stagehold.lake.store.object_store import s3a_options
 from stagehold.settings import Settings
-from stagehold.spark.private_files import write_private
-from stagehold.spark.processes import ProcessIdentity
-from stagehold.spark.server.jars import jar_paths, pinned_jars
+from stagehold.spark.server.java import jar_paths, pinned_jars
+from stagehold.spark.server.server_record import server_folder
 
 ADDRESS = "127.0.0.1"  # never another: whoever has the token can run any code
 
@@ -55,62 +60,25 @@ appender.console.layout.type = PatternLayout
 appender.console.layout.pattern = %d{yyyy-MM-dd HH:mm:ss.SSS} %p %c{1}: %m%n%ex
 """
 
+SERVER_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
-@dataclass(frozen=True)
-class ServerState:
-    """A server that was started; ``started``, in clock ticks, tells it from a later owner of its pid.
-
-    It lives as long as its keeper: the process that waits for its last user to leave, or, if it is ``kept_up``, the
-    supervisor.
-    """
-
-    pid: int
-    started: int
-    port: int
-    token: str
-    fingerprint: str
-    started_at: str
-    keeper_pid: int
-    keeper_started: int
-    kept_up: bool
-
-    @property
-    def keeper(self) -> ProcessIdentity:
-        return ProcessIdentity(self.keeper_pid, self.keeper_started)
-
-    @property
-    def process(self) -> ProcessIdentity:
-        return ProcessIdentity(self.pid, self.started)
-
-
-def server_folder(settings: Settings) -> Path:
-    """The server's working directory, so that nothing it writes by default lands elsewhere."""
-    return settings.home_path / "spark"
-
-
-def server_log(settings: Settings) -> Path:
-    return settings.home_path / "logs" / "spark.log"
-
-
-def python_stacks(settings: Settings) -> Path:
-    """Where Python workers write what they are doing."""
-    return server_folder(settings) / "python-stacks.txt"
-
-
-def read_state(settings: Settings) -> ServerState | None:
-    try:
-        return ServerState(**json.loads(_state_file(settings).read_text()))
-    except (FileNotFoundError, ValueError, TypeError):  # none, torn, or written by another version: as good as none
-        return None
-
-
-def write_state(settings: Settings, state: ServerState) -> None:
-    """Whole or not at all, and readable by its owner only: the token is in it."""
-    write_private(_state_file(settings), json.dumps(asdict(state), indent=2))
-
-
-def remove_state(settings: Settings) -> None:
-    _state_file(settings).unlink(missing_ok=True)
+# Of what Spark's launcher (JavaModuleOptions) gives every Java, without what Java 17 and 21 do not know, and without
+# the module for vectors: with it Java would not take its own modules from the archive.
+OPENED = (
+    *(f"java.base/java.{name}" for name in ("lang", "lang.invoke", "lang.reflect", "io", "net", "nio", "util")),
+    *(f"java.base/java.util.{name}" for name in ("concurrent", "concurrent.atomic")),
+    "java.base/jdk.internal.ref",
+    *(f"java.base/sun.{name}" for name in ("nio.ch", "nio.cs", "security.action", "util.calendar")),
+    "java.security.jgss/sun.security.krb5",
+)
+SPARKS_OPTIONS = (
+    *(f"--add-opens={package}=ALL-UNNAMED" for package in OPENED),
+    "-Dio.netty.tryReflectionSetAccessible=true",
+    "-Dio.netty.allocator.type=pooled",
+    "-Dio.netty.handler.ssl.defaultEndpointVerificationAlgorithm=NONE",
+)
+# Folders that Spark's launcher has on the class path, for clusters and file systems of Hadoop.
+CONFIGURATION_FOLDERS = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
 
 
 def write_configuration(settings: Settings) -> Path:
@@ -195,5 +163,40 @@ def _configuration_folder(settings: Settings) -> Path:
     return server_folder(settings) / "conf"
 
 
-def _state_file(settings: Settings) -> Path:
-    return server_folder(settings) / "server.json"
+def server_command(settings: Settings, home: Path, jars: Sequence[Path], archive_options: Sequence[str]) -> list[str]:
+    configuration = server_configuration(settings)
+    folders = [os.environ[name] for name in CONFIGURATION_FOLDERS if os.environ.get(name)]
+    return [
+        str(home / "bin" / "java"),
+        "-cp",
+        os.pathsep.join([*map(str, jars), *folders]),
+        f"-Xmx{configuration['spark.driver.memory']}",
+        *SPARKS_OPTIONS,
+        f"-Dlog4j2.configurationFile={logging_file(settings)}",
+        *shlex.split(configuration["spark.driver.extraJavaOptions"]),
+        *archive_options,
+        "org.apache.spark.deploy.SparkSubmit",
+        "--properties-file",
+        str(properties_file(settings)),
+        "--class",
+        SERVER_CLASS,
+        "spark-internal",
+    ]
+
+
+def class_path(settings: Settings) -> tuple[Path, ...]:
+    """The JARs of Spark and the pinned ones, in an order that is always the same."""
+    return (*sorted((spark_home() / "jars").glob("*.jar")), *jar_paths(settings))
+
+
+def scala_version() -> str:
+    """Which Spark's launcher has to be told, as a local cluster calls it for its executors."""
+    (core,) = (spark_home() / "jars").glob("spark-core_*.jar")
+    return core.name.removeprefix("spark-core_").partition("-")[0]
+
+
+def spark_home() -> Path:
+    pyspark = find_spec("pyspark")
+    if pyspark is None or pyspark.origin is None:
+        raise SparkUnavailable("the pyspark wheel is not installed; `pip install stagehold` installs it.")
+    return Path(pyspark.origin).resolve().parent  # however it is come to, its archive of classes is one

@@ -51,13 +51,11 @@ class ArchivePlace:
         return self.folder.glob(f"{self.key}-*.jsa")
 
 
-@dataclass(frozen=True)
 class ArchiveMaking:
     """An archive that a server writes when it ends; whoever has its lock is the only one that makes it."""
 
-    place: ArchivePlace
-    draft: Path
-    lock: IO[str]
+    def __init__(self, place: ArchivePlace, draft: Path, lock: IO[str]) -> None:
+        self.place, self.draft, self.lock = place, draft, lock
 
     @property
     def options(self) -> tuple[str, ...]:
