@@ -28,10 +28,10 @@ from stagehold.plan.split.regions import Region, stage_regions
 from stagehold.plan.split.shares import region_shares
 from stagehold.plan.waves.interval import DeclaredInterval
 from stagehold.plan.waves.sizing import WaveSizer
-from stagehold.run.attempt.stage_tasks import wave_sizer
 from stagehold.run.here.region import run_region
 from stagehold.run.planning.planning import RunRequest
 from stagehold.run.planning.task import RegionTask
+from stagehold.run.stage.runner import wave_sizer
 from stagehold.settings import Settings
 from stagehold.spec.loading.loader import build_pipeline
 from stagehold.spec.pipeline import Pipeline

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import traceback
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from unittest.mock import Mock
@@ -45,11 +46,12 @@ def operator(airflow_home):
 @pytest.fixture
 def runner(monkeypatch):
     """Replaces the region runner; ``runner.error`` is what it raises."""
-    made = SimpleNamespace(ran=[], waited=[], error=None)
+    made = SimpleNamespace(ran=[], waited=[], error=None, frames=[])
 
     def run(task, settings, progress, waiting):
         made.ran.append(task)
         made.waited.append(waiting)
+        made.frames = [one.name for one in traceback.extract_stack() if "/include/stagehold/" in one.filename]
         progress("orders: run 3 of 16 partitions: never computed for this interval")
         if made.error:
             raise made.error
@@ -231,6 +233,11 @@ def test_an_error_comes_out_as_it_is_since_the_retry_policy_decides(operator, ru
     runner.error = SparkUnavailable("nobody answers")
     with pytest.raises(SparkUnavailable):
         operator.execute(context())
+
+
+def test_nothing_stands_between_the_task_and_the_run_of_its_region(operator, runner):
+    operator.execute(context())
+    assert runner.frames == ["execute"]
 
 
 def test_a_ledger_that_is_away_for_a_while_is_tried_again_inside_the_task(operator, runner, monkeypatch):

@@ -12,7 +12,7 @@ from tests.plan.split.test_partition_counts import stage
 
 from stagehold.ledger import Ledger
 from stagehold.plan.waves.interval import AdaptiveInterval, DeclaredInterval, WaveInterval
-from stagehold.run.attempt.stage_tasks import wave_interval
+from stagehold.run.stage.runner import wave_interval
 from stagehold.spec.pipeline import Pipeline
 
 

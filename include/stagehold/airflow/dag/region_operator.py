@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from enum import Enum, auto
@@ -23,7 +23,7 @@ from stagehold.errors import InvalidInterval, InvalidParameter, ProcessTerminate
 from stagehold.model.keys.interval_key import moment_of
 from stagehold.model.share import Share
 from stagehold.plan.split.regions import Region, stage_regions
-from stagehold.settings import load_settings
+from stagehold.settings import Settings, load_settings
 from stagehold.spark.processes import die_with_parent
 from stagehold.spec.pipeline import Pipeline
 from stagehold.spec.settings.run_settings import ScheduleMode, checked_params
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from stagehold.ledger.ledger import Ledger
-    from stagehold.model.records import Restore
+    from stagehold.model.records import Attempt, Restore
     from stagehold.run.planning.planning import RunRequest
-    from stagehold.run.planning.task import RegionOutcome, RegionTask
+    from stagehold.run.planning.task import RegionTask
 
 INTERVAL = "interval"
 BACKFILL_RUN = "backfill"  # what Airflow calls the type of such a run
@@ -87,12 +87,27 @@ class RegionOperator(BaseOperator):
 
         link = run_tab(context["dag_run"].dag_id, context["dag_run"].run_id)
         subject = self.region_name if self._share is None else f"{self.region_name}[{self._share}]"
-        with ending_in_one_line(subject, link, partial(self.log.error, "%s"), partial(self.log.info, "%s")):
-            return self._execute(context, link)
+        telling = ending_in_one_line(subject, link, partial(self.log.error, "%s"), partial(self.log.info, "%s"))
+        with telling, self._at_work(context, link) as (task, asked, life):
+            from stagehold.run.here.region import run_region
+            from stagehold.run.journal.endings import OutageTries
 
-    def _execute(self, context: Context, link: str) -> dict[str, float]:
+            outages, outcome = OutageTries(task, self.log.info), None
+            while outcome is None:
+                try:
+                    ready, settings, waiting = self._ready(task, asked, life)
+                    outcome = run_region(ready, settings, self.log.info, waiting)
+                except Exception as error:  # noqa: BLE001 - raised again unless the ledger was away
+                    outages.wait(error)
+        self.log.info("%s: %s", self.region_name, outcome)
+        return {**asdict(outcome), "seconds": round(outcome.seconds, 3)}
+
+    @contextmanager
+    def _at_work(self, context: Context, link: str) -> Iterator[tuple[RegionTask, AskedRestore | None, datetime]]:
+        """Has the task told of when it begins and ends, and says what an interrupt of the block means. Gives the task,
+        the restore that it is started for, and when the run was started.
+        """
         from stagehold.airflow.telling.telling import Telling
-        from stagehold.run.journal.endings import despite_outages
         from stagehold.run.stopping.sigterm import Sigterm
 
         die_with_parent()  # Airflow's supervisor of this process, so that no writer outlives its owner
@@ -104,7 +119,7 @@ class RegionOperator(BaseOperator):
         try:
             telling.tell_beginning(life)
             with telling.telling_end():
-                outcome = despite_outages(task, self.log.info, lambda: self._run(task, asked, life))
+                yield task, asked, life
         except Sigterm as sigterm:  # between what is on record
             raise ProcessTerminated(task.subject) from sigterm
         except KeyboardInterrupt as stop:
@@ -113,19 +128,19 @@ class RegionOperator(BaseOperator):
             ) from stop
         finally:
             self._phase = TaskPhase.ENDING
-        self.log.info("%s: %s", self.region_name, outcome)
-        return {**asdict(outcome), "seconds": round(outcome.seconds, 3)}
 
-    def _run(self, task: RegionTask, asked: AskedRestore | None, life: datetime) -> RegionOutcome:
-        """Tasks of an eager pipeline start before those that they read from have ended."""
+    def _ready(
+        self, task: RegionTask, asked: AskedRestore | None, life: datetime
+    ) -> tuple[RegionTask, Settings, Attempt | None]:
+        """The task as it is to run, with its settings. Tasks of an eager pipeline start before those that they read
+        from have ended; the attempt that has waited for these is given as well.
+        """
         from stagehold.run.here.awaited_inputs import await_inputs
-        from stagehold.run.here.region import run_region
 
         settings = load_settings(project=self.project)
         task = self._restored(task, asked, life)
         eager = self._pipeline.schedule_mode is ScheduleMode.EAGER
-        waiting = await_inputs(task, settings, self.log.info) if eager else None
-        return run_region(task, settings, self.log.info, waiting)
+        return task, settings, await_inputs(task, settings, self.log.info) if eager else None
 
     def _restored(self, task: RegionTask, asked: AskedRestore | None, life: datetime) -> RegionTask:
         """The task with the request that all tasks of this start of the run work for, if there is one."""

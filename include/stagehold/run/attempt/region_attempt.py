@@ -5,18 +5,18 @@ says how it ended.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from stagehold.errors import RunSuspended
 from stagehold.lake.commit.committed import RECENT
 from stagehold.lake.commit.wave_commit import Claim
 from stagehold.ledger.heartbeat import Heartbeat
+from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Attempt, AttemptState, Restore
+from stagehold.model.states import AttemptEvent
 from stagehold.plan.resume.decisions import Decision
 from stagehold.run.attempt.region_work import Heal, RegionWork
-from stagehold.run.checkpoints.answering import Answers
 from stagehold.run.delivery.wave import PublishRight
 from stagehold.run.equipment.storage_failures import naming_storage
 from stagehold.run.equipment.workplace import Workplace
@@ -30,26 +30,27 @@ from stagehold.run.planning.task import RegionOutcome, RegionTask
 from stagehold.run.stopping.sigterm import sigterms_told_apart
 
 
-@dataclass(frozen=True)
 class LeasePublisher:
-    """The lease gives the right to publish from the start."""
+    """The lease gives the right to publish from the start, and the ledger hears how far the attempt has come."""
 
-    attempt: Attempt
-    heartbeat: Heartbeat
+    def __init__(self, attempt: Attempt, heartbeat: Heartbeat, ledger: Ledger) -> None:
+        self._attempt, self._heartbeat, self._ledger = attempt, heartbeat, ledger
+
+    def report(self, event: AttemptEvent) -> None:
+        self._ledger.attempts.apply(self._attempt.attempt_id, event)
 
     def begin_stage(self, stage: str, prepare: Callable[[int], None]) -> None:  # noqa: ARG002
-        prepare(self.attempt.epoch)
+        prepare(self._attempt.epoch)
 
     def right_to(self, stage: str, decisions: Sequence[Decision]) -> PublishRight:  # noqa: ARG002
-        return PublishRight(self.attempt, self.heartbeat, frozenset(decision.partition for decision in decisions))
+        return PublishRight(self._attempt, self._heartbeat, frozenset(decision.partition for decision in decisions))
 
 
-@dataclass(frozen=True)
 class RegionAttempt:
     """One attempt; ``previous`` are those before it on the same partitions and interval, of this run or others."""
 
-    work: RegionWork
-    previous: tuple[Attempt, ...]
+    def __init__(self, work: RegionWork, previous: tuple[Attempt, ...]) -> None:
+        self.work, self.previous = work, previous
 
     @staticmethod
     def begin(
@@ -61,18 +62,34 @@ class RegionAttempt:
         previous = tuple(one for one in newest if one.epoch < epoch)  # a later one has taken the lease over since
         attempt = journal.begin_attempt(task, waiting, epoch, ledger)
         died = tuple(one for one in previous if one.state is not AttemptState.FINISHED)
-        publisher = LeasePublisher(attempt, heartbeat)
-        report = partial(ledger.attempts.apply, attempt.attempt_id)
-        answers = Answers(attempt, task.pipeline.checkpoint, workplace)
-        work = RegionWork(task, attempt, died, heartbeat, publisher, report, answers, workplace, heal)
-        return RegionAttempt(work, previous)
+        publisher = LeasePublisher(attempt, heartbeat, ledger)
+        return RegionAttempt(RegionWork(task, attempt, died, heartbeat, publisher, workplace, heal), previous)
 
     def run(self) -> RegionOutcome | None:
-        """Do the work and record how it ended; None if the run starts anew meanwhile, so that all is to do again."""
+        """Do the work and record how it ended; None if the run starts anew meanwhile, so that all is to do again.
+
+        An attempt that lost its share to a faster one waits for that one, and ends as well as it does.
+        """
+        started, outcome = time.monotonic(), None
+        with self._end_recorded():
+            try:
+                self._take_over()
+                outcome = self.work.do()
+            except Exception as error:
+                if not self._is_overtaken:
+                    raise
+                self._tell_overtaken(error)
+            if outcome is None:
+                outcome = self._outcome_of_faster(started)
+        return self._settled(outcome)
+
+    @contextmanager
+    def _end_recorded(self) -> Iterator[None]:
+        """Record what ends the block before its end, and attach to an error what follows from it."""
         task, attempt, place = self.work.task, self.work.attempt, self.work.workplace
         try:
             with sigterms_told_apart(task, place.ledger), naming_storage(place.settings):
-                outcome = self._work_unless_overtaken()
+                yield
         except KeyboardInterrupt as asked:
             self.work.answers.close()
             journal.cancel(task, attempt, place.ledger, asked)
@@ -86,6 +103,10 @@ class RegionAttempt:
             place.progress(f"{task.region.name}: {verdict}")
             attach(error, verdict)
             raise
+
+    def _settled(self, outcome: RegionOutcome) -> RegionOutcome | None:
+        """The run, after the attempt has done its work."""
+        task, attempt, place = self.work.task, self.work.attempt, self.work.workplace
         journal.succeed(task, attempt, place.ledger, str(outcome))
         if not counts(task, attempt, place.ledger):
             place.progress(f"{task.subject} begins again: the run failed meanwhile (failover: full)")
@@ -98,21 +119,14 @@ class RegionAttempt:
             journal.tell(task, place.ledger, "restored", _told(restore))
         return outcome
 
-    def _work_unless_overtaken(self) -> RegionOutcome:
-        """An attempt that lost its share to a faster one waits for that one, and ends as well as it does."""
-        started = time.monotonic()
-        try:
-            return self._work()
-        except Exception as error:
-            if self.work.task.pipeline.speculation is None or self._holds_lease:
-                raise
-            subject, name = self.work.task.subject, type(error).__name__
-            self.work.workplace.progress(f"{subject} was overtaken by a faster attempt ({name}); waiting for that one")
-        return self._outcome_of_faster(started)
-
     @property
-    def _holds_lease(self) -> bool:
-        return self.work.workplace.ledger.leases.holds(self.work.heartbeat.lease)
+    def _is_overtaken(self) -> bool:
+        speculates = self.work.task.pipeline.speculation is not None
+        return speculates and not self.work.workplace.ledger.leases.holds(self.work.heartbeat.lease)
+
+    def _tell_overtaken(self, error: Exception) -> None:
+        subject, name = self.work.task.subject, type(error).__name__
+        self.work.workplace.progress(f"{subject} was overtaken by a faster attempt ({name}); waiting for that one")
 
     def _outcome_of_faster(self, started: float) -> RegionOutcome:
         work, place = self.work, self.work.workplace
@@ -123,20 +137,15 @@ class RegionAttempt:
             sum(len(plan.records(name)) for name in work.tables.stages), 0, 0, time.monotonic() - started
         )
 
-    def _work(self) -> RegionOutcome:
+    def _take_over(self) -> None:
+        """Fence whoever may still be alive, and record what was committed and is not recorded."""
         task, place = self.work.task, self.work.workplace
         place.faults.reach(Point.AFTER_LEASE, task.region.name)
         check_restore(task.request, place.ledger)
-        self._take_over()
-        return self.work.do()
-
-    def _take_over(self) -> None:
-        """Fence whoever may still be alive, and record what was committed and is not recorded."""
         behind, attempt = self._ledger_is_behind, self.work.attempt
         if behind:
-            subject = self.work.task.subject
-            self.work.workplace.progress(
-                f"the ledger lacks epochs of {subject}, as after its loss, a sweep or a scrub: "
+            place.progress(
+                f"the ledger lacks epochs of {task.subject}, as after its loss, a sweep or a scrub: "
                 "its tables' logs say what was committed"
             )
         if self.work.died or behind:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property
 
 from stagehold.errors import (
     EarlierMissing,
@@ -24,7 +25,7 @@ from stagehold.plan.resume.explanation import explain
 from stagehold.plan.resume.healing import healings, lost_data, missing_inputs
 from stagehold.plan.split.regions import stage_regions
 from stagehold.run.attempt.restored_data import WAVE, Putting
-from stagehold.run.attempt.stage_tasks import GivenToStages, wave_sizer
+from stagehold.run.attempt.stage_tasks import StageTasks
 from stagehold.run.attempt.stale_intervals import tell_later_intervals
 from stagehold.run.checkpoints.answering import Answers
 from stagehold.run.delivery.content_check import verify_reused
@@ -53,66 +54,104 @@ from stagehold.spec.settings.run_settings import VerifyPolicy
 Heal = Callable[[RegionTask], None]
 
 
-@dataclass(frozen=True)
 class RegionWork:
     """The work of one attempt. ``died`` are attempts before it that may have left a session behind.
 
-    ``report`` is told how far the attempt has come, ``answers`` are its part in checkpoints of the run.
-    ``heal`` runs an attempt of another region, or waits a moment if somebody else runs one.
+    ``answers`` are its part in checkpoints of the run. ``heal`` runs an attempt of another region, or waits a moment if
+    somebody else runs one.
     """
 
-    task: RegionTask
-    attempt: Attempt
-    died: tuple[Attempt, ...]
-    heartbeat: Heartbeat
-    publisher: Publisher
-    report: Callable[[AttemptEvent], object]
-    answers: Answers
-    workplace: Workplace
-    heal: Heal
+    def __init__(
+        self,
+        task: RegionTask,
+        attempt: Attempt,
+        died: tuple[Attempt, ...],
+        heartbeat: Heartbeat,
+        publisher: Publisher,
+        workplace: Workplace,
+        heal: Heal,
+    ) -> None:
+        self.task, self.attempt, self.died, self.heal = task, attempt, died, heal
+        self.heartbeat, self.publisher, self.workplace = heartbeat, publisher, workplace
+        self.answers = Answers(attempt, task.pipeline.checkpoint, workplace)
+        self.tables = RegionTables(task, workplace)
 
     @cached_property
-    def tables(self) -> RegionTables:
-        return RegionTables(self.task, self.workplace)
+    def _tasks(self) -> StageTasks:
+        return StageTasks(self.task, self.attempt, self.tables, self._sources)
 
     @cached_property
-    def _given(self) -> GivenToStages:
-        return GivenToStages(self.task, self.attempt, self.tables, self._sources, self.workplace)
+    def _sources(self) -> Sources:
+        return self._unsettled_sources()
 
     @property
     def _retraction(self) -> Retraction:
         return Retraction(self.tables, self.attempt, self.heartbeat, self._planned)
 
     def do(self) -> RegionOutcome:
-        """Bring every partition of the region, or of the task's share of it, to consumable.
+        """Bring every partition of the region, or of the task's share of it, to consumable: run the stages that need
+        it, one after the other. A later one may read an earlier one's new records, so it is planned anew.
 
         :raises GateBlocked: what was computed did not pass, or had not before; all others are consumable.
         """
-        started = time.monotonic()
-        self.report(AttemptEvent.REPORTED_INITIALIZING)
+        started, waves = time.monotonic(), 0
+        self.publisher.report(AttemptEvent.REPORTED_INITIALIZING)
+        plan = self._ready_plan()
+        working = [name for name in self.tables.stages if self._to_do(name, plan)]
+        if working or self._verifies_all:
+            with self._session(working, plan) as session:
+                for place, name in enumerate(working):
+                    if place:
+                        self._decide_counts()
+                    now = self.plan(working[:place]) if place else plan
+                    if decisions := self._to_do(name, now):
+                        waves += self._runner(name, now, session).run(decisions)
+                        self.tables.sweep(name, self.attempt)
+        self._conclude(working, plan)
+        return self._outcome(plan, waves, time.monotonic() - started)
+
+    def _ready_plan(self) -> ResumePlan:
+        """The plan, when all that it reads is there and nothing is published that may be read no more."""
         self._refuse_too_early()
         self._settle_sources()
         self._retraction.carry_out()
-        plan = self._plan_with_inputs()
-        plan = self._put_restored(plan)
+        plan = self._put_restored(self._plan_with_inputs())
         for line in explain(plan, self.task.region.stages):
             self.workplace.progress(str(line))
-        working = [name for name in self.tables.stages if self._to_do(name, plan)]
-        computing = [name for name in working if self._to_compute(name, plan)]
-        if computing:
+        if self._computes(plan):
             self._tell_form()
+        return plan
+
+    @contextmanager
+    def _session(self, working: Sequence[str], plan: ResumePlan) -> Iterator[Session]:
+        """What is about to be read is compared first, as far as `verify` says.
+
+        :raises PartitionDataMissing: when the block failed and recorded data that is needed disappeared meanwhile.
+        """
         try:
-            waves = self._work(working, plan) if working or self._verifies_all else 0
+            with self.workplace.engine.open(self.task, self.attempt, self.died) as session:
+                self._verify([name for name in working if self._to_compute(name, plan)], plan, session)
+                self.publisher.report(AttemptEvent.REPORTED_RUNNING)
+                yield session
         except GateBlocked:
             self._retraction.carry_out()  # of what is refused by another gate than the one that somebody overruled
             self._retraction.mark()
             raise
+        except Exception as error:
+            known = isinstance(error, StageholdError) and not isinstance(error, StageFailed)
+            lost = () if known else lost_data(self.plan())
+            if not lost:
+                raise
+            partitions = [each.partition for each in lost if each.stage == lost[0].stage]
+            raise PartitionDataMissing(lost[0].stage, partitions) from error
+
+    def _conclude(self, working: Sequence[str], plan: ResumePlan) -> None:
+        """Behind the last wave: what people and later intervals are told, and what keeps the attempt from finishing."""
         self._show_quarantined([name for name in self.tables.stages if name not in working])
         tell_later_intervals(self.task, self.tables.stages, self.workplace)
         self._retraction.mark()
         self.refuse_blocked(self.plan() if working and self._changes_others else plan)
         self.workplace.faults.reach(Point.BEFORE_FINISH, self.task.region.name)
-        return self._outcome(plan, waves, time.monotonic() - started)
 
     def _put_restored(self, plan: ResumePlan) -> ResumePlan:
         """The plan, after what the run begins with is where its interval has its data."""
@@ -125,7 +164,7 @@ class RegionWork:
         for name in self.tables.stages:
             taken = [one for one in plan.of(name) if self.task.takes(name, one.partition)]
             stage = pipeline.stage(name)
-            put += putting.put(stage, taken, self._given.positions(stage, pipeline))
+            put += putting.put(stage, taken, self._tasks.positions(stage, pipeline))
         if not put:
             return plan
         self._retraction.carry_out()  # of what was let by a word that has ended since the checkpoint was made
@@ -135,7 +174,7 @@ class RegionWork:
         """Of stages of which nothing is computed: an attempt before this one may have died before it did so."""
         pipeline = counted(self.task.request, self.workplace.ledger).pipeline
         for name in names:
-            show_quarantined(self._given.stage_task(pipeline.stage(name), pipeline), self.workplace)
+            show_quarantined(self._tasks.stage_task(pipeline.stage(name), pipeline), self.workplace)
 
     def _tell_form(self) -> None:
         """That outputs are stored which were to be computed along, and why."""
@@ -209,10 +248,6 @@ class RegionWork:
         """
         return len(self.tables.stages) > 1 or self.task.pipeline.speculation is not None
 
-    @cached_property
-    def _sources(self) -> Sources:
-        return self._unsettled_sources()
-
     def _unsettled_sources(self) -> Sources:
         return sources_of(self.task.request, self.workplace.ledger, self.workplace.settings)
 
@@ -224,7 +259,7 @@ class RegionWork:
         request, place = self._request, self.workplace
         if self.task.waits or self.task.only is not None:
             return
-        if any(one.gap for one in self._given.earlier(counted(request, place.ledger).pipeline).values()):
+        if any(one.gap for one in self._tasks.earlier(counted(request, place.ledger).pipeline).values()):
             stages, sources = self.task.region.stages, self._unsettled_sources()
             refuse_too_early(request.pipeline, plan_region(request, stages, place.ledger, place.settings, sources))
 
@@ -289,30 +324,6 @@ class RegionWork:
         judged = (one for one in plan.of(stage) if one.action is Action.JUDGE)
         return [*(one for one in judged if self.task.takes(stage, one.partition)), *self._to_compute(stage, plan)]
 
-    def _work(self, names: Sequence[str], plan: ResumePlan) -> int:
-        """Run the stages that need it, one after the other; a later one may read an earlier one's new records, so it is
-        planned anew.
-
-        :raises PartitionDataMissing: when it failed and recorded data that is needed disappeared meanwhile.
-        """
-        try:
-            with self.workplace.engine.open(self.task, self.attempt, self.died) as session:
-                self._verify([name for name in names if self._to_compute(name, plan)], plan, session)
-                self.report(AttemptEvent.REPORTED_RUNNING)
-                waves = 0
-                for place, name in enumerate(names):
-                    if place:
-                        self._decide_counts()
-                    waves += self._run_stage(name, self.plan(names[:place]) if place else plan, session)
-                return waves
-        except Exception as error:
-            known = isinstance(error, StageholdError) and not isinstance(error, StageFailed)
-            lost = () if known else lost_data(self.plan())
-            if not lost:
-                raise
-            partitions = [each.partition for each in lost if each.stage == lost[0].stage]
-            raise PartitionDataMissing(lost[0].stage, partitions) from error
-
     @property
     def _verifies_all(self) -> bool:
         return self.task.pipeline.verify is VerifyPolicy.ALWAYS
@@ -325,35 +336,23 @@ class RegionWork:
         edges = (edge.stage for name in self.task.region.stages for edge in pipeline.stage(name).inputs)
         read = [name for name in dict.fromkeys(edges) if computing and pipeline.stage(name).output.stored]
         stages = dict.fromkeys((*read, *(self.tables.stages if self._verifies_all else ())))
-        earlier = self._given.earlier(counted(self.task.request, self.workplace.ledger).pipeline) if computing else {}
+        earlier = self._tasks.earlier(counted(self.task.request, self.workplace.ledger).pipeline) if computing else {}
         reused = [
             *((name, plan.records(name)) for name in stages),
             *((f"{name} of {found.interval}", found.records) for name, found in earlier.items() if name in computing),
         ]
         verify_reused(reused, self.task, self.heartbeat.lease, session, self.workplace)
 
-    def _run_stage(self, name: str, plan: ResumePlan, session: Session) -> int:
-        decisions = self._to_do(name, plan)
-        if not decisions:
-            return 0
-        waves = self._runner(name, plan, session).run(decisions)
-        self.tables.sweep(name, self.attempt)
-        return waves
-
     def _runner(self, name: str, plan: ResumePlan, session: Session) -> StageRunner:
-        ledger, settings = self.workplace.ledger, self.workplace.settings
-        pipeline, begun = counted(self.task.request, ledger).pipeline, WAVE if begins_with_of(self.task.request) else 0
-        stage = pipeline.stage(name)
+        pipeline, begun = counted(self.task.request, self.workplace.ledger).pipeline, begins_with_of(self.task.request)
         return StageRunner(
-            self._given.stage_task(stage, pipeline),
-            self._given.reading(pipeline, plan),
+            self._tasks.stage_task(pipeline.stage(name), pipeline),
+            self._tasks.reading(pipeline, plan),
             session=session,
             publisher=self.publisher,
-            rivals=partial(self.tables.rivals, name),
-            sizer=wave_sizer(stage, pipeline, ledger, settings),
-            waves_before=max(begun, self.tables.waves_of(name, self.attempt.attempt_id)),
+            tables=self.tables,
+            waves_before=max(WAVE if begun else 0, self.tables.waves_of(name, self.attempt.attempt_id)),
             at_boundary=self.answers.at_boundary,
-            workplace=self.workplace,
         )
 
 

@@ -25,7 +25,6 @@ from stagehold.plan.resume.decisions import Decision
 from stagehold.plan.split.shares import all_finished, newest_covering, region_shares
 from stagehold.plan.waves.slow_partitions import SpeculationSettings, TimedAttempt, partitions_to_help
 from stagehold.run.attempt.region_work import Heal, RegionWork
-from stagehold.run.checkpoints.answering import Answers
 from stagehold.run.delivery.wave import PublishRight
 from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.journal import journal
@@ -124,8 +123,7 @@ class SpeculativeAttempt:
     def __init__(
         self, task: RegionTask, attempt: Attempt, heartbeat: Heartbeat, workplace: Workplace, heal: Heal
     ) -> None:
-        answers = Answers(attempt, task.pipeline.checkpoint, workplace)
-        self._work = RegionWork(task, attempt, (), heartbeat, self, _tell_nobody, answers, workplace, heal)
+        self._work = RegionWork(task, attempt, (), heartbeat, self, workplace, heal)
         self._task, self._attempt, self._heartbeat, self._workplace = task, attempt, heartbeat, workplace
         self._won: PublishRight | None = None
         self._begun: dict[str, Callable[[int], None]] = {}
@@ -160,6 +158,9 @@ class SpeculativeAttempt:
         """What nobody will publish goes with the attempt, which the ledger does not know if it did not win."""
         for stage in () if self._won else self._work.tables.stages:
             files_at(self._work.tables.location(stage).uri).delete(f"{DATA_FOLDER}/{self._attempt.attempt_id}")
+
+    def report(self, event: AttemptEvent) -> None:
+        """The ledger hears of a speculative attempt when it has the share's lease."""
 
     def begin_stage(self, stage: str, prepare: Callable[[int], None]) -> None:
         """Without the lease the table is left as it is; files can be staged before there is one."""
@@ -203,7 +204,3 @@ class SpeculativeAttempt:
             if not ATTEMPT.is_terminal(slow.state):
                 self._workplace.engine.release(slow)
         return PublishRight(attempt, heartbeat, frozenset())
-
-
-def _tell_nobody(event: AttemptEvent) -> None:
-    """The ledger hears of a speculative attempt when it has the share's lease."""

@@ -4,44 +4,38 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from stagehold.gates.earlier_figures import INTERVALS, EarlierFigures, earlier_figures
 from stagehold.gates.suite import Suite
 from stagehold.gates.suite_files import find_suite
-from stagehold.ledger.ledger import Ledger
 from stagehold.model.context import StageContext
 from stagehold.model.records import Attempt, Cell
 from stagehold.model.source_position import SourcePosition
 from stagehold.plan.resume.decisions import ResumePlan
-from stagehold.plan.split.regions import is_divisible, sources_within
+from stagehold.plan.split.regions import sources_within
 from stagehold.plan.state.earlier import Earlier
-from stagehold.plan.waves.interval import DeclaredInterval, WaveInterval, adaptive_interval
-from stagehold.plan.waves.sizing import WaveSizer
 from stagehold.run.delivery.wave import StageTask
-from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.functions.stage_inputs import Reading
 from stagehold.run.lease.region_tables import RegionTables
 from stagehold.run.planning.earlier import KnownIntervals, earlier_intervals, earlier_states
 from stagehold.run.planning.planning import begins_with_of
 from stagehold.run.planning.task import RegionTask
 from stagehold.run.planning.vouched import waivers_for
-from stagehold.settings import Settings
 from stagehold.sources.attempt_sources import Sources, is_incremental
 from stagehold.spec.pipeline import Pipeline, Stage
 
 
-@dataclass(frozen=True)
-class GivenToStages:
-    """Of the attempt that has these ``tables`` and ``sources``."""
+class StageTasks:
+    """What the stages of a region are computed from and for, in the attempt that has these ``tables`` and
+    ``sources``.
+    """
 
-    task: RegionTask
-    attempt: Attempt
-    tables: RegionTables
-    sources: Sources
-    workplace: Workplace
+    def __init__(self, task: RegionTask, attempt: Attempt, tables: RegionTables, sources: Sources) -> None:
+        self.task, self.attempt, self.tables, self.sources = task, attempt, tables, sources
+        self.workplace = tables.workplace
 
     def reading(self, pipeline: Pipeline, plan: ResumePlan) -> Reading:
         request, place = self.task.request, self.workplace
@@ -107,24 +101,3 @@ class GivenToStages:
             params=self._params(stage),
             restored_from=task.request.restore.snapshot if task.request.restore else None,
         )
-
-
-RUNS_ASKED = 10  # newest runs among which one that timed the stage is looked for
-ATTEMPTS_COUNTED = 500
-
-
-def wave_sizer(stage: Stage, pipeline: Pipeline, ledger: Ledger, settings: Settings) -> WaveSizer:
-    """The sizer for a stage, with what earlier runs and earlier waves of this one tell."""
-    runs = [run.run_id for run in ledger.runs.recent(RUNS_ASKED, pipeline.name)]
-    return WaveSizer(
-        interval=wave_interval(pipeline, ledger),
-        slots=settings.spark_cores * 2,
-        known=ledger.partitions.seconds_each(stage.id, runs),
-        undivided=not is_divisible(stage, pipeline),
-    )
-
-
-def wave_interval(pipeline: Pipeline, ledger: Ledger) -> WaveInterval:
-    if isinstance(pipeline.wave, str):
-        return adaptive_interval(ledger.attempts.recent(pipeline.name, ATTEMPTS_COUNTED))
-    return DeclaredInterval(pipeline.wave.total_seconds())

@@ -17,6 +17,7 @@ from stagehold.lake.store.location import TableLocation
 from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.model.records import Attempt, Cell, StatePart, Waiver
 from stagehold.model.source_position import SourcePosition
+from stagehold.model.states import AttemptEvent
 from stagehold.plan.determinism.reproduction import remark
 from stagehold.plan.resume.decisions import Action, Decision, RunDecision
 from stagehold.spec.pipeline import Stage
@@ -141,6 +142,9 @@ class PublishRight:
 
 class Publisher(Protocol):
     """How an attempt comes to the right to publish: from its lease, or, if it is speculative, by being first."""
+
+    def report(self, event: AttemptEvent) -> None:
+        """The attempt has come so far."""
 
     def begin_stage(self, stage: str, prepare: Callable[[int], None]) -> None:
         """Nothing of this attempt is written; ``prepare`` makes the stage's table ready for an epoch and fences

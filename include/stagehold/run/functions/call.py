@@ -2,42 +2,31 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from stagehold.model.context import StageContext
 from stagehold.model.keys.compute_key import ReadKind
 from stagehold.plan.determinism.operations import RULES
 from stagehold.plan.determinism.sql import uses_in_sql
+from stagehold.run.functions.function_errors import reporting_code
 from stagehold.spark.calls.function_call import FunctionCall
 from stagehold.spark.calls.touches import Habit, Touch
 from stagehold.spark.calls.watch import watch_of
 from stagehold.spark.connect import ROW_BY_ROW, is_expression, parts_of, plan_ids, plan_message
+from stagehold.spark.session.project_modules import load_function
+from stagehold.spark.session.result_settings import NONE, RESULT_SETTINGS
 from stagehold.spark.session.worker import with_environment
+from stagehold.spec.pipeline import Pipeline, Stage
+from stagehold.spec.settings.run_settings import Effects
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-
-@dataclass(frozen=True)
-class Manner:
-    """How a stage's function is called, whatever it is called with.
-
-    ``environment`` are the declared variables that its Python functions find in Spark's workers. ``read_on`` says that
-    functions of other stages are called with its frame. ``settings`` are what the session has meanwhile in place of
-    those ``instead_of``, where it has others.
-    """
-
-    stage: str
-    project: str = ""
-    environment: Mapping[str, str | None] = field(default_factory=dict)
-    may_write: bool = False
-    read_on: bool = False
-    settings: Mapping[str, str] | None = None
-    instead_of: Collection[str] = ()
 
 
 @dataclass(frozen=True)
@@ -57,30 +46,6 @@ class StageCall:
     touches: tuple[Touch, ...] = ()
     reads: Mapping[tuple[ReadKind, str], str] = field(default_factory=dict)
     at_once: bool = False
-
-    @staticmethod
-    def make(
-        spark: SparkSession,
-        function: Callable[..., DataFrame],
-        context: StageContext,
-        arguments: Mapping[str, DataFrame],
-        manner: Manner,
-    ) -> StageCall:
-        """:raises StageContractBroken: the function wrote, which its stage does not say that it may."""
-        own, inputs = WatchedContext.of(context), tuple(arguments.values())
-        given = (*inputs, *context.state.after.values())
-        watch = watch_of(spark, manner.project)
-        packed = partial(with_environment, manner.environment) if manner.environment else None
-        with watch.calling(manner.stage, given, packed=packed, may_write=manner.may_write) as call:
-            if manner.settings is not None:
-                watch.set_meanwhile(manner.settings, manner.instead_of)
-            frame = function(own, **arguments)
-            if not is_frame(frame):
-                return StageCall(own, inputs, frame, frame, touches=tuple(call.touches))
-            planned = call.bound(frame)
-            after = {name: _settled(call, kept, manner) for name, kept in context.state.after.items()}
-            frame = call.settled(planned, read_on=manner.read_on)
-        return StageCall(own, inputs, frame, planned, after, tuple(call.touches), call.reads, call.at_once)
 
     @property
     def partitions(self) -> tuple[int, ...]:
@@ -103,6 +68,55 @@ class StageCall:
         return (*asked, *(f"its function, which {touch}" for touch in dict.fromkeys(self.touches)))
 
 
+class StageCaller:
+    """Calls the functions of one pipeline's stages, in one Spark session."""
+
+    def __init__(self, spark: SparkSession, pipeline: Pipeline, project: str) -> None:
+        self._spark, self._pipeline, self._project = spark, pipeline, Path(project)
+        self._watch = watch_of(spark, project)
+
+    def function(self, stage: Stage) -> Callable[..., DataFrame]:
+        """:raises FunctionFailed: the project's code cannot be loaded."""
+        with reporting_code(stage, self._project), self._watch.importing(stage.name, RESULT_SETTINGS.__contains__):
+            return load_function(stage.job, self._project)
+
+    def call(
+        self, stage: Stage, context: StageContext, arguments: Mapping[str, DataFrame], in_force: Mapping[str, str]
+    ) -> StageCall:
+        """
+        :param in_force: settings that the session has just now; while the function is called, it has the stage's own.
+
+        :raises StageContractBroken: the function wrote, which its stage does not say that it may.
+        :raises FunctionFailed: it raised.
+        """
+        function, own, inputs = self.function(stage), WatchedContext.of(context), tuple(arguments.values())
+        given = (*inputs, *context.state.after.values())
+        # The declared variables that its Python functions find in Spark's workers.
+        declared = {name: os.environ.get(name) for name in self._pipeline.reads_of(stage).env}
+        packed = partial(with_environment, declared) if declared else None
+        may_write = self._pipeline.effects_of(stage) is Effects.ALLOWED
+        with self._watch.calling(stage.name, given, packed=packed, may_write=may_write) as watched:
+            self._set_meanwhile(stage, in_force)
+            with reporting_code(stage, self._project, lambda: own.partitions):
+                frame = function(own, **arguments)
+            if not is_frame(frame):
+                return StageCall(own, inputs, frame, frame, touches=tuple(watched.touches))
+            planned, read_on = (
+                watched.bound(frame),
+                not stage.output.stored,
+            )  # other stages are called with such a frame
+            after = {name: _settled(watched, kept, read_on=read_on) for name, kept in context.state.after.items()}
+            frame = watched.settled(planned, read_on=read_on)
+        return StageCall(own, inputs, frame, planned, after, tuple(watched.touches), watched.reads, watched.at_once)
+
+    def _set_meanwhile(self, stage: Stage, in_force: Mapping[str, str]) -> None:
+        settings = self._pipeline.spark_of(stage)
+        if settings != in_force:
+            # To unset one would give the value of its server.
+            usual = {name: RESULT_SETTINGS[name] for name in in_force if RESULT_SETTINGS.get(name, NONE) != NONE}
+            self._watch.set_meanwhile({**usual, **settings}, tuple(in_force))
+
+
 def is_frame(returned: Any) -> bool:
     """Whether a function returned a frame of Spark's."""
     return hasattr(returned, "toArrow")
@@ -120,8 +134,8 @@ def returned_text(returned: Any) -> str:
     return f"{kind.__name__}, not a DataFrame"
 
 
-def _settled(call: FunctionCall, kept: DataFrame, manner: Manner) -> DataFrame:
-    return call.settled(call.bound(kept), read_on=manner.read_on) if is_frame(kept) else kept
+def _settled(call: FunctionCall, kept: DataFrame, *, read_on: bool) -> DataFrame:
+    return call.settled(call.bound(kept), read_on=read_on) if is_frame(kept) else kept
 
 
 PLAIN = (

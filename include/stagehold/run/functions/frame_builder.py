@@ -7,12 +7,10 @@ given many partitions' at once: it makes the same of them, and one scan of 16 fi
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import reduce
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stagehold.code.side_reads import SideRead
@@ -25,17 +23,13 @@ from stagehold.plan.isolation.key_checks import Key
 from stagehold.plan.isolation.verdict import Isolation
 from stagehold.plan.resume.decisions import RunDecision
 from stagehold.plan.split.regions import is_divisible
-from stagehold.run.functions.call import Manner, StageCall, is_frame, is_row_wise, returned_text
-from stagehold.run.functions.function_errors import reporting_code, reporting_function
+from stagehold.run.functions.call import StageCall, StageCaller, is_frame, is_row_wise, returned_text
 from stagehold.run.functions.isolation import given_input, judged, require_own_keys
 from stagehold.run.functions.key_columns import key_group, key_of, partition_of_key, refuse_unlike_keys
 from stagehold.run.functions.stage_inputs import Intermediates, Reading, StageInputs, is_keyed, union
 from stagehold.run.functions.state_frames import Dealing, StateFrames, state_schema
 from stagehold.spark.calls.watch import settings_in_force, watch_of
-from stagehold.spark.session.project_modules import load_function
-from stagehold.spark.session.result_settings import NONE, RESULT_SETTINGS
 from stagehold.spec.pipeline import Exchange, Input, OutputType, Stage
-from stagehold.spec.settings.run_settings import Effects
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -58,6 +52,7 @@ class FrameBuilder:
     def __init__(self, spark: SparkSession, reading: Reading, intermediates: Intermediates) -> None:
         self.isolations: dict[str, Isolation] = {}
         self._spark, self._reading, self._intermediates = spark, reading, intermediates
+        self._caller = StageCaller(spark, reading.pipeline, reading.project)
         self._inputs = StageInputs(spark, reading, self._fused, self._columns_of)
         self._calls: dict[str, list[StageCall]] = {}  # of each function the first, and the second if it was the same
         self._schemas: dict[str, StructType] = {}
@@ -102,7 +97,7 @@ class FrameBuilder:
         :raises KeyTypesUnlike: rows with equal keys could be in different partitions, of it or of its keyed readers.
         :raises KeyMayBeNull: its rows would belong to none of the partitions that make them.
         """
-        if not is_stage(self._function(stage)):
+        if not is_stage(self._caller.function(stage)):
             raise StageContractBroken(stage.name, f"{stage.job} is no stage function; put @stage on it")
         call = self._call(stage, (partition,), keep_partition=stage.per_wave)
         if not is_frame(call.frame):
@@ -293,7 +288,7 @@ class FrameBuilder:
         given, partition = read
         arguments = {stage.inputs[0].stage if stage.inputs else "source": given}
         context = self._reading.context(stage, partitions)
-        call = StageCall.make(self._spark, self._function(stage), context, arguments, self._manner(stage))
+        call = self._caller.call(stage, context, arguments, self._in_force)
         if not call.is_plan_alone or not is_row_wise(call.frame, given):
             return None
         return call.frame.withColumn(column, partition)
@@ -313,7 +308,7 @@ class FrameBuilder:
         context = self._reading.context(stage, partitions)
         if stage.states:
             context = replace(context, state=StageState(self._states(stage).before(partitions[0])))
-        call = StageCall.make(self._spark, self._function(stage), context, arguments, self._manner(stage))
+        call = self._caller.call(stage, context, arguments, self._in_force)
         if stage.states:
             self._after[stage.name, partitions[0]] = call.after
         known = self._calls.setdefault(stage.name, [])
@@ -321,30 +316,8 @@ class FrameBuilder:
             known.append(call)
         return call
 
-    def _manner(self, stage: Stage) -> Manner:
-        pipeline, settings = self._reading.pipeline, self._reading.pipeline.spark_of(stage)
-        # To unset one would give the value of its server.
-        usual = {name: RESULT_SETTINGS[name] for name in self._in_force if RESULT_SETTINGS.get(name, NONE) != NONE}
-        declared = {name: os.environ.get(name) for name in pipeline.reads_of(stage).env}
-        return Manner(
-            stage.name,
-            self._reading.project,
-            declared,
-            may_write=pipeline.effects_of(stage) is Effects.ALLOWED,
-            read_on=not stage.output.stored,
-            settings=None if settings == self._in_force else {**usual, **settings},
-            instead_of=tuple(self._in_force),
-        )
-
     def _states(self, stage: Stage) -> StateFrames:
         return StateFrames(self._spark, stage, self._reading.earlier[stage.name])
-
-    def _function(self, stage: Stage) -> Callable[..., DataFrame]:
-        project = Path(self._reading.project)
-        watch = watch_of(self._spark, self._reading.project)
-        with reporting_code(stage, project), watch.importing(stage.name, RESULT_SETTINGS.__contains__):
-            function = load_function(stage.job, project)
-        return reporting_function(stage, project, function)
 
     def _fused(self, reader: Stage, edge: Input, wanted: tuple[int, ...]) -> DataFrame:
         """Rows of an output that is not stored: computed by each query that reads them, or once and kept."""

@@ -6,13 +6,12 @@ Errors that speak of the server, the session or Stagehold itself pass as they ar
 
 from __future__ import annotations
 
-import functools
 import re
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from stagehold.code.project import functions, load_module
 from stagehold.errors import FunctionFailed, StageFailed, StrayKey
@@ -25,7 +24,6 @@ from stagehold.spec.pipeline import Stage
 
 if TYPE_CHECKING:
     from pyspark.errors import PySparkException
-    from pyspark.sql import DataFrame
 
 LIBRARY = Path(__file__).parents[2]
 CALL_SITE = re.compile(r"^(?P<file>.+):(?P<line>\d+)$")
@@ -54,17 +52,6 @@ NO_ROWS = (
 )
 NOT_IN_CONNECT = {"rdd": RDD, "sparkContext": CONTEXT, "_jsc": CONTEXT, "newSession": NEW_SESSION}
 LONGEST = 400  # letters of one error in a text for people; the trace has them all
-
-
-def reporting_function(stage: Stage, project: Path, function: Callable[..., DataFrame]) -> Callable[..., DataFrame]:
-    """``function``, whose errors come out as FunctionFailed."""
-
-    @functools.wraps(function)
-    def reporting(ctx: Any, **frames: DataFrame) -> DataFrame:
-        with reporting_code(stage, project, lambda: ctx.partitions):
-            return function(ctx, **frames)
-
-    return reporting
 
 
 @contextmanager

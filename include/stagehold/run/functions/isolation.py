@@ -18,12 +18,13 @@ from stagehold.plan.isolation.key_checks import Key
 from stagehold.plan.isolation.tree import is_plain
 from stagehold.plan.isolation.verdict import Isolation, isolation_of
 from stagehold.plan.restart.many_failures import failures_in
-from stagehold.run.functions.call import StageCall
 from stagehold.spark.connect import explained, plan_ids, plan_message
 from stagehold.spec.pipeline import Exchange, Input, Stage
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+
+    from stagehold.run.functions.call import StageCall
 
 # Functions of Python, by their number in pyspark.util.PythonEvalType, that see one row, or the rows of one group. Those
 # that see rows in batches, whose bounds nobody chose, are left out.

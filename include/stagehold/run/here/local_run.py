@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from itertools import count
-from typing import TypeVar
 
 from stagehold.errors import UnknownName
 from stagehold.gates.judge import preload
@@ -22,7 +21,7 @@ from stagehold.run.equipment.timings import TIMINGS, Lap
 from stagehold.run.equipment.workplace import Progress
 from stagehold.run.here.region import run_region
 from stagehold.run.journal import journal
-from stagehold.run.journal.endings import despite_outages, recorded
+from stagehold.run.journal.endings import OutageTries, recorded
 from stagehold.run.journal.journal import verdict_of
 from stagehold.run.planning.code_choices import record_acceptances
 from stagehold.run.planning.lost_ledger import refuse_lost_ledger
@@ -35,8 +34,6 @@ from stagehold.settings import Settings
 from stagehold.spark.server.server import spark_server, start_server
 from stagehold.spec.pipeline import Pipeline
 from stagehold.spec.settings.run_settings import ScheduleMode
-
-T = TypeVar("T")
 
 
 def run_locally(request: RunRequest, settings: Settings, progress: Progress) -> RegionOutcome:
@@ -84,58 +81,70 @@ def _cancel(request: RunRequest, settings: Settings) -> None:
 
 
 def _accepted_plan(request: RunRequest, settings: Settings, progress: Progress) -> ResumePlan:
-    """The plan of a run that begins: from now on a resume of it works for the same restore.
+    """The plan of a run that begins: from now on a resume of it works for the same restore."""
+    task = next(_tasks(request))
+    restarts = Restarts(task, progress)
+    while True:
+        try:
+            return _accept(task, settings, progress)
+        except Exception as error:  # noqa: BLE001 - whatever it was, the restart strategy decides
+            restarts.wait(error)
 
-    A plan that cannot be made is a failure of the first region, which would begin now; a restore, code or an
+
+def _accept(task: RegionTask, settings: Settings, progress: Progress) -> ResumePlan:
+    """A plan that cannot be made is a failure of the first region, which would begin now; a restore, code or an
     interval that is refused begins nothing.
     """
-    task = next(_tasks(request))
-
-    def accepted() -> ResumePlan:
-        with open_ledger(settings) as ledger:
-            refuse_lost_ledger(request, ledger, settings)
-            check_restore(request, ledger)
-            with recorded(task, ledger, settings, progress):
-                known = situation_of_run(request, ledger, settings)
-                plan = resume_plan(known)
-            refuse_broken_code(request.pipeline, plan, settings)
-            refuse_too_early(request.pipeline, plan)
-            ledger.runs.create(journal.run_of(request, task.launcher))
-            ledger.runs.begin_life(request.run_id)
-            if request.restore:
-                ledger.restores.ask(request.restore)
-                record_acceptances(request, ledger, settings)
-            if request.restore and request.restore.snapshot:
-                for change in stage_changes(known, plan):
-                    progress(str(change))
-            return plan
-
-    return _with_restarts(task, progress, accepted)
+    request = task.request
+    with open_ledger(settings) as ledger:
+        refuse_lost_ledger(request, ledger, settings)
+        check_restore(request, ledger)
+        with recorded(task, ledger, settings, progress):
+            known = situation_of_run(request, ledger, settings)
+            plan = resume_plan(known)
+        refuse_broken_code(request.pipeline, plan, settings)
+        refuse_too_early(request.pipeline, plan)
+        ledger.runs.create(journal.run_of(request, task.launcher))
+        ledger.runs.begin_life(request.run_id)
+        if request.restore:
+            ledger.restores.ask(request.restore)
+            record_acceptances(request, ledger, settings)
+        if request.restore and request.restore.snapshot:
+            for change in stage_changes(known, plan):
+                progress(str(change))
+        return plan
 
 
 def _run_with_restarts(task: RegionTask, settings: Settings, progress: Progress) -> RegionOutcome:
-    tries = count()
-
-    def attempt() -> RegionOutcome:
-        if next(tries) and not settings.spark_remote:
-            start_server(settings)
-        return run_region(task, settings, progress)
-
-    return _with_restarts(task, progress, attempt)
-
-
-def _with_restarts(task: RegionTask, progress: Progress, work: Callable[[], T]) -> T:
-    """The restart strategy says how often; a ledger that is away cannot be asked, and is given some tries."""
+    restarts, tries = Restarts(task, progress), count()
     while True:
         try:
-            return despite_outages(task, progress, work)
-        except Exception as error:
-            verdict = verdict_of(error)
-            if verdict is None or verdict.decision is None or not verdict.decision.restart:
-                raise
-            delay = verdict.decision.delay.total_seconds()
-            progress(f"{task.region.name} runs again in {delay:.1f} s: {error}")
+            if next(tries) and not settings.spark_remote:
+                start_server(settings)
+            return run_region(task, settings, progress)
+        except Exception as error:  # noqa: BLE001 - whatever it was, the restart strategy decides
+            restarts.wait(error)
+
+
+class Restarts:
+    """Of one region, as its pipeline's restart strategy allows them. A ledger that is away cannot be asked for that,
+    and is given some tries.
+    """
+
+    def __init__(self, task: RegionTask, progress: Progress) -> None:
+        self._task, self._progress = task, progress
+        self._outages = OutageTries(task, progress)
+
+    def wait(self, error: Exception) -> None:
+        """Before the next try; raises ``error`` if there is none."""
+        verdict = verdict_of(error)
+        if verdict is None or verdict.decision is None or not verdict.decision.restart:
+            return self._outages.wait(error)
+        self._outages = OutageTries(self._task, self._progress)
+        delay = verdict.decision.delay.total_seconds()
+        self._progress(f"{self._task.region.name} runs again in {delay:.1f} s: {error}")
         time.sleep(delay)
+        return None
 
 
 @contextmanager

@@ -71,33 +71,25 @@ def open_workplace(settings: Settings, progress: Progress) -> Iterator[Workplace
 
 
 def work_on(task: RegionTask, workplace: Workplace, waiting: Attempt | None = None) -> RegionOutcome:
-    """The same in a workplace that somebody else has made."""
-    outcome = _attempt_again_after_losses(task, waiting, workplace)
-    Helper(task, workplace, Healer(workplace)).help_slow_shares()
-    return outcome
-
-
-def _attempt_again_after_losses(task: RegionTask, waiting: Attempt | None, workplace: Workplace) -> RegionOutcome:
-    while True:
+    """The same in a workplace that somebody else has made: attempts until one has done all, and then a look at whether
+    other shares need help.
+    """
+    outcome = None
+    while outcome is None:
         attempt = waiting or journal.create_attempt(task, workplace.ledger)
         try:
-            outcome = _attempt(task, attempt, workplace)
+            with recorded(task, workplace.ledger, workplace.settings, workplace.progress, attempt):
+                journal.schedule_attempt(task, attempt, workplace.ledger, workplace.settings)
+                lease = _lease_when_free(task, workplace)
+            outcome = _attempt_with(lease, task, attempt, workplace)
         except PartitionDataMissing as error:
             verdict = verdict_of(error)
             if verdict is None or not verdict.restarts_at_once:
                 raise
             workplace.progress(f"{error} Computing it again and going on.")
-        else:
-            if outcome is not None:
-                return outcome
         waiting = None
-
-
-def _attempt(task: RegionTask, attempt: Attempt, workplace: Workplace) -> RegionOutcome | None:
-    with recorded(task, workplace.ledger, workplace.settings, workplace.progress, attempt):
-        journal.schedule_attempt(task, attempt, workplace.ledger, workplace.settings)
-        lease = _lease_when_free(task, workplace)
-    return _attempt_with(lease, task, attempt, workplace)
+    Helper(task, workplace, Healer(workplace)).help_slow_shares()
+    return outcome
 
 
 def _attempt_with(

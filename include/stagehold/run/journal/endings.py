@@ -5,9 +5,8 @@ recorded all the same, so that people see the reason and their number ends them.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TypeVar
 
 from stagehold.errors import LedgerUnavailable, RunIdTaken
 from stagehold.ledger.ledger import Ledger
@@ -23,8 +22,6 @@ from stagehold.run.planning.task import RegionTask
 from stagehold.run.stopping.sigterm import sigterms_told_apart
 from stagehold.settings import Settings
 from stagehold.spec.settings.restart import RestartStrategy
-
-T = TypeVar("T")
 
 
 @contextmanager
@@ -51,20 +48,21 @@ def recorded(
         raise
 
 
-def despite_outages(task: RegionTask, progress: Progress, work: Callable[[], T]) -> T:
-    """Do ``work`` again, after a while, if it failed and no ledger was there to be told:
-    as often as other tries to begin.
-    """
-    for following in range(2, TRIES_TO_BEGIN + 1):
-        try:
-            return work()
-        except Exception as error:
-            if not _was_outage(task, error):
-                raise
-            pause = pause_before_try(following, task.pipeline.restart).total_seconds()
-            progress(f"{task.subject}: try {following} of {TRIES_TO_BEGIN} in {pause:.0f} s: {error}")
+class OutageTries:
+    """Tries of something that failed when no ledger was there to be told: as many as others have to begin."""
+
+    def __init__(self, task: RegionTask, progress: Progress) -> None:
+        self._task, self._progress, self._following = task, progress, 2
+
+    def wait(self, error: Exception) -> None:
+        """Before the next try. Raises ``error``, if it was of another kind or there is no other try."""
+        if self._following > TRIES_TO_BEGIN or not _was_outage(self._task, error):
+            raise error
+        pause = pause_before_try(self._following, self._task.pipeline.restart).total_seconds()
+        number = f"try {self._following} of {TRIES_TO_BEGIN}"
+        self._progress(f"{self._task.subject}: {number} in {pause:.0f} s: {error}")
+        self._following += 1
         time.sleep(pause)
-    return work()
 
 
 def _was_outage(task: RegionTask, error: Exception) -> bool:

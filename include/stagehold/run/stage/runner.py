@@ -23,14 +23,16 @@ from stagehold.lake.measure import PartitionMetrics, has_columns
 from stagehold.lake.read import recorded_schema
 from stagehold.lake.store.columns import STATE_GROUP, STATE_POSITION
 from stagehold.lake.store.file_sizing import FileSizer
-from stagehold.lake.store.location import TableLocation
 from stagehold.lake.tables import ensure_table
+from stagehold.ledger.ledger import Ledger
 from stagehold.model.partition_set import PartitionSet
 from stagehold.model.records import DataFile, StatePart
 from stagehold.model.stage_state import StateShape
 from stagehold.plan.isolation.verdict import habits_text, separate_calls_text
 from stagehold.plan.resume.decisions import Action, Decision, JudgeDecision
+from stagehold.plan.split.regions import is_divisible
 from stagehold.plan.state.earlier import Cut, Earlier
+from stagehold.plan.waves.interval import DeclaredInterval, WaveInterval, adaptive_interval
 from stagehold.plan.waves.sizing import MeasuredWave, WaveSizer
 from stagehold.plan.waves.skew import skew_text, skewed
 from stagehold.run.delivery.good_rows import SettingAside, show_quarantined
@@ -38,14 +40,17 @@ from stagehold.run.delivery.rejudging import JudgingAgain, JudgingTogether
 from stagehold.run.delivery.wave import Publisher, StageTask, Wave, WavePlace, in_wave
 from stagehold.run.delivery.wave_publication import Delivery
 from stagehold.run.equipment.timings import TIMINGS, Lap
-from stagehold.run.equipment.workplace import Frames, Session, Workplace
+from stagehold.run.equipment.workplace import Frames, Session
 from stagehold.run.faults import Point, StatePoint
 from stagehold.run.functions.determinism import inspect
 from stagehold.run.functions.function_errors import reporting_queries
 from stagehold.run.functions.stage_inputs import Reading
 from stagehold.run.functions.state_frames import state_schema
+from stagehold.run.lease.region_tables import RegionTables
+from stagehold.settings import Settings
 from stagehold.sources.declared_reads import side_read_text, undeclared, undeclared_error
 from stagehold.sources.source_files import SourceRoots
+from stagehold.spec.pipeline import Pipeline, Stage
 from stagehold.spec.settings.run_settings import DeterminismPolicy
 from stagehold.spec.settings.source import Undeclared
 
@@ -53,9 +58,13 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 
+RUNS_ASKED = 10  # newest runs among which one that timed the stage is looked for
+ATTEMPTS_COUNTED = 500
+
+
 class StageRunner:
-    """Runs the waves of one stage within one attempt, of which it may have had some before. ``rivals`` are its table as
-    attempts of other cuts know it; ``at_boundary`` is called behind each wave, when that is recorded.
+    """Runs the waves of one stage within one attempt, of which it may have had some before. ``at_boundary`` is called
+    behind each wave, when that is recorded.
     """
 
     def __init__(
@@ -65,21 +74,20 @@ class StageRunner:
         *,
         session: Session,
         publisher: Publisher,
-        rivals: Callable[[], Sequence[TableLocation]],
-        sizer: WaveSizer,
+        tables: RegionTables,
         waves_before: int,
         at_boundary: Callable[[], None],
-        workplace: Workplace,
     ) -> None:
-        self._task, self._reading, self._session, self._workplace = task, reading, session, workplace
-        self._publisher, self._rivals, self._sizer, self._at_boundary = publisher, rivals, sizer, at_boundary
+        self._task, self._reading, self._session, self._workplace = task, reading, session, tables.workplace
+        self._publisher, self._tables, self._at_boundary = publisher, tables, at_boundary
         self._waves_before = waves_before
+        self._sizer = wave_sizer(task.stage, reading.pipeline, self._workplace.ledger, self._workplace.settings)
         self._frames = session.frames(reading)
         self._committer = session.committer(task.stage, task.location)
         may_differ = reading.pipeline.determinism_of(task.stage) is DeterminismPolicy.WARN
         self._keeping = Keeping(task, reading.earlier.get(task.stage.name, Earlier()), self._frames, session)
-        self._delivery = Delivery(task, may_differ, workplace, self._committer)
-        self._setting_aside = SettingAside(task, session, workplace)
+        self._delivery = Delivery(task, may_differ, self._workplace, self._committer)
+        self._setting_aside = SettingAside(task, session, self._workplace)
 
     def run(self, decisions: Sequence[Decision]) -> int:
         """Compute the decided partitions, or have them judged again; returns the number of waves.
@@ -93,7 +101,13 @@ class StageRunner:
         recorded = [one for one in decisions if isinstance(one, JudgeDecision)]
         again = [one for one in recorded if not one.together]
         computed = tuple(one for one in decisions if one.action is not Action.JUDGE)
-        schema = self._schema(computed) if computed else _recorded_schema(recorded)
+        if computed:
+            with self._reporting(computed[:1]), self._frames.computing(self._task.stage):
+                schema = self._frames.check(self._task.stage, computed[0].partition)
+                self._inspect_plans(computed[0].partition, schema)
+                self._inspect_reads()
+        else:
+            schema = recorded_schema([one.record for one in recorded if one.record])
         self._publisher.begin_stage(self._task.stage.name, partial(self._prepare, schema))
         self._tell_unjudged([one.partition for one in decisions])
         refused = self._judge_again(again)
@@ -104,13 +118,6 @@ class StageRunner:
         if refused:
             raise GateBlocked(self._task.stage.name, refused)
         return waves
-
-    def _schema(self, decisions: Sequence[Decision]) -> StructType:
-        with self._reporting(decisions[:1]), self._frames.computing(self._task.stage):
-            schema = self._frames.check(self._task.stage, decisions[0].partition)
-            self._inspect_plans(decisions[0].partition, schema)
-            self._inspect_reads()
-            return schema
 
     def _judge_again(self, decisions: Sequence[Decision]) -> Mapping[int, str]:
         """Those that the gate refuses. Counts as a wave."""
@@ -177,7 +184,7 @@ class StageRunner:
         output, as_recorded = self._task.stage.output, self._is_recorded_with(schema)
         ensure_table(self._task.location, schema, claim, output, as_recorded=as_recorded)
         self._reach(Point.BEFORE_FENCE)
-        self._committer.fence(self._task.location, claim, self._rivals())
+        self._committer.fence(self._task.location, claim, self._tables.rivals(self._task.stage.name))
         self._reach(Point.AFTER_FENCE)
 
     def _is_recorded_with(self, schema: StructType) -> bool:
@@ -263,11 +270,6 @@ class StageRunner:
         self._workplace.faults.reach(point, self._task.stage.name, wave)
 
 
-def _recorded_schema(decisions: Sequence[Decision]) -> StructType:
-    """Of a stage of which nothing is computed."""
-    return recorded_schema([decision.record for decision in decisions if decision.record])
-
-
 def _recorded_files(decisions: Sequence[Decision]) -> list[DataFile]:
     return [file for decision in decisions if decision.record for file in decision.record.files]
 
@@ -309,3 +311,20 @@ class Keeping:
             began=earlier.given(shape, measured.partition, cut).identity,
             after=earlier.interval if earlier.records else None,
         )
+
+
+def wave_sizer(stage: Stage, pipeline: Pipeline, ledger: Ledger, settings: Settings) -> WaveSizer:
+    """The sizer for a stage, with what earlier runs and earlier waves of this one tell."""
+    runs = [run.run_id for run in ledger.runs.recent(RUNS_ASKED, pipeline.name)]
+    return WaveSizer(
+        interval=wave_interval(pipeline, ledger),
+        slots=settings.spark_cores * 2,
+        known=ledger.partitions.seconds_each(stage.id, runs),
+        undivided=not is_divisible(stage, pipeline),
+    )
+
+
+def wave_interval(pipeline: Pipeline, ledger: Ledger) -> WaveInterval:
+    if isinstance(pipeline.wave, str):
+        return adaptive_interval(ledger.attempts.recent(pipeline.name, ATTEMPTS_COUNTED))
+    return DeclaredInterval(pipeline.wave.total_seconds())
