@@ -186,5 +186,5 @@ def waves_of(partitions: int) -> Iterator[None]:
         seconds = 0.001 if partitions == 1 else A_DAY
         return replace(wave_sizer(*known), slots=partitions, interval=DeclaredInterval(seconds), known=None)  # type: ignore[arg-type]
 
-    with patch("stagehold.run.attempt.region_work.wave_sizer", forced):
+    with patch("stagehold.run.stage.runner.wave_sizer", forced):
         yield

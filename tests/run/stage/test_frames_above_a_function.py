@@ -8,7 +8,6 @@ from uuid import uuid4
 import pytest
 from tests.run.small_project import NUMBERS, SmallProject
 
-import stagehold
 from stagehold.errors import FunctionFailed
 from stagehold.plan.split.regions import stage_regions
 from stagehold.run.here.local_run import run_locally
@@ -43,7 +42,7 @@ def frames_of(raised: pytest.ExceptionInfo[FunctionFailed]) -> list[str]:
     """Functions of ours that were under way when the stage's function was called, outermost first."""
     assert isinstance(raised.value.__cause__, LookupError)
     (frames,) = raised.value.__cause__.args
-    library = str(Path(stagehold.__file__).parent)
+    library = str(PROJECT / "include" / "stagehold")
     return [frame.rpartition(" ")[2] for frame in frames if frame.startswith(library) and "<" not in frame]
 
 
