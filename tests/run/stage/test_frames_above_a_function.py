@@ -14,6 +14,7 @@ from stagehold.run.here.local_run import run_locally
 from stagehold.run.here.region import run_region
 from stagehold.run.planning.planning import RunRequest
 from stagehold.run.planning.task import RegionTask
+from stagehold.settings import PROJECT
 from stagehold.spec.pipeline import Pipeline
 
 pytestmark = pytest.mark.spark
