@@ -322,14 +322,12 @@ def test_what_is_not_understood_is_not_sent_back(api, bearer, half_done, body):
     assert "no secret" not in answer.text or body.startswith('{"no secret')  # the name of a field is
 
 
-def test_a_restore_of_an_interval_without_records_is_refused_with_the_known_ones(api, bearer, half_done):
+def test_a_restore_of_an_interval_without_records_runs_all_of_it(api, bearer, half_done):
     make_dag_run("shipping_priority", f"{half_done.run_id} later", {}, conf={"restore_from_stage": "orders"})
     url = HalfDone("shipping_priority", f"{half_done.run_id} later").url
-    answer = api.post(url + "/resume", headers=bearer("admin"), json={})
-    assert answer.status_code == 409
-    assert f"Newest intervals on record: {half_done.run_id}" in answer.json()["detail"]
     shown = api.get(url + "/grid", headers=bearer("admin")).json()
-    assert "nothing can be restored from orders" in shown["resume"]["refusal"]
+    assert shown["resume"]["refusal"] is None
+    assert (shown["resume"]["reuse"], shown["resume"]["run"]) == (0, 81)
 
 
 def test_the_page_shows_what_a_restore_runs_again(api, bearer, half_done):

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import duckdb
 import pytest
@@ -31,6 +32,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.browser, pytest.mark.timeout(900)]
 
 PIPELINE = "nightly"
 DATES = ("2024-10-01", "2024-10-02", "2024-10-03")
+NEVER = "2024-10-09"  # ran
 STAGES = ("customer", "orders", "orders_by_customer")
 
 
@@ -138,16 +140,35 @@ def test_an_interval_is_one_in_the_schedule_in_a_backfill_and_in_a_command(stack
         assert "reused 6 partitions, computed 0" in ended.stdout
 
 
-def test_a_restore_of_a_date_that_never_ran_fails_at_once_with_the_dates_that_did(stack: Stack, ran) -> None:
-    # the form with a stage and no interval
-    run = stack.airflow.trigger(PIPELINE, conf={"restore_from_stage": "orders"})
-    stack.finish(run, expected="failed")
-    (attempt,) = {attempt.region: attempt for attempt in stack.attempts(run) if attempt.region == "orders"}.values()
-    assert "nothing can be restored from orders" in attempt.failure
-    assert all(date in attempt.failure for date in DATES)
-    assert {task.number for task in stack.airflow.tasks(run.dag_id, run.run_id).values() if task.state == "failed"} == {
-        1
-    }
+def test_a_restore_of_dates_that_never_ran_computes_them_whole_and_says_so(stack: Stack, ran) -> None:
+    """With an interval that was typed into the form, too, and a name that nobody reads."""
+    odd = {"restore_from_stage": "orders", "interval": DATES[0], "restore_form": 1}
+    never = {"from_date": f"{NEVER}T00:00:00Z", "to_date": f"{NEVER}T12:00:00Z", "dag_run_conf": odd}
+    ask_for_backfill(stack, PIPELINE, {**never, "reprocess_behavior": "none", "max_active_runs": 1})
+    run = DagRun(PIPELINE, f"backfill__{NEVER}T02:00:00+00:00", "")
+    assert stack.airflow.wait(run, RUN_SECONDS).state == "success"
+    assert published(stack, NEVER) == ran(DATES[0])
+    here = f"/api/v2/dags/{PIPELINE}/dagRuns/{quote(run.run_id, safe='')}"
+    note = stack.airflow._send("GET", here)["note"]
+    remarks = [
+        "Stagehold: restore_form is no field of this pipeline and does nothing",
+        f"Stagehold: The interval {DATES[0]} was left aside",
+        f"Stagehold: Nothing is on record of {NEVER}, so all of it is computed, not only orders and what reads it.",
+    ]
+    assert all(line.startswith(told) for line, told in zip(note.splitlines(), remarks, strict=True))
+    assert all(line.removeprefix("Stagehold: ") in stack.log(run, "orders", 1) for line in note.splitlines())
+    stack.airflow.clear(run)
+    stack.finish(run)
+    assert stack.airflow._send("GET", here)["note"] == note
+    assert {one.partition for one in stack.records(NEVER)["orders"]} == {0, 1}
+
+
+def test_all_runs_without_an_override_computes_what_is_not_consumable_and_no_earlier_wish(stack: Stack, ran) -> None:
+    backfill(stack, {"restore_from_stage": "orders"})
+    before = {date: stack.records(date) for date in DATES}
+    backfill(stack, None)
+    assert set(states(stack).values()) == {"success"}
+    assert {date: stack.records(date) for date in DATES} == before
 
 
 def test_the_backfill_form_restores_the_dates_that_ran(stack: Stack, ran, page: Page) -> None:

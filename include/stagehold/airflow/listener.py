@@ -1,20 +1,25 @@
-"""What Airflow's scheduler notes in the ledger when it starts a run, since tasks are not told of backfills.
+"""What Airflow's scheduler notes in the ledger and in the run's own note when it starts a run, since tasks are not told
+of backfills.
 
-It runs inside the scheduler's loop: it uses nothing of Airflow's database but the run it is given, and does nothing for
-runs that are not restored. Which checkpoint a name stands for is left to the run's first task, since that means
-reading the lake (`run/planning/named_snapshots.py`). Airflow logs what it raises and goes on;
-`run/planning/restoring.py` says what tasks do then.
+It runs inside the scheduler's loop: it uses nothing of Airflow's database but the run it is given and that run's
+backfill, and asks the ledger nothing for runs that are not restored. Which checkpoint a name stands for is left to the
+run's first task, since that means reading the lake (`run/planning/named_snapshots.py`). Airflow logs what it raises and
+goes on; `run/planning/restoring.py` says what tasks do then.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from stagehold.airflow.dag.region_operator import RegionOperator, pipeline_named, project_named, run_interval
-from stagehold.airflow.restores.params import AskedRestore
+from stagehold.airflow.restores.params import INTERVAL, AskedRestore
 from stagehold.airflow.restores.requests import asked_restore, order_asked
-from stagehold.errors import InvalidParameter
+from stagehold.airflow.restores.settled_wish import noted, settled_wish
+from stagehold.errors import InvalidInterval, InvalidParameter
 from stagehold.lake.chronicle.chronicle import open_ledger
+from stagehold.run.planning.restoring import why_all_is_computed
 from stagehold.settings import Settings, load_settings
 from stagehold.spec.loading.loader import find_pipeline
 
@@ -22,23 +27,49 @@ if TYPE_CHECKING:
     from airflow.models.dagrun import DagRun
 
     from stagehold.ledger.ledger import Ledger
-    from stagehold.model.work_order import WorkOrder
+    from stagehold.spec.pipeline import Pipeline
 
 
-def note_restore(dag_run: DagRun) -> None:
-    """Keep for which request the run starts now, if it is to be restored."""
+def note_start(dag_run: DagRun) -> None:
+    """Settle what the run is asked for, and keep for which request it starts now, if it is to be restored.
+
+    What was left aside of the wish is in the run's note before anything that may fail is done.
+    """
+    dag: Any = dag_run.dag
+    if dag is None or not any(task.task_type == RegionOperator.__name__ for task in dag.tasks):
+        return
+    _settle(dag_run)
     asked = _asked(dag_run)
     if asked is not None:
         settings = _settings(dag_run)
+        pipeline = find_pipeline(pipeline_named(_region_task(dag_run)), settings)
         with open_ledger(settings) as ledger:
-            ledger.restores.ask(asked_restore(dag_run, asked, _order(dag_run, asked, settings, ledger)))
+            _note_restore(dag_run, asked, pipeline, ledger)
 
 
-def _order(dag_run: DagRun, asked: AskedRestore, settings: Settings, ledger: Ledger) -> WorkOrder | None:
-    if asked.backfill is None:
-        return None
-    pipeline = find_pipeline(pipeline_named(_region_task(dag_run)), settings)
-    return order_asked(asked, pipeline.name, run_interval(dag_run, None, pipeline.schedule), ledger)
+def _settle(dag_run: DagRun) -> None:
+    dag: Any = dag_run.dag
+    of_backfill = dag_run.backfill_id is not None and dag_run.backfill is not None
+    backfill_conf = (dag_run.backfill.dag_run_conf or {}) if of_backfill else None
+    wish = settled_wish(dag_run.conf or {}, dag.params.keys(), backfill_conf)
+    if wish.conf != (dag_run.conf or {}):
+        dag_run.conf = dict(wish.conf)
+    _remark(dag_run, wish.remarks)
+
+
+def _remark(dag_run: DagRun, remarks: Collection[str]) -> None:
+    note = noted(dag_run.note, remarks)
+    if note != dag_run.note:
+        dag_run.note = note
+
+
+def _note_restore(dag_run: DagRun, asked: AskedRestore, pipeline: Pipeline, ledger: Ledger) -> None:
+    order = None
+    with suppress(InvalidInterval):  # which its tasks refuse
+        interval = run_interval(dag_run, (dag_run.conf or {}).get(INTERVAL), pipeline.schedule)
+        order = order_asked(asked, pipeline.name, interval, ledger)
+        _remark(dag_run, [*filter(None, [why_all_is_computed(pipeline.name, interval, asked.stage, ledger)])])
+    ledger.restores.ask(asked_restore(dag_run, asked, order))
 
 
 def _settings(dag_run: DagRun) -> Settings:
@@ -53,8 +84,6 @@ def _region_task(dag_run: DagRun) -> Any:
 def _asked(dag_run: DagRun) -> AskedRestore | None:
     """What the run's tasks refuse is no request."""
     dag: Any = dag_run.dag
-    if dag is None or not any(task.task_type == RegionOperator.__name__ for task in dag.tasks):
-        return None
     try:
         return AskedRestore.of({**dag.params.dump(), **(dag_run.conf or {})})
     except InvalidParameter:

@@ -38,9 +38,9 @@ class RunStarts:
     @hookimpl
     def on_dag_run_running(self, dag_run: DagRun) -> None:
         """Called when a run leaves the queue, before Airflow commits that, and so before any of its tasks can start."""
-        from stagehold.airflow.listener import note_restore
+        from stagehold.airflow.listener import note_start
 
-        note_restore(dag_run)
+        note_start(dag_run)
 
 
 class StageholdPlugin(AirflowPlugin):

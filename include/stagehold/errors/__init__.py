@@ -19,7 +19,6 @@ Every error that Stagehold raises on purpose, by what is to be mended.
     |   +-- FolderInUse              files are where a new project was to be written
     |   +-- NothingToAccept          code was to be accepted, and no recorded data is of other code
     |   +-- NothingToWaive           a gate refuses nothing of what somebody wanted to waive
-    |   +-- NothingToRestore         a restore was asked for, and nothing of its interval is on record
     |   +-- BackfillRefused          a backfill that would run nothing, or cannot be run as it is asked for
     |   +-- BackfillChanged          other cells of a backfill would run than were shown
     |   +-- RestoreUnderWay          stages were to be computed once more before the run has what it begins with
@@ -188,7 +187,6 @@ from stagehold.errors.requests import (
     InvalidParameter,
     InvalidSetting,
     NothingToAccept,
-    NothingToRestore,
     NothingToResume,
     NothingToWaive,
     ProductionMissing,
@@ -328,7 +326,6 @@ __all__ = [
     "NotDeterministic",
     "NotInTime",
     "NothingToAccept",
-    "NothingToRestore",
     "NothingToResume",
     "NothingToSave",
     "NothingToWaive",

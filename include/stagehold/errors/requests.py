@@ -155,19 +155,6 @@ class NothingToWaive(RequestError, Terminal):
         )
 
 
-class NothingToRestore(RequestError, Terminal):
-    """A restore takes earlier stages from the interval's records, and there are none."""
-
-    def __init__(self, pipeline: str, interval: str, stage: str, known: Sequence[str]) -> None:
-        self.pipeline, self.interval, self.stage, self.known = pipeline, interval, stage, tuple(known)
-        newest = f"Newest intervals on record: {', '.join(self.known)}." if known else "No interval of it is on record."
-        super().__init__(
-            f"{pipeline} has nothing recorded for {interval}, so nothing can be restored from {stage}. Nothing was "
-            f"run or published. {newest} Name the interval that you mean, or leave the stage out to make {interval}: "
-            f"`stagehold run {pipeline} --interval {interval}`."
-        )
-
-
 class BackfillRefused(RequestError, Terminal):
     """A backfill that would run nothing, or that cannot be run as it was asked for."""
 

@@ -32,6 +32,25 @@ def test_the_first_fact_that_is_there_names_the_interval(missing, expected):
     assert interval_of(**{**EVERYTHING, **dict.fromkeys(missing)}) == expected
 
 
+@pytest.mark.parametrize(
+    ("moment", "schedule", "by_hand", "expected"),
+    [
+        ("2026-11-05T00:00", "0 2 * * *", True, "2026-11-05"),
+        ("2026-11-05T00:00", "0 2 * * *", False, "2026-11-05T00:00:00Z"),
+        ("2026-11-05T00:01", "0 2 * * *", True, "2026-11-05T00:01:00Z"),
+        ("2026-11-05T00:00", "0 */6 * * *", True, "2026-11-05T00:00:00Z"),
+        ("2026-11-05T00:00", "0 2 * * 1", True, "2026-11-05T00:00:00Z"),  # a Thursday
+        ("2026-11-05T00:00", None, True, "2026-11-05"),
+    ],
+)
+def test_a_day_that_a_run_by_hand_names_is_the_interval_of_the_run_that_the_schedule_starts_then(
+    moment, schedule, by_hand, expected
+):
+    at = datetime.fromisoformat(moment).replace(tzinfo=UTC)
+    given = {"asked": None, "partition_key": None, "data_interval_start": at, "logical_date": at, "run_after": at}
+    assert interval_of(**given, schedule=schedule, by_hand=by_hand) == expected
+
+
 def test_an_empty_answer_in_the_form_counts_as_none():
     assert interval_of(**{**EVERYTHING, "asked": " "}) == "eu"
 

@@ -150,18 +150,21 @@ def test_an_interval_that_does_not_exist_ends_the_task_without_another_try(opera
     assert runner.ran == []
 
 
-def test_an_interval_in_the_form_of_a_backfill_is_refused_unless_it_is_the_dates_own(operator, runner):
-    from airflow.sdk.exceptions import AirflowFailException
-
-    of_backfill = context(interval="2026-11-01")
+@pytest.mark.parametrize("typed", ["2026-11-01", f"{DUE:%Y-%m-%d}", "2026-02-30", None])
+def test_a_backfill_runs_its_own_dates_whatever_its_form_says(operator, runner, typed):
+    of_backfill = context(interval=typed)
     of_backfill["dag_run"].run_type = "backfill"
-    with pytest.raises(AirflowFailException, match=r"was written into a backfill, .* leave the field Interval"):
-        operator.execute(of_backfill)
-    assert runner.ran == []
-    own = context(interval=f"{DUE:%Y-%m-%d}")
-    own["dag_run"].run_type = "backfill"
-    operator.execute(own)
+    operator.execute(of_backfill)
     assert runner.ran[0].request.interval == f"{DUE:%Y-%m-%d}"
+
+
+def test_a_run_begins_its_log_with_what_was_left_aside_of_its_wish(operator, runner, capsys):
+    given = context()
+    given["dag_run"].note = "Ask Ann first.\nStagehold: The interval x was left aside."
+    operator.execute(given)
+    said = capsys.readouterr().out
+    assert said.index("The interval x was left aside.") < said.index("orders: run 3 of 16 partitions")
+    assert "Ask Ann first." not in said
 
 
 @pytest.mark.parametrize("limit", [7.0, "7", None])

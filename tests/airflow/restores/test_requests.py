@@ -102,9 +102,16 @@ def test_the_page_sees_the_request_of_the_tasks_before_while_and_after_they_work
 
 
 @pytest.fixture
-def started(synced_airflow, monkeypatch, tmp_path):
+def kept():
+    """The configurations that Airflow keeps of the runs that started."""
+    return []
+
+
+@pytest.fixture
+def started(synced_airflow, monkeypatch, tmp_path, kept):
     """Has Airflow tell its listeners that a run of the DAG starts; gives what the ledger holds of it then."""
     from airflow.listeners.listener import get_listener_manager
+    from airflow.models.backfill import Backfill
     from airflow.models.dagrun import DagRun
     from airflow.models.serialized_dag import SerializedDagModel
     from airflow.plugins_manager import integrate_listener_plugins
@@ -115,7 +122,11 @@ def started(synced_airflow, monkeypatch, tmp_path):
     integrate_listener_plugins(get_listener_manager())
     monkeypatch.setenv("STAGEHOLD_LEDGER", f"sqlite:///{tmp_path / 'ledger.db'}")
 
-    def start(dag_id: str, conf: dict[str, object]):
+    def start(dag_id: str, conf: dict[str, object], note: str = "", backfill_conf: dict[str, object] | None = None):
+        """
+        :param note: what is in the run's note then
+        :param backfill_conf: of the backfill that it belongs to, if it is not None
+        """
         run_id = f"manual__{tmp_path.name}"
         make_dag_run(dag_id, run_id, {}, conf=conf)
         with create_session() as session:
@@ -123,7 +134,14 @@ def started(synced_airflow, monkeypatch, tmp_path):
             dag_run.dag = SerializedDagModel.get_dag(dag_id, session=session)
             dag_run.state = DagRunState.RUNNING
             dag_run.start_date = MADE
+            if backfill_conf is not None:
+                dag_run.run_type, dag_run.backfill = "backfill", Backfill(dag_id=dag_id, dag_run_conf=backfill_conf)
+                dag_run.backfill.from_date = dag_run.backfill.to_date = MADE
+                session.flush()
             dag_run.notify_dagrun_state_changed(msg="started")
+            session.flush()
+            assert note in (dag_run.note or "") if note else dag_run.note is None
+            kept.append(dag_run.conf)
             session.rollback()
         with Ledger.open(load_settings().ledger_url) as ledger:
             noted = ledger.restores.of_run(f"{dag_id}/{run_id}")
@@ -133,7 +151,29 @@ def started(synced_airflow, monkeypatch, tmp_path):
 
 
 def test_the_scheduler_notes_a_restore_when_it_starts_the_run(started):
-    assert started(PIPELINE, {"restore_from_stage": "orders"}) == [("orders", None, False, MADE, None)]
+    note = "Stagehold: Nothing is on record of 2026-11-20, so all of it is computed, not only orders and what reads it."
+    asked = {"restore_from_stage": "orders", "interval": "2026-11-20"}
+    assert started(PIPELINE, asked, note=note) == [("orders", None, False, MADE, None)]
+
+
+def test_a_name_that_nobody_reads_is_in_the_runs_note(started):
+    note = "Stagehold: restore_form_stage is no field of this pipeline and does nothing; fields: allow_non_restored"
+    assert started(PIPELINE, {"restore_form_stage": "orders"}, note=note) == []
+
+
+def test_a_backfill_that_asks_for_nothing_does_not_repeat_what_an_earlier_one_asked_for(started, kept):
+    note = "so what is not consumable is computed; restore_from_stage of an earlier one was left aside."
+    asked = {"restore_from_stage": "orders", "segment": "MACHINERY"}
+    assert started(PIPELINE, asked, note=note, backfill_conf={}) == []
+    (conf,) = kept
+    assert "restore_from_stage" not in conf
+    assert conf["segment"] == "MACHINERY"
+
+
+def test_an_interval_in_a_backfills_form_is_left_aside_and_its_restore_is_not(started):
+    asked = {"restore_from_stage": "orders", "interval": "2020-01-01"}
+    note = "Stagehold: The interval 2020-01-01 was left aside: a backfill runs each of its dates for itself."
+    assert started(PIPELINE, asked, note=note, backfill_conf=asked) == [("orders", None, False, MADE, None)]
 
 
 def test_which_checkpoint_a_name_stands_for_is_left_to_the_first_task(started):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime, time
 
-from stagehold.model.keys.interval_key import interval_key, key_of
+from stagehold.model.keys.interval_key import interval_key, key_of, key_of_day
 
 
 def interval_of(
@@ -15,17 +15,23 @@ def interval_of(
     logical_date: datetime | None,
     run_after: datetime,
     schedule: str | None,
+    by_hand: bool = False,
 ) -> str:
     """The interval key: what the user asked for, else the partition key, else the start of the piece of time the run is
     for.
 
-    A run without any date (triggered with none) is for the moment it was due, which a clear does not change.
+    A run ``by_hand`` whose date is a day and no time of it (`airflow dags test DAG 2026-11-20`) is for that day, as the
+    schedule's own run of it is. A run without any date (triggered with none) is for the moment it was due, which a
+    clear does not change.
 
     :raises InvalidInterval: what was asked for does not exist, or may be several intervals of the schedule.
     """
     if named := (asked or "").strip() or partition_key:
         return interval_key(named, schedule)
-    return key_of(data_interval_start or logical_date or run_after, schedule)
+    moment = data_interval_start or logical_date or run_after
+    if by_hand and logical_date and logical_date.astimezone(UTC).time() == time():
+        return key_of_day(logical_date.astimezone(UTC).date(), schedule) or key_of(moment, schedule)
+    return key_of(moment, schedule)
 
 
 def ledger_run_id(dag_id: str, run_id: str) -> str:

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import DAG, CronTriggerTimetable, Param
 
 from stagehold.airflow.context.retry import retry_arguments
-from stagehold.airflow.dag.region_operator import INTERVAL, TAG, RegionOperator
+from stagehold.airflow.dag.region_operator import TAG, RegionOperator
 from stagehold.airflow.project.code_page import PipelineDag, write_code_page
 from stagehold.airflow.project.declared import dag_arguments, task_arguments
 from stagehold.airflow.project.documentation import dag_documentation, task_documentation
 from stagehold.airflow.restores.offered import offered_intervals, offered_savepoints
-from stagehold.airflow.restores.params import ALLOW_NON_RESTORED, RESTORE, RESTORE_FROM_STAGE
+from stagehold.airflow.restores.params import ALLOW_NON_RESTORED, INTERVAL, RESTORE, RESTORE_FROM_STAGE
 from stagehold.airflow.telling.ends import failure_callback
 from stagehold.airflow.telling.outlets import outlets_of
 from stagehold.checkpoints.restore_sources import LATEST
@@ -195,7 +195,8 @@ def run_params(pipeline: Pipeline, offered: Offered = NOTHING_OFFERED) -> dict[s
             enum=[None, *(stage.name for stage in pipeline.stages)],
             title="Restore from stage",
             description="Compute this stage and all that reads it again, once for each time that you ask; what is "
-            "before it is taken as it is. Empty: only what is not consumable runs. " + IN_A_BACKFILL,
+            "before it is taken as it is. An interval that never ran is computed whole. Empty: only what is not "
+            "consumable runs. " + IN_A_BACKFILL,
         ),
         RESTORE: Param(
             None,
@@ -217,9 +218,9 @@ def run_params(pipeline: Pipeline, offered: Offered = NOTHING_OFFERED) -> dict[s
             type=["null", "string"],
             examples=[*offered.intervals],
             title="Interval",
-            description="Run for this interval instead of the run's own, reusing what earlier runs of it left. A "
-            "restore needs one that ran. A date (2026-11-20), a moment (2026-11-20T02:00:00Z), or a key of your own. "
-            "In a backfill leave it empty: each date is run for itself, and one that is given here is refused.",
+            description="Run for this interval instead of the run's own, reusing what earlier runs of it left. "
+            "A date (2026-11-20), a moment (2026-11-20T02:00:00Z), or a key of your own. "
+            "In a backfill leave it empty: each date is run for itself.",
         ),
         **{name: _declared_param(default) for name, default in pipeline.params.items()},
     }

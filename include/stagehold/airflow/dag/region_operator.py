@@ -17,7 +17,8 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowTaskTerminated
 from stagehold.airflow.context.asked_end import asked_end
 from stagehold.airflow.context.intervals import interval_of, ledger_run_id
 from stagehold.airflow.context.retry import retry_arguments
-from stagehold.airflow.restores.params import AskedRestore
+from stagehold.airflow.restores.params import INTERVAL, AskedRestore
+from stagehold.airflow.restores.settled_wish import remarks_in
 from stagehold.airflow.telling.outlets import outlets_of
 from stagehold.errors import InvalidInterval, InvalidParameter, ProcessTerminated, UnknownName
 from stagehold.model.keys.interval_key import moment_of
@@ -36,8 +37,7 @@ if TYPE_CHECKING:
     from stagehold.run.planning.planning import RunRequest
     from stagehold.run.planning.task import RegionTask
 
-INTERVAL = "interval"
-BACKFILL_RUN = "backfill"  # what Airflow calls the type of such a run
+BACKFILL_RUN, MANUAL_RUN = "backfill", "manual"  # what Airflow calls the types of such runs
 TAG = "stagehold"  # of each DAG of ours
 
 
@@ -85,6 +85,8 @@ class RegionOperator(BaseOperator):
         from stagehold.airflow.telling.failure_line import ending_in_one_line
         from stagehold.airflow.telling.tab import run_tab
 
+        for remark in remarks_in(getattr(context["dag_run"], "note", None)):
+            self.log.info("%s", remark)
         link = run_tab(context["dag_run"].dag_id, context["dag_run"].run_id)
         subject = self.region_name if self._share is None else f"{self.region_name}[{self._share}]"
         telling = ending_in_one_line(subject, link, partial(self.log.error, "%s"), partial(self.log.info, "%s"))
@@ -273,24 +275,19 @@ def is_retry(task_instance: Any, retries: int) -> bool:
 def run_interval(dag_run: Any, asked: str | None, schedule: str | None) -> str:
     """The interval of an Airflow run; works on the task's view of the run and on the metadata row alike.
 
-    :raises InvalidInterval: what was asked for does not exist; or the run is one of a backfill, all of whose dates
-        would be for the interval that was asked for.
+    A backfill's dates win over an interval that was asked for: all of them would be for that one.
+
+    :raises InvalidInterval: what was asked for does not exist.
     """
-    of_run = partial(
-        interval_of,
+    return interval_of(
+        asked=None if dag_run.run_type == BACKFILL_RUN else asked,
         partition_key=dag_run.partition_key,
         data_interval_start=dag_run.data_interval_start,
         logical_date=dag_run.logical_date,
         run_after=dag_run.run_after,
         schedule=schedule,
+        by_hand=dag_run.run_type == MANUAL_RUN,
     )
-    interval = of_run(asked=asked)
-    if asked and dag_run.run_type == BACKFILL_RUN and interval != of_run(asked=None):
-        problem = (
-            f"was written into a backfill, whose run for {of_run(asked=None)} would run for it as all others would"
-        )
-        raise InvalidInterval(asked, problem, "nothing: leave the field Interval of a backfill empty")
-    return interval
 
 
 def pipeline_params(pipeline: Pipeline, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from stagehold.errors import InvalidParameter
 RESTORE_FROM_STAGE = "restore_from_stage"
 RESTORE = "restore"
 ALLOW_NON_RESTORED = "allow_non_restored_state"
+INTERVAL = "interval"
 BACKFILL = "stagehold_backfill"  # in the configuration of a run alone: no form asks for it
 
 

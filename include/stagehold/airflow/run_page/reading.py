@@ -13,7 +13,6 @@ from stagehold.airflow.run_page.facts import RESUMED, RunFacts
 from stagehold.airflow.runs.dag_runs import StageholdDagRun, read_dag_run
 from stagehold.errors import (
     CodeUnusable,
-    NothingToRestore,
     RestoreUnderWay,
     StageholdError,
     UndeclaredRead,
@@ -77,7 +76,7 @@ def read_facts(known: KnownRun, ledger: Ledger, settings: Settings) -> RunFacts:
         attempts=ledger.attempts.of_run(request.run_id),
         traces=_traces(request.run_id, ledger, settings),
         gate_failures=_gate_failures(request, ledger),
-        refusal=known.restore.refusal or _refusal(request, plan, ledger, settings),
+        refusal=known.restore.refusal or _refusal(request, plan, settings),
         restore=known.restore.told,
         waivers=waivers_for(request.pipeline, request.interval, ledger, settings),
         resumed=ledger.events.newest(request.run_id, RESUMED),
@@ -100,11 +99,11 @@ def _traces(run_id: str, ledger: Ledger, settings: Settings) -> Mapping[str, str
     return archived_traces(run_id, settings.lake_uri) if forgotten else known
 
 
-def _refusal(request: RunRequest, plan: ResumePlan, ledger: Ledger, settings: Settings) -> StageholdError | None:
+def _refusal(request: RunRequest, plan: ResumePlan, settings: Settings) -> StageholdError | None:
     try:
-        check_restore(request, ledger)
+        check_restore(request)
         refuse_broken_code(request.pipeline, plan, settings)
-    except (NothingToRestore, CodeUnusable, UndeclaredRead) as error:
+    except (CodeUnusable, UndeclaredRead) as error:
         return error
     return None
 

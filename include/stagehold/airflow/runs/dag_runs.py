@@ -14,14 +14,13 @@ from sqlalchemy import select
 
 from stagehold.airflow.context.intervals import ledger_run_id
 from stagehold.airflow.dag.region_operator import (
-    INTERVAL,
     TAG,
     RegionOperator,
     pipeline_params,
     project_named,
     run_interval,
 )
-from stagehold.airflow.restores.params import AskedRestore
+from stagehold.airflow.restores.params import INTERVAL, AskedRestore
 from stagehold.airflow.restores.requests import known_restore, order_asked
 from stagehold.airflow.runs.clearing import UNMAPPED, DagTask
 from stagehold.errors import ForeignDag, UnknownName

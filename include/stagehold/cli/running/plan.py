@@ -77,17 +77,20 @@ def show_plan(request: RunRequest, settings: Settings, *, as_json: bool) -> None
         refuse_spoiled_sources,
         refuse_too_early,
     )
+    from stagehold.run.planning.restoring import remark_on
 
     situation = current_situation(request, settings)
     found = resume_plan(situation)
     preview = RestorePreview.of(request, situation, found)
     with open_ledger(settings) as ledger:
-        left = left_to_others(request, ledger, settings)
+        left, remark = left_to_others(request, ledger, settings), remark_on(request, ledger)
     if as_json:
-        _print_json(request, found, preview, left)
+        _print_json(request, found, preview, left, remark)
     else:
         if preview:
             preview.show()
+        if remark:
+            typer.echo(remark)
         _print_table(request, found)
         for line in left:
             typer.echo(line)
@@ -97,7 +100,9 @@ def show_plan(request: RunRequest, settings: Settings, *, as_json: bool) -> None
         refuse_spoiled_sources(request, found, ledger, settings)
 
 
-def _print_json(request: RunRequest, plan: ResumePlan, preview: RestorePreview | None, left: tuple[str, ...]) -> None:
+def _print_json(
+    request: RunRequest, plan: ResumePlan, preview: RestorePreview | None, left: tuple[str, ...], remark: str | None
+) -> None:
     from stagehold.plan.resume.explanation import explain
 
     decisions = [
@@ -105,6 +110,8 @@ def _print_json(request: RunRequest, plan: ResumePlan, preview: RestorePreview |
         for one in plan.decisions
     ]
     about: dict[str, Any] = {"pipeline": request.pipeline.name, "interval": request.interval, **asdict(plan.counts)}
+    if remark:
+        about["remark"] = remark
     if left:
         about["left_to_others"] = left
     if preview:

@@ -72,6 +72,12 @@ def key_of(moment: datetime, schedule: str | None) -> str:
     return start.date().isoformat() if times == (start,) else start.isoformat().replace("+00:00", "Z")
 
 
+def key_of_day(day: date, schedule: str | None) -> str | None:
+    """The key of the only interval of a day; None if the schedule is due more than once, or not at all."""
+    times = _times_of(day, schedule)
+    return key_of(times[0], schedule) if len(times) == 1 else None
+
+
 def moment_of(key: str, schedule: str | None) -> datetime | None:
     """When the interval of a key begins; None for free text."""
     if _DAY.fullmatch(key):

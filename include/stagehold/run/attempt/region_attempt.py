@@ -141,7 +141,7 @@ class RegionAttempt:
         """Fence whoever may still be alive, and record what was committed and is not recorded."""
         task, place = self.work.task, self.work.workplace
         place.faults.reach(Point.AFTER_LEASE, task.region.name)
-        check_restore(task.request, place.ledger)
+        check_restore(task.request)
         behind, attempt = self._ledger_is_behind, self.work.attempt
         if behind:
             place.progress(

@@ -33,12 +33,11 @@ def await_inputs(task: RegionTask, settings: Settings, progress: Progress) -> At
     known to be done, so its readers wait in vain.
 
     :raises InputsNeverCame: they were not there in time, or the run failed meanwhile and nobody tried again.
-    :raises NothingToRestore: the run is to be restored, and nothing of its interval is on record.
     """
     with open_ledger(settings, task.redact) as ledger:
         attempt = journal.create_attempt(task, ledger)
         with recorded(task, ledger, settings, progress, attempt):
-            check_restore(task.request, ledger)
+            check_restore(task.request)
             _await_inputs(task, ledger, settings, progress)
         return attempt
 

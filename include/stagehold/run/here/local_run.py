@@ -27,7 +27,7 @@ from stagehold.run.planning.code_choices import record_acceptances
 from stagehold.run.planning.lost_ledger import refuse_lost_ledger
 from stagehold.run.planning.planning import RunRequest, situation_of_run
 from stagehold.run.planning.refusal import refuse_broken_code, refuse_too_early
-from stagehold.run.planning.restoring import check_restore
+from stagehold.run.planning.restoring import check_restore, remark_on
 from stagehold.run.planning.task import RegionOutcome, RegionTask
 from stagehold.run.stopping.cancel_watch import cancel_watch
 from stagehold.settings import Settings
@@ -98,12 +98,14 @@ def _accept(task: RegionTask, settings: Settings, progress: Progress) -> ResumeP
     request = task.request
     with open_ledger(settings) as ledger:
         refuse_lost_ledger(request, ledger, settings)
-        check_restore(request, ledger)
+        check_restore(request)
         with recorded(task, ledger, settings, progress):
             known = situation_of_run(request, ledger, settings)
             plan = resume_plan(known)
         refuse_broken_code(request.pipeline, plan, settings)
         refuse_too_early(request.pipeline, plan)
+        if remark := remark_on(request, ledger):
+            progress(remark)
         ledger.runs.create(journal.run_of(request, task.launcher))
         ledger.runs.begin_life(request.run_id)
         if request.restore:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from stagehold.errors import NothingToRestore, UnknownName
+from stagehold.errors import UnknownName
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Restore
 from stagehold.model.restore_choices import ClaimMode
@@ -14,7 +14,7 @@ from stagehold.model.work_order import WorkOrder
 from stagehold.run.planning.planning import RunRequest, begins_with_of, counted, forced_stages
 from stagehold.spec.pipeline import Pipeline
 
-SHOWN = 5  # intervals that a refusal names
+SHOWN = 5  # intervals that a remark names
 
 
 def new_restore(run_id: str, stage: str) -> Restore:
@@ -101,19 +101,30 @@ def restore_of_life(asked: Restore, ledger: Ledger) -> Restore:
     return found or ledger.restores.ask(asked)
 
 
-def check_restore(request: RunRequest, ledger: Ledger) -> None:
-    """A restore takes what is before its stage from the interval's records, so there have to be some.
-
-    :raises NothingToRestore: the interval has no records, which is most likely a slip.
-    :raises UnknownName: the pipeline has no stage of that name.
+def check_restore(request: RunRequest) -> None:
+    """
+    :raises UnknownName: the pipeline has no stage of the name that it is to be restored from.
     :raises RestoreRefused: the checkpoint that the run is to begin with does not fit the pipeline.
     """
     forced_stages(request)
     begins_with_of(request)
+
+
+def remark_on(request: RunRequest, ledger: Ledger) -> str | None:
+    """What is to be said of the request before it is carried out."""
     stage = request.restore.stage if request.restore else None
-    if stage is not None and not ledger.partitions.newest_of(request.pipeline.name, request.interval):
-        known = ledger.partitions.intervals(request.pipeline.name, SHOWN)
-        raise NothingToRestore(request.pipeline.name, request.interval, stage, known)
+    return why_all_is_computed(request.pipeline.name, request.interval, stage, ledger)
+
+
+def why_all_is_computed(pipeline: str, interval: str, stage: str | None, ledger: Ledger) -> str | None:
+    """What a person is told whose restore from ``stage`` finds nothing on record that it could take as it is; None if
+    it finds something.
+    """
+    if stage is None or ledger.partitions.newest_of(pipeline, interval):
+        return None
+    known = ledger.partitions.intervals(pipeline, SHOWN)
+    newest = f" Newest intervals on record: {', '.join(known)}." if known else ""
+    return f"Nothing is on record of {interval}, so all of it is computed, not only {stage} and what reads it.{newest}"
 
 
 def fulfil_restore(request: RunRequest, ledger: Ledger) -> Restore | None:
