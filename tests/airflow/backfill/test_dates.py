@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 
 import pytest
 
@@ -63,3 +64,42 @@ def test_a_chosen_date_whose_run_goes_on_is_refused(known):
     known.refuse_under_way("sales", ["a", "b", "d"])
     with pytest.raises(BackfillRefused, match="The run rc of c is running: wait for its end"):
         known.refuse_under_way("sales", ["a", "c"])
+
+
+NOW = datetime(2026, 11, 26, 9, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "now", "chosen", "newest"),
+    [
+        ("0 2 * * *", NOW, ["2026-11-01"], "2026-11-26"),
+        ("0 2 * * *", NOW.replace(hour=1), ["2026-11-01"], "2026-11-25"),
+        ("@hourly", NOW, ["2026-11-01T00:00:00Z"], "2026-11-26T09:00:00Z"),
+        ("0 2 * * *", NOW, ["2026-11-25", "2026-11-26"], None),
+        ("@once", NOW, ["2026-11-01"], None),
+        (None, NOW, ["2026-11-01"], None),
+    ],
+)
+def test_it_is_said_which_run_airflow_starts_behind_a_dags_first_backfill(
+    synced_airflow, schedule, now, chosen, newest
+):
+    from airflow.utils.session import create_session
+
+    from stagehold.airflow.backfill.dates import started_along
+
+    with create_session() as session:
+        told = started_along(SimpleNamespace(schedule=schedule), "never_ran", chosen, now, session)
+    assert told is None if newest is None else f"it will then start the run for {newest}, too." in told
+
+
+def test_a_dag_that_airflow_started_before_goes_on_as_it_would(synced_airflow):
+    from airflow.models.dagrun import DagRun
+    from airflow.utils.session import create_session
+
+    from stagehold.airflow.backfill.dates import started_along
+
+    with create_session() as session:
+        session.add(DagRun("ran_once", "scheduled__1", logical_date=DAY, run_after=DAY, run_type="scheduled"))
+        session.flush()
+        assert started_along(SimpleNamespace(schedule="0 2 * * *"), "ran_once", ["2026-11-01"], NOW, session) is None
+        session.rollback()

@@ -65,7 +65,7 @@ def test_the_grid_has_every_cell_with_why_it_runs_and_what_that_costs(shown):
     found = answer.json()
     assert set(found) == {
         *("pipeline", "first", "last", "only", "stages", "restore_from_stage", "token", "intervals", "runs", "reuses"),
-        *("seconds", "saved_seconds", "unknown", "refusal"),
+        *("seconds", "saved_seconds", "unknown", "refusal", "along"),
     }
     assert (found["pipeline"], found["only"], found["restore_from_stage"], found["refusal"]) == (DAG, None, None, None)
     cells = {one["interval"]: {cell["stage"]: cell for cell in one["cells"]} for one in found["intervals"]}
@@ -121,6 +121,7 @@ def test_what_is_started_is_one_backfill_of_airflows_with_the_order_of_each_date
     assert kept.order(NEVER) == WorkOrder(("customer",), backfill=kept.backfill_id)
     assert kept.order(DONE).is_empty
     again = shown(stages=["customer"])
+    assert again.json()["along"] is None  # that was its first run
     assert again.json()["intervals"][2]["run_id"] == runs[0].run_id
     under_way = start(stages=["customer"], token=again.json()["token"])
     assert (under_way.status_code, "is queued: wait for its end" in under_way.json()["detail"]) == (409, True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -11,12 +11,13 @@ from airflow.models.dagrun import DagRun
 from sqlalchemy import select
 
 from stagehold.errors import BackfillRefused
-from stagehold.model.keys.interval_key import moment_of
+from stagehold.model.keys.interval_key import ONCE, key_of, moment_of, newest_time
 from stagehold.spec.pipeline import Pipeline
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
+STARTED_BY_AIRFLOW = ("scheduled", "backfill", "asset_triggered")
 AT_ONCE = 500  # moments that one query names
 FINISHED, FAILED = "success", "failed"
 
@@ -58,6 +59,26 @@ class AirflowDates:
             if state not in (None, FINISHED, FAILED):
                 why = f"The run {self.run_ids[interval]} of {interval} is {state}: wait for its end, or leave it out."
                 raise BackfillRefused(pipeline, why)
+
+
+def started_along(
+    pipeline: Pipeline, dag_id: str, chosen: Collection[str], now: datetime, session: Session
+) -> str | None:
+    """What a person is told of the run that Airflow starts by itself behind the first backfill, for last night, say;
+    None if it starts none.
+
+    A backfill is for Airflow the last run that it started by itself, so that the schedule's newest time is due then.
+    """
+    automated = select(DagRun.id).where(DagRun.dag_id == dag_id, DagRun.run_type.in_(STARTED_BY_AIRFLOW)).limit(1)
+    if not pipeline.schedule or pipeline.schedule == ONCE or session.scalar(automated) is not None:
+        return None
+    newest = key_of(newest_time(now, pipeline.schedule), pipeline.schedule)
+    if newest in chosen:
+        return None
+    return (
+        f"Airflow has started no run of {dag_id} by itself yet, and takes a backfill for one: it will then start the "
+        f"run for {newest}, too."
+    )
 
 
 def _runs(dag_id: str, moments: Sequence[datetime], session: Session) -> Iterator[DagRun]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import httpx
@@ -18,7 +19,7 @@ from starlette.concurrency import run_in_threadpool
 
 from stagehold.airflow.answering.access import MAY_BACKFILL, MAY_SEE_RUN, SAME_ORIGIN_JSON, may_trigger
 from stagehold.airflow.answering.server import answering, post_to_airflow, refuse_as_airflow, server_ledger
-from stagehold.airflow.backfill.dates import AirflowDates
+from stagehold.airflow.backfill.dates import AirflowDates, started_along
 from stagehold.airflow.restores.params import BACKFILL
 from stagehold.airflow.runs.dag_runs import dag_settings, pipeline_of
 from stagehold.model.backfill import Backfill, BackfillChoice, Only
@@ -61,11 +62,14 @@ class NewBackfill(BaseModel):
 
 @dataclass(frozen=True)
 class BegunBackfill:
-    """``backfill_id`` is Airflow's; ``intervals`` are those of which anything runs."""
+    """``backfill_id`` is Airflow's; ``intervals`` are those of which anything runs; ``along`` is what Airflow starts
+    besides.
+    """
 
     backfill_id: int
     token: str
     intervals: tuple[str, ...]
+    along: str | None
 
 
 @dataclass(frozen=True)
@@ -98,8 +102,14 @@ class _Place:
         intervals = [one.interval for one in plan.intervals]
         return AirflowDates.read(self.pipeline, self.dag_id, intervals, self.session)
 
-    def begun(self, wanted: NewBackfill, asked_by: str) -> tuple[Backfill, Mapping[str, Any]]:
-        """What is kept of it, and what Airflow is asked for.
+    def along(self, plan: BackfillPlan) -> str | None:
+        """What Airflow will start besides the plan's dates."""
+        chosen = [one.interval for one in plan.running]
+        now = datetime.now(UTC)
+        return started_along(self.pipeline, self.dag_id, chosen, now, self.session) if chosen else None
+
+    def begun(self, wanted: NewBackfill, asked_by: str) -> tuple[Backfill, str | None, Mapping[str, Any]]:
+        """What is kept of it, what Airflow starts along with it, and what Airflow is asked for.
 
         :raises StageholdError: nothing is to be begun.
         """
@@ -109,15 +119,19 @@ class _Place:
             dates.refuse_under_way(plan.pipeline, chosen)
         begun = begin_backfill(plan, wanted.token, asked_by, server_ledger(self.settings))
         goes_on = keeps_state(self.pipeline)
-        return begun, {
-            "dag_id": self.dag_id,
-            "from_date": dates.moments[chosen[0]].isoformat(),
-            "to_date": dates.moments[chosen[-1]].isoformat(),
-            "run_backwards": False,
-            "dag_run_conf": {BACKFILL: begun.backfill_id},
-            "reprocess_behavior": dates.reprocess_behavior(chosen, goes_on=goes_on),
-            "max_active_runs": 1 if goes_on else wanted.max_active,
-        }
+        return (
+            begun,
+            self.along(plan),
+            {
+                "dag_id": self.dag_id,
+                "from_date": dates.moments[chosen[0]].isoformat(),
+                "to_date": dates.moments[chosen[-1]].isoformat(),
+                "run_backwards": False,
+                "dag_run_conf": {BACKFILL: begun.backfill_id},
+                "reprocess_behavior": dates.reprocess_behavior(chosen, goes_on=goes_on),
+                "max_active_runs": 1 if goes_on else wanted.max_active,
+            },
+        )
 
 
 @router.get("", dependencies=[MAY_SEE_RUN])
@@ -140,7 +154,7 @@ def plan_of_backfill(
         plan = place.planned(choice)
         if not may_trigger(dag_id, user):
             plan = replace(plan, refusal=plan.refusal or NOT_ALLOWED)
-        return ShownBackfill.of(plan, place.pipeline, place.dates(plan).run_ids)
+        return ShownBackfill.of(plan, place.pipeline, place.dates(plan).run_ids, place.along(plan))
 
 
 @router.post("", dependencies=[MAY_BACKFILL, SAME_ORIGIN_JSON])
@@ -150,12 +164,14 @@ async def start_backfill(
     """One backfill of Airflow's, with the caller's own rights; its runs do what was planned, however often they are
     tried.
     """
-    begun, body = await run_in_threadpool(_begin, dag_id, wanted, session, user.get_name())
+    begun, along, body = await run_in_threadpool(_begin, dag_id, wanted, session, user.get_name())
     created = await _create(body, request)
-    return BegunBackfill(int(created["id"]), wanted.token, tuple(one.interval for one in begun.intervals))
+    return BegunBackfill(int(created["id"]), wanted.token, tuple(one.interval for one in begun.intervals), along)
 
 
-def _begin(dag_id: str, wanted: NewBackfill, session: Session, asked_by: str) -> tuple[Backfill, Mapping[str, Any]]:
+def _begin(
+    dag_id: str, wanted: NewBackfill, session: Session, asked_by: str
+) -> tuple[Backfill, str | None, Mapping[str, Any]]:
     with answering():
         return _Place.of(dag_id, session).begun(wanted, asked_by)
 

@@ -48,6 +48,8 @@ def run_in_airflow(
     with AirflowClient.local(settings) as airflow:
         answer = airflow.backfill(pipeline.name, _wanted(plan, token, max_active))
         _tell(f"backfill {answer['backfill_id']} of {pipeline.name}: {len(answer['intervals'])} intervals in Airflow")
+        if answer["along"]:
+            _tell(answer["along"])
         ended: list[EndedDate] = []
         try:
             for one in _watched(plan, answer["intervals"], pipeline, airflow, settings):

@@ -92,8 +92,13 @@ def present_key(now: datetime, schedule: str | None) -> str:
     today = now.astimezone(UTC).date()
     if len(_times_of(today, schedule)) < 2 or schedule is None:
         return today.isoformat()
+    return key_of(newest_time(now, schedule), schedule)
+
+
+def newest_time(now: datetime, schedule: str) -> datetime:
+    """When the schedule was due last; now counts."""
     newest: datetime = croniter(_cron(schedule), now.astimezone(UTC) + timedelta(microseconds=1)).get_prev(datetime)
-    return key_of(newest, schedule)
+    return newest
 
 
 def previous_key(key: str, schedule: str) -> str:

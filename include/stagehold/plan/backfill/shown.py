@@ -44,7 +44,9 @@ class ShownInterval:
 
 @dataclass(frozen=True)
 class ShownBackfill:
-    """``unknown`` are stages of which nobody knows how long they take; ``refusal`` is why nothing can be started."""
+    """``unknown`` are stages of which nobody knows how long they take; ``refusal`` is why nothing can be started,
+    ``along`` what Airflow starts besides.
+    """
 
     pipeline: str
     first: str
@@ -60,9 +62,12 @@ class ShownBackfill:
     saved_seconds: float
     unknown: tuple[str, ...] = field(default=())
     refusal: str | None = None
+    along: str | None = None
 
     @staticmethod
-    def of(plan: BackfillPlan, pipeline: Pipeline, run_ids: Mapping[str, str]) -> ShownBackfill:
+    def of(
+        plan: BackfillPlan, pipeline: Pipeline, run_ids: Mapping[str, str], along: str | None = None
+    ) -> ShownBackfill:
         """
         :param run_ids: of runs in Airflow, by interval.
         """
@@ -82,4 +87,5 @@ class ShownBackfill:
             saved_seconds=round(plan.saved_seconds, 3),
             unknown=plan.unknown,
             refusal=plan.refusal,
+            along=along,
         )
