@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 from deltalake import DeltaTable
 
@@ -47,7 +48,24 @@ class Stack:
     def finish(self, run: DagRun, expected: str = "success") -> DagRun:
         ended = self.airflow.wait(run, RUN_SECONDS)
         assert ended.state == expected, self.failures(run)
+        if ended.state == "success":
+            assert self.complaints(run) == []
         return ended
+
+    def complaints(self, run: DagRun) -> list[str]:
+        """What the tries that succeeded logged as an error, or with a traceback; nobody should read it in vain."""
+        here = f"/api/v2/dags/{run.dag_id}/dagRuns/{quote(run.run_id, safe='')}/taskInstances"
+        return [
+            f"{task['task_id']}: {line}"
+            for task in self.airflow._send("GET", f"{here}?limit=1000")["task_instances"]
+            if task["state"] == "success"
+            for line in self._lines(f"{here}/{task['task_id']}/logs/{task['try_number']}?map_index={task['map_index']}")
+            if line.get("level") in ("error", "critical") or line.get("error_detail") or "Traceback" in str(line)
+        ]
+
+    def _lines(self, log: str) -> list[dict[str, object]]:
+        content = self.airflow._send("GET", f"{log}&full_content=true")["content"]
+        return [line if isinstance(line, dict) else {"event": line} for line in content]
 
     def run(self, interval: str, expected: str = "success", **conf: object) -> DagRun:
         return self.finish(self.start(interval, **conf), expected)

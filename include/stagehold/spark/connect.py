@@ -6,6 +6,7 @@ tests/spark/test_connect.py checks each part against the installed pyspark, and 
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import threading
 import warnings
@@ -51,8 +52,10 @@ OF_PROCESSES = (
     "spark.ui.",
 )
 SET_BY_DELTA = "spark.sql.parquet.fieldId."  # in each session, when that plans its first query
-# They log the error that is raised, with the same text.
+# They log the error that is raised, with the same text. The last one is off unless SPARK_CONNECT_LOG_LEVEL says
+# otherwise, and Airflow's configuration of logs switches on what was off before.
 CHATTY_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+CALLS_LOGGER, CALLS_LEVEL = "pyspark.sql.connect.logging", "SPARK_CONNECT_LOG_LEVEL"
 
 
 def plan_message(frame: DataFrame) -> Any:
@@ -230,7 +233,7 @@ def limit_retries(client: SparkConnectClient) -> None:
 
     client.set_retry_policies([DefaultPolicy(max_retries=4, max_backoff=2000)])
     warnings.filterwarnings("ignore", message=r"\[RETRIES_EXCEEDED\]")
-    for name in CHATTY_LOGGERS:
+    for name in (*CHATTY_LOGGERS, *([] if CALLS_LEVEL in os.environ else [CALLS_LOGGER])):
         logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
