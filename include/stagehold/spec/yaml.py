@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -12,7 +13,10 @@ from typing import Any
 import yaml
 
 FieldPath = tuple[str, ...]
+# libyaml's, which takes a tenth of the time; a PyYAML that was built without it has none.
+Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 MAPPING = "a mapping of fields"
+MOST_NESTED = 1000
 
 
 @dataclass(frozen=True)
@@ -57,21 +61,51 @@ def parse_document(text: str, file: str) -> Document:
     return replace(parsed, data=deepcopy(parsed.data))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1024)  # some 50 MB at most
 def _parsed(text: str, file: str) -> Document:
     try:
-        loader = yaml.SafeLoader(text)
-        root = loader.get_single_node()
+        return _read(*_composed(text), file)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         return _unreadable(file, mark.line + 1 if mark else 1, _reason(error), "YAML")
     except RecursionError:
         return _unreadable(file, 1, "nested too deeply", "YAML")
+
+
+def _read(loader: yaml.SafeLoader, root: yaml.Node | None, file: str) -> Document:
     if not isinstance(root, yaml.MappingNode):
         return _unreadable(file, 1, "nothing" if root is None else root.tag.rpartition(":")[2], MAPPING)
     reader = _Reader(loader)
     data = reader.value(root, ())
     return Document(file, data, reader.lines, tuple(reader.problems))
+
+
+def _composed(text: str) -> tuple[yaml.SafeLoader, yaml.Node | None]:
+    """A text that libyaml refuses is read once more by PyYAML's own reader, which says better why and where. So is one
+    that may be nested so deeply that libyaml ends the process.
+    """
+    if is_shallow(text):
+        with suppress(yaml.YAMLError):
+            loader = Loader(text)
+            return loader, loader.get_single_node()
+    loader = yaml.SafeLoader(text)
+    return loader, loader.get_single_node()
+
+
+def is_shallow(text: str) -> bool:
+    """Whether no value is nested more deeply than some 2000 times: each level takes a bracket, or a column."""
+    return (
+        text.count("[") + text.count("{") <= MOST_NESTED and max(map(len, text.splitlines()), default=0) <= MOST_NESTED
+    )
+
+
+def plain_data(text: str) -> Any:
+    """What a text says, without its lines.
+
+    :raises yaml.YAMLError: it is no YAML
+    :raises RecursionError: it is nested too deeply
+    """
+    return yaml.load(text, Loader=Loader if is_shallow(text) else yaml.SafeLoader)  # noqa: S506 - both are safe
 
 
 def plain_document(data: Mapping[str, Any], file: str) -> Document:

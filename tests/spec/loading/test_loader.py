@@ -243,6 +243,11 @@ def test_a_tag_whose_text_is_none_of_its_kind_is_a_problem_of_its_field(tmp_path
         (b"a: 1\n---\nb: 2\n", 2, "file", "expected a single document"),
         (b"a: \x01\n", 1, "file", "special characters are not allowed"),
         (b"[" * 5000, 1, "file", "nested too deeply"),
+        (b"a: " + b"[" * 900 + b"]" * 900, 1, "file", "nested too deeply"),
+        (b"[\n" * 200_000, 1, "file", "nested too deeply"),  # of which libyaml dies
+        (b"a: " + b"- " * 100_000, 1, "file", "sequence entries are not allowed here"),
+        (b"a:\n  " + b"- " * 100_000 + b"b", 1, "file", "nested too deeply"),
+        (b"? " * 100_000 + b"b", 1, "file", "nested too deeply"),
         (b"pipeline: p\nstages: {}\n", 2, "stages", "a mapping"),
         (b"pipeline: p\n", 1, "stages", "nothing"),
         (b"pipeline: p\nstages: [a]\n", 2, "stages", "['a']"),

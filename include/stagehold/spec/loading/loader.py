@@ -57,10 +57,23 @@ def find_pipeline(name: str, settings: Settings) -> Pipeline:
 
     :raises UnknownName: no file declares that name
     """
-    named = {str(read_document(path).data.get("pipeline")): path for path in reversed(pipeline_files(settings))}
-    if name not in named:
-        raise UnknownName("pipeline", name, sorted(named))
-    return _load(named[name], settings)
+    files = pipeline_files(settings)
+    found = next((path for path in files if _may_name(path, name) and _name_in(path) == name), None)
+    if found is None:
+        raise UnknownName("pipeline", name, sorted(map(_name_in, files)))
+    return _load(found, settings)
+
+
+def _name_in(path: Path) -> str:
+    return str(read_document(path).data.get("pipeline"))
+
+
+def _may_name(path: Path, name: str) -> bool:
+    """Without parsing it: a name has no letter that YAML would have to write in another way."""
+    try:
+        return name.encode() in path.read_bytes()
+    except OSError:
+        return False
 
 
 def pipeline_files(settings: Settings) -> tuple[Path, ...]:
