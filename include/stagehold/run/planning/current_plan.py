@@ -14,7 +14,6 @@ from stagehold.settings import Settings
 def current_plan(request: RunRequest, settings: Settings) -> ResumePlan:
     """What a run asked for now would do.
 
-    :raises NothingToRestore: it is to be restored, and nothing of its interval is on record.
     :raises LedgerLost: the tables know of the interval, and the ledger does not.
     """
     return resume_plan(current_situation(request, settings))
@@ -24,5 +23,5 @@ def current_situation(request: RunRequest, settings: Settings) -> Situation:
     """What that plan is made from; raises the same."""
     with open_ledger(settings) as ledger:
         refuse_lost_ledger(request, ledger, settings)
-        check_restore(request, ledger)
+        check_restore(request)
         return situation_of_run(request, ledger, settings)
