@@ -24,6 +24,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -31,10 +32,12 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "include"))
 
+from stagehold.model.partition_set import PartitionSet  # noqa: E402
 from stagehold.model.records import AttemptState, Cell, PartitionRecord  # noqa: E402
 from stagehold.model.standing import PartitionState  # noqa: E402
-from stagehold.plan.resume.decisions import Action, Situation, StageFacts  # noqa: E402
+from stagehold.plan.resume.decisions import Action  # noqa: E402
 from stagehold.plan.resume.planner import resume_plan  # noqa: E402
+from stagehold.plan.resume.situation import Situation, StageData, StageFacts, StageOrder, StageSituation  # noqa: E402
 from stagehold.spec.pipeline import Exchange, Input, Output, OutputType, Pipeline, Stage  # noqa: E402
 from stagehold.spec.settings.source import Source  # noqa: E402
 from stagehold.topology.build import pipeline_topology  # noqa: E402
@@ -91,7 +94,8 @@ def fresh_situation(pipeline: Pipeline) -> Situation:
         for stage in pipeline.stages
     }
     facts = {stage.name: StageFacts(code=stage.name, splits=splits[stage.name]) for stage in pipeline.stages}
-    return Situation(pipeline=pipeline, facts=facts, recorded={}, gone={}, environment="e", params="p")
+    stages = {name: StageSituation(one) for name, one in facts.items()}
+    return Situation(pipeline, stages, environment="e", params="p")
 
 
 def recorded_situation(pipeline: Pipeline) -> Situation:
@@ -101,9 +105,17 @@ def recorded_situation(pipeline: Pipeline) -> Situation:
         # A stage has a key to be recorded with as soon as its inputs are recorded.
         decisions = resume_plan(situation).of(stage.name) if stage.output.type.stored else ()
         records = tuple(_record(stage, decision.partition, str(decision.key)) for decision in decisions)
-        situation = replace(situation, recorded={**situation.recorded, stage.name: records})
-    gone = {"kept": frozenset({0}), "named": frozenset({0})}
-    return replace(situation, gone=gone, forced=frozenset({"shown"}))
+        situation = situation.changed(partial(_with_records, stage.name, records))
+    return situation.changed(_with_losses)
+
+
+def _with_records(stage: str, records: tuple[PartitionRecord, ...], name: str, known: StageSituation) -> StageSituation:
+    return replace(known, data=StageData(records)) if name == stage else known
+
+
+def _with_losses(name: str, known: StageSituation) -> StageSituation:
+    gone = PartitionSet([0] if name in ("kept", "named") else ())
+    return replace(known, data=replace(known.data, gone=gone), order=StageOrder(forced=name == "shown"))
 
 
 def _record(stage: Stage, partition: int, key: str) -> PartitionRecord:

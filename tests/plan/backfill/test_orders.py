@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
-from tests.plan.resume.situations import CHAIN, DONE, FUSED, altered, blocked, changed, finished, fresh, without, words
+from tests.plan.resume.situations import (
+    CHAIN,
+    DONE,
+    FUSED,
+    altered,
+    blocked,
+    changed,
+    finished,
+    fresh,
+    with_facts,
+    without,
+    words,
+)
 
 from stagehold.errors import InvalidArgument, UnknownName
 from stagehold.model.backfill import BackfillChoice, Only
@@ -14,8 +24,8 @@ from stagehold.model.work_order import WorkOrder
 from stagehold.plan.backfill.cells import cells_of
 from stagehold.plan.backfill.orders import check_choice, order_of
 from stagehold.plan.resume.confining import LEFT, Confinement
-from stagehold.plan.resume.decisions import Situation
 from stagehold.plan.resume.planner import resume_plan
+from stagehold.plan.resume.situation import Situation
 from stagehold.plan.split.regions import stage_regions
 
 EVERY = ("raw", "clean", "total")
@@ -60,7 +70,7 @@ def told(situation: Situation, order: WorkOrder) -> Situation:
     every = frozenset(stage.name for stage in situation.pipeline.stages)
     judged = frozenset() if order.as_recorded else frozenset(order.stages)
     confined = Confinement(frozenset(order.stages), order.only_recorded)
-    return replace(situation, accepted=every - judged, forced=frozenset(order.anew), confined=confined)
+    return with_facts(situation, accepted=every - judged, forced=frozenset(order.anew), confined=confined)
 
 
 TABLE = [
@@ -88,8 +98,8 @@ TABLE = [
         "rR RR r",
     ),
     ("a stage and all that read it", DONE, ask(stage="clean"), "rr RR R"),
-    ("data of a result that is gone", replace(DONE, gone={"total": frozenset({0})}), ask(), "rr rr H"),
-    ("that is nobody's who was not asked", replace(DONE, gone={"total": frozenset({0})}), ask("raw"), "rr rr r"),
+    ("data of a result that is gone", with_facts(DONE, gone={"total": frozenset({0})}), ask(), "rr rr H"),
+    ("that is nobody's who was not asked", with_facts(DONE, gone={"total": frozenset({0})}), ask("raw"), "rr rr r"),
     (
         "what was released is computed for who needs it",
         altered(without(DONE, "clean", 0), "raw", 0, state=PartitionState.RELEASED),

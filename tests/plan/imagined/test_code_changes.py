@@ -13,9 +13,11 @@ from tests.plan.resume.situations import (
     changed,
     finished,
     forward,
+    records_of,
     rerun,
     source,
     stage,
+    with_known,
     with_stage,
     without,
     words,
@@ -72,7 +74,7 @@ OTHER_CODE = [
             accepted(rerun(DONE, "clean"), "clean", "older", "new"),
             "clean",
             1,
-            compute_key=str(DONE.recorded["clean"][1].compute_key),
+            compute_key=str(records_of(DONE, "clean")[1].compute_key),
         ),
         "rr rR R",
     ),
@@ -134,7 +136,8 @@ def test_what_was_dealt_by_another_hash_is_made_again_by_readers_that_are_keyed_
 
 def choosing(situation, name, handling, *made_by, reason=""):
     choice = CodeChoice(name, handling, made_by or (f"code {name}",), "ann", reason)
-    return replace(situation, code_choices={**situation.code_choices, name: choice})
+    known = situation.of(name)
+    return with_known(situation, name, replace(known, order=replace(known.order, code_choice=choice)))
 
 
 NEW = changed(DONE, "clean", code="new")

@@ -201,7 +201,7 @@ def test_nothing_reuses_what_runs_and_nothing_that_runs_lacks_its_input(fail, lo
 
 def test_in_an_imagined_run_all_that_is_stored_is_consumable_and_unchanged():
     situation = imagined_run(pipeline("a", "b>: a", "c!: b", "d: c~gather"))
-    assert {stage: len(records) for stage, records in situation.recorded.items()} == {"a": 3, "c": 3, "d": 1}
+    assert {stage: len(one.data.records) for stage, one in situation.stages.items()} == {"a": 3, "b": 0, "c": 3, "d": 1}
     assert {decision.action for decision in resume_plan(situation).decisions} == {Action.REUSE}
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 from stagehold.model.keys.compute_key import ComputeKey
+from stagehold.model.partition_set import PartitionSet
 from stagehold.model.records import Acceptance, Cell, DataFile, PartitionRecord, Waiver
 from stagehold.model.standing import PartitionState
 from stagehold.plan.determinism.reproduction import remark
-from stagehold.plan.resume.decisions import Action, Decision, ResumePlan, Situation, StageFacts
+from stagehold.plan.resume.decisions import Action, Decision, ResumePlan
 from stagehold.plan.resume.planner import resume_plan
+from stagehold.plan.resume.situation import Situation, StageData, StageFacts, StageOrder, StageSituation, StageWords
 from stagehold.spec.pipeline import Exchange, Input, Output, OutputType, Pipeline, Stage
 from stagehold.spec.settings.source import Source
 
@@ -71,6 +75,9 @@ FORK = Pipeline(
 )
 
 
+PARTS = {"data": StageData(), "order": StageOrder(), "words": StageWords()}
+
+
 def facts_of(pipeline: Pipeline) -> dict[str, StageFacts]:
     return {
         one.name: StageFacts(
@@ -82,9 +89,33 @@ def facts_of(pipeline: Pipeline) -> dict[str, StageFacts]:
 
 
 def fresh(pipeline: Pipeline) -> Situation:
-    return Situation(
-        pipeline=pipeline, facts=facts_of(pipeline), recorded={}, gone={}, environment="env", params="params"
-    )
+    stages = {name: StageSituation(facts) for name, facts in facts_of(pipeline).items()}
+    return Situation(pipeline=pipeline, stages=stages, environment="env", params="params")
+
+
+def with_facts(situation: Situation, **facts: Any) -> Situation:
+    """The same with other facts, each for all stages: of a mapping a stage has its own or what is the default, of a set
+    of stages it is in it or not.
+    """
+    own = {name: value for name, value in facts.items() if hasattr(situation, name)}
+    situation = replace(situation, **own)
+    for name in facts.keys() - own.keys():
+        values = facts[name]
+        situation = situation.changed(lambda stage, known, name=name, values=values: _told(stage, known, name, values))
+    return situation
+
+
+def _told(stage: str, known: StageSituation, name: str, values: Any) -> StageSituation:
+    part = next((part for part, default in PARTS.items() if hasattr(default, name)), None)
+    default = getattr(PARTS[part] if part else known, name, None)
+    value = values.get(stage, default if part else None) if isinstance(values, Mapping) else stage in values
+    value = PartitionSet(value) if isinstance(value, Set) else value
+    own = replace(getattr(known, part), **{name: value}) if part else value
+    return replace(known, **{part or name: own})
+
+
+def records_of(situation: Situation, name: str) -> tuple[PartitionRecord, ...]:
+    return situation.of(name).data.records
 
 
 def record(pipeline: Pipeline, name: str, partition: int, key: ComputeKey, attempt: str = "a1") -> PartitionRecord:
@@ -118,22 +149,35 @@ def finished(pipeline: Pipeline, before: Situation | None = None) -> Situation:
             for decision in plan.of(one.name)
             if decision.key
         )
-        situation = replace(situation, recorded={**situation.recorded, one.name: made})
+        situation = with_records(situation, one.name, made)
     return situation
 
 
+def with_records(situation: Situation, name: str, records: Iterable[PartitionRecord]) -> Situation:
+    known = situation.of(name)
+    return with_known(situation, name, replace(known, data=replace(known.data, records=tuple(records))))
+
+
+def with_known(situation: Situation, name: str, known: StageSituation) -> Situation:
+    return replace(situation, stages={**situation.stages, name: known})
+
+
 def without(situation: Situation, name: str, *partitions: int) -> Situation:
-    kept = tuple(one for one in situation.recorded[name] if one.partition not in partitions)
-    return replace(situation, recorded={**situation.recorded, name: kept})
+    return with_records(
+        situation, name, (one for one in records_of(situation, name) if one.partition not in partitions)
+    )
 
 
 def changed(situation: Situation, name: str, **values: object) -> Situation:
-    return replace(situation, facts={**situation.facts, name: replace(situation.facts[name], **values)})
+    known = situation.of(name)
+    return with_known(situation, name, replace(known, facts=replace(known.facts, **values)))
 
 
 def altered(situation: Situation, name: str, partition: int, **values: object) -> Situation:
-    records = tuple(replace(one, **values) if one.partition == partition else one for one in situation.recorded[name])
-    return replace(situation, recorded={**situation.recorded, name: records})
+    records = records_of(situation, name)
+    return with_records(
+        situation, name, (replace(one, **values) if one.partition == partition else one for one in records)
+    )
 
 
 def blocked(situation: Situation, name: str, partition: int, **values: object) -> Situation:
@@ -158,27 +202,33 @@ def waived(situation: Situation, name: str, partition: int, *expectations: str, 
         )
         for one in expectations or ("revenue > 0",)
     )
-    return replace(situation, waivers={**situation.waivers, name: (*situation.waivers.get(name, ()), *words)})
+    known = situation.of(name)
+    said = replace(known.words, waivers=(*known.words.waivers, *words))
+    return with_known(situation, name, replace(known, words=said))
 
 
 def word_ended(situation: Situation, name: str, partition: int, *expectations: str, fingerprint: str = "") -> Situation:
     """Somebody had waived that, and does so no more."""
-    before = replace(situation, waivers={})
-    said = waived(before, name, partition, *expectations, fingerprint=fingerprint).waivers[name]
-    ended = tuple(replace(one, until=NOW) for one in said)
-    every = {**situation.ended_waivers, name: (*situation.ended_waivers.get(name, ()), *ended)}
-    return replace(situation, ended_waivers=every)
+    known = situation.of(name)
+    said = (
+        waived(with_facts(situation, waivers={}), name, partition, *expectations, fingerprint=fingerprint)
+        .of(name)
+        .words
+    )
+    ended = tuple(replace(one, until=NOW) for one in said.waivers)
+    words = replace(known.words, ended_waivers=(*known.words.ended_waivers, *ended))
+    return with_known(situation, name, replace(known, words=words))
 
 
 def made_by(situation: Situation, name: str, code: str) -> Situation:
     """All of a stage's records as other code would have made them: with equal data."""
-    keys = [ComputeKey.parse(one.compute_key) for one in situation.recorded[name]]
+    keys = [ComputeKey.parse(one.compute_key) for one in records_of(situation, name)]
     made = tuple(
         replace(one, compute_key=str(replace(key, code=code)))
-        for one, key in zip(situation.recorded[name], keys, strict=True)
+        for one, key in zip(records_of(situation, name), keys, strict=True)
         if key
     )
-    return replace(situation, recorded={**situation.recorded, name: made})
+    return with_records(situation, name, made)
 
 
 def rerun(situation: Situation, name: str) -> Situation:
@@ -187,7 +237,7 @@ def rerun(situation: Situation, name: str) -> Situation:
 
 
 def discarding(situation: Situation, **partitions: set[int]) -> Situation:
-    return replace(situation, discarded={name: frozenset(some) for name, some in partitions.items()})
+    return with_facts(situation, discarded=partitions)
 
 
 def with_stage(situation: Situation, name: str, **values: object) -> Situation:
@@ -198,7 +248,9 @@ def with_stage(situation: Situation, name: str, **values: object) -> Situation:
 
 def accepted(situation: Situation, name: str, recorded: str, present: str, who: str = "ann") -> Situation:
     word = Acceptance(situation.pipeline.name, None, name, recorded, present, who, f"{recorded} is as good", NOW)
-    return replace(situation, acceptances={**situation.acceptances, name: (*situation.acceptances.get(name, ()), word)})
+    known = situation.of(name)
+    said = replace(known.words, acceptances=(*known.words.acceptances, word))
+    return with_known(situation, name, replace(known, words=said))
 
 
 DECISIONS = {one.action: one for one in Decision.__subclasses__()}  # by action
@@ -214,5 +266,5 @@ def words(plan: ResumePlan) -> dict[str, str]:
 
 DONE = finished(CHAIN)
 HEALED_DIFFERENT = remark(
-    DONE.recorded["raw"][1], compute_key=DONE.recorded["raw"][1].compute_key, fingerprint="other", healed=True
+    records_of(DONE, "raw")[1], compute_key=records_of(DONE, "raw")[1].compute_key, fingerprint="other", healed=True
 )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.plan.resume.situations import CHAIN, DONE, FUSED, finished
+from tests.plan.resume.situations import CHAIN, DONE, FUSED, finished, records_of
 
 from stagehold.model.standing import PartitionState
 from stagehold.plan.resume.waiving import Ancestry
 
-RAW, CLEAN, TOTAL = (DONE.recorded[name] for name in ("raw", "clean", "total"))
+RAW, CLEAN, TOTAL = (records_of(DONE, name) for name in ("raw", "clean", "total"))
 CHAINED = (*RAW, *CLEAN, *TOTAL)
 
 
@@ -45,8 +45,9 @@ def test_what_becomes_of_data_later_is_no_new_data():
 
 
 def test_what_is_computed_along_is_looked_through():
-    done = finished(FUSED).recorded
-    assert told(Ancestry(FUSED, (*done["raw"], *done["kept"])), done["kept"][1]) == ["raw[1] data raw 1"]
+    done = finished(FUSED)
+    raw, kept = records_of(done, "raw"), records_of(done, "kept")
+    assert told(Ancestry(FUSED, (*raw, *kept)), kept[1]) == ["raw[1] data raw 1"]
 
 
 def test_nothing_is_known_of_what_is_on_record_no_more():

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.plan.resume.situations import changed, finished, forward, fresh, source, stage
+from tests.plan.resume.situations import changed, finished, forward, fresh, records_of, source, stage, with_facts
 
-from stagehold.plan.resume.decisions import Action, Rescaled, Situation
+from stagehold.plan.resume.decisions import Action
 from stagehold.plan.resume.planner import resume_plan
+from stagehold.plan.resume.situation import Rescaled, Situation
 from stagehold.spec.pipeline import Exchange, Input, OnCodeChange, Pipeline
 
 KEYED = Input(stage="raw", exchange=Exchange.KEYED, key=("id",))
@@ -22,9 +23,9 @@ def pipeline(partitions: int, edge: Input = KEYED) -> Pipeline:
 def restored(edge: Input = KEYED, lost: int | None = None) -> Situation:
     """It was cut into four, and is cut into eight now; whatever is before it is as it was."""
     then = finished(pipeline(4, edge))
-    records = {one.partition: one for one in then.recorded["total"] if one.partition != lost}
-    known = {"raw": then.recorded["raw"]}
-    return replace(fresh(pipeline(8, edge)), recorded=known, rescaled={"total": Rescaled(records, 4, "i")})
+    records = {one.partition: one for one in records_of(then, "total") if one.partition != lost}
+    known = {"raw": records_of(then, "raw")}
+    return with_facts(fresh(pipeline(8, edge)), records=known, rescaled={"total": Rescaled(records, 4, "i")})
 
 
 def keeping(known: Situation) -> Situation:
@@ -41,7 +42,7 @@ def keeping(known: Situation) -> Situation:
         (keeping(changed(restored(), "total", code="new")), range(8)),
         (replace(restored(), params="other"), []),
         (changed(restored(), "raw", splits=("other", "split 1", "split 2", "split 3")), []),
-        (replace(restored(), rescaled={}), []),
+        (with_facts(restored(), rescaled={}), []),
     ],
     ids=["nothing changed", "one is lost", "code", "code that is kept", "parameters", "an input", "no checkpoint"],
 )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tests.plan.resume.situations import (
     DONE,
     FORK,
@@ -14,6 +12,7 @@ from tests.plan.resume.situations import (
     gather,
     source,
     stage,
+    with_facts,
     without,
     words,
 )
@@ -22,7 +21,7 @@ from stagehold.plan.resume.decisions import Action
 from stagehold.plan.resume.planner import resume_plan
 from stagehold.spec.pipeline import Output, OutputType, Pipeline
 
-HEALING = replace(without(finished(FORK), "left", 1), gone={"raw": frozenset({1})})
+HEALING = with_facts(without(finished(FORK), "left", 1), gone={"raw": frozenset({1})})
 
 
 def test_what_was_made_from_a_healed_partition_hinges_on_it():
@@ -47,7 +46,7 @@ def test_a_doubt_goes_through_all_that_was_made_from_it_stored_or_not():
             stage("needs", forward("raw")),
         ),
     )
-    plan = resume_plan(replace(without(finished(deep), "needs", 0), gone={"raw": frozenset({0})}))
+    plan = resume_plan(with_facts(without(finished(deep), "needs", 0), gone={"raw": frozenset({0})}))
     assert " ".join(words(plan).values()) == "Hr rr rr rr r Rr"
     assert {(one.stage, one.partition) for one in plan.decisions if one.hinges_on} == {
         ("flowing", 0),
@@ -55,13 +54,13 @@ def test_a_doubt_goes_through_all_that_was_made_from_it_stored_or_not():
         ("beside", 0),
         ("total", 0),
     }
-    fused = resume_plan(replace(without(finished(deep), "beside", 0), gone={"raw": frozenset({0})}))
+    fused = resume_plan(with_facts(without(finished(deep), "beside", 0), gone={"raw": frozenset({0})}))
     assert " ".join(words(fused).values()) == "Hr Rr rr Rr r rr"
     assert {one.stage for one in fused.decisions if one.hinges_on} == {"flowing", "kept", "total", "needs"}
 
 
 def test_what_is_taken_as_recorded_is_healed_when_what_it_was_made_from_came_out_different():
-    taken = replace(DONE, accepted=frozenset({"raw", "clean"}))
+    taken = with_facts(DONE, accepted=frozenset({"raw", "clean"}))
     other = altered(taken, "raw", 1, fingerprint="other", unexplained=True, reason=HEALED_DIFFERENT)
     assert " ".join(words(resume_plan(other)).values()) == "rr rH R"
     assert str(resume_plan(other).of("clean")[1].reason) == f"raw[1] {HEALED_DIFFERENT}"
@@ -73,11 +72,11 @@ def test_what_is_taken_as_recorded_is_healed_when_what_it_was_made_from_came_out
 
 
 def test_what_somebody_outside_wants_is_healed_and_what_it_is_made_from_with_it():
-    lost = replace(DONE, accepted=frozenset({"total"}), gone={"raw": frozenset({0, 1}), "clean": frozenset({0, 1})})
+    lost = with_facts(DONE, accepted=frozenset({"total"}), gone={"raw": frozenset({0, 1}), "clean": frozenset({0, 1})})
     assert " ".join(words(resume_plan(lost)).values()) == "rr rr r"
-    assert " ".join(words(resume_plan(replace(lost, wanted={"clean": frozenset({1})}))).values()) == "rH rH r"
+    assert " ".join(words(resume_plan(with_facts(lost, wanted={"clean": frozenset({1})}))).values()) == "rH rH r"
 
 
 def test_a_partition_taken_as_recorded_has_the_key_to_heal_it_with():
-    plan = resume_plan(replace(HEALING, accepted=frozenset({"raw"})))
+    plan = resume_plan(with_facts(HEALING, accepted=frozenset({"raw"})))
     assert [(one.action, one.key is not None) for one in plan.of("raw")] == [(Action.REUSE, True), (Action.HEAL, True)]

@@ -14,9 +14,11 @@ from tests.plan.resume.situations import (
     changed,
     finished,
     gather,
+    records_of,
     source,
     stage,
     waived,
+    with_facts,
     with_stage,
     word_ended,
     words,
@@ -87,14 +89,14 @@ def test_reasons_say_whose_word_ended_and_what_becomes_of_the_rows():
 
 
 def test_a_region_that_takes_others_as_they_are_recorded_takes_nothing_that_may_be_read_no_more():
-    plan = resume_plan(replace(ENDED, accepted=frozenset({"raw", "clean"})))
+    plan = resume_plan(with_facts(ENDED, accepted=frozenset({"raw", "clean"})))
     assert " ".join(words(plan).values()) == "rr rB B"
 
 
 def test_what_was_held_waits_for_the_verdict_on_what_it_was_made_from():
     situation = changed(HELD, "clean", gate="h")
     (region,) = (one for one in stage_regions(CHAIN) if "total" in one.stages)
-    plan = resume_plan(replace(situation, accepted=frozenset({"raw", "clean"})))
+    plan = resume_plan(with_facts(situation, accepted=frozenset({"raw", "clean"})))
     assert words(plan)["total"] == "J"
     assert missing_inputs(plan, CHAIN, region) == {"clean": (1,)}
     passed = altered(HELD, "clean", 1, state=PartitionState.CONSUMABLE, version=3, refused=())
@@ -103,7 +105,7 @@ def test_what_was_held_waits_for_the_verdict_on_what_it_was_made_from():
 
 
 def records(situation, *places):
-    return tuple(one for stage, number in places for one in situation.recorded[stage] if one.partition == number)
+    return tuple(one for stage, number in places for one in records_of(situation, stage) if one.partition == number)
 
 
 FIRST, SECOND, TOTAL = ("clean", 0), ("clean", 1), ("total", 0)
@@ -160,10 +162,11 @@ def test_a_reader_that_reads_all_goes_as_a_whole_and_others_stay():
 
 def test_a_word_for_all_of_a_stage_ends():
     done = altered(altered(changed(DONE, "clean", gate="g", whole="w"), "clean", 0, judged="g"), "clean", 1, judged="g")
-    content = content_of(done.recorded["clean"])
-    verdict = StageVerdict(done.recorded["clean"][0].cell, content, "w", "a1", done.recorded["clean"][0].recorded_at,
+    first, *_ = records = records_of(done, "clean")
+    content = content_of(records)
+    verdict = StageVerdict(first.cell, content, "w", "a1", first.recorded_at,
                            ("unique",), "unique: got 2")  # fmt: skip
-    done = replace(done, verdicts={"clean": ContentVerdicts((verdict,))})
+    done = with_facts(done, verdicts={"clean": ContentVerdicts((verdict,))})
     assert " ".join(words(resume_plan(waived(done, "clean", -1, "unique", fingerprint=content))).values()) == "rr rr r"
     ended = word_ended(done, "clean", -1, "unique", fingerprint=content)
     plan = resume_plan(ended)

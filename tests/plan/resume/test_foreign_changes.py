@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from tests.plan.resume.situations import (
     PUBLISHED,
@@ -13,14 +11,16 @@ from tests.plan.resume.situations import (
     gather,
     source,
     stage,
+    with_facts,
     with_stage,
     without,
     words,
 )
 
 from stagehold.model.foreign_change import ForeignChange
-from stagehold.plan.resume.decisions import ReuseDecision, Situation
+from stagehold.plan.resume.decisions import ReuseDecision
 from stagehold.plan.resume.planner import resume_plan
+from stagehold.plan.resume.situation import Situation
 from stagehold.spec.pipeline import OnForeignChange, Pipeline
 
 FAIL, HEAL, KEEP = OnForeignChange.FAIL, OnForeignChange.HEAL, OnForeignChange.KEEP
@@ -40,11 +40,11 @@ DONE = finished(PIPELINE)
 
 def deleted(policy: OnForeignChange, situation: Situation = DONE) -> Situation:
     output = PUBLISHED.model_copy(update={"on_foreign_change": policy})
-    return replace(with_stage(situation, "mart", output=output), removed={"mart": {1: DELETED}})
+    return with_facts(with_stage(situation, "mart", output=output), removed={"mart": {1: DELETED}})
 
 
 CODE_CHANGED = changed(DONE, "mart", code="new")
-ASKED_FOR = replace(DONE, forced=frozenset({"mart", "report"}), accepted=frozenset({"raw"}))
+ASKED_FOR = with_facts(DONE, forced=frozenset({"mart", "report"}), accepted=frozenset({"raw"}))
 TABLE = [
     ("by default it is blocked, and so are its readers", FAIL, DONE, "rr rB B"),
     ("healed only where that was asked for", HEAL, DONE, "rr rH r"),
@@ -53,15 +53,15 @@ TABLE = [
     ("with other code, kept or healed rows are made anew like all others", KEEP, CODE_CHANGED, "rr RR R"),
     ("the same for healed ones", HEAL, CODE_CHANGED, "rr RR R"),
     ("a restore asks for it", FAIL, ASKED_FOR, "rr RR R"),
-    ("a reader's own region is told as well", FAIL, replace(DONE, accepted=frozenset({"raw", "mart"})), "rr rB B"),
+    ("a reader's own region is told as well", FAIL, with_facts(DONE, accepted=frozenset({"raw", "mart"})), "rr rB B"),
     (
         "and finds it healed where that was asked for",
         HEAL,
-        replace(DONE, accepted=frozenset({"raw", "mart"})),
+        with_facts(DONE, accepted=frozenset({"raw", "mart"})),
         "rr rH r",
     ),
     ("what was not recorded is nobody's to remove", FAIL, without(DONE, "mart", 1), "rr rR R"),
-    ("what else is gone heals as ever", FAIL, replace(DONE, gone={"mart": frozenset({0})}), "rr HB B"),
+    ("what else is gone heals as ever", FAIL, with_facts(DONE, gone={"mart": frozenset({0})}), "rr HB B"),
 ]
 
 

@@ -1,19 +1,17 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
-from tests.plan.resume.situations import CHAIN, FORK, FUSED, altered, discarding, finished, without
+from tests.plan.resume.situations import CHAIN, FORK, FUSED, altered, discarding, finished, with_facts, without
 
 from stagehold.model.standing import PartitionState
-from stagehold.plan.resume.decisions import Situation
 from stagehold.plan.resume.healing import healings, lost_data, missing_inputs
 from stagehold.plan.resume.planner import resume_plan
+from stagehold.plan.resume.situation import Situation
 from stagehold.plan.split.regions import stage_regions
 
 
 def gone(situation: Situation, **lost: set[int]) -> Situation:
-    return replace(situation, gone={name: frozenset(partitions) for name, partitions in lost.items()})
+    return with_facts(situation, gone={name: frozenset(partitions) for name, partitions in lost.items()})
 
 
 def healed_for(situation: Situation, region: str) -> list[tuple[str, dict[str, list[int]]]]:

@@ -20,6 +20,7 @@ from tests.plan.resume.situations import (
     rerun,
     source,
     stage,
+    with_facts,
     without,
     words,
 )
@@ -30,7 +31,7 @@ from stagehold.plan.resume.explanation import explain
 from stagehold.plan.resume.planner import descendants, resume_plan
 from stagehold.spec.pipeline import Pipeline
 
-RESTORED = replace(
+RESTORED = with_facts(
     DONE, accepted=frozenset({"raw"}), forced=frozenset({"clean", "total"}), renewed={"clean": frozenset({0})}
 )  # half of it was computed for the request
 TABLE = [
@@ -54,17 +55,17 @@ TABLE = [
     ),
     (
         "what is gone cannot be judged, and counts as it passed before",
-        replace(changed(DONE, "clean", gate="new"), gone={"clean": frozenset({0})}),
+        with_facts(changed(DONE, "clean", gate="new"), gone={"clean": frozenset({0})}),
         "rr rJ r",
     ),
     (
         "what is gone and needed is healed instead of judged",
-        replace(without(changed(DONE, "clean", gate="new"), "total", 0), gone={"clean": frozenset({0})}),
+        with_facts(without(changed(DONE, "clean", gate="new"), "total", 0), gone={"clean": frozenset({0})}),
         "rr HJ R",
     ),
     (
         "what was refused and is gone is computed",
-        replace(
+        with_facts(
             blocked(changed(DONE, "clean", gate="new"), "clean", 0, judged="old"),
             gone={"clean": frozenset({0})},
         ),
@@ -78,7 +79,7 @@ TABLE = [
     ("code and gate changed: judged with what is computed", changed(DONE, "clean", code="new", gate="new"), "rr RR R"),
     (
         "taken as recorded, it is not judged for others",
-        replace(changed(DONE, "clean", gate="new"), accepted=frozenset({"clean"})),
+        with_facts(changed(DONE, "clean", gate="new"), accepted=frozenset({"clean"})),
         "rr rr r",
     ),
     (
@@ -88,21 +89,25 @@ TABLE = [
     ),
     ("the environment changed", replace(DONE, environment="spark 5"), "RR RR R"),
     ("parameters changed", replace(DONE, params="other"), "RR RR R"),
-    ("data gone that nobody needs is left alone", replace(DONE, gone={"raw": frozenset({0})}), "rr rr r"),
+    ("data gone that nobody needs is left alone", with_facts(DONE, gone={"raw": frozenset({0})}), "rr rr r"),
     (
         "data gone that a running reader needs is healed",
-        replace(without(DONE, "clean", 0), gone={"raw": frozenset({0, 1})}),
+        with_facts(without(DONE, "clean", 0), gone={"raw": frozenset({0, 1})}),
         "Hr Rr R",
     ),
-    ("a published result that is gone is healed for itself", replace(DONE, gone={"total": frozenset({0})}), "rr rr H"),
+    (
+        "a published result that is gone is healed for itself",
+        with_facts(DONE, gone={"total": frozenset({0})}),
+        "rr rr H",
+    ),
     (
         "healing climbs as far as data is gone",
-        replace(DONE, gone={"raw": frozenset({1}), "clean": frozenset({1}), "total": frozenset({0})}),
+        with_facts(DONE, gone={"raw": frozenset({1}), "clean": frozenset({1}), "total": frozenset({0})}),
         "rH rH H",
     ),
     (
         "a finished sibling of who needs healed data is left alone",
-        replace(without(finished(FORK), "left", 1), gone={"raw": frozenset({1})}),
+        with_facts(without(finished(FORK), "left", 1), gone={"raw": frozenset({1})}),
         "rH rR rr",
     ),
     (
@@ -122,7 +127,7 @@ TABLE = [
     ),
     (
         "a partition its gate refused stays blocked in a stage that is taken as recorded, too",
-        blocked(replace(DONE, accepted=frozenset({"clean"})), "clean", 1, reason="no"),
+        blocked(with_facts(DONE, accepted=frozenset({"clean"})), "clean", 1, reason="no"),
         "rr rB B",
     ),
     ("a released partition is missed by nobody", altered(DONE, "clean", 1, state=PartitionState.RELEASED), "rr rr r"),
@@ -134,7 +139,7 @@ TABLE = [
     (
         "so it is in a stage that is taken as it is recorded",
         changed(
-            altered(replace(DONE, accepted=frozenset({"clean"})), "clean", 1, state=PartitionState.RELEASED),
+            altered(with_facts(DONE, accepted=frozenset({"clean"})), "clean", 1, state=PartitionState.RELEASED),
             "total",
             code="new",
         ),
@@ -150,7 +155,7 @@ TABLE = [
     ("an input made anew by other code, even to equal data, is followed", rerun(DONE, "raw"), "rr RR R"),
     (
         "restore from a stage: it and its readers run, earlier ones are taken as they are",
-        changed(replace(DONE, accepted=frozenset({"raw"}), forced=frozenset({"clean", "total"})), "raw", code="new"),
+        changed(with_facts(DONE, accepted=frozenset({"raw"}), forced=frozenset({"clean", "total"})), "raw", code="new"),
         "rr RR R",
     ),
     (
@@ -160,17 +165,19 @@ TABLE = [
     ),
     (
         "restore is over when all of it was computed",
-        replace(RESTORED, renewed={"clean": frozenset({0, 1}), "total": frozenset({0})}),
+        with_facts(RESTORED, renewed={"clean": frozenset({0, 1}), "total": frozenset({0})}),
         "rr rr r",
     ),
     (
         "what a restore computed and was changed since runs again like anything else",
-        changed(replace(RESTORED, renewed={"clean": frozenset({0, 1}), "total": frozenset({0})}), "total", code="new"),
+        changed(
+            with_facts(RESTORED, renewed={"clean": frozenset({0, 1}), "total": frozenset({0})}), "total", code="new"
+        ),
         "rr rr R",
     ),
     (
         "a stage that is taken as recorded still runs where nothing is recorded",
-        replace(without(DONE, "raw", 1), accepted=frozenset({"raw"})),
+        with_facts(without(DONE, "raw", 1), accepted=frozenset({"raw"})),
         "rR rR R",
     ),
 ]
@@ -183,7 +190,7 @@ ANEW = [
     ("what is not there yet", discarding(without(DONE, "total", 0), raw={0, 1}, clean={0}), "RR RR R", "ra0 ra1 cl0"),
     (
         "taken as recorded by another region, it is still to be made",
-        replace(discarding(DONE, raw={0}), accepted=frozenset({"raw", "total"})),
+        with_facts(discarding(DONE, raw={0}), accepted=frozenset({"raw", "total"})),
         "Rr Rr r",
         "ra0",
     ),
@@ -201,7 +208,7 @@ ANEW = [
     ),
     (
         "its data is gone as well",
-        replace(discarding(DONE, clean={0, 1}, total={0}), gone={"raw": frozenset({0}), "clean": frozenset({1})}),
+        with_facts(discarding(DONE, clean={0, 1}, total={0}), gone={"raw": frozenset({0}), "clean": frozenset({1})}),
         "Hr RR R",
         "cl0 cl1 to0",
     ),
@@ -234,7 +241,7 @@ FUSED_TABLE = [
     ("code in between cannot be compared", changed(finished(FUSED), "mapped", code_problem="exec"), "rr RR RR"),
     (
         "stored input gone: healed only where a reader runs",
-        replace(without(finished(FUSED), "kept", 1), gone={"raw": frozenset({0, 1})}),
+        with_facts(without(finished(FUSED), "kept", 1), gone={"raw": frozenset({0, 1})}),
         "rH rR rR",
     ),
 ]

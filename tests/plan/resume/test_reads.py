@@ -9,8 +9,8 @@ from tests.plan.resume.situations import CHAIN, DONE, FUSED, changed, finished, 
 
 from stagehold.model.keys.compute_key import ComputeKey, DeclaredRead, ReadKind
 from stagehold.plan.imagined.code_changes import stage_changes
-from stagehold.plan.resume.decisions import Situation
 from stagehold.plan.resume.planner import resume_plan
+from stagehold.plan.resume.situation import Situation
 from stagehold.spec.pipeline import OnCodeChange, Pipeline
 
 RATE = DeclaredRead(ReadKind.ENV, "RATE", "7")

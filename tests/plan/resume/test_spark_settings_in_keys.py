@@ -7,8 +7,8 @@ from dataclasses import replace
 from tests.plan.resume.situations import CHAIN, DONE, FUSED, finished, words
 
 from stagehold.model.keys.compute_key import ComputeKey
-from stagehold.plan.resume.decisions import Situation
 from stagehold.plan.resume.planner import resume_plan
+from stagehold.plan.resume.situation import Situation
 from stagehold.spec.pipeline import Pipeline
 
 TOKYO = {"spark.sql.session.timeZone": "Asia/Tokyo"}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from tests.plan.resume.situations import (
     altered,
@@ -12,8 +10,11 @@ from tests.plan.resume.situations import (
     discarding,
     fresh,
     record,
+    records_of,
     source,
     stage,
+    with_facts,
+    with_records,
     with_stage,
     without,
     words,
@@ -21,8 +22,8 @@ from tests.plan.resume.situations import (
 from tests.plan.resume.situations import forward as reads
 
 from stagehold.model.standing import PartitionState
-from stagehold.plan.resume.decisions import Situation
 from stagehold.plan.resume.planner import resume_plan
+from stagehold.plan.resume.situation import Situation
 from stagehold.spec.pipeline import Fallback, Output, OutputType, Pipeline
 
 FLOWS = Output(type=OutputType.PIPELINED, falls_back=True)
@@ -48,9 +49,9 @@ def recorded(text: str) -> Situation:
     for one in PIPELINE.stages:
         plan = resume_plan(everything)
         made = tuple(record(PIPELINE, one.name, each.partition, each.key) for each in plan.of(one.name) if each.key)
-        everything = replace(everything, recorded={**everything.recorded, one.name: made})
+        everything = with_records(everything, one.name, made)
         chosen[one.name] = tuple(each for each in made if each.partition in given.get(one.name, ()))
-    return replace(nothing, recorded=chosen)
+    return with_facts(nothing, records=chosen)
 
 
 def in_the_other_form(situation: Situation) -> Situation:
@@ -58,7 +59,7 @@ def in_the_other_form(situation: Situation) -> Situation:
 
 
 def gone(situation: Situation, **partitions: set[int]) -> Situation:
-    return replace(situation, gone={name: frozenset(some) for name, some in partitions.items()})
+    return with_facts(situation, gone={name: frozenset(some) for name, some in partitions.items()})
 
 
 PUBLISHED = recorded("raw 0 1, last 0 1, other 0 1")
@@ -107,11 +108,11 @@ TABLE = [
         "rB rB rB rB rB",
         "rB rB rB rB rB",
     ),
-    ("restore from a reader", replace(ALL, **FROM_LAST), "rr rr rr RR rr", "rr RR RR RR rr"),
-    ("restore from what is stored", replace(ALL, **FROM_CLEAN), "rr RR RR RR RR", "rr RR RR RR RR"),
+    ("restore from a reader", with_facts(ALL, **FROM_LAST), "rr rr rr RR rr", "rr RR RR RR rr"),
+    ("restore from what is stored", with_facts(ALL, **FROM_CLEAN), "rr RR RR RR RR", "rr RR RR RR RR"),
     (
         "restore from what is stored, half done",
-        replace(ALL, **FROM_CLEAN, renewed={name: frozenset({0}) for name in ("clean", "dated", "last", "other")}),
+        with_facts(ALL, **FROM_CLEAN, renewed={name: frozenset({0}) for name in ("clean", "dated", "last", "other")}),
         "rr rR rR rR rR",
         "rr rR rR rR rR",
     ),
@@ -121,10 +122,10 @@ TABLE = [
         "rr rr rR rR rR",
         "rr rR rR rR rR",
     ),
-    ("another region plans", replace(PUBLISHED, accepted=OUTSIDE), "rr rr rr rr rr", "rr rr rr rr rr"),
+    ("another region plans", with_facts(PUBLISHED, accepted=OUTSIDE), "rr rr rr rr rr", "rr rr rr rr rr"),
     (
         "another region needs what is gone",
-        replace(gone(PUBLISHED, last={1}), accepted=OUTSIDE, wanted={"last": frozenset({1})}),
+        with_facts(gone(PUBLISHED, last={1}), accepted=OUTSIDE, wanted={"last": frozenset({1})}),
         "rr rR rR rH rr",
         "rr rR rR rH rr",
     ),
@@ -149,7 +150,7 @@ def test_what_nobody_needs_has_no_record_and_counts_neither_as_reused_nor_as_mis
 
 def test_what_does_not_fit_any_more_is_known_to_who_makes_it_anew():
     each = resume_plan(changed(HALF, "dated", code="new")).of("dated")[1]
-    assert each.record == HALF.recorded["dated"][0]
+    assert each.record == records_of(HALF, "dated")[0]
     assert str(each.reason) == "the code of jobs.x:dated changed"
 
 

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
-from tests.plan.resume.situations import CHAIN, DONE, NOW, altered, blocked, changed, fresh, waived, without, words
+from tests.plan.resume.situations import (
+    CHAIN,
+    DONE,
+    NOW,
+    altered,
+    blocked,
+    changed,
+    fresh,
+    records_of,
+    waived,
+    with_facts,
+    without,
+    words,
+)
 
 from stagehold.model.records import WHOLE, Cell, StageVerdict
 from stagehold.model.standing import PartitionState
 from stagehold.plan.grounds.content_verdicts import ContentVerdicts, content_of
-from stagehold.plan.resume.decisions import Situation
 from stagehold.plan.resume.planner import resume_plan
+from stagehold.plan.resume.situation import Situation
 from stagehold.plan.resume.waiving import WaiverWish, refused_data, wished
 
 UNIQUE = "unique(id)"
@@ -26,10 +37,10 @@ def held(situation: Situation, *partitions: int) -> Situation:
 
 def judged(situation: Situation, *refused: str, by: str = "whole") -> Situation:
     """What the gate said of `clean` as it is on record."""
-    content, cell = content_of(situation.recorded["clean"]), Cell("chain", "clean", "i")
+    content, cell = content_of(records_of(situation, "clean")), Cell("chain", "clean", "i")
     verdict = StageVerdict(cell, content, by, "a1", NOW, refused, "; ".join(f"{one}: got 2" for one in refused) or None)
-    known = situation.verdicts.get("clean", ContentVerdicts()).verdicts
-    return replace(situation, verdicts={"clean": ContentVerdicts((*known, verdict))})
+    known = situation.of("clean").words.verdicts.verdicts
+    return with_facts(situation, verdicts={"clean": ContentVerdicts((*known, verdict))})
 
 
 def whole(situation: Situation) -> Situation:
@@ -37,7 +48,7 @@ def whole(situation: Situation) -> Situation:
 
 
 def let(situation: Situation) -> Situation:
-    return waived(situation, "clean", WHOLE, UNIQUE, fingerprint=content_of(situation.recorded["clean"]))
+    return waived(situation, "clean", WHOLE, UNIQUE, fingerprint=content_of(records_of(situation, "clean")))
 
 
 HELD, PUBLISHED = whole(held(UNREAD, 0, 1)), whole(DONE)
@@ -49,7 +60,7 @@ TABLE = [
     ("all are held", HELD, "rr JJ R"),
     ("one is held, one is not there", without(HELD, "clean", 1), "rr JR R"),
     ("one is held, and the other one blocked", blocked(HELD, "clean", 1), "rr BB B"),
-    ("one is held, and the other one gone", replace(HELD, gone=GONE), "rr JR R"),
+    ("one is held, and the other one gone", with_facts(HELD, gone=GONE), "rr JR R"),
     ("all are held and refused", REFUSED, "rr BB B"),
     ("all are held, and may be read", judged(HELD), "rr JJ R"),
     ("all are held, and were judged by something else", judged(HELD, UNIQUE, by="other"), "rr JJ R"),
@@ -64,10 +75,10 @@ TABLE = [
     ("published, and refused by a new suite", judged(PUBLISHED, UNIQUE), "rr BB B"),
     ("published by a waiver", let(judged(PUBLISHED, UNIQUE)), "rr rr r"),
     ("one is new, and equal", held(judged(PUBLISHED), 1), "rr rJ r"),
-    ("published and never judged together, and gone", replace(PUBLISHED, gone=GONE), "rr rr r"),
+    ("published and never judged together, and gone", with_facts(PUBLISHED, gone=GONE), "rr rr r"),
     ("one runs, and another one was released", RELEASED, "rr RH R"),
-    ("computed elsewhere, and never judged together", replace(PUBLISHED, accepted=frozenset({"clean"})), "rr rr r"),
-    ("held elsewhere", replace(HELD, accepted=frozenset({"clean"})), "rr JJ R"),
+    ("computed elsewhere, and never judged together", with_facts(PUBLISHED, accepted=frozenset({"clean"})), "rr rr r"),
+    ("held elsewhere", with_facts(HELD, accepted=frozenset({"clean"})), "rr JJ R"),
 ]
 
 
@@ -91,8 +102,8 @@ def test_what_is_refused_says_why_and_what_was_waived_says_who():
 
 
 def test_a_word_for_all_is_about_the_content_of_all():
-    (verdict,) = REFUSED.verdicts["clean"].verdicts
-    data = refused_data(HELD.recorded["clean"], verdict)
+    (verdict,) = REFUSED.of("clean").words.verdicts.verdicts
+    data = refused_data(records_of(HELD, "clean"), verdict)
     (word,) = wished(WaiverWish(None, None, "ann", "known"), "clean", data, NOW)
     assert (word.partition, word.fingerprint, word.expectation) == (WHOLE, verdict.fingerprint, UNIQUE)
-    assert refused_data(HELD.recorded["clean"], judged(HELD).verdicts["clean"].verdicts[0]) == ()
+    assert refused_data(records_of(HELD, "clean"), judged(HELD).of("clean").words.verdicts.verdicts[0]) == ()

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from tests.plan.resume.situations import CHAIN, DONE, NOW, altered, blocked, changed, fresh, waived, words
+from tests.plan.resume.situations import CHAIN, DONE, NOW, altered, blocked, changed, fresh, waived, with_facts, words
 
 from stagehold.model.records import Waiver
 from stagehold.model.standing import PartitionState
@@ -36,8 +36,8 @@ TABLE = [
     ("let through by a waiver that has ended", LET, "rr rJ r"),
     ("waived, but its input changed", changed(waived(LET, "clean", 1), "raw", splits=("split 0", "other")), "rR rR R"),
     ("waived, but its gate changed", changed(waived(LET, "clean", 1), "clean", gate="new"), "rr JJ r"),
-    ("waived, and gone before it was published", replace(waived(REFUSED, "clean", 1), gone=GONE), "rr rR R"),
-    ("let through, and gone", replace(waived(LET, "clean", 1), gone=GONE), "rr rr r"),
+    ("waived, and gone before it was published", with_facts(waived(REFUSED, "clean", 1), gone=GONE), "rr rR R"),
+    ("let through, and gone", with_facts(waived(LET, "clean", 1), gone=GONE), "rr rr r"),
     (
         "let through, and released",
         waived(altered(LET, "clean", 1, state=PartitionState.RELEASED), "clean", 1),

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.plan.resume.situations import facts_of, forward, source
+from tests.plan.resume.situations import forward, fresh, source, with_facts
 
-from stagehold.plan.resume.decisions import Action, Situation
+from stagehold.plan.resume.decisions import Action
 from stagehold.plan.resume.planner import resume_plan
 from stagehold.plan.split.partition_counts import (
     InputBytes,
@@ -62,10 +62,7 @@ def test_what_is_not_decided_is_named_with_those_that_inherit_it() -> None:
 
 def test_an_undecided_stage_is_one_decision_that_says_why() -> None:
     counted = with_counts(pipeline(), {})
-    situation = Situation(
-        counted.pipeline, facts_of(counted.pipeline), {}, {}, "env", "params", "run-1", undecided=counted.undecided
-    )
-    plan = resume_plan(situation)
+    plan = resume_plan(with_facts(fresh(counted.pipeline), undecided=counted.undecided))
     assert [(decision.partition, decision.action, str(decision.reason)) for decision in plan.of("checked")] == [
         (0, Action.RUN, "its number of partitions is decided when its inputs are there")
     ]

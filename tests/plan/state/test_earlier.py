@@ -9,15 +9,26 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.plan.resume.situations import altered, changed, facts_of, gather, record, source, stage
+from tests.plan.resume.situations import (
+    altered,
+    changed,
+    fresh,
+    gather,
+    record,
+    source,
+    stage,
+    with_facts,
+    with_records,
+)
 
 from stagehold.model.keys.key_groups import index_of_group, range_of
 from stagehold.model.partition_set import PartitionSet
 from stagehold.model.records import Cell, DataFile, PartitionRecord, StatePart
 from stagehold.model.stage_state import StateKind, StateShape
 from stagehold.model.standing import PartitionState
-from stagehold.plan.resume.decisions import Action, Situation
+from stagehold.plan.resume.decisions import Action
 from stagehold.plan.resume.planner import resume_plan
+from stagehold.plan.resume.situation import Situation
 from stagehold.plan.state.earlier import Cut, Earlier, Gap, earlier_of
 from stagehold.spec.pipeline import Pipeline, StateForm
 
@@ -118,7 +129,7 @@ PIPELINE = Pipeline(name="chain", file="chain.yaml", schedule="@daily", stages=(
 
 
 def situation(earlier: Earlier, **facts) -> Situation:
-    return Situation(PIPELINE, facts_of(PIPELINE), {}, {}, "env", "params", earlier={"total": earlier}, **facts)
+    return with_facts(fresh(PIPELINE), earlier={"total": earlier}, **facts)
 
 
 def done(earlier: Earlier) -> Situation:
@@ -127,7 +138,7 @@ def done(earlier: Earlier) -> Situation:
     for name in ("raw", "total"):
         decided = resume_plan(found).of(name)
         made = tuple(record(PIPELINE, name, one.partition, one.key) for one in decided if one.key)
-        found = replace(found, recorded={**found.recorded, name: made})
+        found = with_records(found, name, made)
     part = replace(kept(0, 1).kept[0], began=earlier.given(KEYED, 0, Cut(1, MOST)).identity, after="monday")
     return altered(found, "total", 0, kept=(part,))
 
@@ -142,16 +153,20 @@ GAP = Earlier("monday", gap=Gap("monday"))
     [
         (situation(MONDAY), Action.RUN, "reads raw[0-1], which runs again"),
         (done(MONDAY), Action.REUSE, "consumable, and nothing it follows from changed"),
-        (replace(done(MONDAY), earlier={"total": OTHER}), Action.RUN, "what total kept in monday changed"),
+        (with_facts(done(MONDAY), earlier={"total": OTHER}), Action.RUN, "what total kept in monday changed"),
         (
-            replace(done(MONDAY), earlier={"total": GAP}),
+            with_facts(done(MONDAY), earlier={"total": GAP}),
             Action.REUSE,
             "consumable, and nothing it follows from changed",
         ),
         (situation(GAP), Action.BLOCKED, "goes on with what it keeps from one interval to the next, and monday has"),
-        (replace(changed(done(MONDAY), "total", code="new"), earlier={"total": GAP}), Action.BLOCKED, "monday has to"),
         (
-            replace(done(MONDAY), earlier={"total": GAP}, gone={"total": frozenset({0})}),
+            with_facts(changed(done(MONDAY), "total", code="new"), earlier={"total": GAP}),
+            Action.BLOCKED,
+            "monday has to",
+        ),
+        (
+            with_facts(done(MONDAY), earlier={"total": GAP}, gone={"total": frozenset({0})}),
             Action.BLOCKED,
             "monday has to",
         ),

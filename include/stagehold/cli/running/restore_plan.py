@@ -12,7 +12,8 @@ from stagehold.cli.common.output import print_table
 
 if TYPE_CHECKING:
     from stagehold.plan.imagined.code_changes import StageChange
-    from stagehold.plan.resume.decisions import Decision, ResumePlan, RunDecision, Situation
+    from stagehold.plan.resume.decisions import Decision, ResumePlan, RunDecision
+    from stagehold.plan.resume.situation import Situation
     from stagehold.run.planning.planning import RunRequest
     from stagehold.run.planning.snapshots import BeginsWith
 

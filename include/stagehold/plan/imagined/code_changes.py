@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 
 from stagehold.model.keys.compute_key import ComputeKey
 from stagehold.model.restore_choices import CodeChoice, CodeHandling
 from stagehold.plan.grounds.acceptance import acceptance_of
-from stagehold.plan.resume.decisions import Decision, ResumePlan, Situation
+from stagehold.plan.resume.decisions import Decision, ResumePlan
 from stagehold.plan.resume.judgement import shared_key
 from stagehold.plan.resume.planner import resume_plan
+from stagehold.plan.resume.situation import Situation
 from stagehold.spec.pipeline import OnCodeChange, Stage
 
 CODE, INPUTS = "code", "inputs"
@@ -107,22 +108,22 @@ def _of_stage(stage: Stage, situation: Situation, plan: ResumePlan) -> Iterator[
 def _changed(stage: Stage, decision: Decision, situation: Situation) -> tuple[str, ...]:
     """Of what is recorded of a partition. Where an input still has to run, its inputs change by that."""
     record = decision.record
-    if record is None or not record.state.counts_as_done or stage.name in situation.accepted:
+    if record is None or not record.state.counts_as_done or situation.of(stage.name).order.accepted:
         return ()
     key = decision.key or shared_key(stage, situation)
     changed = key.changes_since(record.compute_key)
-    unknown = situation.facts[stage.name].code_problem and CODE not in changed
+    unknown = situation.of(stage.name).facts.code_problem and CODE not in changed
     return (CODE, *changed) if unknown else changed
 
 
 def _handling(stage: Stage, other: list[Decision], situation: Situation) -> tuple[CodeHandling, DecidedBy]:
     made_by = _made_by(other)
-    choice = situation.code_choices.get(stage.name)
+    choice = situation.of(stage.name).order.code_choice
     if choice and made_by.issubset(choice.made_by):
         return choice.handling, DecidedBy.OPTION
     if stage.on_code_change is OnCodeChange.KEEP:
         return CodeHandling.KEEP, DecidedBy.STAGE
-    present, words = situation.facts[stage.name].code, situation.acceptances.get(stage.name, ())
+    present, words = situation.of(stage.name).facts.code, situation.of(stage.name).words.acceptances
     if all(acceptance_of(code, present, words) for code in made_by):
         return CodeHandling.ACCEPT, DecidedBy.ACCEPTANCE
     return CodeHandling.RECOMPUTE, DecidedBy.DEFAULT
@@ -137,8 +138,9 @@ def _otherwise(stage: Stage, other: list[Decision], handling: CodeHandling, situ
     """The situation in which the opposite is chosen for the stage."""
     opposite = CodeHandling.RECOMPUTE if handling.counts else CodeHandling.KEEP
     choice = CodeChoice(stage.id, opposite, tuple(_made_by(other)), "")
-    choices: Mapping[str, CodeChoice] = {**situation.code_choices, stage.name: choice}
-    return replace(situation, code_choices=choices)
+    known = situation.of(stage.name)
+    otherwise = replace(known, order=replace(known.order, code_choice=choice))
+    return replace(situation, stages={**situation.stages, stage.name: otherwise})
 
 
 def _runs(plan: ResumePlan) -> int:

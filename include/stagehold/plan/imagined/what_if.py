@@ -10,10 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from stagehold.errors import InvalidArgument, UnknownName
+from stagehold.model.partition_set import NO_PARTITIONS, PartitionSet
 from stagehold.model.records import AttemptState
 from stagehold.plan.grounds.reasons import Place, Reason, because
-from stagehold.plan.resume.decisions import Action, Decision, ReleaseDecision, ResumePlan, Situation
+from stagehold.plan.resume.decisions import Action, Decision, ReleaseDecision, ResumePlan
 from stagehold.plan.resume.planner import resume_plan
+from stagehold.plan.resume.situation import Situation, StageSituation
 from stagehold.spec.pipeline import Pipeline, Stage
 from stagehold.spec.settings.run_settings import Failover
 from stagehold.topology.build import partition_name, pipeline_topology
@@ -154,22 +156,17 @@ def _failures(regions: PartitionRegions, failed: Iterable[Place]) -> Iterator[tu
 
 
 def _situation_after(situation: Situation, hypothesis: Hypothesis, failed: Mapping[Place, Reason]) -> Situation:
-    recorded = {
-        stage: tuple(record for record in records if (stage, record.partition) not in failed)
-        for stage, records in situation.recorded.items()
-    }
-    gone = {
-        stage.name: situation.gone.get(stage.name, frozenset())
-        | {index for name, index in hypothesis.lost if name == stage.name}
-        for stage in situation.pipeline.stages
-    }
-    facts = {
-        stage: replace(known, code=f"{known.code}, changed") if stage in hypothesis.changed else known
-        for stage, known in situation.facts.items()
-    }
-    anew = situation.pipeline.failover is Failover.FULL and failed
-    discarded = {stage: frozenset(one.partition for one in records) for stage, records in recorded.items()}
-    return replace(situation, recorded=recorded, gone=gone, facts=facts, discarded=discarded if anew else {})
+    anew = bool(situation.pipeline.failover is Failover.FULL and failed)
+
+    def after(stage: str, known: StageSituation) -> StageSituation:
+        records = tuple(record for record in known.data.records if (stage, record.partition) not in failed)
+        lost = PartitionSet(index for name, index in hypothesis.lost if name == stage)
+        discarded = PartitionSet(one.partition for one in records) if anew else NO_PARTITIONS
+        data = replace(known.data, records=records, gone=known.data.gone | lost, discarded=discarded)
+        code = f"{known.facts.code}, changed" if stage in hypothesis.changed else known.facts.code
+        return replace(known, facts=replace(known.facts, code=code), data=data)
+
+    return situation.changed(after)
 
 
 def _releasable(regions: PartitionRegions, plan: ResumePlan) -> tuple[str, ...]:

@@ -8,8 +8,9 @@ from functools import cached_property
 
 from stagehold.model.keys.compute_key import digest
 from stagehold.plan.grounds.reasons import because
-from stagehold.plan.resume.decisions import Decision, Rescaled, ReuseDecision, RunDecision, Situation
+from stagehold.plan.resume.decisions import Decision, ReuseDecision, RunDecision
 from stagehold.plan.resume.judgement import identities, judge, shared_key
+from stagehold.plan.resume.situation import Rescaled, Situation
 from stagehold.plan.resume.upstream import Upstream
 from stagehold.plan.state.rescale import old_partitions_read
 from stagehold.spec.pipeline import Stage
@@ -42,7 +43,7 @@ class RescaledStage:
     @property
     def _rescaled(self) -> Rescaled | None:
         pointwise = any(upstream.is_pointwise for upstream in self.upstreams)
-        return None if pointwise else self.situation.rescaled.get(self.stage.name)
+        return None if pointwise else self.situation.of(self.stage.name).data.rescaled
 
     @cached_property
     def _counting(self) -> frozenset[int]:

@@ -1,24 +1,18 @@
-"""What the planner is told and what it answers: plain data that executor, preview and tests share."""
+"""What the planner answers: plain data that executor, preview and tests share."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from stagehold.model.foreign_change import ForeignChange
-from stagehold.model.keys.compute_key import ComputeKey, DeclaredRead
-from stagehold.model.records import Acceptance, PartitionRecord, Waiver
-from stagehold.model.restore_choices import CodeChoice
+from stagehold.model.keys.compute_key import ComputeKey
+from stagehold.model.records import PartitionRecord
 from stagehold.model.share import Share
-from stagehold.plan.grounds.content_verdicts import ContentVerdicts
 from stagehold.plan.grounds.reasons import Place, Reason
-from stagehold.plan.state.earlier import Earlier, Gap
-from stagehold.spec.pipeline import Pipeline
-
-if TYPE_CHECKING:
-    from stagehold.plan.resume.confining import Confinement
+from stagehold.plan.state.earlier import Gap
 
 Kind = TypeVar("Kind", bound="Decision")
 
@@ -36,83 +30,6 @@ class Action(StrEnum):
     @property
     def computes(self) -> bool:
         return self in (Action.RUN, Action.HEAL)
-
-
-@dataclass(frozen=True)
-class StageFacts:
-    """What can be known of a stage without running it.
-
-    ``code_problem`` says why the code cannot be hashed, when it cannot. ``gate`` tells what judges each partition,
-    ``whole`` what judges all of them together. ``quarantine`` changes when the gate
-    could set other rows aside. ``splits`` has one hash per partition of a
-    source stage. ``reads`` are what it declares to read beside its inputs, as they are now.
-    """
-
-    code: str
-    code_problem: str | None = None
-    gate: str = ""
-    whole: str = ""
-    quarantine: str = ""
-    splits: tuple[str, ...] = ()
-    reads: tuple[DeclaredRead, ...] = ()
-
-
-@dataclass(frozen=True)
-class Rescaled:
-    """The consumable partitions of a stage as a checkpoint has them, of as many as it was cut into then."""
-
-    records: Mapping[int, PartitionRecord]
-    partitions: int
-    interval: str
-
-
-@dataclass(frozen=True)
-class Situation:
-    """Everything the planner is told. Keys of the mappings are stage names.
-
-    ``gone`` are recorded partitions that cannot be read now: asked of the lake at planning time, never remembered.
-    ``removed`` are those that somebody else took out of a published table. Records of ``accepted`` stages count as they
-    are; of ``forced`` stages only ``renewed`` partitions count: those that were computed for the request which forces
-    them. Into how many partitions the ``undecided`` stages are cut is not known yet; one decision stands for all of
-    them. ``acceptances`` are people's words that data made by other code is as good as by the present one. ``wanted``
-    are partitions that somebody outside the accepted stages' view needs, so that they are healed if they are gone.
-    ``discarded`` are those that this run computed before a failure of its own, after which it starts anew. ``restored``
-    have a record of the checkpoint that the run begins with, and have not been put in place yet. ``code_choices`` say
-    what becomes of those that other code made; without one the stage and ``acceptances`` do. ``earlier`` is what stages
-    that keep state begin with. ``rescaled`` are stages that the checkpoint has in other partitions. ``waivers``
-    are those that hold now, ``ended_waivers`` those that did before, ``verdicts`` what gates said of all partitions of
-    a stage together. ``confined`` is where a run works that was told so; None for everywhere. ``put_back`` are the
-    stages of a run that puts them back as they are recorded, and does nothing else; None for every other run.
-    ``history`` are all records of the interval, oldest first, if somebody ever waived something of it.
-    """
-
-    pipeline: Pipeline
-    facts: Mapping[str, StageFacts]
-    recorded: Mapping[str, tuple[PartitionRecord, ...]]
-    gone: Mapping[str, frozenset[int]]
-    environment: str
-    params: str
-    accepted: frozenset[str] = frozenset()
-    forced: frozenset[str] = frozenset()
-    renewed: Mapping[str, frozenset[int]] = field(default_factory=dict)
-    undecided: frozenset[str] = frozenset()
-    acceptances: Mapping[str, tuple[Acceptance, ...]] = field(default_factory=dict)
-    wanted: Mapping[str, frozenset[int]] = field(default_factory=dict)
-    removed: Mapping[str, Mapping[int, ForeignChange]] = field(default_factory=dict)
-    discarded: Mapping[str, frozenset[int]] = field(default_factory=dict)
-    restored: Mapping[str, frozenset[int]] = field(default_factory=dict)
-    code_choices: Mapping[str, CodeChoice] = field(default_factory=dict)
-    earlier: Mapping[str, Earlier] = field(default_factory=dict)
-    rescaled: Mapping[str, Rescaled] = field(default_factory=dict)
-    waivers: Mapping[str, tuple[Waiver, ...]] = field(default_factory=dict)
-    ended_waivers: Mapping[str, tuple[Waiver, ...]] = field(default_factory=dict)
-    verdicts: Mapping[str, ContentVerdicts] = field(default_factory=dict)
-    confined: Confinement | None = None
-    put_back: frozenset[str] | None = None
-    history: tuple[PartitionRecord, ...] = ()
-
-    def foreign_change(self, stage: str, partition: int) -> ForeignChange | None:
-        return self.removed.get(stage, {}).get(partition)
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ from stagehold.plan.resume.decisions import (
     JudgeDecision,
     ReuseDecision,
     RunDecision,
-    Situation,
 )
+from stagehold.plan.resume.situation import Situation
 from stagehold.plan.resume.upstream import Upstream
 from stagehold.plan.resume.waiving import is_waived, own_word_ended, waivers_of, who_waived, why_ended
 from stagehold.plan.state.earlier import Cut
@@ -32,7 +32,7 @@ AGAIN = "asked for: computed again, even if nothing changed"
 
 def shared_key(stage: Stage, situation: Situation) -> ComputeKey:
     """The key of a stage's partitions, without their inputs, in which alone they differ."""
-    facts = situation.facts[stage.name]
+    facts = situation.of(stage.name).facts
     inputs = ";".join(f"{edge.stage}:{edge.exchange}:{','.join(edge.key)}" for edge in stage.inputs)
     hashed = HASH_NAME if any(edge.exchange is Exchange.KEYED for edge in stage.inputs) else ""
     shape = (
@@ -68,9 +68,9 @@ def identities(
 ) -> Iterator[str]:
     """Everything one partition is made from."""
     if stage.source:
-        yield situation.facts[stage.name].splits[partition]
+        yield situation.of(stage.name).facts.splits[partition]
     yield from (upstream.identity(partition) for upstream in upstreams)
-    earlier = situation.earlier.get(stage.name)
+    earlier = situation.of(stage.name).earlier
     if earlier:
         yield earlier.identity(stage.states, partition, Cut(stage.partitions, stage.max_parallelism), record)
 
@@ -85,7 +85,7 @@ def judge(
         return RunDecision, _why_first(stage)
     if record.state is PartitionState.DAMAGED:
         return HealDecision, because(Detail(record.reason or "its content is damaged"))
-    if stage.name in situation.forced and record.partition not in situation.renewed.get(stage.name, ()):
+    if situation.of(stage.name).order.forces(record.partition):
         return RunDecision, because(
             AGAIN if situation.confined else "asked for: restore starts at or before this stage"
         )
@@ -105,7 +105,7 @@ def _judge_unchanged(stage: Stage, record: PartitionRecord, situation: Situation
         return ReuseDecision, because("released: nothing that runs reads it")
     if _is_unjudged(stage, record, situation):
         return _judge_again(stage, record, situation)
-    if record.state is PartitionState.HELD and not situation.facts[stage.name].whole:
+    if record.state is PartitionState.HELD and not situation.of(stage.name).facts.whole:
         return _judge_let_go(stage, record, situation)
     if record.refused:
         return _judge_waived(stage, record, situation)
@@ -116,7 +116,7 @@ def _judge_unchanged(stage: Stage, record: PartitionRecord, situation: Situation
 
 def _judge_held(stage: Stage, record: PartitionRecord, situation: Situation) -> Opinion:
     """As if it could be read: what its gate says of all of the stage decides that."""
-    if record.partition in situation.gone.get(stage.name, ()):
+    if record.partition in situation.of(stage.name).data.gone:
         return RunDecision, because("it was held, and its data is gone from the lake")
     return ReuseDecision, because("held, and nothing it follows from changed")
 
@@ -131,9 +131,9 @@ def _judge_let_go(stage: Stage, record: PartitionRecord, situation: Situation) -
 
 def _judge_ended(stage: Stage, record: PartitionRecord, situation: Situation) -> Opinion:
     """Its gate refuses it and nobody's word lets it any more, unless the gate says something else by now."""
-    if record.judged == situation.facts[stage.name].gate:
+    if record.judged == situation.of(stage.name).facts.gate:
         return BlockedDecision, why_ended(record, stage, situation)
-    gone = record.partition in situation.gone.get(stage.name, ()) or record.state is PartitionState.RELEASED
+    gone = record.partition in situation.of(stage.name).data.gone or record.state is PartitionState.RELEASED
     if gone:
         return RunDecision, because(f"its gate {stage.gate} changed, and its data is gone from the lake")
     return JudgeDecision, because(f"its gate {stage.gate} changed; its data is there, and nothing is computed")
@@ -142,7 +142,7 @@ def _judge_ended(stage: Stage, record: PartitionRecord, situation: Situation) ->
 def _judge_consumable(
     stage: Stage, record: PartitionRecord, situation: Situation, why_it_counts: str | None
 ) -> Opinion:
-    change = situation.foreign_change(stage.name, record.partition)
+    change = situation.of(stage.name).data.removed.get(record.partition)
     if change and stage.output.on_foreign_change is OnForeignChange.KEEP:
         return ReuseDecision, because(f"{change}, which is kept as its output says")
     return ReuseDecision, because(
@@ -167,7 +167,7 @@ def take(record: PartitionRecord, key: ComputeKey | None, upstreams: Sequence[Up
 
 def _is_unjudged(stage: Stage, record: PartitionRecord, situation: Situation) -> bool:
     """Whether what its gate said of it counts no more. What passed stays consumable if its gate is taken away."""
-    gate = situation.facts[stage.name].gate
+    gate = situation.of(stage.name).facts.gate
     if record.state is PartitionState.BLOCKED:
         return record.judged != gate or not record.refused  # a version blocked it that did not keep why
     return record.judged != gate and bool(gate)
@@ -175,8 +175,8 @@ def _is_unjudged(stage: Stage, record: PartitionRecord, situation: Situation) ->
 
 def _judge_again(stage: Stage, record: PartitionRecord, situation: Situation) -> Opinion:
     """What nobody can read is not judged: if it had passed, it counts until somebody needs it and it is healed."""
-    gone = record.partition in situation.gone.get(stage.name, ())
-    if record.state.counts_as_done and (gone or situation.foreign_change(stage.name, record.partition)):
+    gone = record.partition in situation.of(stage.name).data.gone
+    if record.state.counts_as_done and (gone or situation.of(stage.name).data.removed.get(record.partition)):
         return ReuseDecision, because("consumable; its gate changed, and judges it when it is computed again")
     told = f"its gate {stage.gate} changed" if stage.gate else "its gate was taken away"
     if gone:
@@ -186,14 +186,14 @@ def _judge_again(stage: Stage, record: PartitionRecord, situation: Situation) ->
 
 def _judge_waived(stage: Stage, record: PartitionRecord, situation: Situation) -> Opinion:
     """What its gate refuses is there for readers as long as all that it does not meet is waived."""
-    gate, words = situation.facts[stage.name].gate, waivers_of(record, situation.waivers.get(stage.name, ()))
+    gate, words = situation.of(stage.name).facts.gate, waivers_of(record, situation.of(stage.name).words.waivers)
     if is_waived(record, words):
         told = who_waived(words)
         if record.state is PartitionState.HELD:
             return _judge_held(stage, record, situation)
         if record.state.counts_as_done:
             return ReuseDecision, because("consumable; ").and_then(*told.parts)
-        if record.partition in situation.gone.get(stage.name, ()):
+        if record.partition in situation.of(stage.name).data.gone:
             return RunDecision, told.and_then("; its data is gone from the lake")
         return JudgeDecision, told.and_then("; its data is there, and nothing is computed")
     if record.state.counts_as_done:
@@ -203,7 +203,7 @@ def _judge_waived(stage: Stage, record: PartitionRecord, situation: Situation) -
 
 
 def _judge_unstored(stage: Stage, situation: Situation) -> Opinion:
-    problem = situation.facts[stage.name].code_problem
+    problem = situation.of(stage.name).facts.code_problem
     if problem:
         return RunDecision, because(f"its code cannot be compared: {problem}")
     return RunDecision, because("computed together with its reader; its output is not stored")
@@ -222,12 +222,12 @@ def _changes(stage: Stage, record: PartitionRecord, key: ComputeKey, situation: 
     """Parts of the key in which the record does not fit; none when the stage's records are taken as they are. A run
     that was told where to work takes nothing so that nobody may read.
     """
-    if stage.name in situation.accepted and (record.state.counts_as_done or situation.confined is None):
+    if situation.of(stage.name).order.accepted and (record.state.counts_as_done or situation.confined is None):
         return ()
     changes = key.changes_since(record.compute_key)
     return (
         ("code", *changes)
-        if situation.facts[stage.name].code_problem and not {"code", "record format"} & set(changes)
+        if situation.of(stage.name).facts.code_problem and not {"code", "record format"} & set(changes)
         else changes
     )
 
@@ -237,12 +237,12 @@ def _why_old_code_counts(stage: Stage, record: PartitionRecord, key: ComputeKey,
     made_by = ComputeKey.parse(record.compute_key)
     if not record.state.counts_as_done:
         return None
-    choice = situation.code_choices.get(stage.name)
+    choice = situation.of(stage.name).order.code_choice
     if choice and made_by and made_by.code in choice.made_by:
         return _why_chosen(choice)
     if stage.on_code_change is OnCodeChange.KEEP:
         return "made by other code, and kept since the stage says on_code_change: keep"
-    word = made_by and acceptance_of(made_by.code, key.code, situation.acceptances.get(stage.name, ()))
+    word = made_by and acceptance_of(made_by.code, key.code, situation.of(stage.name).words.acceptances)
     return f"made by other code, which {word.accepted_by} accepted: {word.reason}" if word else None
 
 
@@ -261,7 +261,7 @@ def _why_chosen(choice: CodeChoice) -> str | None:
 def _in_words(
     change: str, stage: Stage, record: PartitionRecord, situation: Situation, upstreams: Sequence[Upstream]
 ) -> Reason:
-    problem = situation.facts[stage.name].code_problem
+    problem = situation.of(stage.name).facts.code_problem
     match change:
         case "code":
             return because(f"its code cannot be compared: {problem}" if problem else f"the code of {stage.job} changed")
@@ -271,8 +271,8 @@ def _in_words(
             return because("the Spark or Python environment changed")
         case "params":
             return because("parameters changed")
-        case "inputs" if _began_otherwise(stage, record, situation):
-            return because(f"what {stage.name} kept in {situation.earlier[stage.name].interval} changed")
+        case "inputs" if interval := _began_otherwise(stage, record, situation):
+            return because(f"what {stage.name} kept in {interval} changed")
         case "inputs" if stage.source:
             return because("its source changed")
         case "inputs":
@@ -282,21 +282,22 @@ def _in_words(
     return because("it was recorded in a format this version cannot read")
 
 
-def _began_otherwise(stage: Stage, record: PartitionRecord, situation: Situation) -> bool:
-    earlier, cut = situation.earlier.get(stage.name), Cut(stage.partitions, stage.max_parallelism)
-    return earlier is not None and earlier.interval is not None and earlier.changed_since(record, stage.states, cut)
+def _began_otherwise(stage: Stage, record: PartitionRecord, situation: Situation) -> str | None:
+    """The interval of which something else is kept by now than the partition began with."""
+    earlier, cut = situation.of(stage.name).earlier, Cut(stage.partitions, stage.max_parallelism)
+    return earlier.interval if earlier and earlier.changed_since(record, stage.states, cut) else None
 
 
 def _changed_reads(stage: Stage, record: PartitionRecord, situation: Situation) -> Reason:
     before = ComputeKey.parse(record.compute_key)
-    told = ", ".join(changed_reads(situation.facts[stage.name].reads, before)) if before else ""
+    told = ", ".join(changed_reads(situation.of(stage.name).facts.reads, before)) if before else ""
     return because(f"reads: {told or 'what it reads beside its inputs changed'}")
 
 
 def _changed_input(upstreams: Sequence[Upstream], situation: Situation) -> Reason:
     """Code, inputs and reads of what is computed along, or might be, are a part of what its reader reads."""
     along = [upstream.along for upstream in upstreams if upstream.along]
-    parts = "code, inputs or reads" if any(situation.facts[name].reads for name in along) else "code or inputs"
+    parts = "code, inputs or reads" if any(situation.of(name).facts.reads for name in along) else "code or inputs"
     return because(
         f"an input was computed anew, or the {parts} of {' and '.join(along)} changed"
         if along

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from stagehold.model.foreign_change import ForeignChange
 from stagehold.model.keys.compute_key import digest
+from stagehold.model.partition_set import NO_PARTITIONS, PartitionSet
 from stagehold.model.records import PartitionRecord
 from stagehold.model.standing import PartitionState
 from stagehold.plan.grounds.reasons import because
@@ -26,10 +27,10 @@ from stagehold.plan.resume.decisions import (
     ResumePlan,
     ReuseDecision,
     RunDecision,
-    Situation,
 )
 from stagehold.plan.resume.judgement import ask_about, identities, judge, shared_key, take
 from stagehold.plan.resume.putting_back import put_back
+from stagehold.plan.resume.situation import Situation
 from stagehold.plan.resume.together import together
 from stagehold.plan.resume.upstream import Upstream
 from stagehold.plan.resume.waiving import (
@@ -79,23 +80,23 @@ def _drafts(situation: Situation) -> dict[str, list[Decision]]:
     while _heal(situation, drafts):
         _release_what_is_needed(situation.pipeline, drafts, held_back)
     _mark_what_hinges_on_heals(situation.pipeline, drafts)
-    if any(situation.waivers.values()):
+    if any(known.words.waivers for known in situation.stages.values()):
         _mark_what_rests_on_waivers(situation.pipeline, drafts)
     return drafts
 
 
 def _told_if_restored(decision: Decision, situation: Situation) -> Decision:
-    if decision.record is None or decision.partition not in situation.restored.get(decision.stage, ()):
+    if decision.record is None or decision.partition not in situation.of(decision.stage).data.restored:
         return decision
     return replace(decision, restored=True, reason=decision.reason.and_then("; restored"))
 
 
 def _draft(stage: Stage, situation: Situation, drafts: Mapping[str, list[Decision]]) -> Iterator[Decision]:
     """First opinion on a stage: compares keys, and takes data that is gone for good until a reader needs it."""
-    if stage.name in situation.undecided:
+    if situation.of(stage.name).undecided:
         yield RunDecision(stage.name, 0, because("its number of partitions is decided when its inputs are there"))
         return
-    recorded = situation.recorded.get(stage.name, ()) if stage.output.stored else ()
+    recorded = situation.of(stage.name).data.records if stage.output.stored else ()
     records = {record.partition: record for record in recorded}
     upstreams = [Upstream(edge, drafts[edge.stage], situation.pipeline) for edge in stage.inputs]
     shared, rescaled = shared_key(stage, situation), RescaledStage(stage, situation, upstreams)
@@ -156,7 +157,7 @@ def _ended(
 
 def _is_accepted(stage: Stage, situation: Situation) -> bool:
     """Of a type that is not stored no record counts as it is: what its readers were made from is in their keys."""
-    return stage.name in situation.accepted and stage.output.type.stored
+    return situation.of(stage.name).order.accepted and stage.output.type.stored
 
 
 def _unless_needed(decision: Decision, situation: Situation) -> Decision:
@@ -164,7 +165,7 @@ def _unless_needed(decision: Decision, situation: Situation) -> Decision:
 
     A reader runs after an input that does, and whenever code that it is made by cannot be compared.
     """
-    waits, unknown = decision.key is None, situation.facts[decision.stage].code_problem
+    waits, unknown = decision.key is None, situation.of(decision.stage).facts.code_problem
     if waits or unknown or not decision.action.computes:
         return decision
     reason = because("not stored, and no reader runs")
@@ -173,7 +174,7 @@ def _unless_needed(decision: Decision, situation: Situation) -> Decision:
 
 def _starts_anew(stage: Stage, partition: int, situation: Situation, obstacle: Decision | None) -> bool:
     """Whether its record is of what this run had done before it failed; it waits for a gate all the same."""
-    discarded = partition in situation.discarded.get(stage.name, ())
+    discarded = partition in situation.of(stage.name).data.discarded
     return discarded and (obstacle is None or obstacle.action is not Action.BLOCKED)
 
 
@@ -184,13 +185,13 @@ def _undecided_change(stage: Stage, record: PartitionRecord | None, situation: S
     """
     if record is None or not record.state.readable or stage.output.on_foreign_change is not OnForeignChange.FAIL:
         return None
-    asked_for = stage.name in situation.forced and record.partition not in situation.renewed.get(stage.name, ())
-    return None if asked_for else situation.foreign_change(stage.name, record.partition)
+    asked_for = situation.of(stage.name).order.forces(record.partition)
+    return None if asked_for else situation.of(stage.name).data.removed.get(record.partition)
 
 
 def _unless_gap(stage: Stage, situation: Situation, decision: Decision) -> Decision:
     """Nothing is computed before what it begins with is there."""
-    earlier = situation.earlier.get(stage.name)
+    earlier = situation.of(stage.name).earlier
     if earlier is None or earlier.gap is None or not decision.action.computes:
         return decision
     reason = because(f"goes on with what it keeps from one interval to the next, and {earlier.gap}")
@@ -216,11 +217,11 @@ def _heal(situation: Situation, drafts: dict[str, list[Decision]]) -> bool:
     for stage in reversed(situation.pipeline.stages):
         lost = _lost(stage, situation)
         needed = lost and _needed(situation, stage, drafts)
-        wanted = situation.wanted.get(stage.name, frozenset())
-        for partition in sorted(lost & set(range(len(drafts[stage.name])))):
+        wanted = situation.of(stage.name).order.wanted
+        for partition in lost & set(range(len(drafts[stage.name]))):
             decision = drafts[stage.name][partition]
             if decision.action is Action.REUSE and (partition in needed or partition in wanted):
-                change = situation.foreign_change(stage.name, partition)
+                change = situation.of(stage.name).data.removed.get(partition)
                 reason = because(f"{change}, and healed as its output says" if change else _why_gone(decision.record))
                 healed = HealDecision(stage.name, partition, reason, decision.key, decision.record)
                 drafts[stage.name][partition] = _unless_gap(stage, situation, healed)
@@ -233,13 +234,13 @@ def _why_gone(record: PartitionRecord | None) -> str:
     return "its data was released and is needed" if released else "its data is gone from the lake and is needed"
 
 
-def _lost(stage: Stage, situation: Situation) -> frozenset[int]:
+def _lost(stage: Stage, situation: Situation) -> PartitionSet:
     """What was released is lost from that moment on, though it may be there for a while."""
-    recorded = situation.recorded.get(stage.name, ()) if stage.output.stored else ()
-    released = frozenset(record.partition for record in recorded if record.state is PartitionState.RELEASED)
-    gone = situation.gone.get(stage.name, frozenset()) | released
+    data = situation.of(stage.name).data
+    recorded = data.records if stage.output.stored else ()
+    released = PartitionSet(record.partition for record in recorded if record.state is PartitionState.RELEASED)
     heals = stage.output.on_foreign_change is OnForeignChange.HEAL
-    return gone | frozenset(situation.removed.get(stage.name, {})) if heals else gone
+    return data.gone | released | (data.removed.keys() if heals else NO_PARTITIONS)
 
 
 def _needed(situation: Situation, stage: Stage, drafts: Mapping[str, list[Decision]]) -> frozenset[int] | range:

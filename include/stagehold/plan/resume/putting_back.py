@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from stagehold.plan.grounds.reasons import because
-from stagehold.plan.resume.decisions import Decision, ReuseDecision, RunDecision, Situation
+from stagehold.plan.resume.decisions import Decision, ReuseDecision, RunDecision
+from stagehold.plan.resume.situation import Situation
 
 if TYPE_CHECKING:
     from stagehold.spec.pipeline import Stage
@@ -33,8 +34,8 @@ def _left(stage: Stage) -> Iterator[Decision]:
 def _as_recorded(stage: Stage, situation: Situation) -> Iterator[Decision]:
     there = {
         one.partition: one
-        for one in situation.recorded.get(stage.name, ())
-        if one.state.readable and one.partition not in situation.gone.get(stage.name, ())
+        for one in situation.of(stage.name).data.records
+        if one.state.readable and one.partition not in situation.of(stage.name).data.gone
     }
     for partition in range(stage.partitions):
         record = there.get(partition)

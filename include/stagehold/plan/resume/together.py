@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from stagehold.model.standing import PartitionState
-from stagehold.plan.grounds.content_verdicts import ContentVerdicts, content_of
+from stagehold.plan.grounds.content_verdicts import content_of
 from stagehold.plan.grounds.reasons import Detail, Reason, because
-from stagehold.plan.resume.decisions import Action, BlockedDecision, Decision, HealDecision, JudgeDecision, Situation
+from stagehold.plan.resume.decisions import Action, BlockedDecision, Decision, HealDecision, JudgeDecision
+from stagehold.plan.resume.situation import Situation
 from stagehold.plan.resume.waiving import is_waived, waivers_of, who_waived
 from stagehold.spec.pipeline import Stage
 
@@ -18,7 +19,7 @@ MAY_BE_READ = "its gate lets all of the stage; it is published, and nothing is c
 
 def together(stage: Stage, drafted: Sequence[Decision], situation: Situation) -> list[Decision]:
     """What becomes of partitions of which each for itself is as ``drafted``, where their gate judges all of them."""
-    if not situation.facts[stage.name].whole or not stage.output.stored or stage.name in situation.undecided:
+    if not situation.of(stage.name).facts.whole or not stage.output.stored or situation.of(stage.name).undecided:
         return list(drafted)
     obstacle = next((one for one in drafted if isinstance(one, BlockedDecision)), None)
     if obstacle is not None:
@@ -55,17 +56,17 @@ def _by_verdict(stage: Stage, drafted: Sequence[Decision], situation: Situation)
     """All are there as they are wanted."""
     records = [one.record for one in drafted if one.record is not None]
     passed = all(one.state.counts_as_done for one in records)
-    verdicts = situation.verdicts.get(stage.name, ContentVerdicts())
-    verdict = verdicts.of(content_of(records), situation.facts[stage.name].whole)
+    verdicts = situation.of(stage.name).words.verdicts
+    verdict = verdicts.of(content_of(records), situation.of(stage.name).facts.whole)
     if verdict is None:
         ended = any(one.ended for one in drafted)
         counts = (
             passed
             and not ended
-            and (stage.name in situation.accepted or any(_is_away(one, situation) for one in drafted))
+            and (situation.of(stage.name).order.accepted or any(_is_away(one, situation) for one in drafted))
         )
         return list(drafted) if counts else [_to_judge(one, WITH_ALL) for one in drafted]
-    words = situation.waivers.get(stage.name, ())
+    words = situation.of(stage.name).words.waivers
     if verdict.refused and not is_waived(verdict, words):
         reason = because("all of its stage together is refused: ", Detail(verdict.reason or "the gate said no"))
         return [one.turned(BlockedDecision, reason) for one in drafted]
@@ -84,4 +85,4 @@ def _let(decision: Decision, waived: Reason | None) -> Decision:
 
 def _is_away(decision: Decision, situation: Situation) -> bool:
     released = decision.record is not None and decision.record.state is PartitionState.RELEASED
-    return released or decision.partition in situation.gone.get(decision.stage, ())
+    return released or decision.partition in situation.of(decision.stage).data.gone

@@ -18,9 +18,10 @@ from stagehold.model.keys.compute_key import ComputeKey
 from stagehold.model.partition_set import NO_PARTITIONS, PartitionSet
 from stagehold.model.records import PartitionRecord, RefusedData, StageVerdict, Waiver
 from stagehold.model.standing import PartitionState
-from stagehold.plan.grounds.content_verdicts import ContentVerdicts, content_of
+from stagehold.plan.grounds.content_verdicts import content_of
 from stagehold.plan.grounds.reasons import Detail, Place, Reason, because
-from stagehold.plan.resume.decisions import Action, Decision, EndedWord, Situation
+from stagehold.plan.resume.decisions import Action, Decision, EndedWord
+from stagehold.plan.resume.situation import Situation
 from stagehold.spec.pipeline import Exchange, OnWaiverEnd, Pipeline, Stage
 
 Data = tuple[Place, str]  # a partition, and the fingerprint of what was there
@@ -132,19 +133,19 @@ def own_word_ended(stage: Stage, record: PartitionRecord | None, situation: Situ
     """Whether the gate of the stage refuses the partition, and nobody's word lets it any more. Without a gate nobody
     refuses anything.
     """
-    return record is not None and bool(situation.facts[stage.name].gate) and _has_ended(record, stage, situation)
+    return record is not None and bool(situation.of(stage.name).facts.gate) and _has_ended(record, stage, situation)
 
 
 def word_for_all_ended(stage: Stage, records: Sequence[PartitionRecord], situation: Situation) -> bool:
     """The same of all partitions of the stage together."""
-    if not situation.facts[stage.name].whole or not records:
+    if not situation.of(stage.name).facts.whole or not records:
         return False
-    verdict = situation.verdicts.get(stage.name, ContentVerdicts()).newest_of(content_of(records))
+    verdict = situation.of(stage.name).words.verdicts.newest_of(content_of(records))
     return verdict is not None and _has_ended(verdict, stage, situation)
 
 
 def _has_ended(data: RefusedData, stage: Stage, situation: Situation) -> bool:
-    words, ended = situation.waivers.get(stage.name, ()), situation.ended_waivers.get(stage.name, ())
+    words, ended = situation.of(stage.name).words.waivers, situation.of(stage.name).words.ended_waivers
     said = any(one.holds_for(data) for one in (*words, *ended))
     return said and bool(data.refused) and not is_waived(data, words)
 
@@ -164,14 +165,14 @@ def about_to_be_replaced(stage: Stage, drafted: Sequence[Decision], situation: S
 
 def _is_let(decision: Decision, stage: Stage, situation: Situation) -> bool:
     refused = decision.record is not None and bool(decision.record.refused)
-    return refused and bool(situation.facts[stage.name].gate)
+    return refused and bool(situation.of(stage.name).facts.gate)
 
 
 def _are_let_together(stage: Stage, drafted: Sequence[Decision], situation: Situation) -> bool:
     records = [one.record for one in drafted if one.record is not None]
-    if not situation.facts[stage.name].whole or not records:
+    if not situation.of(stage.name).facts.whole or not records:
         return False
-    verdict = situation.verdicts.get(stage.name, ContentVerdicts()).newest_of(content_of(records))
+    verdict = situation.of(stage.name).words.verdicts.newest_of(content_of(records))
     return verdict is not None and bool(verdict.refused)
 
 
@@ -270,7 +271,7 @@ class Ancestry:
 
 def why_ended(record: RefusedData, stage: Stage, situation: Situation) -> Reason:
     """Why data is blocked of which a word has ended."""
-    ended = [one for one in situation.ended_waivers.get(stage.name, ()) if one.holds_for(record)]
+    ended = [one for one in situation.of(stage.name).words.ended_waivers if one.holds_for(record)]
     words = [
         f"the word of {one.waived_by} has ended ({one.reason})" for one in ended if one.expectation in record.refused
     ]
@@ -298,7 +299,7 @@ def with_consequences(stage: Stage, decisions: Sequence[Decision], situation: Si
 
 def _with_consequence(stage: Stage, decision: Decision, ended: EndedWord, situation: Situation) -> Decision:
     record = decision.record
-    awaited = decision.partition in situation.restored.get(stage.name, ())
+    awaited = decision.partition in situation.of(stage.name).data.restored
     if record is None or not record.in_table or awaited:
         return decision
     retracts = stage.output.on_waiver_end is OnWaiverEnd.RETRACT

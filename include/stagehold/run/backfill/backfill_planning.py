@@ -18,8 +18,9 @@ from stagehold.plan.backfill.backfill_plan import BackfillPlan, IntervalPlan
 from stagehold.plan.backfill.cells import BackfillCell, CellReason, cells_of
 from stagehold.plan.backfill.orders import check_choice, order_of
 from stagehold.plan.resume.cost import Seconds, estimate, recorded_seconds
-from stagehold.plan.resume.decisions import Action, ResumePlan, Situation
+from stagehold.plan.resume.decisions import Action, ResumePlan
 from stagehold.plan.resume.planner import resume_plan
+from stagehold.plan.resume.situation import Situation
 from stagehold.plan.split.regions import stage_regions
 from stagehold.run.planning.lost_ledger import refuse_lost_ledger
 from stagehold.run.planning.planning import RunRequest, as_asked, situation_of_run
@@ -141,9 +142,8 @@ class _Planning:
         has_failed = self._has_failed(key) or by_itself.count(Action.BLOCKED) > 0
         order = order_of(self.choice, self.pipeline, has_failed=has_failed)
         asked = replace(request, restore=restore_ordered(request.run_id, order))
-        situation = as_asked(known, asked)
-        forced = situation.forced | frozenset(going_on).intersection(() if order.as_recorded else order.stages)
-        ordered = resume_plan(replace(situation, forced=forced))
+        forced = frozenset(going_on).intersection(() if order.as_recorded else order.stages)
+        ordered = resume_plan(as_asked(known, asked, forced))
         self._refuse(asked, ordered)
         self._changing[key] = frozenset(ordered.stages_that_compute())
         seconds = {**self._seconds, **self._own_seconds(known)}
@@ -156,7 +156,9 @@ class _Planning:
     def _going_on(self, known: Situation) -> Mapping[str, str]:
         """Stages that go on with what an interval of this backfill keeps, in which they run before: with it."""
         before = {
-            stage: earlier.gap.interval if earlier.gap else earlier.interval for stage, earlier in known.earlier.items()
+            stage: earlier.gap.interval if earlier.gap else earlier.interval
+            for stage, one in known.stages.items()
+            if (earlier := one.earlier)
         }
         return {stage: key for stage, key in before.items() if key and stage in self._changing.get(key, ())}
 
@@ -196,7 +198,7 @@ class _Planning:
         return {stage.name: by_id[stage.id] for stage in self.pipeline.stages if stage.id in by_id}
 
     def _own_seconds(self, known: Situation) -> Seconds:
-        own = {name: recorded_seconds(records) for name, records in known.recorded.items()}
+        own = {name: recorded_seconds(one.data.records) for name, one in known.stages.items()}
         return {
             name: {**self._seconds.get(name, {}), **timed} for name, by_id in own.items() for timed in by_id.values()
         }
@@ -213,8 +215,11 @@ def restore_ordered(run_id: str, order: WorkOrder, identity: str = PLANNED) -> R
 
 def _without_gaps(known: Situation, going_on: Mapping[str, str]) -> Situation:
     """What has to run first does, in the same backfill."""
-    earlier = {stage: replace(one, gap=None) if stage in going_on else one for stage, one in known.earlier.items()}
-    return replace(known, earlier=earlier)
+    return known.changed(
+        lambda stage, one: (
+            replace(one, earlier=replace(one.earlier, gap=None)) if one.earlier and stage in going_on else one
+        )
+    )
 
 
 def _going_on_from(cell: BackfillCell, going_on: Mapping[str, str]) -> BackfillCell:

@@ -14,7 +14,8 @@ from stagehold.model.context import StageContext
 from stagehold.model.keys.key_groups import group_column, range_of
 from stagehold.model.records import PartitionRecord
 from stagehold.plan.isolation.key_checks import Key
-from stagehold.plan.resume.decisions import Decision, Rescaled
+from stagehold.plan.resume.decisions import Decision
+from stagehold.plan.resume.situation import Rescaled
 from stagehold.plan.state.earlier import Earlier
 from stagehold.run.functions.isolation import marked
 from stagehold.run.functions.key_columns import in_groups, key_group, key_of, refuse_unlike_keys

@@ -16,7 +16,7 @@ from stagehold.lake.store.location import spark_uri
 from stagehold.model.keys.key_groups import range_of
 from stagehold.model.records import PartitionRecord
 from stagehold.model.stage_state import StateKind, StateShape
-from stagehold.plan.resume.decisions import Rescaled
+from stagehold.plan.resume.situation import Rescaled
 from stagehold.plan.state.earlier import Cut, Earlier, Given, Piece
 from stagehold.plan.state.rescale import old_partitions_read
 from stagehold.run.functions.isolation import require_own_keys

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from stagehold.lake.chronicle.chronicle import open_ledger
-from stagehold.plan.resume.decisions import ResumePlan, Situation
+from stagehold.plan.resume.decisions import ResumePlan
 from stagehold.plan.resume.planner import resume_plan
+from stagehold.plan.resume.situation import Situation
 from stagehold.run.planning.lost_ledger import refuse_lost_ledger
 from stagehold.run.planning.planning import RunRequest, situation_of_run
 from stagehold.run.planning.restoring import check_restore

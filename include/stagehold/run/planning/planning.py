@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
@@ -18,13 +18,24 @@ from stagehold.gates.suite_files import find_suite
 from stagehold.lake.store.location import lake_root
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.keys.compute_key import digest
-from stagehold.model.records import Cell, PartitionCount, PartitionRecord, Restore
+from stagehold.model.partition_set import PartitionSet
+from stagehold.model.records import Cell, PartitionCount, PartitionRecord, Restore, Waiver
 from stagehold.model.restore_choices import CodeChoice
+from stagehold.plan.grounds.content_verdicts import ContentVerdicts
 from stagehold.plan.restart.fallback import CAUSES, in_stored_form, may_fall_back
 from stagehold.plan.restart.full import discarded
 from stagehold.plan.resume.confining import Confinement
-from stagehold.plan.resume.decisions import ResumePlan, Situation, StageFacts
+from stagehold.plan.resume.decisions import ResumePlan
 from stagehold.plan.resume.planner import descendants, resume_plan
+from stagehold.plan.resume.situation import (
+    Rescaled,
+    Situation,
+    StageData,
+    StageFacts,
+    StageOrder,
+    StageSituation,
+    StageWords,
+)
 from stagehold.plan.resume.waiving import held, no_longer_held
 from stagehold.plan.split.partition_counts import (
     CountedPipeline,
@@ -35,7 +46,7 @@ from stagehold.plan.split.partition_counts import (
 )
 from stagehold.plan.split.regions import stored_with
 from stagehold.run.planning.earlier import KnownIntervals, earlier_states
-from stagehold.run.planning.on_record import on_record
+from stagehold.run.planning.on_record import OnRecord, on_record
 from stagehold.run.planning.snapshots import BeginsWith
 from stagehold.run.planning.vouched import acceptances_for, by_stage, verdicts_of, waivers_said
 from stagehold.settings import Settings
@@ -81,11 +92,16 @@ def situation_of_run(request: RunRequest, ledger: Ledger, settings: Settings) ->
     return situation(request, ledger, settings, sources, accepted=accepted, forced=forced)
 
 
-def as_asked(known: Situation, request: RunRequest) -> Situation:
-    """What is known of an interval, for a request that tells its run what to do and has computed nothing yet."""
-    every = frozenset(stage.name for stage in request.pipeline.stages)
-    accepted, forced = every - judged_stages(request), forced_stages(request)
-    return replace(known, accepted=accepted, forced=forced, confined=_confined(request))
+def as_asked(known: Situation, request: RunRequest, forced: frozenset[str]) -> Situation:
+    """What is known of an interval, for a request that tells its run what to do and has computed nothing yet.
+
+    :param forced: stages that are computed anew, besides those that the request names.
+    """
+    judged, forced = judged_stages(request), forced_stages(request) | forced
+    asked = known.changed(
+        lambda stage, one: replace(one, order=replace(one.order, accepted=stage not in judged, forced=stage in forced))
+    )
+    return replace(asked, confined=_confined(request))
 
 
 def judged_stages(request: RunRequest) -> frozenset[str]:
@@ -119,8 +135,8 @@ def plan_region(
     others as they are hides who needs them.
     """
     accepted = frozenset(stage.name for stage in request.pipeline.stages) - _judged_by_region(request, stages)
-    known = situation(request, ledger, settings, sources, accepted=accepted, forced=forced_stages(request))
-    return resume_plan(known if wanted is None else replace(known, wanted=wanted))
+    asked = request if wanted is None else replace(request, wanted=wanted)
+    return resume_plan(situation(asked, ledger, settings, sources, accepted=accepted, forced=forced_stages(request)))
 
 
 def _judged_by_region(request: RunRequest, stages: Sequence[str]) -> frozenset[str]:
@@ -234,33 +250,79 @@ def situation(
     begins_with = begins_with_of(request)
     tied = _tied_to_another(begins_with, pipeline, settings) if begins_with else frozenset[str]()
     found = on_record(pipeline, request.interval, ledger, begins_with, tied)
-    words, now = waivers_said(pipeline.name, request.interval, ledger, settings), datetime.now(UTC)
+    words = waivers_said(pipeline.name, request.interval, ledger, settings)
+    orders = _orders(request, pipeline, ledger, accepted=accepted, forced=forced)
+    data = _data(request, found, begins_with.rescaled(pipeline, tied) if begins_with else {}, ledger)
+    said = _words(pipeline, request.interval, words, ledger, settings)
+    earlier = earlier_states(pipeline, request.interval, KnownIntervals.of(ledger, settings), begins_with)
     return Situation(
         pipeline=pipeline,
-        facts={stage.name: _facts(stage, pipeline, settings, sources) for stage in pipeline.stages},
-        recorded=found.records,
-        gone=found.gone,
-        removed=found.removed,
+        stages={
+            stage.name: StageSituation(
+                facts=_facts(stage, pipeline, settings, sources),
+                data=data(stage.name),
+                order=orders[stage.name],
+                words=said[stage.name],
+                earlier=earlier.get(stage.name),
+                undecided=stage.name in known.undecided,
+            )
+            for stage in pipeline.stages
+        },
         environment=environment(),
         params=digest((repr(sorted(request.params.items())),)),
-        accepted=accepted,
-        forced=forced,
-        renewed=_renewed(request, ledger),
-        undecided=known.undecided,
-        acceptances=acceptances_for(pipeline, request.interval, ledger, settings),
-        wanted=request.wanted,
-        discarded=_discarded(request, found.records, ledger),
-        restored=found.restored,
-        code_choices=_code_choices(request),
-        earlier=earlier_states(pipeline, request.interval, KnownIntervals.of(ledger, settings), begins_with),
-        rescaled=begins_with.rescaled(pipeline, tied) if begins_with else {},
-        waivers=by_stage(pipeline, held(words, now)),
-        ended_waivers=by_stage(pipeline, no_longer_held(words, now)),
-        verdicts=verdicts_of(pipeline, request.interval, ledger),
         confined=_confined(request),
         put_back=begins_with.put_back(pipeline) if begins_with and begins_with.restore.as_recorded else None,
         history=ledger.partitions.of_interval(pipeline.name, request.interval) if words else (),
     )
+
+
+def _data(
+    request: RunRequest, found: OnRecord, rescaled: Mapping[str, Rescaled], ledger: Ledger
+) -> Callable[[str], StageData]:
+    """What is on record of a stage, by its name."""
+    discarded = _discarded(request, found.records, ledger)
+    return lambda stage: StageData(
+        records=found.records.get(stage, ()),
+        gone=PartitionSet(found.gone.get(stage, ())),
+        removed=found.removed.get(stage, {}),
+        discarded=PartitionSet(discarded.get(stage, ())),
+        restored=PartitionSet(found.restored.get(stage, ())),
+        rescaled=rescaled.get(stage),
+    )
+
+
+def _orders(
+    request: RunRequest, pipeline: Pipeline, ledger: Ledger, *, accepted: frozenset[str], forced: frozenset[str]
+) -> Mapping[str, StageOrder]:
+    renewed, choices = _renewed(request, ledger), _code_choices(request)
+    return {
+        stage.name: StageOrder(
+            accepted=stage.name in accepted,
+            forced=stage.name in forced,
+            renewed=PartitionSet(renewed.get(stage.name, ())),
+            wanted=PartitionSet(request.wanted.get(stage.name, ())),
+            code_choice=choices.get(stage.name),
+        )
+        for stage in pipeline.stages
+    }
+
+
+def _words(
+    pipeline: Pipeline, interval: str, words: Sequence[Waiver], ledger: Ledger, settings: Settings
+) -> Mapping[str, StageWords]:
+    now = datetime.now(UTC)
+    waivers, ended = by_stage(pipeline, held(words, now)), by_stage(pipeline, no_longer_held(words, now))
+    acceptances = acceptances_for(pipeline, interval, ledger, settings)
+    verdicts = verdicts_of(pipeline, interval, ledger)
+    return {
+        stage.name: StageWords(
+            acceptances=acceptances.get(stage.name, ()),
+            waivers=waivers.get(stage.name, ()),
+            ended_waivers=ended.get(stage.name, ()),
+            verdicts=verdicts.get(stage.name, ContentVerdicts()),
+        )
+        for stage in pipeline.stages
+    }
 
 
 def _confined(request: RunRequest) -> Confinement | None:

@@ -16,7 +16,7 @@ from stagehold.lake.store.location import lake_root
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.keys.compute_key import ComputeKey
 from stagehold.model.records import GateResult, PartitionRecord, Restore
-from stagehold.plan.resume.decisions import Rescaled
+from stagehold.plan.resume.situation import Rescaled
 from stagehold.plan.split.partition_counts import with_counts
 from stagehold.settings import Settings
 from stagehold.sources.attempt_sources import RestoredPosition, is_incremental

@@ -1,0 +1,140 @@
+"""What the planner is told: of every stage what it follows from, what is recorded, what was asked and what was said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from stagehold.model.foreign_change import ForeignChange
+from stagehold.model.keys.compute_key import DeclaredRead
+from stagehold.model.partition_set import NO_PARTITIONS, PartitionSet
+from stagehold.model.records import Acceptance, PartitionRecord, Waiver
+from stagehold.model.restore_choices import CodeChoice
+from stagehold.plan.grounds.content_verdicts import ContentVerdicts
+from stagehold.plan.state.earlier import Earlier
+from stagehold.spec.pipeline import Pipeline
+
+if TYPE_CHECKING:
+    from stagehold.plan.resume.confining import Confinement
+
+
+@dataclass(frozen=True)
+class StageFacts:
+    """What can be known of a stage without running it.
+
+    ``code_problem`` says why the code cannot be hashed, when it cannot. ``gate`` tells what judges each partition,
+    ``whole`` what judges all of them together. ``quarantine`` changes when the gate
+    could set other rows aside. ``splits`` has one hash per partition of a
+    source stage. ``reads`` are what it declares to read beside its inputs, as they are now.
+    """
+
+    code: str
+    code_problem: str | None = None
+    gate: str = ""
+    whole: str = ""
+    quarantine: str = ""
+    splits: tuple[str, ...] = ()
+    reads: tuple[DeclaredRead, ...] = ()
+
+
+@dataclass(frozen=True)
+class Rescaled:
+    """The consumable partitions of a stage as a checkpoint has them, of as many as it was cut into then."""
+
+    records: Mapping[int, PartitionRecord]
+    partitions: int
+    interval: str
+
+
+@dataclass(frozen=True)
+class StageData:
+    """What is on record of a stage for the interval, and whether it can be read.
+
+    ``gone`` are recorded partitions that cannot be read now: asked of the lake at planning time, never remembered.
+    ``removed`` are those that somebody else took out of a published table. ``discarded`` are those that this run
+    computed before a failure of its own, after which it starts anew. ``restored`` have a record of the checkpoint that
+    the run begins with, and have not been put in place yet; ``rescaled`` is what that has in other partitions.
+    """
+
+    records: tuple[PartitionRecord, ...] = ()
+    gone: PartitionSet = NO_PARTITIONS
+    removed: Mapping[int, ForeignChange] = field(default_factory=dict)
+    discarded: PartitionSet = NO_PARTITIONS
+    restored: PartitionSet = NO_PARTITIONS
+    rescaled: Rescaled | None = None
+
+
+@dataclass(frozen=True)
+class StageOrder:
+    """What this plan is asked to do with a stage.
+
+    Records of an ``accepted`` stage count as they are; of a ``forced`` one only ``renewed`` partitions count: those
+    that were computed for the request which forces it. ``wanted`` are partitions that somebody outside the accepted
+    stages' view needs, so that they are healed if they are gone. ``code_choice`` says what becomes of those that other
+    code made; without one the stage and acceptances do.
+    """
+
+    accepted: bool = False
+    forced: bool = False
+    renewed: PartitionSet = NO_PARTITIONS
+    wanted: PartitionSet = NO_PARTITIONS
+    code_choice: CodeChoice | None = None
+
+    def forces(self, partition: int) -> bool:
+        """Whether it is to be computed although it may be there."""
+        return self.forced and partition not in self.renewed
+
+
+@dataclass(frozen=True)
+class StageWords:
+    """What people and gates said of a stage's data.
+
+    ``acceptances`` are people's words that data made by other code is as good as by the present one. ``waivers`` are
+    those that hold now, ``ended_waivers`` those that did before, ``verdicts`` what its gate said of all partitions
+    together.
+    """
+
+    acceptances: tuple[Acceptance, ...] = ()
+    waivers: tuple[Waiver, ...] = ()
+    ended_waivers: tuple[Waiver, ...] = ()
+    verdicts: ContentVerdicts = field(default_factory=ContentVerdicts)
+
+
+@dataclass(frozen=True)
+class StageSituation:
+    """One stage. ``earlier`` is what it begins with if it keeps state. Into how many partitions an ``undecided`` stage
+    is cut is not known yet; one decision stands for all of them.
+    """
+
+    facts: StageFacts
+    data: StageData = StageData()
+    order: StageOrder = StageOrder()
+    words: StageWords = StageWords()
+    earlier: Earlier | None = None
+    undecided: bool = False
+
+
+@dataclass(frozen=True)
+class Situation:
+    """Everything the planner is told; ``stages`` has each stage of the pipeline by its name.
+
+    ``confined`` is where a run works that was told so; None for everywhere. ``put_back`` are the stages of a run that
+    puts them back as they are recorded, and does nothing else; None for every other run. ``history`` are all records of
+    the interval, oldest first, if somebody ever waived something of it.
+    """
+
+    pipeline: Pipeline
+    stages: Mapping[str, StageSituation]
+    environment: str
+    params: str
+    confined: Confinement | None = None
+    put_back: frozenset[str] | None = None
+    history: tuple[PartitionRecord, ...] = ()
+
+    def of(self, stage: str) -> StageSituation:
+        return self.stages[stage]
+
+    def changed(self, change: Callable[[str, StageSituation], StageSituation]) -> Situation:
+        """The same with each stage as ``change`` makes it of its name and what is known of it."""
+        return replace(self, stages={name: change(name, known) for name, known in self.stages.items()})
