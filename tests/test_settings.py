@@ -1,13 +1,11 @@
 from __future__ import annotations
 
-import re
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from stagehold.errors import InvalidSetting
-from stagehold.settings import PROJECT, Settings, load_settings
+from stagehold.settings import Settings, load_settings
 
 
 def test_defaults_follow_from_the_home():
@@ -44,11 +42,6 @@ def test_an_unknown_variable_is_told_once_with_the_nearest_name(caplog):
 
 def test_variables_of_others_and_of_the_tests_do_not_matter():
     assert load_settings({"PATH": "/bin", "STAGEHOLD_TEST_POSTGRES_URL": "x"}) == Settings()
-
-
-def test_the_readme_lists_every_setting():
-    listed = re.findall(r"^\| `STAGEHOLD_(\w+)` \|", (Path(PROJECT) / "README.md").read_text(), flags=re.MULTILINE)
-    assert listed == [field.name.upper() for field in fields(Settings)]
 
 
 def test_a_sandbox_has_a_lake_and_a_ledger_of_its_own():

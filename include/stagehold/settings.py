@@ -35,44 +35,74 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Settings:
-    """One field per STAGEHOLD_<FIELD> variable; an empty string means the default that follows from ``home``."""
+    """One field for each STAGEHOLD_<FIELD> variable; an empty string means the default that follows from ``home``.
 
-    home: str = str(PROJECT / ".stagehold")  # all state lives under this folder
-    cache: str = str(Path.home() / ".cache" / "stagehold")  # JARs, Java's shim and its archives
-    # Ivy settings file of a mirror that `make setup` gets the JARs from; default: the public repository
+    The text below a field is its row in docs/reference/settings.md, which `make docs` writes.
+    """
+
+    home: str = str(PROJECT / ".stagehold")
+    """All state lives under this folder. Default: `.stagehold` in the project."""
+    cache: str = str(Path.home() / ".cache" / "stagehold")
+    """JARs, the Java shim and archives of Java's classes (215 MB each), shared by checkouts. Default:
+    `~/.cache/stagehold`."""
     ivy_settings: str = ""
-    lake: str = ""  # folder or s3:// prefix of Delta tables; default HOME/lake
-    ledger: str = ""  # SQLAlchemy URL; default SQLite in HOME/ledger.db
-    pipelines: str = str(PROJECT / "include" / "pipelines")  # folder of pipeline YAML files
-    suites: str = str(PROJECT / "include" / "suites")  # folder of gate suites
-    project: str = str(PROJECT)  # folder that `jobs.x:y` is imported from; its code counts in fingerprints
-    spark_remote: str = ""  # Spark Connect URL; default: the local server that Stagehold runs
-    spark_port: int = 15002  # port of that local server
-    spark_memory: str = "2g"  # its heap
-    # more options of its Java; -XX:TieredStopAtLevel=1 makes short work quicker and long work slower
+    """Ivy settings file of a mirror that `make setup` gets the JARs from. Default: the public repository."""
+    lake: str = ""
+    """Folder or `s3://` prefix of the Delta tables. Default: `HOME/lake`."""
+    ledger: str = ""
+    """SQLAlchemy URL of the ledger. Default: SQLite in `HOME/ledger.db`."""
+    pipelines: str = str(PROJECT / "include" / "pipelines")
+    """Folder of pipeline files. Default: `include/pipelines` in the project."""
+    suites: str = str(PROJECT / "include" / "suites")
+    """Folder of gate suites. Default: `include/suites` in the project."""
+    project: str = str(PROJECT)
+    """Folder that `jobs.x:y` is imported from; its code counts in keys. Default: the current folder if it has
+    `include/pipelines`, else the source tree."""
+    spark_remote: str = ""
+    """Spark Connect URL of a server that somebody else runs. Default: the local server that Stagehold runs."""
+    spark_port: int = 15002
+    """Port of the local Spark server."""
+    spark_memory: str = "2g"
+    """Heap of the local Spark server."""
     spark_java_options: str = ""
-    spark_jars: str = ""  # more JARs for it, such as JDBC drivers, separated by commas
-    # master of that local server's work, as spark://host:7077; default: threads of the server itself
+    """More options of its Java; `-XX:TieredStopAtLevel=1` makes short work quicker and long work slower. Default:
+    none."""
+    spark_jars: str = ""
+    """More JARs for it, such as JDBC drivers, separated by commas. Default: none."""
     spark_master: str = ""
-    # how long that server is kept for who resumes, when its user died; it ends behind a user that leaves
+    """Master that the local server's work runs on, such as `spark://host:7077`; a bad host is then left out for a
+    while. Default: the server's own threads."""
     spark_linger: int = 60
-    # where pages of the Spark server are, as http://host:4040, for links to them; default: no links
+    """Seconds that this server is kept for who resumes, when its user was killed; it ends behind a user that leaves."""
     spark_ui: str = ""
-    spark_cores: int = 2  # its task slots; the smallest wave is twice as many partitions
-    # one Spark server makes every commit to an S3 lake, which allows `committer: delta_spark` there
+    """Where the pages of the Spark server are, as `http://host:4040`, for the link to them below a task. Default:
+    no links."""
+    spark_cores: int = 2
+    """Task slots of the local server; the smallest wave is twice as many partitions."""
     only_spark_writer: bool = False
-    airflow_port: int = 8080  # api-server of `stagehold up`
-    admin_password: str = ""  # of Airflow's user admin; default: made up once and kept in HOME
-    lease_seconds: int = 15  # an attempt that is silent for longer has lost its region
-    # how long an attempt waits for somebody else who works on the same region and interval
+    """Whether one Spark server makes every commit to an S3 lake, which allows `committer: delta_spark` there."""
+    airflow_port: int = 8080
+    """Port of Airflow's api-server that `stagehold up` starts."""
+    admin_password: str = ""
+    """Password of Airflow's user `admin`. Default: made up once and kept in HOME."""
+    lease_seconds: int = 15
+    """An attempt that is silent for longer has lost its region."""
     lease_wait_seconds: int = 3600
-    sweep_after_seconds: int = 3600  # files of dead attempts that nothing knows of are deleted when they are older
-    attempt_retries: int = 2  # restarts of one region, where the restart strategy has no limit of its own
-    spark_slots: int = 0  # slots of the Airflow pool `stagehold`, which all region tasks then share; 0 is no pool
-    input_seconds: int = 3600  # how long a task of an eager pipeline waits for what it reads
-    sandbox: str = ""  # name of the sandbox that commands work in; default: production
-    # folder or s3:// prefix of the lakes of sandboxes; default HOME/sandboxes, or LAKE-sandboxes in a bucket
+    """How many seconds an attempt waits for somebody else who works on the same region and interval."""
+    sweep_after_seconds: int = 3600
+    """Files of dead attempts that nothing knows of are deleted when they are older than so many seconds."""
+    attempt_retries: int = 2
+    """Restarts of one region, where the restart strategy has no limit of its own."""
+    spark_slots: int = 0
+    """Slots of the Airflow pool `stagehold` that region tasks share; `stagehold up` makes it, elsewhere `airflow
+    pools set` does; 0 is no pool."""
+    input_seconds: int = 3600
+    """How many seconds a task of an eager pipeline waits for what it reads."""
+    sandbox: str = ""
+    """Name of the sandbox that commands work in, as `--sandbox`. Default: production."""
     sandboxes: str = ""
+    """Folder or `s3://` prefix of the lakes of sandboxes. Default: `HOME/sandboxes`; `LAKE-sandboxes` for a lake in
+    a bucket."""
 
     @property
     def home_path(self) -> Path:
@@ -200,7 +230,8 @@ def _warn_of_unknown(name: str, known: tuple[str, ...]) -> None:
     """Once per process: settings are read again and again. A variable may also be of a newer or an older Stagehold."""
     (nearest,) = get_close_matches(name, known, n=1, cutoff=0)
     log.warning(
-        "%s is set, but there is no such setting, so it does nothing. The nearest name is %s; README.md lists all.",
+        "%s is set, but there is no such setting, so it does nothing. The nearest name is %s; "
+        "docs/reference/settings.md lists all.",
         name,
         nearest,
     )

@@ -99,13 +99,13 @@ def test_each_example_has_its_field_and_is_taken_by_the_loader(form, name, examp
 
 
 def test_the_page_is_current():
-    written = (PROJECT / "docs" / "pipeline-reference.md").read_text(encoding="utf-8")
+    written = (PROJECT / "docs" / "reference" / "pipeline.md").read_text(encoding="utf-8")
     assert written == reference(), "run `make docs`"
 
 
 def test_every_form_is_in_the_reference():
     assert set(PLACES) == {*SECTIONS.values()}
-    assert Path(PROJECT, "README.md").read_text(encoding="utf-8").count("docs/pipeline-reference.md") == 1
+    assert Path(PROJECT, "README.md").read_text(encoding="utf-8").count("docs/reference/pipeline.md") == 1
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """The reference of every field of a pipeline file, made from the form classes and the texts that stand below their
 fields.
 
-`make docs` writes it to docs/pipeline-reference.md.
+`make docs` writes it to docs/reference/pipeline.md.
 """
 
 from __future__ import annotations
@@ -9,13 +9,11 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-import sys
 import types
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from enum import StrEnum
 from itertools import pairwise
-from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import PlainSerializer
@@ -155,11 +153,3 @@ def _kind(annotation: Any) -> str:
     if origin is tuple:
         return "text or list of texts"
     return "mapping" if origin is not None else str(getattr(annotation, "__name__", annotation))
-
-
-def main(path: str) -> None:
-    Path(path).write_text(reference(), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])
