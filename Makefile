@@ -70,8 +70,9 @@ lint: setup ## ruff, its formatter, mypy, and the form of the pages' JavaScript
 	else echo "PyPI has no biome for this machine: the form of $(PAGES) was not checked"; fi
 	@if grep -rnE '^.{121}' $(PAGES); then echo "Longer than 120 columns"; exit 1; fi
 
-docs: setup ## write docs/pipeline-reference.md from the form classes
-	@$(BIN)/python -m stagehold.spec.reference docs/pipeline-reference.md
+docs: setup ## write docs/reference/ from the code, and make the site of all documents in build/site
+	@PYTHONPATH=include:. $(BIN)/python tools/reference.py docs/reference
+	@$(BIN)/mkdocs --quiet build --strict
 
 up: setup ## start Spark and Airflow on this machine
 	@$(BIN)/stagehold up
