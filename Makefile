@@ -72,7 +72,7 @@ lint: setup ## ruff, its formatter, mypy, and the form of the pages' JavaScript
 
 docs: setup ## write docs/reference/ from the code, and make the site of all documents in build/site
 	@PYTHONPATH=include:. $(BIN)/python tools/reference.py docs/reference
-	@$(BIN)/mkdocs --quiet build --strict
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs --quiet build --strict
 
 up: setup ## start Spark and Airflow on this machine
 	@$(BIN)/stagehold up

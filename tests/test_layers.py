@@ -103,8 +103,9 @@ def test_a_folder_is_a_room_that_says_which_question_it_answers(folder: Path) ->
     assert ast.get_docstring(ast.parse((folder / "__init__.py").read_text()))
 
 
-def test_the_design_lists_every_room_with_its_question() -> None:
-    rows = re.findall(r"^\| `([\w/]+)/` \| (.+) \|$", (PROJECT / "docs" / "design.md").read_text(), re.MULTILINE)
+def test_the_architecture_lists_every_room_with_its_question() -> None:
+    text = (PROJECT / "ARCHITECTURE.md").read_text().partition("Each room of the library")[2]
+    rows = re.findall(r"^\| `([\w/]+)/` \| (.+) \|$", text, re.MULTILINE)
     rooms = {str(path.relative_to(PACKAGE)): ast.parse((path / "__init__.py").read_text()) for path in ROOMS[1:]}
     assert {room for room, _ in rows} == set(rooms)
     assert [room for room, question in rows if not str(ast.get_docstring(rooms[room])).startswith(question)] == []

@@ -23,6 +23,13 @@ PAGES["README.md"] = "index.md"
 LINK = re.compile(r"(?<=\]\()(?!\w+:|#)[^)\s]+")
 
 
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    assert config.nav is not None
+    decisions = sorted(path.name for path in (TOP / "docs" / "decisions").glob("0*.md"))
+    config.nav[-1]["Decisions"] += [f"decisions/{name}" for name in decisions]
+    return config
+
+
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     for name, page in PAGES.items():
         text = LINK.sub(lambda link: from_the_top(link[0]), (TOP / name).read_text(encoding="utf-8"))

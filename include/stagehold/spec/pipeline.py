@@ -198,7 +198,7 @@ class StageSettings(SpecPart):
     key: Columns = ()
     """Columns of the output that tell a row's partition, where an input is keyed. Without it: the key of the first
     keyed input. Of a full outer join it has to be a column that is never NULL on one side only: `coalesce` the keys
-    of both; see design.md.
+    of both.
     Example: `key: customer`"""
 
     gate: str | None = None
