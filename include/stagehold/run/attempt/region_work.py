@@ -24,7 +24,7 @@ from stagehold.plan.resume.decisions import Action, BlockedDecision, Decision, R
 from stagehold.plan.resume.explanation import explain
 from stagehold.plan.resume.healing import healings, lost_data, missing_inputs
 from stagehold.plan.split.regions import stage_regions
-from stagehold.run.attempt.restored_data import WAVE, Putting
+from stagehold.run.attempt.restored_data import WAVE, RestoredData
 from stagehold.run.attempt.stage_tasks import StageTasks
 from stagehold.run.attempt.stale_intervals import tell_later_intervals
 from stagehold.run.checkpoints.answering import Answers
@@ -158,13 +158,13 @@ class RegionWork:
         begins_with = begins_with_of(self._request)
         if begins_with is None:
             return plan
-        putting = Putting(begins_with, self.tables, self.attempt, self.heartbeat)
+        restored = RestoredData(begins_with, self.tables, self.attempt, self.heartbeat)
         pipeline = counted(self.task.request, self.workplace.ledger).pipeline
         put = 0
         for name in self.tables.stages:
             taken = [one for one in plan.of(name) if self.task.takes(name, one.partition)]
             stage = pipeline.stage(name)
-            put += putting.put(stage, taken, self._tasks.positions(stage, pipeline))
+            put += restored.put(stage, taken, self._tasks.positions(stage, pipeline))
         if not put:
             return plan
         self._retraction.carry_out()  # of what was let by a word that has ended since the checkpoint was made

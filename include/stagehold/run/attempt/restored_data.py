@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from stagehold.lake.commit.committed import Landed
 from stagehold.lake.commit.staging import DATA_FOLDER
-from stagehold.lake.commit.wave_commit import Claim, CommittedPartition
+from stagehold.lake.commit.wave_commit import Claim, CommittedPartition, WaveCommit
 from stagehold.lake.copying import copied_for
 from stagehold.lake.published import files_of_snapshot, live_files
 from stagehold.lake.read import table_schema
@@ -17,7 +17,7 @@ from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.model.records import Attempt, GateResult, PartitionRecord
 from stagehold.model.source_position import SourcePosition
 from stagehold.plan.resume.decisions import Decision
-from stagehold.run.delivery.publish import Publication, Signature, as_landed, publish
+from stagehold.run.delivery.publish import Publication, as_landed, publish, under
 from stagehold.run.lease.region_tables import RegionTables
 from stagehold.run.planning.snapshots import BeginsWith
 from stagehold.spec.pipeline import Stage
@@ -25,14 +25,11 @@ from stagehold.spec.pipeline import Stage
 WAVE = 1  # of the attempt in its stage; the waves that are computed come after it
 
 
-@dataclass(frozen=True)
-class Putting:
+class RestoredData:
     """For one attempt, under its lease. What was put counts as the run's own from then on: nobody puts it twice."""
 
-    begins_with: BeginsWith
-    tables: RegionTables
-    attempt: Attempt
-    heartbeat: Heartbeat
+    def __init__(self, begins_with: BeginsWith, tables: RegionTables, attempt: Attempt, heartbeat: Heartbeat) -> None:
+        self.begins_with, self.tables, self.attempt, self.heartbeat = begins_with, tables, attempt, heartbeat
 
     def put(self, stage: Stage, decisions: Sequence[Decision], positions: tuple[SourcePosition, ...]) -> int:
         """Have the interval begin with what these decisions say it takes over; gives the number of partitions.
@@ -48,17 +45,24 @@ class Putting:
             return 0
         location, place, name = self.tables.location(stage.name), self.tables.workplace, self.begins_with.name
         lacking = self._lacking(stage, [one for one in taken if one.state.readable])
-        signature = Signature(self.attempt.run_id, stage.id, self.attempt.attempt_id, self.attempt.epoch, WAVE)
         here = {one.partition: one for one in (self._brought(stage, lacking) if lacking else ())}
         apart = {one.partition: self._apart(stage, one) for one in taken if one.state.kept_back}
-        partitions = map(CommittedPartition.of, here.values())
-        commit = signature.commit(partitions, stage.partitions, positions, f"from {name}")
+        commit = WaveCommit(
+            run_id=self.attempt.run_id,
+            stage=stage.id,
+            attempt_id=self.attempt.attempt_id,
+            epoch=self.attempt.epoch,
+            wave=WAVE,
+            partitions=tuple(map(CommittedPartition.of, here.values())),
+            cut_into=stage.partitions,
+            positions=positions,
+            note=f"from {name}",
+        )
 
         def recorded(landed: Landed | None) -> list[PartitionRecord]:
             put = {number: as_landed(one, location, landed) for number, one in here.items()} if landed else {}
             again = put | apart
-            ours = (signature.under(again.get(one.partition, one)) for one in taken)
-            return [replace(one, reason=f"from {name}") for one in ours]
+            return [replace(under(commit, again.get(one.partition, one)), reason=commit.note) for one in taken]
 
         what = Publication(stage.name, location, WAVE, commit if here else None, self._results(stage, taken))
         publish(what, recorded, place.committer, self.heartbeat, place)

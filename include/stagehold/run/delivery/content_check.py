@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 
 from stagehold.errors import PartitionDataMissing
+from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import AttemptState, Lease, PartitionRecord
 from stagehold.plan.determinism.verification import NO_MATCH, Mismatch, as_damaged, same_content, to_verify
 from stagehold.run.equipment.workplace import Fingerprints, Session, Workplace
@@ -41,6 +42,16 @@ def _differing(records: list[PartitionRecord], session: Fingerprints) -> list[Mi
     ]
 
 
+def refuse_damaged(stage: str, damaged: Sequence[PartitionRecord], lease: Lease, ledger: Ledger) -> None:
+    """Put on record what is not as it was recorded, so that it is healed whoever plans next.
+
+    :raises PartitionDataMissing: if there is any; the plan has to be made anew.
+    """
+    if damaged:
+        ledger.partitions.record([as_damaged(record, datetime.now(UTC)) for record in damaged], lease)
+        raise PartitionDataMissing(stage, [record.partition for record in damaged])
+
+
 UNHAPPY = (AttemptState.FAILED, AttemptState.CANCELED)
 
 
@@ -53,8 +64,7 @@ def verify_reused(
 ) -> None:
     """Read partitions that are ``reused``, by stage, as many as the pipeline's policy says.
 
-    What is not as it was recorded is put on record as damaged, so that it is healed whoever plans next. Data that
-    changes after it was compared is not noticed.
+    Data that changes after it was compared is not noticed.
 
     :raises PartitionDataMissing: for the first stage with such a partition; the plan has to be made anew.
     """
@@ -66,8 +76,7 @@ def verify_reused(
         )
         damaged = [found.record for found in mismatches(chosen, session)]
         if damaged:
-            workplace.ledger.partitions.record([as_damaged(record, datetime.now(UTC)) for record in damaged], lease)
             workplace.progress(f"{stage}[{', '.join(str(record.partition) for record in damaged)}]: {NO_MATCH}")
-            raise PartitionDataMissing(stage, [record.partition for record in damaged])
+        refuse_damaged(stage, damaged, lease, workplace.ledger)
         if chosen:
             workplace.progress(f"{stage}: {len(chosen)} reused partitions compared with their fingerprints")

@@ -28,39 +28,26 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 
-@dataclass(frozen=True)
-class GoodRows:
-    """A wave as it is to be delivered, and the rows that were set aside of some of its partitions."""
-
-    staged: StagedWave
-    measured: Measured
-    aside: Mapping[int, StatePart]
-
-    def aside_of(self, partition: int) -> tuple[StatePart, ...]:
-        return (self.aside[partition],) if partition in self.aside else ()
-
-
-@dataclass(frozen=True)
 class SettingAside:
     """Of one stage in one attempt."""
 
-    task: StageTask
-    session: Session
-    workplace: Workplace
+    def __init__(self, task: StageTask, session: Session, workplace: Workplace) -> None:
+        self.task, self.session, self.workplace = task, session, workplace
 
     def good_rows(
         self, staged: StagedWave, measured: Measured, schema: StructType, files: WaveFiles, seconds: float
-    ) -> GoodRows:
-        """Those of partitions that meet all that rows are to blame for are left where they are.
+    ) -> tuple[StagedWave, Measured, Mapping[int, tuple[StatePart, ...]]]:
+        """The wave as it is to be delivered, and the rows that were set aside of some of its partitions.
 
-        The others' good rows are staged anew and judged, so what is published meets all else that its gate asks for.
+        Those of partitions that meet all that rows are to blame for are left where they are. The others' good rows are
+        staged anew and judged, so what is published meets all else that its gate asks for.
 
         :raises GateErrored: an expectation does not say which rows it does not expect.
         """
         suite = self.task.suite
         unmet = _unmet(suite, measured) if suite else ()
         if suite is None or not unmet:
-            return GoodRows(staged, measured, {})
+            return staged, measured, {}
         if self.task.stage.output.committer is not CommitterKind.STAGED:
             raise GateErrored(suite.name, ["on_fail: quarantine needs an output with `committer: staged`"])
         partitions = tuple(sorted({number for one in unmet for number in one.partitions}))
@@ -72,9 +59,9 @@ class SettingAside:
         apart = self.session.measure(aside, _schema_of(rows), partitions, None, 0)
         split = _Split(measured, again, apart, frozenset(partitions))
         split.require_all_rows(self.task.stage.name)
-        parts = {one.partition: self._part(one, aside) for one in apart.metrics if one.rows}
+        parts = {one.partition: (self._part(one, aside),) for one in apart.metrics if one.rows}
         paths = {**staged.files, **{number: rest.files.get(number, ()) for number in partitions}}
-        return GoodRows(replace(staged, files=paths), split.measured(suite), parts)
+        return replace(staged, files=paths), split.measured(suite), parts
 
     def _staged(self, rows: SplitRows, files: WaveFiles) -> tuple[StagedWave, StagedWave]:
         rest = self.session.write(rows.rest, replace(files, below=f"{SPLIT_FOLDER}/rest"))

@@ -24,65 +24,17 @@ from datetime import UTC, datetime
 
 from stagehold.lake.commit.committed import Landed
 from stagehold.lake.commit.committer import Committer
-from stagehold.lake.commit.wave_commit import CommittedPartition, WaveCommit
+from stagehold.lake.commit.wave_commit import WaveCommit
 from stagehold.lake.commit.wave_verdicts import WaveVerdicts
 from stagehold.lake.copying import copied_for
 from stagehold.lake.store.location import TableLocation
 from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.model.records import GateResult, PartitionRecord
-from stagehold.model.source_position import SourcePosition
 from stagehold.run.delivery.wave import PublishRight, StageTask
 from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.faults import Point
 
 Recorded = Callable[[Landed | None], Sequence[PartitionRecord]]
-
-
-@dataclass(frozen=True)
-class Signature:
-    """Who changes partitions of a stage, which is told by its id, as the table's log and the ledger tell it."""
-
-    run_id: str
-    stage: str
-    attempt_id: str
-    epoch: int
-    wave: int
-
-    @classmethod
-    def of(cls, task: StageTask, right: PublishRight, wave: int) -> Signature:
-        return cls(task.attempt.run_id, task.stage.id, task.attempt.attempt_id, right.attempt.epoch, wave)
-
-    def commit(
-        self,
-        partitions: Iterable[CommittedPartition],
-        cut_into: int,
-        positions: tuple[SourcePosition, ...] = (),
-        note: str = "",
-        retracted: tuple[int, ...] = (),
-    ) -> WaveCommit:
-        return WaveCommit(
-            run_id=self.run_id,
-            stage=self.stage,
-            attempt_id=self.attempt_id,
-            epoch=self.epoch,
-            wave=self.wave,
-            partitions=tuple(partitions),
-            cut_into=cut_into,
-            positions=positions,
-            note=note,
-            retracted=retracted,
-        )
-
-    def under(self, record: PartitionRecord) -> PartitionRecord:
-        """The record as this wave's, made now."""
-        return replace(
-            record,
-            run_id=self.run_id,
-            attempt_id=self.attempt_id,
-            epoch=self.epoch,
-            wave=self.wave,
-            recorded_at=datetime.now(UTC),
-        )
 
 
 @dataclass(frozen=True)
@@ -142,3 +94,30 @@ def as_landed(record: PartitionRecord, location: TableLocation, landed: Landed) 
     """The record of a partition that a commit has just published."""
     files = landed.files.get(record.partition, record.files)
     return replace(record, table=location.uri, version=landed.version, files=files)
+
+
+def wave_of(task: StageTask, right: PublishRight, wave: int, note: str = "") -> WaveCommit:
+    """What a wave of an attempt says of itself, to the table's log and to the ledger, before it has any partition."""
+    return WaveCommit(
+        run_id=task.attempt.run_id,
+        stage=task.stage.id,
+        attempt_id=task.attempt.attempt_id,
+        epoch=right.attempt.epoch,
+        wave=wave,
+        partitions=(),
+        cut_into=task.stage.partitions,
+        positions=task.positions,
+        note=note,
+    )
+
+
+def under(wave: WaveCommit, record: PartitionRecord) -> PartitionRecord:
+    """The record as this wave's, made now."""
+    return replace(
+        record,
+        run_id=wave.run_id,
+        attempt_id=wave.attempt_id,
+        epoch=wave.epoch,
+        wave=wave.wave,
+        recorded_at=datetime.now(UTC),
+    )

@@ -3,45 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 
-from stagehold.errors import PartitionDataMissing, StageholdError
+from stagehold.errors import StageholdError
 from stagehold.gates.judge import Measured
 from stagehold.gates.suite import Suite
 from stagehold.gates.verdicts import GateVerdict
 from stagehold.lake.commit.committed import Landed
 from stagehold.lake.commit.committer import Committer
-from stagehold.lake.commit.wave_commit import CommittedPartition
+from stagehold.lake.commit.wave_commit import CommittedPartition, WaveCommit
 from stagehold.lake.measure import PartitionMetrics
 from stagehold.model.records import WHOLE, PartitionRecord, StageVerdict
 from stagehold.model.standing import PartitionState
-from stagehold.plan.determinism.verification import as_damaged, same_content
+from stagehold.plan.determinism.verification import same_content
 from stagehold.plan.grounds.content_verdicts import ContentVerdicts, content_of
 from stagehold.plan.resume.decisions import Action, Decision
-from stagehold.run.delivery.content_check import mismatches
+from stagehold.run.delivery.content_check import mismatches, refuse_damaged
 from stagehold.run.delivery.good_rows import as_blocking
-from stagehold.run.delivery.publish import Publication, Signature, as_landed, brought_to, publish
+from stagehold.run.delivery.publish import Publication, as_landed, brought_to, publish, under, wave_of
 from stagehold.run.delivery.ruling import Ruling, Rulings, results, unmet, unmet_on_record, warn
 from stagehold.run.delivery.wave import Publisher, PublishRight, StageTask
 from stagehold.run.equipment.workplace import Session, Workplace
 from stagehold.run.faults import TogetherPoint
 from stagehold.spark.session.sessions import translate
 
+NO_WAVE = 0  # for fault points: how many waves there were before nobody knows beforehand
 
-@dataclass(frozen=True)
-class JudgingAgain:
-    """Of one stage, in one attempt.
+
+class Rejudging:
+    """Of one stage, in one attempt."""
+
+    def __init__(
+        self, task: StageTask, session: Session, publisher: Publisher, committer: Committer, workplace: Workplace
+    ) -> None:
+        self.task, self.session, self.workplace = task, session, workplace
+        self.publisher, self.committer = publisher, committer
+
+
+class JudgingAgain(Rejudging):
+    """Judges each partition by itself.
 
     A partition that no longer passes is blocked from then on: nothing of ours reads it. What was published of it stays
     in its table, for whoever reads that, until it is computed again. One that was blocked and passes now is published.
     """
-
-    task: StageTask
-    session: Session
-    publisher: Publisher
-    committer: Committer
-    workplace: Workplace
 
     def judge(self, decisions: Sequence[Decision], wave: int) -> Mapping[int, str]:
         """Publish what passes and was not published, and record them all; gives those that do not pass, and why.
@@ -104,10 +109,7 @@ class JudgingAgain:
             for one in records
             if one.partition not in found or not same_content(one.fingerprint, found[one.partition])
         ]
-        if damaged:
-            now = datetime.now(UTC)
-            self.workplace.ledger.partitions.record([as_damaged(one, now) for one in damaged], right.heartbeat.lease)
-            raise PartitionDataMissing(self.task.stage.name, [one.partition for one in damaged])
+        refuse_damaged(self.task.stage.name, damaged, right.heartbeat.lease, self.workplace.ledger)
 
     def _publish(
         self,
@@ -118,23 +120,23 @@ class JudgingAgain:
         right: PublishRight,
         wave: int,
     ) -> None:
-        location, signature = self.task.location, Signature.of(self.task, right, wave)
-        here = {one.partition: one for one in brought_to(location, lacking, signature.attempt_id)}
-        partitions = [CommittedPartition.of(replace(one, judged=self.task.judge)) for one in here.values()]
-        commit = signature.commit(partitions, self.task.stage.partitions, self.task.positions, "judged again")
+        location, own = self.task.location, wave_of(self.task, right, wave, "judged again")
+        here = {one.partition: one for one in brought_to(location, lacking, own.attempt_id)}
+        partitions = tuple(CommittedPartition.of(replace(one, judged=self.task.judge)) for one in here.values())
+        commit = replace(own, partitions=partitions) if lacking else None
 
         def recorded(landed: Landed | None) -> list[PartitionRecord]:
             published = {number: as_landed(one, location, landed) for number, one in here.items()} if landed else {}
-            return [self._judged(published.get(one.partition, one), rulings, signature) for one in ruled]
+            return [self._judged(published.get(one.partition, one), rulings, own) for one in ruled]
 
         said = results(self.task, verdicts, datetime.now(UTC))
-        what = Publication(self.task.stage.name, location, wave, commit if lacking else None, said)
+        what = Publication(self.task.stage.name, location, wave, commit, said)
         publish(what, recorded, self.committer, right.heartbeat, self.workplace)
 
-    def _judged(self, record: PartitionRecord, rulings: Rulings, signature: Signature) -> PartitionRecord:
+    def _judged(self, record: PartitionRecord, rulings: Rulings, wave: WaveCommit) -> PartitionRecord:
         ruling = rulings.of_partition(record.partition)
         return replace(
-            signature.under(record),
+            under(wave, record),
             state=ruling.state_in(self.task, published=record.version is not None),
             reason=ruling.reason,
             judged=self.task.judge,
@@ -150,21 +152,12 @@ def _as_recorded(records: Sequence[PartitionRecord]) -> Measured:
     return Measured(tuple(PartitionMetrics(one.partition, one.rows, one.fingerprint) for one in records))
 
 
-NO_WAVE = 0  # for fault points: how many waves there were before nobody knows beforehand
-
-
-@dataclass(frozen=True)
-class JudgingTogether:
-    """Of one stage, in one attempt, behind its last wave.
+class JudgingTogether(Rejudging):
+    """Judges all partitions at once, behind the stage's last wave, and takes them from held to consumable if the gate
+    lets all of them together.
 
     What the gate said is on record before anything is published, so whoever comes after a kill need not ask it again.
     """
-
-    task: StageTask
-    session: Session
-    publisher: Publisher
-    committer: Committer
-    workplace: Workplace
 
     def judge(self, suite: Suite, decisions: Sequence[Decision], wave: int) -> Mapping[int, str]:
         """Publish and record what was held, in one commit; why each partition stays held, if the gate refuses them.
@@ -229,29 +222,25 @@ class JudgingTogether:
         """What this attempt staged it has measured just now."""
         others = [one for one in records if one.files and one.attempt_id != self.task.attempt.attempt_id]
         damaged = [one.record for one in mismatches(others, self.session)] if others else []
-        if damaged:
-            now = datetime.now(UTC)
-            self.workplace.ledger.partitions.record([as_damaged(one, now) for one in damaged], right.heartbeat.lease)
-            raise PartitionDataMissing(self.task.stage.name, [one.partition for one in damaged])
+        refuse_damaged(self.task.stage.name, damaged, right.heartbeat.lease, self.workplace.ledger)
 
     def _publish(self, held: Sequence[PartitionRecord], right: PublishRight, wave: int, ruling: Ruling) -> None:
         """What the gate said of them is on record already."""
-        location, stage, signature = self.task.location, self.task.stage, Signature.of(self.task, right, wave)
-        here = brought_to(location, held, signature.attempt_id)
-        partitions = map(CommittedPartition.of, here)
-        commit = signature.commit(partitions, stage.partitions, self.task.positions, "judged together")
+        location, stage, own = self.task.location, self.task.stage, wave_of(self.task, right, wave, "judged together")
+        here = brought_to(location, held, own.attempt_id)
+        commit = replace(own, partitions=tuple(map(CommittedPartition.of, here)))
 
         def recorded(landed: Landed | None) -> list[PartitionRecord]:
-            return [self._consumable(as_landed(one, location, landed), ruling, signature) for one in here if landed]
+            return [self._consumable(as_landed(one, location, landed), ruling, own) for one in here if landed]
 
         what = Publication(stage.name, location, NO_WAVE, commit)
         landed = publish(what, recorded, self.committer, right.heartbeat, self.workplace)
         version = landed.version if landed else None
         self.workplace.progress(f"{stage.name}: {len(held)} held partitions are consumable, version {version}")
 
-    def _consumable(self, record: PartitionRecord, ruling: Ruling, signature: Signature) -> PartitionRecord:
+    def _consumable(self, record: PartitionRecord, ruling: Ruling, wave: WaveCommit) -> PartitionRecord:
         reason = record.reason or ruling.reason
-        return replace(signature.under(record), state=PartitionState.CONSUMABLE, reason=reason)
+        return replace(under(wave, record), state=PartitionState.CONSUMABLE, reason=reason)
 
     def _reach(self, point: TogetherPoint) -> None:
         self.workplace.faults.reach(point, self.task.stage.name, NO_WAVE)

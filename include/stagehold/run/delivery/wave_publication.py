@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from stagehold.errors import CameOutDifferent
@@ -11,23 +11,20 @@ from stagehold.lake.commit.committed import Landed
 from stagehold.lake.commit.committer import Committer
 from stagehold.lake.commit.wave_commit import CommittedPartition, WaveCommit
 from stagehold.model.records import PartitionRecord
-from stagehold.run.delivery.publish import Publication, Signature, publish
+from stagehold.run.delivery.publish import Publication, publish, wave_of
 from stagehold.run.delivery.ruling import Rulings, results, unmet, warn
 from stagehold.run.delivery.wave import PublishRight, StageTask, Wave
 from stagehold.run.equipment.workplace import Workplace
 
 
-@dataclass(frozen=True)
 class Delivery:
     """Takes the waves of one stage from staged to consumable.
 
     ``may_differ`` says that data may come out different though its key is the same.
     """
 
-    task: StageTask
-    may_differ: bool
-    workplace: Workplace
-    committer: Committer
+    def __init__(self, task: StageTask, workplace: Workplace, committer: Committer, *, may_differ: bool) -> None:
+        self.task, self.may_differ, self.workplace, self.committer = task, may_differ, workplace, committer
 
     def deliver(self, wave: Wave, right: PublishRight) -> Mapping[int, str]:
         """Publish and record the partitions that pass their gate; gives those that do not, and why.
@@ -40,7 +37,7 @@ class Delivery:
         fingerprints = {one.partition: one.fingerprint for one in wave.metrics}
         rulings = Rulings.of(unmet(wave.verdicts), fingerprints, self.task)
         said = results(self.task, wave.verdicts, datetime.now(UTC))
-        signature = Signature.of(self.task, right, wave.number)
+        signature = wave_of(self.task, right, wave.number)
         commit = self._commit(wave, signature, rulings)
         landed = publish(
             Publication(self.task.stage.name, self.task.location, wave.number, commit, said),
@@ -60,7 +57,7 @@ class Delivery:
         if not self.may_differ and wave.other_data:
             raise CameOutDifferent(self.task.stage.name, dict(wave.other_data))
 
-    def _commit(self, wave: Wave, signature: Signature, rulings: Rulings) -> WaveCommit | None:
+    def _commit(self, wave: Wave, signature: WaveCommit, rulings: Rulings) -> WaveCommit | None:
         """None if nothing passes, or if all partitions of the stage are to be judged together before any is read."""
         passing = [one for one in wave.metrics if one.partition not in rulings.blocked]
         if not passing or self.task.whole:
@@ -78,10 +75,10 @@ class Delivery:
             )
             for one in passing
         )
-        return signature.commit(committed, self.task.stage.partitions, self.task.positions)
+        return replace(signature, partitions=tuple(committed))
 
     def _records(
-        self, wave: Wave, signature: Signature, landed: Landed | None, rulings: Rulings
+        self, wave: Wave, signature: WaveCommit, landed: Landed | None, rulings: Rulings
     ) -> list[PartitionRecord]:
         now, seconds = datetime.now(UTC), wave.seconds / len(wave.decisions)
         files = {**wave.staged.files, **(landed.files if landed else {})}

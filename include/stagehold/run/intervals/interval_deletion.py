@@ -23,7 +23,7 @@ from stagehold.model.records import Cell, Event
 from stagehold.plan.split.regions import Region, stage_regions
 from stagehold.run.clearing.cleared_interval import Cleared, ClearedInterval
 from stagehold.run.clearing.interval_garbage import IntervalCheckpoints, delete_garbage
-from stagehold.run.delivery.publish import Publication, Signature, publish
+from stagehold.run.delivery.publish import Publication, publish
 from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.faults import ClearingPoint
 from stagehold.run.lease.region_tables import RegionTables
@@ -59,13 +59,11 @@ class AnnouncedDeletion:
         return sum(one.bytes for one in self.stages)
 
 
-@dataclass(frozen=True)
 class IntervalDeletion:
     """``who`` deletes the interval of ``place``, and ``why``."""
 
-    place: ClearedInterval
-    who: str
-    why: str = ""
+    def __init__(self, place: ClearedInterval, who: str, why: str = "") -> None:
+        self.place, self.who, self.why = place, who, why
 
     @staticmethod
     def of(pipeline: Pipeline, interval: str, workplace: Workplace, who: str, why: str = "") -> IntervalDeletion:
@@ -142,8 +140,16 @@ class IntervalDeletion:
     def _nothing(self, stage: Stage, claim: Claim) -> WaveCommit:
         """A wave after which the stage has no partitions; the ledger is told when all tables have lost theirs."""
         note = f"{self.who} deleted {self.place.request.interval}{f': {self.why}' if self.why else ''}"
-        signature = Signature(self.place.request.run_id, stage.id, claim.attempt_id, claim.epoch, WAVE)
-        return signature.commit((), cut_into=0, note=note)
+        return WaveCommit(
+            run_id=self.place.request.run_id,
+            stage=stage.id,
+            attempt_id=claim.attempt_id,
+            epoch=claim.epoch,
+            wave=WAVE,
+            partitions=(),
+            cut_into=0,
+            note=note,
+        )
 
     def _record(self, hearts: Mapping[str, Heartbeat]) -> None:
         now, ledger = datetime.now(UTC), self.place.ledger

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from stagehold.errors import LeaseHeld
 from stagehold.lake.commit.marks import mark_outstaying
-from stagehold.lake.commit.wave_commit import Claim
+from stagehold.lake.commit.wave_commit import Claim, WaveCommit
 from stagehold.lake.store.location import table_location
 from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.model.partition_set import PartitionSet
@@ -18,7 +18,7 @@ from stagehold.plan.resume.decisions import Decision, ResumePlan
 from stagehold.plan.resume.waiving import as_blocked, as_retracted
 from stagehold.plan.split.regions import stage_regions
 from stagehold.plan.split.shares import region_shares
-from stagehold.run.delivery.publish import Publication, Signature, publish
+from stagehold.run.delivery.publish import Publication, publish, under
 from stagehold.run.lease.leasing import LeaseWait, take_lease
 from stagehold.run.lease.region_tables import RegionTables
 from stagehold.run.planning.task import RegionTask
@@ -26,7 +26,6 @@ from stagehold.run.planning.vouched import waivers_said
 from stagehold.spec.pipeline import OnWaiverEnd, Stage
 
 
-@dataclass(frozen=True)
 class Retraction:
     """By one attempt, which holds the lease of its own task; ``plan`` makes a plan by what ledger and lake say now, of
     all partitions.
@@ -35,11 +34,11 @@ class Retraction:
     the rows out of their tables as well, under their leases; whoever works on one of them is let finish.
     """
 
-    tables: RegionTables
-    attempt: Attempt
-    heartbeat: Heartbeat
-    plan: Callable[[], ResumePlan]
-    waits: dict[str, LeaseWait] = field(default_factory=dict)
+    def __init__(
+        self, tables: RegionTables, attempt: Attempt, heartbeat: Heartbeat, plan: Callable[[], ResumePlan]
+    ) -> None:
+        self.tables, self.attempt, self.heartbeat, self.plan = tables, attempt, heartbeat, plan
+        self.waits: dict[str, LeaseWait] = {}
 
     def carry_out(self) -> None:
         """Nothing is asked of the lake unless somebody gave his word for something of the interval."""
@@ -120,13 +119,16 @@ def _decisions(task: RegionTask, plan: ResumePlan) -> Iterator[Decision]:
 ENDED = "waiver ended"  # the kind of the event that says what became of rows
 
 
-@dataclass(frozen=True)
 class RegionRetraction:
-    """``claim`` is the right of whoever holds the region's lease; its attempt is of the run that is under way."""
+    """Takes out of the tables of one region what may be shown no more since a waiver has ended, under its lease.
 
-    tables: RegionTables
-    claim: Claim
-    heartbeat: Heartbeat
+    ``claim`` is the right of whoever holds the lease; its attempt is of the run that is under way. A table loses all
+    that it has to lose in one commit, which is fenced and adopted like any other. What is taken out stays recorded with
+    its files: if somebody waives it again, it is published again, and nothing is computed.
+    """
+
+    def __init__(self, tables: RegionTables, claim: Claim, heartbeat: Heartbeat) -> None:
+        self.tables, self.claim, self.heartbeat = tables, claim, heartbeat
 
     def carry_out(self, plan: ResumePlan) -> None:
         """Of the share of the region that is worked on."""
@@ -140,12 +142,20 @@ class RegionRetraction:
     def _stage(self, stage: Stage, cut_into: int, leaving: Sequence[Decision], staying: Sequence[Decision]) -> None:
         place, location = self.tables.workplace, self.tables.location(stage.name)
         wave = self.tables.waves_of(stage.name, self.claim.attempt_id) + 1
-        signature = Signature(self.tables.task.request.run_id, stage.id, self.claim.attempt_id, self.claim.epoch, wave)
-        numbers = tuple(one.partition for one in leaving)
-        commit = signature.commit((), cut_into, note="a waiver has ended", retracted=numbers)
+        commit = WaveCommit(
+            run_id=self.tables.task.request.run_id,
+            stage=stage.id,
+            attempt_id=self.claim.attempt_id,
+            epoch=self.claim.epoch,
+            wave=wave,
+            partitions=(),
+            cut_into=cut_into,
+            note="a waiver has ended",
+            retracted=tuple(one.partition for one in leaving),
+        )
         records = [
-            *(_ours(as_retracted(one.record), one, signature) for one in leaving if one.record),
-            *(_ours(as_blocked(one.record), one, signature) for one in staying if one.record),
+            *(_ours(as_retracted(one.record), one, commit) for one in leaving if one.record),
+            *(_ours(as_blocked(one.record), one, commit) for one in staying if one.record),
         ]
         if leaving:
             place.committer.fence(location, self.claim, self.tables.rivals(stage.name))
@@ -160,9 +170,9 @@ class RegionRetraction:
         self.tables.workplace.warn(self.tables.task.request.run_id, ENDED, stage.name, text)
 
 
-def _ours(record: PartitionRecord, decision: Decision, signature: Signature) -> PartitionRecord:
+def _ours(record: PartitionRecord, decision: Decision, wave: WaveCommit) -> PartitionRecord:
     is_damaged = record.state is PartitionState.DAMAGED
-    return replace(signature.under(record), reason=record.reason if is_damaged else str(decision.reason))
+    return replace(under(wave, record), reason=record.reason if is_damaged else str(decision.reason))
 
 
 def _is_to_block(decision: Decision) -> bool:

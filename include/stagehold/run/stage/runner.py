@@ -10,7 +10,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -86,7 +86,7 @@ class StageRunner:
         self._committer = session.committer(task.stage, task.location)
         may_differ = reading.pipeline.determinism_of(task.stage) is DeterminismPolicy.WARN
         self._keeping = Keeping(task, reading.earlier.get(task.stage.name, Earlier()), self._frames, session)
-        self._delivery = Delivery(task, may_differ, self._workplace, self._committer)
+        self._delivery = Delivery(task, self._workplace, self._committer, may_differ=may_differ)
         self._setting_aside = SettingAside(task, session, self._workplace)
 
     def run(self, decisions: Sequence[Decision]) -> int:
@@ -229,12 +229,10 @@ class StageRunner:
         self._reach(Point.AFTER_WRITE, number)
         suite, seconds = self._task.suite, written - started
         measured = self._session.measure(staged, schema, files.partitions, suite, seconds)
-        good = self._setting_aside.good_rows(staged, measured, schema, files, seconds)
+        staged, measured, aside = self._setting_aside.good_rows(staged, measured, schema, files, seconds)
         self._reach(Point.AFTER_MEASURE, number)
-        kept = {one: (*kept.get(one, ()), *good.aside_of(one)) for one in files.partitions}
-        return Wave(
-            number, decisions, good.staged, good.measured.metrics, started, kept, good.measured.verdicts
-        ), seconds
+        kept = {one: (*kept.get(one, ()), *aside.get(one, ())) for one in files.partitions}
+        return Wave(number, decisions, staged, measured.metrics, started, kept, measured.verdicts), seconds
 
     def _keep(self, files: WaveFiles) -> Mapping[int, tuple[StatePart, ...]]:
         if not self._task.stage.states:
@@ -274,14 +272,13 @@ def _recorded_files(decisions: Sequence[Decision]) -> list[DataFile]:
     return [file for decision in decisions if decision.record for file in decision.record.files]
 
 
-@dataclass(frozen=True)
 class Keeping:
-    """Of one stage in one attempt; ``earlier`` is what it goes on with."""
+    """Stages what one stage keeps from interval to interval beside the rows of its waves, so that one commit tells of
+    both; ``earlier`` is what it goes on with.
+    """
 
-    task: StageTask
-    earlier: Earlier
-    frames: Frames
-    session: Session
+    def __init__(self, task: StageTask, earlier: Earlier, frames: Frames, session: Session) -> None:
+        self.task, self.earlier, self.frames, self.session = task, earlier, frames, session
 
     def keep(self, files: WaveFiles) -> Mapping[int, tuple[StatePart, ...]]:
         """Write what the partitions of a wave keep, whose rows were written just now."""
