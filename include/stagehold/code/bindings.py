@@ -54,7 +54,9 @@ def bind(module: Module, project: Path) -> Bindings:
     bindings = Bindings()
     _scan(module.tree.body, module, bindings)
     own = {
-        name for name, imports in bindings.imports.items() if any(is_project(one.module, project) for one in imports)
+        name
+        for name, imports in bindings.imports.items()
+        if any(is_project(imported.module, project) for imported in imports)
     }
     own |= set(bindings.definitions)
     bindings.effects = [statement for statement in bindings.effects if _runs_own_code(statement, own)]

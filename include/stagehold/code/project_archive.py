@@ -49,7 +49,7 @@ class ProjectArchive:
 
     @property
     def digest(self) -> str:
-        """Of the sources: what Python makes of them is not the same byte for byte each time."""
+        """A hash of the sources: what Python makes of them is not the same byte for byte each time."""
         found = hashlib.sha256(f"{FORMAT} {sys.version_info[:2]}".encode())
         for name, source in sorted(self.sources.items()):
             found.update(f"{name}\0{len(source)}\0".encode())
@@ -122,7 +122,9 @@ def _packages(job: str, project: Path) -> Iterator[Path]:
 
 
 def _compiled(name: str, source: bytes) -> bytes | None:
-    """None for what is no Python: it may never be imported, and if it is, the worker says what is wrong with it."""
+    """A module as Python compiles it; None for what is no Python: it may never be imported, and if it is, the worker
+    says what is wrong with it.
+    """
     try:
         tree = ast.parse(source, name)
         tree.body[_after_beginning(tree) : _after_beginning(tree)] = ast.parse(PREPARE).body

@@ -25,7 +25,7 @@ class ModuleNames:
     def __init__(self, module: Module) -> None:
         self.module = module
         statements = [node for node in ast.walk(module.tree) if isinstance(node, ast.Import | ast.ImportFrom)]
-        self.imported = {name: target for one in statements for name, target in _imported(one, module)}
+        self.imported = {name: target for statement in statements for name, target in _imported(statement, module)}
         self.assigned = _assigned(module.tree.body)
         self.defined = {node.name for node in module.tree.body if isinstance(node, Function | ast.ClassDef)}
 
@@ -33,7 +33,7 @@ class ModuleNames:
 def _imported(statement: ast.Import | ast.ImportFrom, module: Module) -> Iterator[tuple[str, str]]:
     try:
         for name, imports in imports_of([statement], module).items():
-            yield from ((name, str(one)) for one in imports)
+            yield from ((name, str(imported)) for imported in imports)
     except CannotFollow:
         return  # a star
 
@@ -125,7 +125,7 @@ class NameScope:
                 case ast.Call(func=ast.Attribute(value=value, attr="option"), args=[ast.Constant(value=key), given]):
                     options.setdefault(str(key), given)
                 case ast.Call(func=ast.Attribute(value=value, attr="option" | "options" | "schema" | "format")) as call:
-                    options = {**{one.arg: one.value for one in call.keywords if one.arg}, **options}
+                    options = {**{keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}, **options}
                 case _:
                     return None
             node = value
@@ -178,7 +178,7 @@ class NameScope:
             case ast.Constant(value=str(text)):
                 return text
             case ast.JoinedStr(values=values):
-                return "".join(self.text(one) for one in values)
+                return "".join(self.text(part) for part in values)
             case ast.FormattedValue(value=value):
                 return self.text(value)
             case ast.BinOp(left=left, op=ast.Add(), right=right):

@@ -205,7 +205,7 @@ def _opened(scope: NameScope, path: ast.expr | None, line: int) -> Iterator[_Fou
 
 
 def _writes(scope: NameScope, call: ast.Call, place: int) -> bool:
-    given = next((one.value for one in call.keywords if one.arg == "mode"), None)
+    given = next((keyword.value for keyword in call.keywords if keyword.arg == "mode"), None)
     mode = scope.literal(given or (call.args[place] if len(call.args) > place else None)) or "r"
     return bool(set("wax") & set(mode)) and "+" not in mode
 
@@ -228,7 +228,7 @@ def _table_reads(scope: NameScope, call: ast.Call) -> Iterator[_Found]:
 
 def _read_by_spark(scope: NameScope, call: ast.Call, method: str, options: Mapping[str, ast.expr]) -> Iterator[_Found]:
     line = _line(call)
-    options = {**options, **{one.arg: one.value for one in call.keywords if one.arg}}
+    options = {**options, **{keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}}
     kind = (scope.literal(options.get("format")) or "").lower() if method == "load" else method
     if method == "table":
         yield _Found(ReadKind.TABLE, scope.literal(_first(call, "tableName")), line, by_name=True)
@@ -237,8 +237,8 @@ def _read_by_spark(scope: NameScope, call: ast.Call, method: str, options: Mappi
     elif kind not in MADE_UP:
         given = [*call.args[:1], *(call.args[1:] if method in ("parquet", "orc") else ())]
         given = given or [options[name] for name in ("path", "paths") if name in options]
-        for path in (one for node in given for one in _items(scope.value(node))):
-            if not any(last_name(one) in IN_MEMORY | {"rdd"} for one in ast.walk(path)):
+        for path in (item for node in given for item in _items(scope.value(node))):
+            if not any(last_name(part) in IN_MEMORY | {"rdd"} for part in ast.walk(path)):
                 yield _Found(ReadKind.TABLE if kind in OF_TABLES else ReadKind.FILE, scope.literal(path), line)
 
 
@@ -251,7 +251,7 @@ def _read_by_sql(scope: NameScope, call: ast.Call) -> Iterator[_Found]:
     if given is None:
         return
     text, query = scope.text(given), scope.value(given)
-    for frame in (one.arg for one in call.keywords if one.arg):
+    for frame in (keyword.arg for keyword in call.keywords if keyword.arg):
         text = text.replace(f"{{{frame}}}", "values")  # which Spark puts there itself
     for table in tables_in(text):
         # Only in a text that stands there as it is each line is one of the file.
@@ -263,10 +263,10 @@ def _read_by_sql(scope: NameScope, call: ast.Call) -> Iterator[_Found]:
 
 def _first(call: ast.Call, *keywords: str) -> ast.expr | None:
     """The first argument, by place or by name."""
-    named = (one.value for one in call.keywords if one.arg in keywords)
+    named = (keyword.value for keyword in call.keywords if keyword.arg in keywords)
     return call.args[0] if call.args else next(named, None)
 
 
 def _line(call: ast.Call) -> int:
-    """In a chain of methods each has its own line."""
+    """The line of a call: in a chain of methods each has its own."""
     return call.func.end_lineno or call.lineno

@@ -67,7 +67,7 @@ def views_in(text: str) -> Iterator[str]:
 
 
 def view_name(text: str) -> str:
-    """As all spellings of one view are compared: without quotes, in lower case."""
+    """A view's name as all its spellings are compared: without quotes, in lower case."""
     return UNKNOWN if UNKNOWN in text else ".".join(_parts(text)).lower()
 
 

@@ -197,7 +197,9 @@ LOOKS_AT_EVERYTHING = frozenset({"getattr", "vars", "asdict", "astuple", "__dict
 
 
 def looks_at_interval(job: str, project: Path) -> bool:
-    """As far as names tell: an attribute of such a name may be somebody else's, and counts all the same."""
+    """Whether a stage's code looks at its interval: then the data of another one is not what it would make. As far as
+    names tell: an attribute of such a name may be somebody else's, and counts all the same.
+    """
     return any(_looks(statement) for _, statement in reached_code(job, project))
 
 

@@ -24,21 +24,30 @@ def installed(group: str) -> Mapping[str, Callable[..., Any]]:
     from importlib.metadata import entry_points
 
     offered = tuple(entry_points(group=group))
-    counts = Counter(one.name for one in offered)
+    counts = Counter(entry_point.name for entry_point in offered)
     for name in sorted(name for name, count in counts.items() if count > 1):
         log.warning("%s: %s is left out, since more than one package offers it", group, name)
-    loaded = {one.name: _loaded(one) for one in offered if counts[one.name] == 1}
+    loaded = {entry_point.name: _loaded(entry_point) for entry_point in offered if counts[entry_point.name] == 1}
     return {name: function for name, function in loaded.items() if function is not None}
 
 
-def _loaded(one: EntryPoint) -> Callable[..., Any] | None:
+def _loaded(entry_point: EntryPoint) -> Callable[..., Any] | None:
     try:
-        function = one.load()
+        function = entry_point.load()
     except Exception as error:  # noqa: BLE001 - code of others; whatever it does must not end a run
-        log.warning("%s: %s (%s) is left out: %s: %s", one.group, one.name, one.value, type(error).__name__, error)
+        log.warning(
+            "%s: %s (%s) is left out: %s: %s",
+            entry_point.group,
+            entry_point.name,
+            entry_point.value,
+            type(error).__name__,
+            error,
+        )
         return None
     if not callable(function):
-        log.warning("%s: %s (%s) is left out: it cannot be called", one.group, one.name, one.value)
+        log.warning(
+            "%s: %s (%s) is left out: it cannot be called", entry_point.group, entry_point.name, entry_point.value
+        )
         return None
     return function  # type: ignore[no-any-return]
 

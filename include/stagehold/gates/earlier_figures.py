@@ -52,15 +52,15 @@ _IDENTIFIER = "previous$"  # Great Expectations' arithmetic knows `$` in names, 
 
 @dataclass(frozen=True)
 class EarlierFigures:
-    """Of one stage: what is ``known`` of each partition, by the names of `NAMES`; ``lacking`` says why others are not
-    there.
+    """The figures of one stage: what is ``known`` of each partition, by the names of `NAMES`; ``lacking`` says why
+    others are not there.
     """
 
     known: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
     lacking: str = "no earlier interval"
 
     def of(self, partition: int, names: Sequence[str]) -> Mapping[str, float] | None:
-        """None if one of them is not known."""
+        """The figures of a partition by these names; None if any of them is not known."""
         found = self.known.get(partition, {})
         return {name: found[name] for name in names} if all(name in found for name in names) else None
 
@@ -76,8 +76,11 @@ def earlier_figures(intervals: Sequence[Sequence[PartitionRecord]], partitions: 
     alike = [records for records in intervals if _is_cut_into(partitions, records)]
     if not alike:
         return EarlierFigures(lacking="no earlier interval with as many partitions") if intervals else EarlierFigures()
-    passed = [{one.partition: one for one in records if one.state.counts_as_done} for records in alike]
-    known = {number: _figures([some[number] for some in passed if number in some]) for number in range(partitions)}
+    passed = [{record.partition: record for record in records if record.state.counts_as_done} for records in alike]
+    known = {
+        number: _figures([of_interval[number] for of_interval in passed if number in of_interval])
+        for number in range(partitions)
+    }
     return EarlierFigures(known, "no earlier interval that has these figures")
 
 
@@ -89,7 +92,7 @@ def figures_named(arguments: Mapping[str, Any]) -> Mapping[str, tuple[str, ...]]
 
 
 def as_identifiers(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The same arguments, with names of figures that Great Expectations can read: those of `identified`."""
+    """Arguments in which figures are called by names that Great Expectations can read: those of `identified`."""
     found = {
         name: {PARAMETER: _NAMED.sub(lambda match: _IDENTIFIER + match[1], _parameter(arguments[name]))}
         for name in figures_named(arguments)
@@ -102,22 +105,22 @@ def identified(figures: Mapping[str, float]) -> dict[str, float]:
 
 
 def in_words(figures: Mapping[str, float]) -> str:
-    """For somebody who wonders what a bound was."""
+    """Figures for somebody who wonders what a bound was."""
     return " and ".join(f"{name} is {shortened(value)}" for name, value in figures.items())
 
 
 def _is_cut_into(partitions: int, records: Sequence[PartitionRecord]) -> bool:
     """Whether the interval has all of so many partitions, and none that an earlier cut of the same interval left."""
-    keys = (ComputeKey.parse(one.compute_key) for one in records)
+    keys = (ComputeKey.parse(record.compute_key) for record in records)
     alike = len({key.settings if key else None for key in keys}) == 1
-    return alike and {one.partition for one in records} == set(range(partitions))
+    return alike and {record.partition for record in records} == set(range(partitions))
 
 
 def _figures(records: Sequence[PartitionRecord]) -> Mapping[str, float]:
-    """Of one partition, from its records in earlier intervals, the newest first."""
+    """The figures of one partition, from its records in earlier intervals, the newest first."""
     found = {}
     for measure, amount_of in MEASURES.items():
-        amounts = [amount for one in records if (amount := amount_of(one)) is not None]
+        amounts = [amount for record in records if (amount := amount_of(record)) is not None]
         for summary, summed_up in SUMMARIES.items() if amounts else ():
             found[f"{PREFIX}{summary}{measure}"] = summed_up(amounts)
     return found

@@ -73,15 +73,21 @@ def measure_and_judge(
     hashed = frame.agg(*content.aggregates())
     looked_at.want(hashed)  # asked along with what the gate asks for first
     numbered = dict(enumerate(suite.expectations))
-    verdicts = _judged(frame, {at: one for at, one in numbered.items() if not one.is_of_figures}, suite)
+    verdicts = _judged(
+        frame, {at: expectation for at, expectation in numbered.items() if not expectation.is_of_figures}, suite
+    )
     looked_at.ask_wanted()
     metrics = tuple(content.metrics(number, looked_at.rows(hashed, number)[0]) for number in partitions)
     figures = _figures(
-        rows.sparkSession, [(one.partition, one.rows, content.bytes(one.partition)) for one in metrics], seconds
+        rows.sparkSession,
+        [(metric.partition, metric.rows, content.bytes(metric.partition)) for metric in metrics],
+        seconds,
     )
-    of_figures = _judged(figures, {at: one for at, one in numbered.items() if one.is_of_figures}, suite)
+    of_figures = _judged(
+        figures, {at: expectation for at, expectation in numbered.items() if expectation.is_of_figures}, suite
+    )
     every = {**verdicts, **of_figures}
-    return Measured(metrics, tuple(one for at in numbered for one in every[at]))
+    return Measured(metrics, tuple(verdict for at in numbered for verdict in every[at]))
 
 
 def judge_together(rows: DataFrame, suite: Suite) -> tuple[GateVerdict, ...]:
@@ -101,7 +107,7 @@ def judge_together(rows: DataFrame, suite: Suite) -> tuple[GateVerdict, ...]:
     frame = GroupedFrame(AskedPartitions(PARTITION, (WHOLE,), frozenset({HASH})), whole)
     numbered = dict(enumerate(suite.expectations))
     judged = _judged(frame, numbered, suite)
-    return tuple(one for at in numbered for one in judged[at])
+    return tuple(verdict for at in numbered for verdict in judged[at])
 
 
 def _import_modules(suite: Suite) -> None:
@@ -125,34 +131,35 @@ def _judged(
         alike, variants, problems = _in_their_words(frame, expectations, suite)
         along = _asked_along(variants, expectations)
         judged, unjudged = judge_frame(frame, {**alike, **along}, samples=suite.samples)
-        wanted = {at: some for at, some in variants.items() if at not in unjudged}
+        wanted = {at: own for at, own in variants.items() if at not in unjudged}
         compared, others = judge_variants(frame, wanted, ANSWERED if along else ASKED)
     problems |= {at: [_located(expectations[at], suite, _said(why))] for at, why in {**unjudged, **others}.items()}
     if problems:
-        raise GateErrored(suite.name, [one for at in sorted(problems) for one in problems[at]])
+        raise GateErrored(suite.name, [problem for at in sorted(problems) for problem in problems[at]])
     verdicts = {at: list(verdicts_of(expectations[at], asked, judged[at], suite)) for at, asked in alike.items()}
     return verdicts | {
-        at: list(comparisons_of(expectations[at], variants[at], some, suite, frame)) for at, some in compared.items()
+        at: list(comparisons_of(expectations[at], variants[at], results, suite, frame))
+        for at, results in compared.items()
     }
 
 
 def _in_their_words(
     frame: GroupedFrame, expectations: Mapping[int, Expectation], suite: Suite
 ) -> tuple[dict[int, TheirExpectation], dict[int, Sequence[Variant]], dict[int, Sequence[str]]]:
-    """Those that are the same for all partitions, those that compare with earlier intervals, and what is wrong with
-    others.
+    """Expectations that are the same for all partitions, variants of those that compare with earlier intervals, and
+    what is wrong with others.
     """
     alike: dict[int, TheirExpectation] = {}
     variants: dict[int, Sequence[Variant]] = {}
     problems: dict[int, Sequence[str]] = {}
-    for at, one in expectations.items():
+    for at, expectation in expectations.items():
         try:
-            _require_columns(one, suite, frame)
-            if one.earlier_figures:
-                variants[at] = _variants(one, suite, frame)
+            _require_columns(expectation, suite, frame)
+            if expectation.earlier_figures:
+                variants[at] = _variants(expectation, suite, frame)
             else:
-                asked = as_theirs(one, suite)
-                _require_a_query(one, asked, suite, frame)
+                asked = as_theirs(expectation, suite)
+                _require_a_query(expectation, asked, suite, frame)
                 alike[at] = asked
         except GateErrored as error:
             problems[at] = error.problems
@@ -162,20 +169,22 @@ def _in_their_words(
 def _asked_along(
     variants: Mapping[int, Sequence[Variant]], expectations: Mapping[int, Expectation]
 ) -> Mapping[int, TheirExpectation]:
-    """One variant of each, so that all aggregates are one query. Figures of partitions cost nothing to ask again."""
-    return {at: some[0][0] for at, some in variants.items() if some and not expectations[at].is_of_figures}
+    """A variant of each expectation, so that all aggregates are one query. Figures of partitions cost nothing to ask
+    again.
+    """
+    return {at: own[0][0] for at, own in variants.items() if own and not expectations[at].is_of_figures}
 
 
 def _variants(own: Expectation, suite: Suite, frame: GroupedFrame) -> Sequence[Variant]:
-    """One for each set of figures of earlier intervals; none of partitions of which they are not known."""
+    """A variant for each set of figures of earlier intervals; none of partitions of which they are not known."""
     alike: dict[tuple[float, ...], list[int]] = {}
     for number in frame.partitions.numbers:
         figures = suite.earlier.of(number, own.earlier_figures)
         if figures is not None:
             alike.setdefault(tuple(figures.values()), []).append(number)
     return [
-        (as_theirs(own, suite, dict(zip(own.earlier_figures, values, strict=True))), tuple(some))
-        for values, some in alike.items()
+        (as_theirs(own, suite, dict(zip(own.earlier_figures, values, strict=True))), tuple(partitions))
+        for values, partitions in alike.items()
     ]
 
 
@@ -184,7 +193,7 @@ def _figures(spark: SparkSession, known: Sequence[tuple[int, int, int]], seconds
     from stagehold.gates.engine.asked_partitions import AskedPartitions
     from stagehold.gates.engine.grouped_frame import GroupedFrame
 
-    rows = [(*one, seconds[one[0]]) for one in known]
+    rows = [(*figures, seconds[figures[0]]) for figures in known]
     named = ", ".join(f"`{name}` {kind}" for name, kind in zip(FIGURES, ("bigint", "bigint", "double"), strict=True))
     frame = spark.createDataFrame(rows, f"`{PARTITION}` int, {named}")
     numbers = tuple(partition for partition, *_ in known)
@@ -207,7 +216,7 @@ def _require_a_query(own: Expectation, asked: TheirExpectation, suite: Suite, fr
 
 
 def _unknown(expectation: Expectation, frame: GroupedFrame) -> Iterator[str]:
-    """Columns that it names and that are not there."""
+    """Columns that the expectation names and that are not there, in words."""
     there = frame.columns
     for name in expectation.columns:
         if expectation.type != TO_EXIST and name not in there and name.partition(".")[0] not in there:
@@ -216,7 +225,8 @@ def _unknown(expectation: Expectation, frame: GroupedFrame) -> Iterator[str]:
 
 
 def as_theirs(expectation: Expectation, suite: Suite, figures: Mapping[str, float] | None = None) -> TheirExpectation:
-    """
+    """The expectation as Great Expectations has it.
+
     :param figures: those of earlier intervals that it names.
     :raises GateErrored: Great Expectations does not take its arguments.
     """
@@ -231,7 +241,8 @@ def as_theirs(expectation: Expectation, suite: Suite, figures: Mapping[str, floa
         return ExpectationConfiguration(type=expectation.type, kwargs=kwargs).to_domain_obj()
     except ValidationError as error:
         wrong = (
-            f"{'.'.join(map(str, one['loc'])).replace('__root__', 'arguments')}: {one['msg']}" for one in error.errors()
+            f"{'.'.join(map(str, problem['loc'])).replace('__root__', 'arguments')}: {problem['msg']}"
+            for problem in error.errors()
         )
         raise GateErrored(suite.name, [_located(expectation, suite, "; ".join(wrong))]) from error
     except GreatExpectationsError as error:
@@ -243,7 +254,7 @@ def _located(expectation: Expectation, suite: Suite, problem: str) -> str:
 
 
 def _said(error: Exception) -> str:
-    """What is new in it, short enough for an error that may have many."""
+    """What an error says that is new, short enough for an error that may have many."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     causes = [line for line in lines if CAUSE.match(line)]
     return (causes or lines or [type(error).__name__])[0][:LONGEST]
@@ -251,7 +262,9 @@ def _said(error: Exception) -> str:
 
 @cache
 def _great_expectations() -> Any:
-    """What it has made stays, and is not looked through for garbage, which would take a second of the end alone."""
+    """Import Great Expectations. What it has made stays, and is not looked through for garbage, which would take a
+    second of the end alone.
+    """
     os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
     # it tells the task's log what it registers at import, and what it registers again
     logging.getLogger("great_expectations").setLevel(logging.ERROR)
@@ -285,7 +298,7 @@ def split_rows(frame: DataFrame, unmet: Sequence[Unmet], suite: Suite) -> SplitR
     """
     from pyspark.sql import functions as F
 
-    blamed = reduce(lambda one, other: one.unionAll(other), [_blamed(frame, one, suite) for one in unmet])
+    blamed = reduce(lambda left, right: left.unionAll(right), [_blamed(frame, left, suite) for left in unmet])
     why = F.array_join(F.array_sort(F.collect_set(EXPECTATION)), BETWEEN_EXPECTATIONS).alias(EXPECTATION)
     told = frame.join(blamed.groupBy(FILE, ROW).agg(why), [FILE, ROW], "left").drop(FILE, ROW)
     is_aside = F.col(EXPECTATION).isNotNull()
@@ -301,8 +314,8 @@ def _blamed(frame: DataFrame, unmet: Unmet, suite: Suite) -> DataFrame:
     from stagehold.gates.engine.judging import NotOfRows, unexpected_rows
 
     expectation, numbers = unmet.expectation, unmet.partitions
-    some = frame.filter(F.col(PARTITION).isin(*numbers))
-    grouped = GroupedFrame(AskedPartitions(PARTITION, numbers, frozenset({FILE, ROW})), some)
+    rows_of_these = frame.filter(F.col(PARTITION).isin(*numbers))
+    grouped = GroupedFrame(AskedPartitions(PARTITION, numbers, frozenset({FILE, ROW})), rows_of_these)
     try:
         with warnings.catch_warnings(category=DeprecationWarning, action="ignore"):  # of forms that suites have
             rows = unexpected_rows(grouped, as_theirs(expectation, suite))

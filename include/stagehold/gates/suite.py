@@ -65,17 +65,17 @@ class Expectation:
     scope: Scope = Scope.PARTITION
 
     def __str__(self) -> str:
-        """What it says, short enough for one line of an error."""
+        """The expectation in words, short enough for one line of an error."""
         about = [str(text) for name, text in self.kwargs.items() if name in DOMAIN]
         limits = [f"{name}={_in_words(text)}" for name, text in self.kwargs.items() if name not in DOMAIN]
         return f"{self.type}({', '.join(about + limits)})"
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Those that it names."""
+        """The columns that it names."""
         named = (self.kwargs.get(argument, ()) for argument in DOMAIN)
-        some = [one for given in named for one in (given if isinstance(given, list | tuple) else (given,))]
-        return tuple(name for name in some if isinstance(name, str))  # others are parameters
+        names = [name for given in named for name in (given if isinstance(given, list | tuple) else (given,))]
+        return tuple(name for name in names if isinstance(name, str))  # others are parameters
 
     @property
     def is_of_figures(self) -> bool:
@@ -109,7 +109,7 @@ class Suite:
 
     @property
     def setting_aside(self) -> tuple[Expectation, ...]:
-        return tuple(one for one in self.expectations if one.sets_aside)
+        return tuple(expectation for expectation in self.expectations if expectation.sets_aside)
 
     @property
     def of_partitions(self) -> Suite:
@@ -123,7 +123,9 @@ class Suite:
         return found if found.expectations else None
 
     def _with(self, scope: Scope) -> Suite:
-        return replace(self, expectations=tuple(one for one in self.expectations if one.scope is scope))
+        return replace(
+            self, expectations=tuple(expectation for expectation in self.expectations if expectation.scope is scope)
+        )
 
     @property
     def quarantine(self) -> str:
@@ -144,15 +146,17 @@ class Suite:
     @property
     def compares(self) -> bool:
         """Whether what it says of a partition depends on earlier intervals."""
-        return any(one.earlier_figures for one in self.expectations)
+        return any(expectation.earlier_figures for expectation in self.expectations)
 
     def unjudged(self, partitions: Sequence[int]) -> Mapping[str, list[int]]:
-        """Those that an expectation cannot be judged of, for want of figures of earlier intervals."""
+        """By expectation, the partitions of which it cannot be judged, for want of figures of earlier intervals."""
         found = {
-            str(one): [number for number in partitions if self.earlier.of(number, one.earlier_figures) is None]
-            for one in self.expectations
+            str(expectation): [
+                number for number in partitions if self.earlier.of(number, expectation.earlier_figures) is None
+            ]
+            for expectation in self.expectations
         }
-        return {expectation: some for expectation, some in found.items() if some}
+        return {expectation: unjudged for expectation, unjudged in found.items() if unjudged}
 
     @property
     def fingerprint(self) -> str:
@@ -162,8 +166,8 @@ class Suite:
         )
 
 
-def _said(one: Expectation) -> str:
-    return json.dumps([one.type, one.severity, one.kwargs], sort_keys=True, default=str)
+def _said(expectation: Expectation) -> str:
+    return json.dumps([expectation.type, expectation.severity, expectation.kwargs], sort_keys=True, default=str)
 
 
 def _in_words(argument: Any) -> str:
@@ -182,8 +186,8 @@ def check_scope(suite: Suite, stage: Stage, pipeline: Pipeline) -> None:
         return
     line, where = whole.expectations[0].line, f"stage {stage.name} of {pipeline.file}"
     problems = [
-        SpecProblem(line, "scope", f"stage, with {one} ({where})", "partition, or a pipeline without that")
-        for one in _obstacles(stage, pipeline)
+        SpecProblem(line, "scope", f"stage, with {obstacle} ({where})", "partition, or a pipeline without that")
+        for obstacle in _obstacles(stage, pipeline)
     ]
     if problems:
         raise InvalidSpec(suite.file or suite.name, problems)
@@ -201,9 +205,9 @@ def _obstacles(stage: Stage, pipeline: Pipeline) -> Iterator[str]:
         yield "state"
     if stage.max_parallel_tasks > 1:
         yield f"max_parallel_tasks: {stage.max_parallel_tasks}"
-    if any(one.source is not None and one.source.incremental for one in sources_within(stage, pipeline)):
+    if any(source.source is not None and source.source.incremental for source in sources_within(stage, pipeline)):
         yield "an incremental source"
-    region = next(one for one in stage_regions(pipeline) if stage.name in one.stages)
+    region = next(cut for cut in stage_regions(pipeline) if stage.name in cut.stages)
     for reader in pipeline.readers(stage.name):
         if reader.name in region.stages:
             yield f"{reader.name}, which reads it in the same task,"

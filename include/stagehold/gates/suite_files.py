@@ -94,8 +94,8 @@ def _suite(document: Document, modules: tuple[str, ...], code: str) -> Suite:
     data = document.data
     of_suite = on_fail_of(data)
     expectations = (
-        _expectation(one, document.line(("expectations", str(index))), of_suite)
-        for index, one in enumerate(data["expectations"])
+        _expectation(fields, document.line(("expectations", str(index))), of_suite)
+        for index, fields in enumerate(data["expectations"])
     )
     named, samples = str(data.get("suite") or data["name"]), data.get("samples", True)
     lines = {name: document.line(("modules", str(index))) for index, name in enumerate(data.get("modules") or ())}
@@ -139,7 +139,7 @@ def _problems(document: Document, modules: Sequence[str]) -> Iterator[Problem]:
             yield Problem((name,), "an unknown field", ", ".join(OWN_FIELDS))
     yield from suite_problems(document.data)
     written = document.data.get("modules") or []
-    if not isinstance(written, list) or not all(isinstance(one, str) for one in written):
+    if not isinstance(written, list) or not all(isinstance(name, str) for name in written):
         yield Problem(("modules",), repr(written), "a list of modules of the project that define expectations")
     named = document.data.get("suite", document.data.get("name"))
     if not isinstance(named, str):

@@ -73,7 +73,7 @@ class DocPage:
 
     @property
     def judged_at(self) -> datetime:
-        return max(one.recorded_at for one in self.results)
+        return max(result.recorded_at for result in self.results)
 
 
 @dataclass(frozen=True)
@@ -96,8 +96,8 @@ def site_of(
     """
     pages: list[DocPage] = []
     left_out: dict[str, tuple[int, ...]] = {}
-    for stage, some in results.items():
-        of_stage = _pages(stage, some, waived.get(stage, {}), len(pages))
+    for stage, found in results.items():
+        of_stage = _pages(stage, found, waived.get(stage, {}), len(pages))
         pages += of_stage[:MOST_PAGES]
         others = sorted(number for page in of_stage[MOST_PAGES:] for number in page.partitions)
         left_out |= {stage: tuple(others)} if others else {}
@@ -106,11 +106,13 @@ def site_of(
 
 def _pages(stage: str, results: Iterable[GateResult], waived: Waived, before: int) -> Sequence[DocPage]:
     by_partition: dict[int, list[GateResult]] = {}
-    for one in results:
-        by_partition.setdefault(one.partition, []).append(one)
+    for result in results:
+        by_partition.setdefault(result.partition, []).append(result)
     alike: dict[tuple[tuple[str, Outcome], ...], list[int]] = {}
     for partition, said in by_partition.items():
-        alike.setdefault(tuple((one.expectation, outcome_of(one, waived)) for one in said), []).append(partition)
+        alike.setdefault(tuple((result.expectation, outcome_of(result, waived)) for result in said), []).append(
+            partition
+        )
     worst_first = sorted(
         alike.items(), key=lambda kind: sum(came is Outcome.PASSED for _, came in kind[0]) - len(kind[0])
     )
@@ -120,7 +122,7 @@ def _pages(stage: str, results: Iterable[GateResult], waived: Waived, before: in
             stage=stage,
             partitions=tuple(sorted(partitions)),
             results=tuple(by_partition[partitions[0]]),
-            outcomes={one: count for one in Outcome if (count := sum(came is one for _, came in kind))},
+            outcomes={outcome: count for outcome in Outcome if (count := sum(came is outcome for _, came in kind))},
             waivers=tuple(waived[key] for name, _ in kind if (key := (partitions[0], name)) in waived),
         )
         for place, (kind, partitions) in enumerate(worst_first)
@@ -213,9 +215,9 @@ def _heading(page: DocPage, site: DocSite) -> str:
     which = f"{site.pipeline} for {site.interval}, gate {page.suite}: {_counts(page)}"
     others = f" What was seen is that of partition {page.partitions[0]}." if len(page.partitions) > 1 else ""
     waivers = "".join(
-        f"<p class=waiver>{escape(f'{one.waived_by} waived {one.expectation}: {one.reason}')}"
-        f"{f', until {one.until:%Y-%m-%d %H:%M} UTC' if one.until else ''}"
-        for one in page.waivers
+        f"<p class=waiver>{escape(f'{waiver.waived_by} waived {waiver.expectation}: {waiver.reason}')}"
+        f"{f', until {waiver.until:%Y-%m-%d %H:%M} UTC' if waiver.until else ''}"
+        for waiver in page.waivers
     )
     return (
         f'<header><a href="{INDEX}">All pages</a><h1>{escape(page.title)}</h1><p>{escape(which)}.{others}'
@@ -233,7 +235,7 @@ def _validation(
     import great_expectations
     from great_expectations.core.expectation_validation_result import ExpectationSuiteValidationResult
 
-    met = sum(bool(one.success) for one in known)
+    met = sum(bool(result.success) for result in known)
     statistics = {
         "evaluated_expectations": len(known),
         "successful_expectations": met,
@@ -257,18 +259,20 @@ def _shown(results: Sequence[GateResult]) -> tuple[list[ExpectationValidationRes
     """What Great Expectations can render, and a table of all else."""
     known: list[ExpectationValidationResult] = []
     rows = ""
-    for one in results:
-        if theirs := _theirs(one):
+    for result in results:
+        if theirs := _theirs(result):
             known.append(theirs)
         else:
-            came = "met" if one.passed else f"not met ({one.severity})"
-            rows += f"<tr><td>{escape(one.expectation)}<td>{came}<td>{escape(one.observed)}"
+            came = "met" if result.passed else f"not met ({result.severity})"
+            rows += f"<tr><td>{escape(result.expectation)}<td>{came}<td>{escape(result.observed)}"
     table = f"<h5 class=alert>Told without Great Expectations' words</h5><table class=table>{rows}</table>"
     return known, table if rows else ""
 
 
 def _theirs(result: GateResult) -> ExpectationValidationResult | None:
-    """None if it does not know such an expectation here, or not with these arguments."""
+    """The result as Great Expectations has it; None if it does not know such an expectation here, or not with these
+    arguments.
+    """
     import great_expectations.expectations.core  # noqa: F401 - registers those that there are
     from great_expectations.core.expectation_validation_result import ExpectationValidationResult
     from great_expectations.expectations.expectation_configuration import ExpectationConfiguration
@@ -288,7 +292,9 @@ def _theirs(result: GateResult) -> ExpectationValidationResult | None:
 
 
 def _configuration(result: GateResult) -> dict[str, Any]:
-    """Of a verdict whose version did not keep it, the type is all that is known."""
+    """The expectation of a verdict. If the version that kept the verdict did not keep it, its type is all that is
+    known.
+    """
     kept = json.loads(result.configuration or "{}")
     kwargs = {name: value for name, value in kept.get("kwargs", {}).items() if name != "batch_id"}
     # Their templates escape arguments, but for this one where it is a heading.
@@ -302,8 +308,8 @@ def _escaped(value: Any) -> Any:
     if isinstance(value, str):
         return escape(value, quote=False)
     if isinstance(value, dict):
-        return {escape(str(name)): _escaped(one) for name, one in value.items()}
-    return [_escaped(one) for one in value] if isinstance(value, list) else value
+        return {escape(str(name)): _escaped(part) for name, part in value.items()}
+    return [_escaped(part) for part in value] if isinstance(value, list) else value
 
 
 # The few classes of Bootstrap and Font Awesome that Great Expectations' templates use.

@@ -45,9 +45,11 @@ def verdicts_of(
 ) -> Iterator[GateVerdict]:
     """The verdicts of an expectation that is the same for all partitions."""
     text, configuration = str(own), _configuration(asked)
-    for one in judged:
-        seen = observed(one.result, samples=suite.samples)
-        yield GateVerdict(one.partition, text, one.success, seen, own.severity, configuration, _result(one, suite))
+    for result in judged:
+        seen = observed(result.result, samples=suite.samples)
+        yield GateVerdict(
+            result.partition, text, result.success, seen, own.severity, configuration, _result(result, suite)
+        )
 
 
 def comparisons_of(
@@ -72,8 +74,8 @@ def observed(result: Mapping[str, Any], *, samples: bool = True) -> str:
     """What an expectation saw, in a few words; without ``samples`` no value that was not expected is among them."""
     if result.get("unexpected_count") is not None and result.get("observed_value") is None:
         unexpected = result.get("partial_unexpected_list") if samples else None
-        some = list(dict.fromkeys(map(str, unexpected or ())))[:SAID]
-        such = f", such as {', '.join(some)}" if some else ""
+        shown = list(dict.fromkeys(map(str, unexpected or ())))[:SAID]
+        such = f", such as {', '.join(shown)}" if shown else ""
         of_all = f" of {result['element_count']}" if "element_count" in result else ""
         return f"{result['unexpected_count']}{of_all} unexpected{such}"
     return str(result["observed_value"]) if "observed_value" in result else "no rows" if result else ""
@@ -122,7 +124,9 @@ def waived_in(data: Iterable[RefusedData], words: Sequence[Waiver]) -> Waived:
 
     :param words: waivers of one stage that are in force now.
     """
-    return {(one.partition, word.expectation): word for one in data for word in waivers_of(one, words)}
+    return {
+        (refused.partition, waiver.expectation): waiver for refused in data for waiver in waivers_of(refused, words)
+    }
 
 
 def outcome_of(result: GateResult, waived: Waived) -> Outcome:

@@ -190,7 +190,10 @@ class Sources:
         """What settling would give, without keeping it."""
         contents = self._contents(stage, source)
         taken = self.ledger.positions.taken(self.pipeline, stage.id) if source.incremental else {}
-        taken = {**{interval: one.position for interval, one in self._unrecorded(stage, taken).items()}, **taken}
+        taken = {
+            **{interval: published.position for interval, published in self._unrecorded(stage, taken).items()},
+            **taken,
+        }
         if restored := self.restored.get(stage.name):
             return contents, self._found_restored(stage, restored, taken)
         if position := taken.get(self.interval):
@@ -233,7 +236,7 @@ class Sources:
         return self.ledger.positions.exchange(cell, self.run_id, before, position)
 
     def _found_again(self, stage: Stage, contents: SourceContents, position: Position) -> Position:
-        """In files that are dealt anew, as long as nothing that was made from the others is published."""
+        """The position in files that are dealt anew, as long as nothing that was made from the others is published."""
         found = contents.again(position)
         made = self.made_from.get(stage.name, ())
         if found == position or published_of(self.pipeline, made, self.interval, self.ledger):
@@ -252,10 +255,10 @@ class Sources:
         found: dict[str, PublishedPosition] = {}
         if self.production:
             told = told_positions(self.production, self.pipeline, stage.id)
-            found |= {interval: one for interval, one in told.items() if interval not in taken}
+            found |= {interval: published for interval, published in told.items() if interval not in taken}
         for lake in filter(None, (self.lake_uri, self.production)):
-            for one in self.stored_with.get(stage.name, ()):
-                found |= unknown_positions(lake, self.pipeline, one, stage, taken.keys() | found.keys())
+            for stored in self.stored_with.get(stage.name, ()):
+                found |= unknown_positions(lake, self.pipeline, stored, stage, taken.keys() | found.keys())
         return found
 
     def _contents(self, stage: Stage, source: Source) -> SourceContents:

@@ -53,13 +53,13 @@ def _variable(value: str | None) -> str:
 
 
 def _content_of_files(pattern: str, roots: SourceRoots) -> str | None:
-    """None where there is no file."""
+    """A hash of the files that a pattern means; None where there is no file."""
     files = roots.files(pattern)
     return digest(part for file in files for part in (roots.short(file.path), _content(file))) if files else None
 
 
 def _content(file: SourceFile) -> str:
-    """By its content where that is at hand; in an object store, by what tells of it."""
+    """A hash of a file's content where that is at hand; in an object store, what tells of it."""
     if file.path.startswith(OBJECT_STORE):
         return f"{file.bytes} {file.version}"
     return _hash_of_file(file.path, file.bytes, file.version)
@@ -72,7 +72,7 @@ def _hash_of_file(path: str, size: int, version: str) -> str:  # noqa: ARG001
 
 
 def _version_of_table(uri: str) -> str | None:
-    """None where there is no table."""
+    """A hash of a table's identity and version; None where there is no table."""
     if not table_exists(uri):
         return None
     table = open_table(uri)
@@ -100,14 +100,14 @@ def undeclared(found: Sequence[SideRead], reads: Reads, roots: SourceRoots) -> t
 
     What has no name is covered by any declaration of its kind: that names what it may be.
     """
-    left = [_shortened(one, roots) for one in found if not _is_declared(one, reads, roots)]
-    named = {(one.kind, one.place) for one in left if one.name is not None}
+    left = [_shortened(read, roots) for read in found if not _is_declared(read, reads, roots)]
+    named = {(read.kind, read.place) for read in left if read.name is not None}
     first: dict[tuple[ReadKind, str], SideRead] = {}
-    for one in left:
-        if one.name is not None:
-            first.setdefault((one.kind, one.name), one)
-        elif (one.kind, one.place) not in named:  # where somebody saw what it was
-            first.setdefault((one.kind, f"at {one.place}"), one)
+    for read in left:
+        if read.name is not None:
+            first.setdefault((read.kind, read.name), read)
+        elif (read.kind, read.place) not in named:  # where somebody saw what it was
+            first.setdefault((read.kind, f"at {read.place}"), read)
     return tuple(first.values())
 
 
@@ -121,7 +121,7 @@ def side_read_text(stage: str, read: SideRead) -> str:
 
 def undeclared_error(pipeline: Pipeline, found: Mapping[str, Sequence[SideRead]]) -> UndeclaredRead:
     """The refusal of stages with `reads: strict`, by name, and what was found in them."""
-    texts = {stage: [f"{stage} reads {one}" for one in reads] for stage, reads in found.items()}
+    texts = {stage: [f"{stage} reads {read}" for read in reads] for stage, reads in found.items()}
     lines = {}
     for stage, reads in found.items():
         declared = pipeline.stage(stage)
@@ -132,7 +132,7 @@ def undeclared_error(pipeline: Pipeline, found: Mapping[str, Sequence[SideRead]]
 def _declaration(reads: Reads, found: Sequence[SideRead], undeclared: str | None) -> str:
     """What ``reads`` would be with these, in YAML."""
     fields = {
-        field: dict.fromkeys((*getattr(reads, field), *(_name(one) for one in found if one.kind is kind)))
+        field: dict.fromkeys((*getattr(reads, field), *(_name(read) for read in found if read.kind is kind)))
         for kind, field in FIELDS.items()
     }
     parts = [f"{field}: [{', '.join(map(_in_yaml, names))}]" for field, names in fields.items() if names]

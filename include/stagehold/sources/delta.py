@@ -1,4 +1,4 @@
-"""Which files of a Delta table a source reads: those of one version, or those that commits added."""
+"""The files of a Delta table that a source reads: those of a version, or those that commits added."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def files_added(stage: str, uri: str, first: int, last: int, *, skip_changes: bo
     for commit in read_commits(uri, versions):
         if not any(file.data_change for file in commit.removed):
             added = (file for file in commit.added if file.data_change)
-            files.extend(_file(uri, one.file.path, one.file.bytes, one.partition) for one in added)
+            files.extend(_file(uri, file.file.path, file.file.bytes, file.partition) for file in added)
         elif not skip_changes:
             gone = f"version {commit.version} of {uri} removed or replaced rows that were there before"
             raise SourceChanged(stage, [gone])
@@ -121,7 +121,7 @@ def in_table(uri: str, file: SourceFile) -> SourceFile:
 
 
 def gone_files(uri: str, files: Iterable[SourceFile]) -> tuple[SourceFile, ...]:
-    """Those of these files of the table that are no longer there; of a clone's files elsewhere nobody is asked."""
+    """The files of the table that are no longer there; of a clone's files elsewhere nobody is asked."""
     own = [file for file in files if file.path.startswith(f"{uri}/")]
     folders = {below_table(uri, file).path.rpartition("/")[0] for file in own}
     there = {f"{uri}/{path}" for folder in folders for path in files_at(uri).sizes(folder)}

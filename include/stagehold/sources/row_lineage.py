@@ -57,11 +57,11 @@ class Lineage:
         return tuple(block for block in self.blocks if not block.origins.isdisjoint(wanted))
 
     def _follow(self, entry: LogEntry) -> None:
-        self.added |= {one.file.path: one for one in entry.added}
+        self.added |= {file.file.path: file for file in entry.added}
         for removed, added in _parts(entry):
-            changed = any(one.data_change for one in removed)
-            rewritten = [one for one in added if changed or not one.data_change]
-            brought = [one.file.path for one in added if one.data_change]
+            changed = any(file.data_change for file in removed)
+            rewritten = [file for file in added if changed or not file.data_change]
+            brought = [file.file.path for file in added if file.data_change]
             self.versions |= dict.fromkeys(brought, entry.version)
             if removed or rewritten:
                 own = frozenset(brought) if changed else frozenset[str]()
@@ -73,14 +73,14 @@ class Lineage:
     def _rewrite(
         self, removed: Iterable[RemovedFile], rewritten: Iterable[AddedFile], own: frozenset[str], *, changed: bool
     ) -> None:
-        paths = [one.path for one in removed]
+        paths = [file.path for file in removed]
         before = [self._block_of.get(path) or _own_block(path) for path in paths]
         blocks = dict.fromkeys(before)
         files = frozenset[str]().union(*(block.files for block in blocks)) - frozenset(paths)
         origins = own.union(*(block.origins for block in blocks))
         for path in paths:
             self._block_of.pop(path, None)
-        new = frozenset(one.file.path for one in rewritten)
+        new = frozenset(file.file.path for file in rewritten)
         lost = changed or any(block.changed for block in blocks) or not (files | new)
         self._hold(Block(files | new, origins or new, lost))
 
@@ -97,15 +97,15 @@ def _own_block(path: str) -> Block:
 
 def _parts(entry: LogEntry) -> Iterator[tuple[list[RemovedFile], list[AddedFile]]]:
     """What a commit removed and added, apart for each table partition, unless rows may have moved between them."""
-    told = all(one.partition for one in entry.removed) or not any(one.partition for one in entry.added)
-    if not told or any(one.data_change for one in entry.removed):
+    told = all(file.partition for file in entry.removed) or not any(file.partition for file in entry.added)
+    if not told or any(file.data_change for file in entry.removed):
         yield list(entry.removed), list(entry.added)
         return
-    parts = [*(_part(one.partition) for one in entry.removed), *(_part(one.partition) for one in entry.added)]
+    parts = [*(_part(file.partition) for file in entry.removed), *(_part(file.partition) for file in entry.added)]
     for part in dict.fromkeys(parts):
         yield (
-            [one for one in entry.removed if _part(one.partition) == part],
-            [one for one in entry.added if _part(one.partition) == part],
+            [file for file in entry.removed if _part(file.partition) == part],
+            [file for file in entry.added if _part(file.partition) == part],
         )
 
 

@@ -54,7 +54,9 @@ class SourceContents(Protocol):
         """What an interval that has taken nothing takes."""
 
     def again(self, position: Position) -> Position:
-        """The same rows in the files that hold them now, if those they were taken with are gone, and all are found."""
+        """The position of the same rows in the files that hold them now, if those they were taken with are gone, and
+        all are found.
+        """
 
     def lost(self, interval: str, position: Position) -> str | None:
         """What of an interval's rows can be read nowhere any more, why, and the way out; None if all can."""

@@ -140,7 +140,7 @@ def columns_of(files: Sequence[SourceFile]) -> Mapping[str, Struct]:
     """
     with ThreadPoolExecutor(AT_ONCE) as pool:
         found = pool.map(_columns, files)
-        return {file.path: one for file, one in zip(files, found, strict=True) if one is not None}
+        return {file.path: columns for file, columns in zip(files, found, strict=True) if columns is not None}
 
 
 @lru_cache(maxsize=100_000)

@@ -44,7 +44,7 @@ class Split:
         return self.files if self.found is None else self.found
 
     def below(self, lake: str) -> Split:
-        """The same split as it is called from the root of its lake, wherever that lies."""
+        """The split as it is called from the root of its lake, wherever that lies."""
         files = (replace(file, path=_from_root(file.path, f"{lake}/")) for file in self.files)
         return replace(self, files=tuple(files))
 
@@ -231,8 +231,8 @@ class SourceFrames:
         return reader.load(_paths([SourceFile(self.reading.sample, 0, "")])).schema
 
     def _union(self, mixed: MixedColumns) -> StructType:
-        """By name, as Spark has each column in the first file with it; as the footers say of what is wider, and where
-        no such file is left.
+        """The columns of all files by name: each as Spark has it in the first file with it; as the footers say where it
+        is wider, or where no such file is left.
         """
         from pyspark.sql.types import StructType
 
@@ -244,7 +244,9 @@ class SourceFrames:
                 known.setdefault(column.name.lower(), column)
         wider = {name.lower() for name in mixed.wider}
         fields = self.spark.createDataFrame([], ddl).schema.fields
-        return StructType([one if one.name.lower() in wider else known.get(one.name.lower(), one) for one in fields])
+        return StructType(
+            [field if field.name.lower() in wider else known.get(field.name.lower(), field) for field in fields]
+        )
 
     def _table(self, files: Sequence[SourceFile]) -> DataFrame:
         """Files of a Delta table; those of one table partition are read together and given its values."""

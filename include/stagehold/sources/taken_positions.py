@@ -88,11 +88,11 @@ def _positions_in_log(uri: str, prefix: str, source: Stage) -> Iterator[tuple[st
 
 
 def _of_source(commit: WaveCommit, source: Stage) -> Iterator[PublishedPosition]:
-    return (PublishedPosition(commit.run_id, one.position) for one in commit.positions if one.stage == source.id)
+    return (PublishedPosition(commit.run_id, taken.position) for taken in commit.positions if taken.stage == source.id)
 
 
 def _intervals_with_rows(uri: str) -> set[str]:
-    return {str(one[INTERVAL]) for one in open_table(uri).partitions()}
+    return {str(partition[INTERVAL]) for partition in open_table(uri).partitions()}
 
 
 def _refuse_cleaned_up(uri: str, source: Stage, unknown: set[str], with_rows: set[str]) -> None:
@@ -109,18 +109,18 @@ def told_positions(
     published.
     """
     taken = positions_taken(lake_uri, pipeline, {stage_id}, until)
-    return {one.cell.interval: PublishedPosition(one.run_id, one.position) for one in taken}
+    return {position.cell.interval: PublishedPosition(position.run_id, position.position) for position in taken}
 
 
 def positions_taken(
     lake_uri: str, pipeline: str, stage_ids: Collection[str], until: datetime | None
 ) -> Collection[TakenPosition]:
-    """The last of each cell, of these stages."""
+    """The last position of each cell of these stages."""
     newest: dict[Cell, TakenPosition] = {}
-    for one in facts_told(lake_uri, TakenPosition):
-        is_theirs = one.cell.pipeline == pipeline and one.cell.stage in stage_ids
-        if is_theirs and (until is None or one.recorded_at <= until):
-            newest[one.cell] = one
+    for fact in facts_told(lake_uri, TakenPosition):
+        is_theirs = fact.cell.pipeline == pipeline and fact.cell.stage in stage_ids
+        if is_theirs and (until is None or fact.recorded_at <= until):
+            newest[fact.cell] = fact
     return newest.values()
 
 
@@ -129,8 +129,8 @@ def published_of(pipeline: str, stages: Sequence[Stage], interval: str, ledger: 
     interval was deleted, which takes the rows of all of them out.
     """
     cells = {stage.name: Cell(pipeline, stage.id, interval) for stage in stages}
-    newest = [one for cell in cells.values() for one in ledger.partitions.newest(cell)]
-    if all(one.state is PartitionState.RELEASED for one in newest):
+    newest = [record for cell in cells.values() for record in ledger.partitions.newest(cell)]
+    if all(record.state is PartitionState.RELEASED for record in newest):
         return ()
     made = {
         f"{name}[{record.partition}] (version {record.version})": None
@@ -142,10 +142,10 @@ def published_of(pipeline: str, stages: Sequence[Stage], interval: str, ledger: 
 
 
 def unfinished(pipeline: str, stored: Sequence[Stage], intervals: Collection[str], ledger: Ledger) -> tuple[str, ...]:
-    """Those of ``intervals`` that have not made all partitions of the ``stored`` stages, in order."""
+    """The intervals that have not made all partitions of the ``stored`` stages, in order."""
     passed, others = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
-    for one in ledger.partitions.figures(pipeline, intervals):
-        (passed if one.state.counts_as_done else others)[one.interval, one.stage] += one.partitions
+    for figures in ledger.partitions.figures(pipeline, intervals):
+        (passed if figures.state.counts_as_done else others)[figures.interval, figures.stage] += figures.partitions
     runs = ledger.runs.newest_of_intervals(pipeline, intervals)
     finished = {run.interval for run in runs if run.state is RunState.FINISHED}
 
@@ -154,7 +154,7 @@ def unfinished(pipeline: str, stored: Sequence[Stage], intervals: Collection[str
         made, lacking = passed[interval, stage.id], others[interval, stage.id]
         return made > 0 and not lacking and (interval in finished or made >= _wanted(stage, pipeline, interval, ledger))
 
-    return tuple(sorted(one for one in intervals if not all(has_all(one, stage) for stage in stored)))
+    return tuple(sorted(interval for interval in intervals if not all(has_all(interval, stage) for stage in stored)))
 
 
 def _wanted(stage: Stage, pipeline: str, interval: str, ledger: Ledger) -> int:

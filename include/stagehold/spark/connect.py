@@ -77,7 +77,7 @@ def parts_of(message: Any) -> Iterator[Any]:
         if not descriptor.is_repeated:
             yield value
         elif descriptor.message_type.GetOptions().map_entry:
-            yield from (one for one in value.values() if hasattr(one, "DESCRIPTOR"))
+            yield from (part for part in value.values() if hasattr(part, "DESCRIPTOR"))
         else:
             yield from value
 
@@ -228,7 +228,9 @@ def _calling_lines(library: str, depth: int) -> str:
 
 
 def limit_retries(client: SparkConnectClient) -> None:
-    """By default the client tries for ten minutes and more to reach a lost server, and says so in several voices."""
+    """Have the client give up on a lost server soon: by default it tries for ten minutes and more, and says so in
+    several voices.
+    """
     from pyspark.sql.connect.client.retries import DefaultPolicy
 
     client.set_retry_policies([DefaultPolicy(max_retries=4, max_backoff=2000)])

@@ -73,7 +73,7 @@ def die_with_parent() -> None:
 
 
 def _die_with(parent: int) -> None:
-    """The same for a child whose parent's pid is known; if that is gone already, this process ends here."""
+    """Let this process die with its parent, whose pid is known; if that is gone already, it ends here."""
     die_with_parent()
     if os.getppid() != parent:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -187,7 +187,7 @@ def python_environment(settings: Settings) -> Mapping[str, str]:
 
 
 def foreign_environment(settings: Settings) -> Mapping[str, str]:
-    """The same for Spark's server, which must not find our code: its workers are sent what they import."""
+    """The environment for Spark's server, which must not find our code: its workers are sent what they import."""
     paths = [path for path in _inherited_paths() if path not in _own_paths(settings)]
     return {**os.environ, **settings.environment, "PYTHONPATH": os.pathsep.join(paths)}
 

@@ -127,7 +127,7 @@ def partition_counts(
 
 
 def auto_stages(order: Iterable[str], stages: Mapping[str, StageForm]) -> dict[str, str]:
-    """For each stage whose number of partitions is decided later: the stage it has it from, maybe itself.
+    """The stage, maybe itself, from which each stage has its number of partitions that is decided later.
 
     That is one with `partitions: auto`, or with a source that is split by size.
     """

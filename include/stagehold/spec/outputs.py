@@ -90,7 +90,7 @@ _CHOICES: Mapping[ExecutionMode, tuple[OutputType, OutputType, OutputType]] = {
 def exchange_types(exchanges: Sequence[StageExchange], mode: ExecutionMode) -> Mapping[StageExchange, OutputType]:
     """The type of every exchange, each looked at for itself. ``exchanges`` have no cycle."""
     (forward, shuffle, of_branch), joined_again = _CHOICES[mode], _joined_again(exchanges)
-    by_exchange = {one: forward if one.exchange is Exchange.FORWARD else shuffle for one in exchanges}
+    by_exchange = {exchange: forward if exchange.exchange is Exchange.FORWARD else shuffle for exchange in exchanges}
     return {exchange: of_branch if exchange in joined_again else kind for exchange, kind in by_exchange.items()}
 
 

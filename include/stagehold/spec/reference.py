@@ -147,7 +147,7 @@ def _kind(annotation: Any) -> str:
     if origin is Annotated:
         return _kind(arguments[0])
     if origin in (Union, types.UnionType):
-        return " or ".join(dict.fromkeys(_kind(one) for one in arguments if one is not types.NoneType))
+        return " or ".join(dict.fromkeys(_kind(argument) for argument in arguments if argument is not types.NoneType))
     if origin is Literal:
         return ", ".join(f"`{word}`" for word in arguments)
     if origin is tuple:

@@ -75,7 +75,8 @@ class AskedPartitions:
             self.wanted[frame.steps] = frame
 
     def rows(self, frame: GroupedFrame, partition: int) -> list[Row]:
-        """
+        """The rows of one partition.
+
         :raises Awaited: it is asked with the next `ask_wanted`.
         """
         answer = self.each(frame)
@@ -98,7 +99,7 @@ class AskedPartitions:
         return answer
 
     def once(self, steps: Steps, find: Callable[[], Mapping[int, Any]]) -> Any:
-        """Of the partition that is looked at, what ``find`` finds for all of them when it is first asked."""
+        """What ``find`` finds for the partition that is looked at; it is called for all of them when the first asks."""
         if steps not in self.found:
             self.found[steps] = find()
         self.seen.append(Look(steps, self.found[steps].__getitem__))
@@ -112,7 +113,7 @@ class AskedPartitions:
 
     @contextmanager
     def noting(self) -> Iterator[list[Look | None]]:
-        """What is looked at within."""
+        """Note what is looked at in the block."""
         before, self.seen, looking_at = self.seen, [], self.looked_at
         try:
             yield self.seen
@@ -122,9 +123,9 @@ class AskedPartitions:
     def ask_wanted(self) -> None:
         """One query for all aggregates of the same rows, or a few if there are very many."""
         together: dict[Any, list[GroupedFrame]] = {}
-        for one in self.wanted.values():
-            if one.totals:
-                together.setdefault((one.totals.of, one.totals.apart), []).append(one)
+        for frame in self.wanted.values():
+            if frame.totals:
+                together.setdefault((frame.totals.of, frame.totals.apart), []).append(frame)
         self.wanted.clear()
         for every in together.values():
             for start in range(0, len(every), AT_ONCE):
@@ -138,22 +139,22 @@ class AskedPartitions:
             self._ask_apart(wanted)
 
     def _ask_apart(self, wanted: Sequence[GroupedFrame]) -> None:
-        """Which of them cannot be asked."""
-        for one in wanted:
+        """Ask each by itself, so that it is known which of them cannot be asked."""
+        for frame in wanted:
             try:
-                self._ask([one])
+                self._ask([frame])
             except Exception as error:  # noqa: BLE001 - raised for who asks for it
                 require_of_suite(error)
-                self.answers[one.steps] = error
+                self.answers[frame.steps] = error
 
     def _ask(self, wanted: Sequence[GroupedFrame]) -> None:
-        totals = [one.totals for one in wanted if one.totals]
-        columns = [column for one in totals for column in one.columns]
-        found = self._totals(totals[0].rows, [_numbered(*one) for one in enumerate(columns)])
+        totals = [frame.totals for frame in wanted if frame.totals]
+        columns = [column for total in totals for column in total.columns]
+        found = self._totals(totals[0].rows, [_numbered(*pair) for pair in enumerate(columns)])
         start = 0
-        for frame, one in zip(wanted, totals, strict=True):
-            own = slice(start, start := start + len(one.columns))
-            names = [alias_of(column) or str(number) for number, column in enumerate(one.columns)]
+        for frame, total in zip(wanted, totals, strict=True):
+            own = slice(start, start := start + len(total.columns))
+            names = [alias_of(column) or str(number) for number, column in enumerate(total.columns)]
             self.answers[frame.steps] = {number: [_row(names, row[own])] for number, row in found.items()}
 
     def _totals(self, rows: DataFrame, columns: Sequence[Any]) -> Mapping[int, Row]:
@@ -179,7 +180,7 @@ def _without(row: Row, place: int) -> Row:
 
 
 def _row(names: Sequence[str], values: Sequence[Any]) -> Row:
-    """Names may be there twice."""
+    """A row in which names may be there twice."""
     row = Row(*values)
     row.__fields__ = list(names)
     return row
@@ -236,5 +237,7 @@ class Calls:
 
 
 def _seen_as_text(looks: Sequence[Look], partition: int) -> str:
-    """As text, which says of numbers that are equal whether they are of one type."""
+    """What these looks tell of a partition, as text, which says of numbers that are equal whether they are of
+    one type.
+    """
     return repr([look.told(partition) for look in looks])

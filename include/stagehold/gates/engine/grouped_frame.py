@@ -49,7 +49,7 @@ class GroupedFrame:
 
     @property
     def schema(self) -> StructType:
-        return StructType([one for one in self.frame.schema.fields if self._is_own(one.name)])
+        return StructType([field for field in self.frame.schema.fields if self._is_own(field.name)])
 
     @property
     def dtypes(self) -> list[tuple[str, str]]:
@@ -74,7 +74,7 @@ class GroupedFrame:
         flat = tuple(columns[0]) if len(columns) == 1 and isinstance(columns[0], list | tuple) else columns
         if any(map(is_aggregate, flat)):
             return self.agg(*flat)
-        own = [one for name in flat for one in (map(quoted, self.columns) if _is_all(name) else [name])]
+        own = [column for name in flat for column in (map(quoted, self.columns) if _is_all(name) else [name])]
         return self._step("select", own, lambda given: self.frame.select(self._partition, *given))
 
     def withColumn(self, name: str, column: Any) -> GroupedFrame:
@@ -96,7 +96,7 @@ class GroupedFrame:
     sort = orderBy
 
     def limit(self, most: int) -> GroupedFrame:
-        """The first ones of each partition."""
+        """The first rows of each partition."""
         order = self.order or (F.lit("constant"),)
         place = F.row_number().over(Window.partitionBy(self._partition).orderBy(*order))
 
@@ -106,7 +106,7 @@ class GroupedFrame:
         return self._step("limit", (), limited, most)
 
     def spread(self, tasks: int, *columns: str) -> GroupedFrame:
-        """The same rows, those with the same values of ``columns`` in one of so many tasks."""
+        """The rows, those with the same values of ``columns`` in one of so many tasks."""
         if tasks == 1:
             return self
         return self._step(
@@ -156,7 +156,7 @@ class GroupedFrame:
         """Exact ones, whatever error is allowed."""
 
         def ranks(count: int) -> list[int]:
-            return [max(1, math.ceil(one * count)) for one in probabilities]
+            return [max(1, math.ceil(probability * count)) for probability in probabilities]
 
         steps = (*self.steps, ("quantiles", column, *probabilities))
         return list(self.partitions.once(steps, lambda: at_ranks(self, column, ranks)))
@@ -188,21 +188,23 @@ class GroupedFrame:
         return name != self.partitions.column and name not in self.partitions.hidden
 
     def _within(self, given: Sequence[Any]) -> tuple[Any, ...]:
-        return tuple(within(one, self._partition) if isinstance(one, Column) else one for one in given)
+        return tuple(within(part, self._partition) if isinstance(part, Column) else part for part in given)
 
     def _only(self, condition: Any) -> Filtered | None:
-        """None if the condition itself is of many rows."""
+        """What the frame is filtered by with one more condition; None if the condition itself is of many rows."""
         if has_window(condition):
             return None
         rows, steps, before = self.filtered or (self.frame, self.steps, None)
         return rows, steps, condition if before is None else before & condition
 
     def _totals(self, columns: tuple[Any, ...]) -> Totals:
-        """Of filtered rows, aggregates of all rows if possible: they are asked along with others then."""
+        """What the aggregates are made of: those of filtered rows are made of all rows if possible, so that they are
+        asked along with others.
+        """
         if self.filtered:
             rows, steps, condition = self.filtered
-            found = (only_where(condition, one) for one in columns)
-            among_all = tuple(one for one in found if one is not None)
+            found = (only_where(condition, column) for column in columns)
+            among_all = tuple(column for column in found if column is not None)
             if len(among_all) == len(columns):
                 return Totals(rows, steps, among_all, apart(columns))
         return Totals(self.frame, self.steps, columns, apart(columns))
@@ -210,9 +212,9 @@ class GroupedFrame:
     def _step(
         self, name: str, given: Sequence[Any], do: Callable[[Sequence[Any]], DataFrame], *more: Any
     ) -> GroupedFrame:
-        """One more step. Frames are lazy, so what was answered already is not asked again."""
+        """The frame after one more step. Frames are lazy, so what was answered already is not asked again."""
         inside, session = self._within(given), self.frame.sparkSession
-        told = (said(one, session) if isinstance(one, Column) else one for one in inside)
+        told = (said(part, session) if isinstance(part, Column) else part for part in inside)
         return GroupedFrame(self.partitions, do(inside), (*self.steps, (name, *more, *told)), self.order)
 
 

@@ -89,19 +89,19 @@ count_unexpected = _spark_map_condition_unexpected_count_value  # the metric of 
 
 
 def is_aggregate(found: Any) -> bool:
-    """Whether it is of many rows: a frame with one row is what selecting it makes."""
+    """Whether an expression is of many rows: selecting it makes a frame with one row."""
     return any(map(_is_of_rows, _parts(found)))
 
 
 def has_window(column: Column) -> bool:
-    return any(isinstance(one, WindowExpression) for one in _parts(column))
+    return any(isinstance(part, WindowExpression) for part in _parts(column))
 
 
 def apart(columns: tuple[Column, ...]) -> str | None:
-    """Which aggregates these can share a query with at no great cost: those of which it says the same."""
-    parts = [one for one in _parts(columns) if isinstance(one, UnresolvedFunction)]
-    distinct = [str(one) for one in parts if one._is_distinct]
-    collected = any(one._name.lower() in COLLECT for one in parts)
+    """A text that is equal for aggregates which can share a query at no great cost."""
+    parts = [part for part in _parts(columns) if isinstance(part, UnresolvedFunction)]
+    distinct = [str(part) for part in parts if part._is_distinct]
+    collected = any(part._name.lower() in COLLECT for part in parts)
     return "; ".join(distinct) or ("collected" if collected else None)
 
 
@@ -111,9 +111,9 @@ def only_where(condition: Column, aggregate: Column) -> Column | None:
     Nearly all aggregates pass over rows in which their first argument is null.
     """
     parts = list(_parts(aggregate))
-    known = all(one._name.lower() in AGGREGATES - COUNT_NULLS for one in parts if _is_of_rows(one))
+    known = all(part._name.lower() in AGGREGATES - COUNT_NULLS for part in parts if _is_of_rows(part))
     # a function in Python sees all rows, and might fail with others
-    if not known or any(isinstance(one, CommonInlineUserDefinedFunction | WindowExpression) for one in parts):
+    if not known or any(isinstance(part, CommonInlineUserDefinedFunction | WindowExpression) for part in parts):
         return None
 
     def within_rows(found: Expression) -> Expression | None:
@@ -136,23 +136,23 @@ def _parts(found: Any) -> Iterator[Any]:
     if isinstance(found, Column):
         yield from _parts(found._expr)
     elif isinstance(found, list | tuple):
-        for one in found:
-            yield from _parts(one)
+        for part in found:
+            yield from _parts(part)
     elif isinstance(found, Expression):
         yield found
         if not isinstance(found, WindowExpression):
-            for one in vars(found).values():
-                yield from _parts(one)
+            for value in vars(found).values():
+                yield from _parts(value)
 
 
 def said(column: Column, session: Any) -> bytes:
-    """Equal for equal expressions."""
+    """Bytes that are equal for equal expressions."""
     message: bytes = column._expr.to_plan(session.client).SerializeToString()
     return message
 
 
 def alias_of(column: Column) -> str | None:
-    """What it is called, if anything."""
+    """The name that a column was given, if any."""
     expression = column._expr
     return expression._alias[0] if isinstance(expression, ColumnAlias) else None
 
@@ -164,7 +164,7 @@ def verdict(expectation: Expectation, metrics: dict[str, Any], result_format: Ma
 
 
 def within(column: Column, partition: Column) -> Column:
-    """The same expression, with ``partition`` among what each of its windows is partitioned by."""
+    """An expression with ``partition`` among what each of its windows is partitioned by."""
 
     def kept(found: Expression) -> Expression | None:
         if not isinstance(found, WindowExpression):
@@ -178,9 +178,9 @@ def within(column: Column, partition: Column) -> Column:
 
 
 def _mapped(found: Any, change: Callable[[Expression], Expression | None]) -> Any:
-    """The same expression with some of its parts changed; the same object where nothing is."""
+    """An expression with parts of it changed; the same object where nothing is."""
     if isinstance(found, list | tuple):
-        parts = [_mapped(one, change) for one in found]
+        parts = [_mapped(part, change) for part in found]
         same = all(new is old for new, old in zip(parts, found, strict=True))
         return found if same else type(found)(parts)
     if not isinstance(found, Expression):

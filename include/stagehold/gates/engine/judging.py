@@ -53,7 +53,9 @@ def judge_frame(
 
     :param samples: whether results of what failed show values that were not expected.
     """
-    return _Judging(frame).judge({at: _of_batch(one) for at, one in expectations.items()}, samples=samples)
+    return _Judging(frame).judge(
+        {at: _of_batch(expectation) for at, expectation in expectations.items()}, samples=samples
+    )
 
 
 class _Judging:
@@ -66,21 +68,23 @@ class _Judging:
         self, expectations: Mapping[int, Expectation], *, samples: bool
     ) -> tuple[Mapping[int, Sequence[Judged]], Mapping[int, Exception]]:
         found = self._judge(expectations, COUNTS)
-        failed = {at: expectations[at] for at, some in found.items() if not all(one.success for one in some)}
+        failed = {
+            at: expectations[at] for at, results in found.items() if not all(result.success for result in results)
+        }
         if samples and failed:
-            found |= {at: _where_failed(found[at], some) for at, some in self._judge(failed, SAMPLES).items()}
+            found |= {at: _where_failed(found[at], sampled) for at, sampled in self._judge(failed, SAMPLES).items()}
         return found, self._unjudged
 
     def _judge(self, expectations: Mapping[int, Expectation], asked: Mapping[str, Any]) -> dict[int, Sequence[Judged]]:
         wanted: dict[int, Wanted] = {}
-        for at, one in expectations.items():
+        for at, expectation in expectations.items():
             with self._noting(at):
-                wanted[at] = self._wanted(one, asked)
-        self._metrics.resolve(one for some in wanted.values() for one in some.values())
+                wanted[at] = self._wanted(expectation, asked)
+        self._metrics.resolve(metric for metrics in wanted.values() for metric in metrics.values())
         found: dict[int, Sequence[Judged]] = {}
-        for at, some in wanted.items():
+        for at, metrics in wanted.items():
             with self._noting(at):
-                found[at] = list(self._results(expectations[at], some))
+                found[at] = list(self._results(expectations[at], metrics))
         return found
 
     def _wanted(self, expectation: Expectation, asked: Mapping[str, Any]) -> Wanted:
@@ -88,13 +92,13 @@ class _Judging:
 
     def _results(self, expectation: Expectation, wanted: Wanted) -> Iterator[Judged]:
         def said(partition: int) -> Any:
-            metrics = {name: self._metrics.look(one, partition) for name, one in wanted.items()}
+            metrics = {name: self._metrics.look(metric, partition) for name, metric in wanted.items()}
             return verdict(expectation, metrics, SAMPLES, self._engine)
 
         calls = Calls(self._partitions, said)
         for partition in self._partitions.numbers:
-            one = calls.answer(partition)
-            yield Judged(partition, bool(one["success"]), one.get("result") or {})
+            result = calls.answer(partition)
+            yield Judged(partition, bool(result["success"]), result.get("result") or {})
 
     @contextmanager
     def _noting(self, at: int) -> Iterator[None]:
@@ -145,15 +149,15 @@ def _metrics(expectation: Expectation, engine: Any, asked: Mapping[str, Any]) ->
     runtime = {"result_format": dict(asked)}
     needed = expectation.get_validation_dependencies(engine, runtime)
     graph = ValidationGraph(execution_engine=engine)
-    for one in needed.get_metric_configurations():
-        graph.build_metric_dependency_graph(one, runtime)
+    for metric in needed.get_metric_configurations():
+        graph.build_metric_dependency_graph(metric, runtime)
     return dict(needed.metric_configurations)
 
 
 def _with_dependencies(metric: MetricConfiguration) -> Iterator[MetricConfiguration]:
     yield metric
-    for one in (metric.metric_dependencies or {}).values():
-        yield from _with_dependencies(one)
+    for dependency in (metric.metric_dependencies or {}).values():
+        yield from _with_dependencies(dependency)
 
 
 def sql_problem(expectation: Expectation, spark: SparkSession) -> str | None:
@@ -190,21 +194,21 @@ def judge_variants(
         numbers = sorted({number for _, (_, own) in block for number in own})
         asked = {place: expectation for place, (_, (expectation, _)) in enumerate(block)}
         found, failed = judge_frame(_among(frame, numbers), asked, samples=False)
-        for place, some in found.items():
+        for place, results in found.items():
             at, (_, own) = block[place]
-            judged[at].update((one.partition, one) for one in some if one.partition in own)
+            judged[at].update((result.partition, result) for result in results if result.partition in own)
         unjudged |= {block[place][0]: why for place, why in failed.items()}
     return judged, unjudged
 
 
 def _blocks(variants: Mapping[int, Sequence[Variant]], at_once: int) -> Iterator[Sequence[tuple[int, Variant]]]:
     """Variants with the places of their expectations, those of the same partitions together."""
-    every = [(at, one) for at, some in variants.items() for one in some]
+    every = [(at, variant) for at, own in variants.items() for variant in own]
     every.sort(key=lambda placed: (placed[1][1], placed[0]))
     for start in range(0, len(every), at_once):
         yield every[start : start + at_once]
 
 
 def _among(frame: GroupedFrame, numbers: Sequence[int]) -> GroupedFrame:
-    """The same frame, asked about these partitions alone. What it is answered is of them, so it is its own."""
+    """The frame, asked about these partitions alone. What it is answered is of them, so it is its own."""
     return replace(frame, partitions=frame.partitions.among(numbers))

@@ -48,14 +48,15 @@ class Metrics:
         self.failed: dict[MetricConfigurationID, Exception] = {}
 
     def resolve(self, metrics: Iterable[MetricConfiguration]) -> None:
-        """Find them all, or why they cannot be found. Whatever is asked of the same rows is one query."""
+        """Find all of the metrics, or why they cannot be found. Whatever is asked of the same rows is one query."""
         waiting = list(metrics)
         while waiting:
-            waiting = [one for one in waiting if self._is_awaited(one)]
+            waiting = [metric for metric in waiting if self._is_awaited(metric)]
             self.frame.partitions.ask_wanted()
 
     def value(self, metric: MetricConfiguration, partition: int) -> Any:
-        """
+        """The value of a metric for a partition.
+
         :raises Awaited: it will be there when what is wanted was asked.
         """
         if metric.id in self.failed:
@@ -65,7 +66,7 @@ class Metrics:
         return self.same[metric.id] if metric.id in self.same else self.own[metric.id][partition]
 
     def look(self, metric: MetricConfiguration, partition: int) -> Any:
-        """The same, by somebody whose answer follows from it."""
+        """The value, for somebody whose answer follows from it."""
         value = self.value(metric, partition)
         if metric.id in self.own:
             self.frame.partitions.seen.append(Look(metric.id, self.own[metric.id].__getitem__))
@@ -89,14 +90,14 @@ class Metrics:
                 self._call_for_all(metric)
 
     def _call_for_all(self, metric: MetricConfiguration) -> None:
-        """Whoever looks at nothing of a partition says the same of all."""
+        """Find a metric by calling its code. What looks at nothing of a partition says the same of all."""
         numbers = self.frame.partitions.numbers
         calls = Calls(self.frame.partitions, lambda partition: self._call(metric, partition))
         first = calls.answer(numbers[0])
         if not calls.looked:
             self.same[metric.id] = first
             return
-        values = {numbers[0]: first, **{one: calls.answer(one) for one in numbers[1:]}}
+        values = {numbers[0]: first, **{number: calls.answer(number) for number in numbers[1:]}}
         if metric.metric_name.endswith(EXPRESSIONS):
             self.same[metric.id] = self._together(values)
         else:
@@ -120,13 +121,13 @@ class Metrics:
     def _together(self, values: Mapping[int, Any]) -> Any:
         """One expression that is, in each partition's rows, that of the partition."""
         first = next(iter(values.values()))
-        return (_choice(self.frame, {partition: one[0] for partition, one in values.items()}), *first[1:])
+        return (_choice(self.frame, {partition: value[0] for partition, value in values.items()}), *first[1:])
 
     def _aggregate(self, metric: MetricConfiguration) -> None:
         given = self._given(metric, self.frame.partitions.numbers[0])
         aggregate, domain, _ = given["metric_partial_fn"]
         values = self.engine.get_domain_records(dict(domain)).agg(aggregate).each()
-        self.own[metric.id] = {one: _serializable(row[0]) for one, (row,) in values.items()}
+        self.own[metric.id] = {partition: _serializable(row[0]) for partition, (row,) in values.items()}
 
 
 class _Given(dict[str, MetricConfiguration]):
@@ -151,7 +152,9 @@ def _serializable(value: Any) -> Any:
 
 
 def _choice(frame: GroupedFrame, expressions: Mapping[int, Any]) -> Any:
-    """By halves, so that of many partitions few are compared for each row."""
+    """The expression of each row's own partition, chosen by halves, so that of many partitions few are compared for a
+    row.
+    """
     numbers = sorted(expressions)
     if len(numbers) == 1:
         return expressions[numbers[0]]

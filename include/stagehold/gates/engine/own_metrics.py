@@ -54,7 +54,7 @@ def histogram(
     pairs = list(pairwise(bounds))
     inside = [(column >= F.lit(low)) & (column < F.lit(high)) for low, high in pairs[:-1]]
     inside += [(column >= F.lit(low)) & (column <= F.lit(high)) for low, high in pairs[-1:]]
-    (row,) = frame.agg(*(F.count_if(one) for one in inside)).collect()
+    (row,) = frame.agg(*(F.count_if(condition) for condition in inside)).collect()
     return [int(count) for count in row]
 
 
@@ -78,7 +78,7 @@ def unexpected(execution_engine: Any, metrics: dict[str, Any], **others: Any) ->
 
 
 def not_in_set(found: str, nothing: Any) -> Callable[..., Any]:
-    """That metric of rows with a value outside of the set; ``nothing`` if there is none, as nearly always."""
+    """A metric of rows with a value outside of the set; ``nothing`` if there is none, as nearly always."""
 
     def metric(
         execution_engine: Any,
@@ -126,24 +126,24 @@ def repeated(frame: GroupedFrame, columns: Sequence[str]) -> Mapping[int, int]:
     :raises Awaited: for the range of values, or for the number itself.
     """
     kinds = dict(frame.dtypes)
-    whole = [F.col(quoted(one)).cast("bigint") for one in columns if kinds.get(one) in WHOLE_NUMBERS]
-    limits = [limit(one) for one in whole for limit in (F.min, F.max)]
+    whole = [F.col(quoted(column)).cast("bigint") for column in columns if kinds.get(column) in WHOLE_NUMBERS]
+    limits = [limit(number) for number in whole for limit in (F.min, F.max)]
     known = [row for (row,) in frame.agg(F.count(F.lit(1)), *limits).each().values()]
     if len(whole) == len(columns) and _all_differ(frame, columns, known):
         return dict.fromkeys(frame.partitions.numbers, 0)
     tasks = sum(row[0] for row in known) // FOR_ONE_TASK + 1
     times = frame.spread(tasks, *columns).groupBy(*columns).agg(F.count(F.lit(1)).alias(TIMES))
     found = times.filter(F.col(TIMES) > 1).agg(F.sum(TIMES)).each()
-    return {one: row[0] or 0 for one, (row,) in found.items()}
+    return {partition: row[0] or 0 for partition, (row,) in found.items()}
 
 
 def _all_differ(frame: GroupedFrame, columns: Sequence[str], known: Sequence[Sequence[Any]]) -> bool:
-    """Whether that is certain; False as well if it would be too much work to see it.
+    """Whether it is certain that all rows differ; False as well if it would be too much work to see it.
 
     :param known: how many rows each partition has, and the smallest and the largest number of each column.
     """
-    ranges = {one: [row[2 * at + 1 : 2 * at + 3] for row in known] for at, one in enumerate(columns)}
-    whole = sorted(((name, *_low_and_values(some)) for name, some in ranges.items()), key=lambda one: -one[2])
+    ranges = {name: [row[2 * at + 1 : 2 * at + 3] for row in known] for at, name in enumerate(columns)}
+    whole = sorted(((name, *_low_and_values(limits)) for name, limits in ranges.items()), key=lambda column: -column[2])
     (widest, _, values), *others = whole
     inner = prod(values for _, _, values in others)
     groups = sum(_span(limits) * inner // BITS_OF_ONE + 1 for limits in ranges[widest])
@@ -162,8 +162,8 @@ def _all_differ(frame: GroupedFrame, columns: Sequence[str], known: Sequence[Seq
 
 def _low_and_values(ranges: Sequence[Sequence[Any]]) -> tuple[int, int]:
     """The lowest number of a column, and how many values there are from it on; one of them is null."""
-    filled = [one for one in ranges if one[0] is not None]
-    low, high = min((one[0] for one in filled), default=0), max((one[1] for one in filled), default=-1)
+    filled = [limits for limits in ranges if limits[0] is not None]
+    low, high = min((limits[0] for limits in filled), default=0), max((limits[1] for limits in filled), default=-1)
     return low, high - low + 2
 
 

@@ -25,7 +25,7 @@ FEW = 200_000  # rows that are brought together at once in less time than it tak
 
 
 def at_ranks(frame: GroupedFrame, column: str, ranks: Callable[[int], Sequence[int]]) -> Mapping[int, Sequence[float]]:
-    """Of each partition the values of the column that are there at some ``ranks``, from 1 on, in order of values.
+    """The values of a column that each partition has at some ``ranks``, from 1 on, in order of values.
 
     Nulls and NaN are no values; a partition without values has none.
 
@@ -34,15 +34,20 @@ def at_ranks(frame: GroupedFrame, column: str, ranks: Callable[[int], Sequence[i
     """
     value = F.col(quoted(column)).cast("double")
     number = F.when(~F.isnan(value), value)
-    known = {one: row for one, (row,) in frame.agg(F.count(number), F.min(number), F.max(number)).each().items()}
-    wanted = {one: ranks(row[0]) if row[0] else [] for one, row in known.items()}
-    bin_of, places = F.lit(0), {one: [(0, rank - 1) for rank in some] for one, some in wanted.items()}
+    known = {
+        partition: row for partition, (row,) in frame.agg(F.count(number), F.min(number), F.max(number)).each().items()
+    }
+    wanted = {partition: ranks(row[0]) if row[0] else [] for partition, row in known.items()}
+    bin_of, places = F.lit(0), {partition: [(0, rank - 1) for rank in places] for partition, places in wanted.items()}
     if sum(row[0] for row in known.values()) > FEW:
         filled = [row for row in known.values() if row[0]]
         low, high = min(row[1] for row in filled), max(row[2] for row in filled)
         bin_of = _bin(number, low, high, max(BINS // len(known), 2))
         counted = frame.filter(number.isNotNull()).groupBy(bin_of.alias("bin")).agg(F.count(F.lit(1))).each()
-        places = {one: list(_places(dict(map(tuple, counted.get(one, ()))), some)) for one, some in wanted.items()}
+        places = {
+            partition: list(_places(dict(map(tuple, counted.get(partition, ()))), places))
+            for partition, places in wanted.items()
+        }
     return _values(frame, number, bin_of, places)
 
 
@@ -57,7 +62,7 @@ def _bin(number: Any, low: float, high: float, bins: int) -> Any:
 
 def _places(counts: Mapping[int, int], ranks: Sequence[int]) -> Iterator[Place]:
     bins = sorted(counts)
-    upto = list(accumulate(counts[one] for one in bins))
+    upto = list(accumulate(counts[number] for number in bins))
     for rank in ranks:
         index = next(index for index, most in enumerate(upto) if most >= rank)
         yield bins[index], rank - 1 - (upto[index - 1] if index else 0)
@@ -68,24 +73,27 @@ def _values(
 ) -> Mapping[int, Sequence[float]]:
     """Spark is told as text which places are wanted: so many expressions would take long to build."""
     wanted: dict[int, list[int]] = {}
-    for partition, some in places.items():
-        for bin_, at in some:
+    for partition, wanted_places in places.items():
+        for bin_, at in wanted_places:
             wanted.setdefault(partition * BINS + bin_, []).append(at)
     if not wanted:
-        return {one: [] for one in places}
+        return {partition: [] for partition in places}
     key = F.col(quoted(frame.partitions.column)).cast("bigint") * BINS + bin_of
     listed = frame.select(key.alias(KEY), number.alias(VALUE)).filter(f"{KEY} IN ({_text(wanted)})")
     ordered = listed.groupBy(KEY).agg(F.sort_array(F.collect_list(VALUE)).alias(VALUE))
-    entries = _text(f"{one}L, array({_text(some)})" for one, some in wanted.items())
+    entries = _text(f"{group}L, array({_text(ats)})" for group, ats in wanted.items())
     found = ordered.select(KEY, F.expr(f"transform(element_at(map({entries}), {KEY}), place -> {VALUE}[place])")).each()
     values = {
-        (one, at): value
-        for some in found.values()
-        for one, listed_values in some
-        for at, value in zip(wanted[one], listed_values, strict=True)
+        (group, at): value
+        for rows in found.values()
+        for group, listed_values in rows
+        for at, value in zip(wanted[group], listed_values, strict=True)
     }
-    return {partition: [values[partition * BINS + bin_, at] for bin_, at in some] for partition, some in places.items()}
+    return {
+        partition: [values[partition * BINS + bin_, at] for bin_, at in wanted_places]
+        for partition, wanted_places in places.items()
+    }
 
 
-def _text(some: Iterable[object]) -> str:
-    return ", ".join(map(str, some))
+def _text(parts: Iterable[object]) -> str:
+    return ", ".join(map(str, parts))

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 
 class SessionState:
-    """Of one session. Functions that were registered stay, each under the name by which frames of earlier calls that
-    are not computed yet may call it; all else goes.
+    """The state of one session. Functions that were registered stay, each under the name by which frames of earlier
+    calls that are not computed yet may call it; all else goes.
     """
 
     def __init__(self, spark: SparkSession) -> None:
@@ -33,13 +33,17 @@ class SessionState:
         return bool(self._replaced)
 
     def note_function(self, name: str, command: Any) -> None:
-        """Before a function gets a name. Two that came out of one line are alike unless they captured other values."""
+        """Note that a function gets a name. Two that came out of one line are alike unless they captured other
+        values.
+        """
         known = self._functions.setdefault(name, _copy(command))
         if known != command:
             self._replaced.add(name)
 
     def note_sql_function(self, made: SqlStatement) -> None:
-        """Before SQL gives or takes the name of a function, of which frames of earlier calls may have another one."""
+        """Note that SQL gives or takes the name of a function, of which frames of earlier calls may have
+        another one.
+        """
         self.dropped_at_end.append(made)
         self._replaced |= {f"register_function {made.name}"} & self._functions.keys()
 

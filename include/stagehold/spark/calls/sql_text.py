@@ -55,7 +55,7 @@ class Token:
 
     @property
     def name(self) -> str | None:
-        """As an identifier, by which case does not count."""
+        """The word as an identifier, of which case does not count; None for what is none."""
         return self.text.replace("``", "`").lower() if self.kind in ("word", "quoted") else None
 
 
@@ -80,7 +80,7 @@ MAKES = {"VIEW": Intent.NAMES, "FUNCTION": Intent.SETS, "VARIABLE": Intent.SETS}
 
 
 def tokens(text: str) -> tuple[Token, ...]:
-    """All but spaces and comments."""
+    """The words of a text, without spaces and comments."""
     found = ((match.lastgroup or "", match) for match in TOKEN.finditer(text))
     return tuple(Token(kind, match[kind], match.start(), match.end()) for kind, match in found if kind != "skipped")
 

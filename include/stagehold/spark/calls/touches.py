@@ -81,7 +81,9 @@ NAMELESS = frozenset({"spark.app.name"})  # a setting that everybody sets, and t
 
 
 def habit_of_execution(plan: Any) -> Habit | None:
-    """None for what only hands back a plan, and for what Python's garbage collection asks for."""
+    """What executing a plan does; None for what only hands back a plan, and for what Python's garbage collection asks
+    for.
+    """
     if not plan.HasField("command"):
         catalog = plan.root.catalog.WhichOneof("cat_type") if plan.root.HasField("catalog") else None
         return CATALOG.get(catalog, Habit.ASKS) if catalog else Habit.ASKS
@@ -102,7 +104,7 @@ def sql_of(command: Any) -> str:
 
 
 def subject_of_execution(plan: Any) -> str:
-    """What it is about, in a word: a view, a function, a table, a path."""
+    """What an execution is about, in a word: a view, a function, a table, a path."""
     if not plan.HasField("command"):
         kind = plan.root.catalog.WhichOneof("cat_type") if plan.root.HasField("catalog") else None
         return _name_in(getattr(plan.root.catalog, kind)) if kind else ""

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def settings_in_force(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """In the block the session has these settings beside its own."""
+    """Give the session these settings beside its own in the block."""
     before = all_settings(spark) if settings else {}
     try:
         for name, value in settings.items():
@@ -66,7 +66,7 @@ def watch_of(spark: SparkSession, project: str) -> SessionWatch:
 
 
 class SessionWatch:
-    """Of one session; it does nothing between two calls."""
+    """The watch of one session; it does nothing between two calls."""
 
     def __init__(self, spark: SparkSession, project: str) -> None:
         self._spark, self._project = spark, project
@@ -84,7 +84,7 @@ class SessionWatch:
         may_write: bool = False,
         at_top: Callable[[str], bool] | None = None,
     ) -> Iterator[FunctionCall]:
-        """In the block, the function of ``stage`` is called with the frames ``given``.
+        """Watch a block in which the function of ``stage`` is called with the frames ``given``.
 
         :param packed: what is sent in the place of a pickled Python function.
         """
@@ -101,8 +101,8 @@ class SessionWatch:
 
     @contextmanager
     def importing(self, stage: str, changes_results: Callable[[str], bool]) -> Iterator[None]:
-        """In the block, modules of ``stage`` are imported. Functions that they register stay, settings end with it, and
-        none of these may be one that ``changes_results``.
+        """Watch a block in which modules of ``stage`` are imported. Functions that they register stay, settings end
+        with it, and none of these may be one that ``changes_results``.
 
         :raises StageContractBroken: one does at its top what only a function may.
         """
@@ -229,7 +229,7 @@ class SessionWatch:
         return plan_id(self._spark.range(0))
 
     def _define(self, names: Names, command: Any, made: SqlStatement) -> None:
-        """A variable, or a function in SQL, of which the same holds."""
+        """Note that SQL makes a variable or a function. A function's name is dealt with as in `_register`."""
         text, name = sql_of(command), made.name or ""
         if made.verb == "CREATE" and not made.drops:
             name = names.function(name, digest((text,)), self._newest_plan())

@@ -23,7 +23,7 @@ from stagehold.settings import Settings
 from stagehold.spark.server.java import virtual_machine
 
 CHUNK = 1 << 20
-UNUSED_SECONDS = 14 * 24 * 3600.0  # those of Javas and checkouts that are no more
+UNUSED_SECONDS = 14 * 24 * 3600.0  # archives of Javas and checkouts that are no more
 BASE_SECONDS = 120.0
 
 log = logging.getLogger(__name__)
@@ -73,7 +73,9 @@ class ArchiveMaking:
 
 
 def archive_place(settings: Settings, java_home: Path, jars: Sequence[Path]) -> ArchivePlace | None:
-    """None for a Java whose parts lie where we do not know them."""
+    """The place of the archive for this Java and class path; None for a Java whose parts lie where we do not
+    know them.
+    """
     machine = virtual_machine(java_home)
     if machine is None:
         return None
@@ -96,7 +98,7 @@ def whole_archive(place: ArchivePlace) -> Path | None:
 
 
 def begin_making(place: ArchivePlace) -> ArchiveMaking | None:
-    """None when another server makes it already, or Java cannot."""
+    """Get ready to make the archive; None when another server makes it already, or Java cannot."""
     place.folder.mkdir(parents=True, exist_ok=True)
     lock = place.lock.open("w")
     try:
@@ -134,13 +136,15 @@ def _clear(place: ArchivePlace) -> None:
 
 
 def _identity(file: Path) -> str:
-    """As Java compares them: it does not look into JARs, nor at parts of seconds, which images of containers lose."""
+    """What Java compares of a file: it does not look into JARs, nor at parts of seconds, which images of containers
+    lose.
+    """
     found = file.stat()
     return f"{file}|{found.st_size}|{int(found.st_mtime)}"
 
 
 def _checksum(file: Path) -> str:
-    """Also of its length: a cut file has another."""
+    """A checksum of the file that also counts its length: a cut file has another."""
     total = 0
     with file.open("rb") as stream:
         while part := stream.read(CHUNK):

@@ -139,7 +139,7 @@ def server_configuration(settings: Settings) -> Mapping[str, str]:
 
 
 def _jars(settings: Settings) -> Mapping[str, str]:
-    """The users'. Ours are on the server's own class path, but executors elsewhere have to be sent them, too."""
+    """The users' JARs. Ours are on the server's own class path, but executors elsewhere have to be sent them, too."""
     ours = map(str, jar_paths(settings)) if on_cluster(settings) else ()
     jars = ",".join([*ours, *filter(None, settings.spark_jars.split(","))])
     return {"spark.jars": jars} if jars else {}
@@ -190,7 +190,7 @@ def class_path(settings: Settings) -> tuple[Path, ...]:
 
 
 def scala_version() -> str:
-    """Which Spark's launcher has to be told, as a local cluster calls it for its executors."""
+    """The version of Scala, which Spark's launcher has to be told: a local cluster calls it for its executors."""
     (core,) = (spark_home() / "jars").glob("spark-core_*.jar")
     return core.name.removeprefix("spark-core_").partition("-")[0]
 

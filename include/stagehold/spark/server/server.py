@@ -117,13 +117,15 @@ def start_server(settings: Settings, purpose: str = "a program of yours") -> Ser
 
 
 def _find_or_start(settings: Settings, lock: IO[str]) -> ServerState | None:
-    """None when the keeper was killed meanwhile."""
+    """The server that can be used, or a new one; None when its keeper was killed meanwhile."""
     _end_left_server(settings)
     return _usable_server(settings) or _start_by_keeper(settings, lock)
 
 
 def _end_left_server(settings: Settings) -> None:
-    """One whose keeper was killed is being killed by the kernel, and may still answer; it is of no use to anybody."""
+    """A server whose keeper was killed is being killed by the kernel, and may still answer; it is of no use to
+    anybody.
+    """
     state = read_state(settings)
     if state is not None and not state.keeper.alive:
         stop_server(settings)
@@ -285,7 +287,7 @@ def await_ready(settings: Settings, server: LaunchedServer) -> None:
 
 
 def _start_warm_up(settings: Settings) -> subprocess.Popen[bytes]:
-    """It loads its libraries while the server starts.
+    """Start the process that sends the first queries. It loads its libraries while the server starts.
 
     It is a process of its own because the caller may fork later, and must not hold gRPC's threads when it does.
     """
@@ -320,7 +322,9 @@ def _usable_server(settings: Settings) -> ServerState | None:
 
 
 def _environment(settings: Settings, home: Path, token: str) -> Mapping[str, str]:
-    """Without what this process or the machine says about Spark; the token is on no command line."""
+    """The server's environment, without what this process or the machine says about Spark. The token is on no command
+    line.
+    """
     inherited = {
         name: text
         for name, text in foreign_environment(settings).items()

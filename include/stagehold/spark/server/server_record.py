@@ -159,7 +159,7 @@ def forget_dead_users(settings: Settings) -> None:
 
 
 def _locked_file(folder: Path, user: ServerUser) -> _Use:
-    """It is locked before it has its name, so that nobody ever takes it for left behind."""
+    """A file of this user's, which is locked before it has its name, so that nobody ever takes it for left behind."""
     folder.mkdir(parents=True, exist_ok=True)
     draft = folder / f"{user.pid}-{uuid4()}.draft"
     file = draft.open("w")
@@ -170,7 +170,9 @@ def _locked_file(folder: Path, user: ServerUser) -> _Use:
 
 
 def _user_of(path: Path) -> ServerUser | None:
-    """A shared lock is enough to ask, so two that ask at once do not take each other for users."""
+    """Whose file it is; None if nobody holds it. A shared lock is enough to ask, so two processes that ask at once do
+    not take each other for users.
+    """
     try:
         with path.open() as file:
             try:

@@ -89,7 +89,7 @@ def _is_of_project(file: str) -> bool:
 
 
 def _version(name: str) -> tuple[int, int] | None:
-    """None for what is gone."""
+    """When the file of a module was changed last, and its size; None for a file that is gone."""
     file = getattr(sys.modules.get(name), "__file__", None)
     try:
         status = Path(file).stat() if file else None
@@ -100,7 +100,8 @@ def _version(name: str) -> tuple[int, int] | None:
 
 @contextmanager
 def as_active(spark: SparkSession) -> Iterator[None]:
-    """In the block, `SparkSession.builder.getOrCreate()`, `getActiveSession()` and `active()` give ``spark``.
+    """Have ``spark`` be the active session in the block: `SparkSession.builder.getOrCreate()`, `getActiveSession()` and
+    `active()` give it.
 
     Threads that the block starts get it, too; so does every other thread that has entered no session itself.
     """

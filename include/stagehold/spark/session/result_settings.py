@@ -205,7 +205,7 @@ def set_for_results(client: SparkConnectClient, others: Mapping[str, str]) -> No
 
 
 def differing_settings(told: Mapping[str, str | None]) -> dict[str, tuple[str, str]]:
-    """By name, what a server has and what we have instead."""
+    """The settings that a server has otherwise: by name, its value and ours."""
     known = {name: value for name, value in told.items() if value is not None}
     return {name: (value, RESULT_SETTINGS[name]) for name, value in known.items() if value != RESULT_SETTINGS[name]}
 

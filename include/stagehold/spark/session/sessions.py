@@ -137,7 +137,9 @@ def break_off(settings: Settings, session_id: str) -> None:
 
 
 def _release_one(settings: Settings, session_id: str) -> bool:
-    """By a client of its own with a deadline: calls of the session itself may take as long as they like."""
+    """Release a session by a client of its own with a deadline: calls of the session itself may take as long as they
+    like.
+    """
     try:
         with closing(_client(settings, session_id)) as client:
             _release(client)

@@ -66,7 +66,7 @@ class StageSession(ConnectSession):
         return self.stagehold_watch.close(super().sql(sqlQuery, args, **kwargs))
 
     def _make_view(self, asked: SqlStatement, frame: DataFrame) -> None:
-        """As `CREATE TEMPORARY VIEW` would, with names in its query that mean what they mean now."""
+        """Make a view as `CREATE TEMPORARY VIEW` would, with names in its query that mean what they mean now."""
         named = frame.toDF(*asked.columns) if asked.columns else frame
         name, is_global = (asked.name or "").removeprefix(f"{GLOBAL}."), (asked.name or "").startswith(f"{GLOBAL}.")
         if is_global:

@@ -31,7 +31,7 @@ class CallWatcher(UnaryUnaryClientInterceptor, UnaryStreamClientInterceptor, Str
 
 
 class Deadline(UnaryUnaryClientInterceptor):  # type: ignore[misc]
-    """For making and releasing sessions: a server that does not do it soon is as good as gone."""
+    """A deadline for making and releasing sessions: a server that does not do it soon is as good as gone."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -69,5 +69,5 @@ def _is_progress(answer: Any, call: Call) -> bool:
 
 
 def _name(details: Any) -> str:
-    """As in `ExecutePlan`, of gRPC's `/spark.connect.SparkConnectService/ExecutePlan`."""
+    """The name of a call: `ExecutePlan` of gRPC's `/spark.connect.SparkConnectService/ExecutePlan`."""
     return str(details.method).rpartition("/")[2]

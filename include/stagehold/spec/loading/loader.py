@@ -30,7 +30,7 @@ def load_pipeline(path: Path, *, project: Path, suites: Path) -> Pipeline:
 
 
 def build_pipeline(declaration: Mapping[str, Any], *, project: Path, suites: Path) -> Pipeline:
-    """The same from Python: ``declaration`` has the shape of the file, and passes the same checks."""
+    """Make a pipeline in Python: ``declaration`` has the shape of the file, and passes the same checks."""
     return _pipeline(plain_document(declaration, IN_PYTHON), project=project, suites=suites)
 
 
@@ -99,8 +99,8 @@ def _pipeline(document: Document, *, project: Path, suites: Path) -> Pipeline:
     if not found:
         return _resolved(draft, document.file)
     placed = {
-        SpecProblem(document.line(one.path), ".".join(one.path) or "file", one.given, one.allowed): None
-        for one in found
+        SpecProblem(document.line(problem.path), ".".join(problem.path) or "file", problem.given, problem.allowed): None
+        for problem in found
     }
     raise InvalidSpec(document.file, sorted(placed, key=lambda problem: problem.line))
 

@@ -73,8 +73,8 @@ ERROR_CLASS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_
 def declared_failures(given: Any) -> tuple[FailureDeclaration, ...]:
     """The rules of a list that has no problem."""
     return tuple(
-        FailureDeclaration(error=one.get("error"), text=one.get("text"), kind=FailureClass(one["class"]))
-        for one in given
+        FailureDeclaration(error=rule.get("error"), text=rule.get("text"), kind=FailureClass(rule["class"]))
+        for rule in given
     )
 
 
@@ -141,18 +141,20 @@ NOTIFIER_SHAPE = "module:Class, such as airflow.providers.smtp.notifications.smt
 
 def declared_notifiers(given: object) -> tuple[NotifierDeclaration, ...]:
     """The notifiers of a hook that has no problem; a single one may stand there without a list."""
-    return tuple(NotifierDeclaration.model_validate(one) for one in _listed(given))
+    return tuple(NotifierDeclaration.model_validate(notifier) for notifier in _listed(given))
 
 
 def check_notifiers(draft: Draft) -> Iterator[Problem]:
     for hook in Hook:
         given = getattr(draft.form, hook)
-        for number, one in enumerate(_listed(given)):
+        for number, notifier in enumerate(_listed(given)):
             path = (hook.value, str(number)) if isinstance(given, list | tuple) else (hook.value,)
-            if isinstance(one, Mapping):
-                yield from _check_notifier(one, path, draft.project)
+            if isinstance(notifier, Mapping):
+                yield from _check_notifier(notifier, path, draft.project)
             else:
-                yield Problem(path, show(one), f"{MAPPING}, such as {{notifier: {NOTIFIER_SHAPE.rpartition(' ')[2]}}}")
+                yield Problem(
+                    path, show(notifier), f"{MAPPING}, such as {{notifier: {NOTIFIER_SHAPE.rpartition(' ')[2]}}}"
+                )
 
 
 def _listed(given: object) -> Sequence[Any]:

@@ -229,7 +229,7 @@ def check_reads(draft: Draft, name: str) -> Iterator[Problem]:
 
 def _check_table(draft: Draft, table: str, path: FieldPath) -> Iterator[Problem]:
     if is_name(table):
-        publisher = next((name for name, one in draft.stages.items() if one.output.table == table), None)
+        publisher = next((name for name, stage in draft.stages.items() if stage.output.table == table), None)
         if publisher is not None:
             # Its version is another one after each wave, and nobody would wait for it.
             allowed = f"a table that no stage of this pipeline publishes; have the stage read {publisher} as an input"

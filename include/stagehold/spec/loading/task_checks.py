@@ -135,12 +135,12 @@ def _check_slots(section: TaskSettings, path: FieldPath, draft: Draft) -> Iterat
 
 
 def _check_callbacks(named: Sequence[str], path: FieldPath, project: Path) -> Iterator[Problem]:
-    for one in named:
-        problem = job_problem(one, None, project)
+    for callback in named:
+        problem = job_problem(callback, None, project)
         if problem is not None:
             yield Problem(path, *problem)
             continue
-        module, _, name = one.partition(":")
+        module, _, name = callback.partition(":")
         found = load_module(module, project)
         function = functions(found)[name] if found else None
         if function is not None and not _takes_context(function):

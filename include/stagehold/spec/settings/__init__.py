@@ -1,1 +1,1 @@
-"""Of what are the forms of a pipeline file made?"""
+"""What are the forms of a pipeline file made of?"""

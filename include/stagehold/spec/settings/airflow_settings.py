@@ -19,8 +19,8 @@ class WeightRule(StrEnum):
 
 
 class TaskSettings(SpecPart):
-    """Of a stage's task; in the pipeline's own section, of each task whose stage says nothing else. Retries are not
-    among them: `restart` decides.
+    """Settings of a stage's task; in the pipeline's own section, of each task whose stage says nothing else. Retries
+    are not among them: `restart` decides.
     """
 
     owner: str | None = None
@@ -73,7 +73,7 @@ class TaskSettings(SpecPart):
 
 
 class DagSettings(TaskSettings):
-    """Of the DAG, and of all its tasks."""
+    """Settings of the DAG, and of all its tasks."""
 
     description: str | None = None
     """One line below the DAG's name, and the first one of its docs. Example: `description: The best orders`"""

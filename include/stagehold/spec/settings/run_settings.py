@@ -293,7 +293,9 @@ def checked_params(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> dic
 
 
 def _allowed_instead(name: str, value: Any, defaults: Mapping[str, Any]) -> str | None:
-    """None if the value is all right. A default of null, or of a type that JSON lacks, allows everything."""
+    """What a value may be instead; None if it is all right. A default of null, or of a type that JSON lacks, allows
+    everything.
+    """
     if name not in defaults:
         return f"a parameter of the pipeline: {', '.join(defaults) or 'it has none'}"
     kind = type(defaults[name])

@@ -49,7 +49,7 @@ BOUND_ALLOWED = "a whole number, a date or a time without a zone"
 
 
 class SplitSize(SpecPart):
-    """As many splits as it takes for each to have about so many bytes."""
+    """The size of a split: there are as many as it takes for each to have about so many bytes."""
 
     bytes: Annotated[int, PlainSerializer(write_size, when_used="json")]  # read by `read_splits`
 
