@@ -18,10 +18,7 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta
-from itertools import islice
-
-from croniter import croniter
-from croniter.croniter import CroniterBadDateError
+from itertools import islice, takewhile
 
 from stagehold.errors import InvalidInterval
 
@@ -97,6 +94,8 @@ def present_key(now: datetime, schedule: str | None) -> str:
 
 def newest_time(now: datetime, schedule: str) -> datetime:
     """When the schedule was due last; now counts."""
+    from croniter import croniter
+
     newest: datetime = croniter(_cron(schedule), now.astimezone(UTC) + timedelta(microseconds=1)).get_prev(datetime)
     return newest
 
@@ -121,10 +120,8 @@ def keys_between(first: str, last: str, schedule: str) -> Iterator[str]:
     :raises InvalidInterval: one of them is neither a day nor a moment.
     """
     start, end = span_of(first, last)
-    times = croniter(_cron(schedule), start - timedelta(microseconds=1), ret_type=datetime)
-    with suppress(CroniterBadDateError):  # a date that never comes again
-        while (due := times.get_next()) < end:
-            yield key_of(due, schedule)
+    for due in takewhile(lambda due: due < end, _due_after(start - timedelta(microseconds=1), _cron(schedule))):
+        yield key_of(due, schedule)
 
 
 def span_of(first: str, last: str) -> tuple[datetime, datetime]:
@@ -141,6 +138,8 @@ def span_of(first: str, last: str) -> tuple[datetime, datetime]:
 
 
 def _neighbour(key: str, schedule: str, way: str) -> str:
+    from croniter import croniter
+
     moment, cron = moment_of(key, schedule), _cron(schedule)
     if moment is None or not croniter.match(cron, moment):
         allowed = f"one of the schedule {schedule}, since a stage of the pipeline keeps state from one to the next"
@@ -181,17 +180,20 @@ def _times_of(day: date, schedule: str | None) -> tuple[datetime, ...]:
     """When the schedule is due on a day; without times of its own, the day's midnight."""
     if schedule is None or schedule == ONCE:
         return (_midnight(day),)
-    return tuple(islice(_due(day, _cron(schedule)), 24 * 60))
-
-
-def _due(day: date, cron: str) -> Iterator[datetime]:
     ends = _midnight(day) + timedelta(days=1)
-    times = croniter(cron, _midnight(day) - timedelta(seconds=1), ret_type=datetime)
-    try:
-        while (due := times.get_next()) < ends:
-            yield due
-    except CroniterBadDateError:  # a date that never comes, such as 31 February
-        return
+    due = takewhile(lambda due: due < ends, _due_after(_midnight(day) - timedelta(seconds=1), _cron(schedule)))
+    return tuple(islice(due, 24 * 60))
+
+
+def _due_after(moment: datetime, cron: str) -> Iterator[datetime]:
+    """When it is due from then on; never again for a date that does not come, such as 31 February."""
+    from croniter import croniter  # here, as most commands are about a pipeline without a schedule, or a key as it is
+    from croniter.croniter import CroniterBadDateError
+
+    times = croniter(cron, moment, ret_type=datetime)
+    with suppress(CroniterBadDateError):
+        while True:
+            yield times.get_next()
 
 
 def _cron(schedule: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from stagehold.lake.available import missing_files
 from stagehold.lake.chronicle.told import facts_told, records_told
@@ -14,9 +15,11 @@ from stagehold.model.keys.interval_key import following_key, moment_of, previous
 from stagehold.model.records import Cell, PartitionRecord
 from stagehold.plan.reconcile.comparison import newest_records
 from stagehold.plan.state.earlier import Earlier, Gap, earlier_of
-from stagehold.run.planning.snapshots import BeginsWith
 from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline, Stage
+
+if TYPE_CHECKING:
+    from stagehold.run.planning.snapshots import BeginsWith
 
 
 @dataclass(frozen=True)

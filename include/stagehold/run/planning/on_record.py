@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from stagehold.lake.available import missing_data, missing_files
 from stagehold.lake.published import Absences, absences
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.foreign_change import ForeignChange
 from stagehold.model.records import PartitionRecord
-from stagehold.run.planning.snapshots import BeginsWith, ById
 from stagehold.spec.pipeline import Pipeline
+
+if TYPE_CHECKING:
+    from stagehold.run.planning.snapshots import BeginsWith, ById
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stagehold.code.stage_code import code_fingerprint, looks_at_interval
 from stagehold.errors import UnknownName
@@ -47,7 +47,6 @@ from stagehold.plan.split.partition_counts import (
 from stagehold.plan.split.regions import stored_with
 from stagehold.run.planning.earlier import KnownIntervals, earlier_states
 from stagehold.run.planning.on_record import OnRecord, on_record
-from stagehold.run.planning.snapshots import BeginsWith
 from stagehold.run.planning.vouched import acceptances_for, by_stage, verdicts_of, waivers_said
 from stagehold.settings import Settings
 from stagehold.sources.attempt_sources import Sources, is_incremental
@@ -56,6 +55,9 @@ from stagehold.sources.source_files import SourceRoots
 from stagehold.spec.pipeline import Pipeline, Stage
 from stagehold.spec.settings.run_settings import Failover
 from stagehold.spec.settings.source import SplitSize
+
+if TYPE_CHECKING:
+    from stagehold.run.planning.snapshots import BeginsWith
 
 # Versions and session settings that can change a result. Cores, memory and ports cannot.
 RESULT_PACKAGES = ("pyspark", "delta-spark")
@@ -189,6 +191,10 @@ def begins_with_of(request: RunRequest) -> BeginsWith | None:
 
     :raises RestoreRefused: that does not fit the pipeline.
     """
+    if request.restore is None:
+        return None
+    from stagehold.run.planning.snapshots import BeginsWith  # with all that reads checkpoints
+
     return BeginsWith.of(request.restore, request.pipeline, request.interval)
 
 

@@ -9,7 +9,6 @@ from keyword import iskeyword
 from typing import Any
 
 import yaml
-from croniter import croniter
 
 from stagehold.code.project import find_module
 from stagehold.model.keys.interval_key import ONCE, PRESETS
@@ -259,4 +258,6 @@ def _is_name(text: str) -> bool:
 
 
 def _is_cron(text: str) -> bool:
+    from croniter import croniter
+
     return len(text.split()) == 5 and croniter.is_valid(text)
