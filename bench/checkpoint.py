@@ -31,7 +31,7 @@ from unittest import mock
 import yaml
 from worlds.recorded_run import RecordedRun
 
-from stagehold.lake.chronicle.chronicle import open_ledger
+from stagehold.chronicle.chronicle import open_ledger
 from stagehold.local.demo.sample import make_sample
 from stagehold.run.checkpoints.answering import Answers
 from stagehold.run.checkpoints.coordination import Coordination

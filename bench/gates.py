@@ -30,7 +30,7 @@ from typing import Any
 from unittest import mock
 from uuid import uuid4
 
-from stagehold.lake.chronicle.chronicle import open_ledger
+from stagehold.chronicle.chronicle import open_ledger
 from stagehold.lake.read import read_partitions
 from stagehold.local.demo.sample import make_sample
 from stagehold.run.here.local_run import run_locally

@@ -30,6 +30,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         "checkpoints",
         "ledger",
         "lake gates",
+        "chronicle",
         "viewer",
         "spark",
         "sources",
@@ -245,4 +246,4 @@ def test_production_is_named_where_it_is_read_and_nowhere_else():
 
 def test_who_opens_the_ledger_keeps_its_facts_in_the_lake_as_well():
     opening = [path.relative_to(PACKAGE) for path in FILES if "Ledger.open(" in path.read_text()]
-    assert opening == [Path("lake/chronicle/chronicle.py")]
+    assert opening == [Path("chronicle/chronicle.py")]

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from stagehold.lake.chronicle.chronicle import open_ledger
+from stagehold.chronicle.chronicle import open_ledger
 from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.model.checkpoint_records import CheckpointTrigger, SavepointRequest
 from stagehold.model.records import Cell, DataFile, PartitionRecord, Run, RunState

@@ -10,8 +10,8 @@ import pytest
 from tests.extensions.installed import install
 from tests.ledger.samples import RUN_ENDS, run
 
+from stagehold.chronicle.chronicle import open_ledger
 from stagehold.extensions.installed import LISTENERS, installed
-from stagehold.lake.chronicle.chronicle import open_ledger
 from stagehold.ledger import Ledger
 from stagehold.model.records import RunState
 from stagehold.settings import Settings

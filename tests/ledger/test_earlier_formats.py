@@ -17,10 +17,11 @@ import pytest
 from pydantic import TypeAdapter
 from tests.ledger.blank import lay_blank_ledger
 
-from stagehold.lake.chronicle.chronicle import KINDS, from_lines, read_chronicle, to_lines
+from stagehold.chronicle.chronicle import read_chronicle
+from stagehold.chronicle.missing_facts import LakeKnowledge, missing_in_chronicle, missing_in_ledger
 from stagehold.ledger import Ledger
-from stagehold.ledger.facts import KEPT
-from stagehold.plan.reconcile.comparison import LakeKnowledge, missing_in_chronicle, missing_in_ledger
+from stagehold.ledger.fact_lines import from_lines, to_lines
+from stagehold.ledger.kinds import KINDS
 from stagehold.run.archive.archive import RunArchive, report_of
 from stagehold.run.archive.report import RunReport
 
@@ -58,15 +59,15 @@ def stored(path: Path, table: str) -> list[tuple[Any, ...]]:
 
 
 def test_a_row_of_every_kind_is_read(earlier):
-    assert {type(fact) for fact in earlier.facts.all()} == set(KINDS.values())
+    assert {type(fact) for fact in earlier.facts.all()} == {kind.type for kind in KINDS}
     assert [checkpoint.number for checkpoint in earlier.checkpoints.of_run("run-1")] == [1, 2]
     assert len(earlier.transitions.of_run("run-1")) == 10
 
 
 def test_rows_are_written_as_they_were(file, earlier, rebuilt, tmp_path):
     rebuilt.facts.mend(lambda _: earlier.facts.all())
-    for kept in KEPT.values():
-        assert stored(tmp_path / "rebuilt.db", kept.table.name) == stored(file, kept.table.name)
+    for kind in KINDS:
+        assert stored(tmp_path / "rebuilt.db", kind.table.name) == stored(file, kind.table.name)
 
 
 def test_the_chronicle_is_written_as_it_was():

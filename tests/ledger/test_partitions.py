@@ -12,7 +12,7 @@ from tests.postgres import BACK_ENDS
 from stagehold.errors import Fenced, UnknownName
 from stagehold.ledger import Ledger
 from stagehold.ledger.database.engine import Database
-from stagehold.ledger.database.rows import partition_row
+from stagehold.ledger.database.rows import row_of
 from stagehold.ledger.database.schema import partitions
 from stagehold.model.records import Cell
 from stagehold.model.standing import PartitionState
@@ -119,7 +119,7 @@ def test_a_process_that_dies_inside_a_transaction_leaves_nothing_and_no_lock(led
 
     def die_half_way() -> None:
         with Database(ledger_url).writing() as connection:
-            connection.execute(partitions.insert(), [partition_row(record(0)), partition_row(record(1))])
+            connection.execute(partitions.insert(), [row_of(record(0)), row_of(record(1))])
             os._exit(9)
 
     in_process_that_dies(die_half_way)
@@ -180,7 +180,7 @@ def test_a_row_whose_id_was_given_out_first_is_waited_for_though_it_is_committed
     database = Database(ledger_url)
     with ThreadPoolExecutor() as pool:
         with database.writing() as connection:
-            connection.execute(insert(partitions).values(partition_row(record(0))))
+            connection.execute(insert(partitions).values(row_of(record(0))))
             highest = pool.submit(ledger.partitions.highest_id)
             time.sleep(0.2)
             assert not highest.done()
@@ -199,6 +199,6 @@ def test_what_came_since_costs_the_same_however_many_rows_there_are(ledger, ledg
 
     few = min(seconds(20) for _ in range(5))
     with Database(ledger_url).writing() as connection:
-        rows = [partition_row(record(partition)) for partition in range(20_000)]
+        rows = [row_of(record(partition)) for partition in range(20_000)]
         connection.execute(insert(partitions), rows)
     assert min(seconds(20) for _ in range(5)) < 3 * few + 0.005

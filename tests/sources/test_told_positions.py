@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from tests.ledger.blank import lay_blank_ledger
 
+from stagehold.chronicle.chronicle import LakeChronicle
+from stagehold.chronicle.told import facts_told
 from stagehold.errors import PositionTaken
-from stagehold.lake.chronicle.chronicle import LakeChronicle
-from stagehold.lake.chronicle.told import facts_told
 from stagehold.ledger import Ledger
 from stagehold.model.records import Cell, TakenPosition
 from stagehold.model.source_position import FilesRead, SourceFile

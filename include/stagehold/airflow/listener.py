@@ -17,8 +17,8 @@ from stagehold.airflow.dag.region_operator import RegionOperator, pipeline_named
 from stagehold.airflow.restores.params import INTERVAL, AskedRestore
 from stagehold.airflow.restores.requests import asked_restore, order_asked
 from stagehold.airflow.restores.settled_wish import noted, settled_wish
+from stagehold.chronicle.chronicle import open_ledger
 from stagehold.errors import InvalidInterval, InvalidParameter
-from stagehold.lake.chronicle.chronicle import open_ledger
 from stagehold.run.planning.restoring import why_all_is_computed
 from stagehold.settings import Settings, load_settings
 from stagehold.spec.loading.loader import find_pipeline

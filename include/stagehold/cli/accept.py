@@ -42,7 +42,7 @@ def accept(
     as_json: AsJson = False,
 ) -> None:
     """Reuse what a stage's earlier code made, although the code changed since."""
-    from stagehold.lake.chronicle.chronicle import open_ledger
+    from stagehold.chronicle.chronicle import open_ledger
     from stagehold.model.records import Acceptance
     from stagehold.spec.loading.loader import find_pipeline
 

@@ -31,7 +31,7 @@ def partitions(
     pipeline: PipelineName, interval: Interval = None, stage: StageName = None, as_json: AsJson = False
 ) -> None:
     """Show every partition of an interval."""
-    from stagehold.lake.chronicle.chronicle import open_ledger
+    from stagehold.chronicle.chronicle import open_ledger
 
     settings = load_settings()
     asked = recorded_interval(interval, pipeline, settings) if interval else None

@@ -14,7 +14,7 @@ from stagehold.cli.common.request import AsJson
 from stagehold.settings import load_settings
 
 if TYPE_CHECKING:
-    from stagehold.plan.reconcile.report import Difference, Disagreement
+    from stagehold.chronicle.differences import Difference, Disagreement
 
 COLUMNS = ("what", "pipeline", "interval", "count", "then", "of")
 SUBJECTS_SHOWN = 4
@@ -97,7 +97,7 @@ def _row(left: Disagreement) -> tuple[str, ...]:
 
 
 def _then(difference: Difference) -> str:
-    from stagehold.plan.reconcile.report import Difference
+    from stagehold.chronicle.differences import Difference
 
     return {
         Difference.ROW_MISSING: "written into the ledger",

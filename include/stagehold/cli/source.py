@@ -48,7 +48,7 @@ def retake(
     as_json: AsJson = False,
 ) -> None:
     """Have an interval take its files anew, as they are now, if nothing made from them is published."""
-    from stagehold.lake.chronicle.chronicle import open_ledger
+    from stagehold.chronicle.chronicle import open_ledger
     from stagehold.run.intervals.retake import Retake
     from stagehold.run.intervals.retake import retake as take_anew
     from stagehold.spec.loading.loader import find_pipeline
@@ -77,7 +77,7 @@ def retake(
 
 
 def _retake_table(wanted: Retake, from_version: int, settings: Settings, *, dry_run: bool, as_json: bool) -> None:
-    from stagehold.lake.chronicle.chronicle import open_ledger
+    from stagehold.chronicle.chronicle import open_ledger
     from stagehold.run.intervals.retake import retake_table
 
     with open_ledger(settings) as ledger:

@@ -26,8 +26,8 @@ Trace = Annotated[bool, typer.Option("--trace", help="Of a run: print the whole 
 
 def status(run: RunName = None, trace: Trace = False, as_json: AsJson = False) -> None:
     """Show what is up and the newest runs, or one run in detail."""
+    from stagehold.chronicle.chronicle import open_ledger
     from stagehold.cli.services import services_document, show_services
-    from stagehold.lake.chronicle.chronicle import open_ledger
 
     settings = load_settings()
     with open_ledger(settings) as ledger:
@@ -64,7 +64,7 @@ def show_recent_runs(ledger: Ledger, settings: Settings) -> None:
 
 def lost_ledger(settings: Settings) -> str | None:
     """What to say of a ledger without runs, if there were any."""
-    from stagehold.lake.chronicle.chronicle import is_chronicled
+    from stagehold.chronicle.chronicle import is_chronicled
 
     if not is_chronicled(settings.lake_uri):
         return None

@@ -48,7 +48,7 @@ def verify(
 
     Ends with 1 if something is damaged or missing and was not healed.
     """
-    from stagehold.lake.chronicle.chronicle import open_ledger
+    from stagehold.chronicle.chronicle import open_ledger
     from stagehold.plan.scrub import next_command
     from stagehold.run.here.mending_runs import heal as heal_found
     from stagehold.run.scrub.scrubbing import requests_asked, scrub, scrub_with_spark

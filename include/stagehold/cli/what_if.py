@@ -152,7 +152,7 @@ def _timed(pipeline: Pipeline, settings: Settings) -> Seconds:
 
 def _history(pipeline: str, settings: Settings) -> Sequence[PartitionRecord]:
     """What the newest runs recorded, oldest first. A ledger that is not there is not made."""
-    from stagehold.lake.chronicle.chronicle import open_ledger
+    from stagehold.chronicle.chronicle import open_ledger
 
     kind, _, path = settings.ledger_url.partition(":///")
     if kind.startswith("sqlite") and not Path(path).is_file():

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, RowMapping, and_, insert, select, update
 
 from stagehold.ledger.database.columns import DatabaseTime
 from stagehold.ledger.database.engine import Database
-from stagehold.ledger.database.rows import acknowledgement_from, checkpoint_from
+from stagehold.ledger.database.rows import read_all, record_of
 from stagehold.ledger.database.schema import acknowledgements, checkpoints
 from stagehold.ledger.leases import check_epoch
 from stagehold.model.checkpoint_records import Acknowledgement, Answer, CheckpointFailure, CheckpointRecord
@@ -91,8 +91,7 @@ class Acknowledgements:
     def _fetch(self, which: ColumnElement[bool]) -> tuple[Acknowledgement, ...]:
         columns = acknowledgements.c
         query = select(acknowledgements).where(which).order_by(columns.number, columns.region, columns.share)
-        with self._database.reading() as connection:
-            return tuple(acknowledgement_from(row) for row in connection.execute(query).mappings())
+        return read_all(self._database, Acknowledgement, query)
 
 
 def _of(checkpoint: CheckpointRecord) -> ColumnElement[bool]:
@@ -100,4 +99,4 @@ def _of(checkpoint: CheckpointRecord) -> ColumnElement[bool]:
 
 
 def _notice(row: RowMapping) -> Notice:
-    return Notice(checkpoint_from(row), row["asked"] is not None, row["answer"])
+    return Notice(record_of(CheckpointRecord, row), row["asked"] is not None, row["answer"])

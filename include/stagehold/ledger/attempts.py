@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, and_, func, select, update
 
 from stagehold.ledger.database.columns import DatabaseTime, storable
 from stagehold.ledger.database.engine import Database
-from stagehold.ledger.database.rows import attempt_from, attempt_row
+from stagehold.ledger.database.rows import read_all, record_of, records, row_of
 from stagehold.ledger.database.schema import attempts
 from stagehold.ledger.transitions import note_beginning, note_moves
 from stagehold.model.records import UNBEGUN, Attempt, AttemptState, Failure
@@ -34,7 +34,7 @@ class Attempts:
         """Record the attempt as CREATED and let the events happen to it; recording it again changes nothing,
         so a caller may repeat a call that ended in an outage.
         """
-        row = attempt_row(replace(attempt, state=AttemptState.CREATED))
+        row = row_of(replace(attempt, state=AttemptState.CREATED))
         with self._database.writing() as connection:
             if connection.execute(self._database.insert(attempts).values(row).on_conflict_do_nothing()).rowcount:
                 note_beginning(connection, attempt.run_id, attempt.attempt_id, AttemptState.CREATED)
@@ -83,8 +83,7 @@ class Attempts:
         query = (
             select(attempts).where(attempts.c.run_id == run_id).order_by(attempts.c.started_at, attempts.c.attempt_id)
         )
-        with self._database.reading() as connection:
-            return tuple(attempt_from(row) for row in connection.execute(query).mappings())
+        return read_all(self._database, Attempt, query)
 
     def recent(self, pipeline: str, limit: int) -> tuple[Attempt, ...]:
         """The pipeline's attempts that began last, newest first."""
@@ -94,8 +93,7 @@ class Attempts:
             .order_by(attempts.c.started_at.desc())
             .limit(limit)
         )
-        with self._database.reading() as connection:
-            return tuple(attempt_from(row) for row in connection.execute(query).mappings())
+        return read_all(self._database, Attempt, query)
 
     def newest(self, pipeline: str, interval: str, region: str, share: Share | None = None) -> tuple[Attempt, ...]:
         """The newest attempt of every partition of ``share``, whatever run and cut it belongs to, newest first."""
@@ -104,7 +102,7 @@ class Attempts:
             columns.pipeline == pipeline, columns.interval == interval, columns.region == region, BEGAN
         )
         with self._database.reading() as connection:
-            return newest_covering((attempt_from(row) for row in connection.execute(query).mappings()), share)
+            return newest_covering(records(connection, Attempt, query), share)
 
     def failed(self, pipeline: str, interval: str, rules: Collection[str]) -> tuple[Attempt, ...]:
         """Attempts of the interval, whatever region and run, that failed by one of these rules; by epoch."""
@@ -115,8 +113,7 @@ class Attempts:
             .where(columns.state == AttemptState.FAILED, columns.failure_rule.in_(rules))
             .order_by(columns.epoch, columns.attempt_id)
         )
-        with self._database.reading() as connection:
-            return tuple(attempt_from(row) for row in connection.execute(query).mappings())
+        return read_all(self._database, Attempt, query)
 
     def epochs(self, attempt: Attempt) -> frozenset[int]:
         """Epochs of all attempts of the same region and interval, of any share."""
@@ -128,7 +125,7 @@ class Attempts:
         epoch = attempts.c.epoch
         query = select(attempts).where(_same_region(attempt), BEGAN, epoch < attempt.epoch).order_by(epoch)
         with self._database.reading() as connection:
-            found = [attempt_from(row) for row in connection.execute(query).mappings()]
+            found = records(connection, Attempt, query)
         return tuple(one for one in found if overlap(share_of(one), share_of(attempt)))
 
     def newest_of_regions(self, pipeline: str) -> tuple[Attempt, ...]:
@@ -149,8 +146,7 @@ class Attempts:
             .where(columns.pipeline == pipeline)
             .order_by(columns.interval, columns.region)
         )
-        with self._database.reading() as connection:
-            return tuple(attempt_from(row) for row in connection.execute(query).mappings())
+        return read_all(self._database, Attempt, query)
 
 
 def _same_region(attempt: Attempt) -> ColumnElement[bool]:
@@ -165,7 +161,7 @@ def _get(connection: Connection, attempt_id: str) -> Attempt | None:
     """Nobody else changes it before the end of the transaction."""
     query = select(attempts).where(attempts.c.attempt_id == attempt_id).with_for_update()
     row = connection.execute(query).mappings().one_or_none()
-    return attempt_from(row) if row else None
+    return record_of(Attempt, row) if row else None
 
 
 def _state_after(state: AttemptState, event: AttemptEvent) -> AttemptState:

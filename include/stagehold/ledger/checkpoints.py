@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, insert, select, update
 
 from stagehold.ledger.database.columns import DatabaseTime
 from stagehold.ledger.database.engine import Database
-from stagehold.ledger.database.rows import checkpoint_from, checkpoint_row
+from stagehold.ledger.database.rows import read_all, record_of, row_of
 from stagehold.ledger.database.schema import checkpoints
 from stagehold.ledger.leases import check_epoch
 from stagehold.model.checkpoint_records import CheckpointFailure, CheckpointRecord, CheckpointState
@@ -29,7 +29,7 @@ class Checkpoints:
         begun = replace(checkpoint, state=CheckpointState.IN_PROGRESS, triggered_at=datetime.now(UTC))
         with self._database.writing() as connection:
             check_epoch(connection, lease)
-            connection.execute(insert(checkpoints).values(checkpoint_row(begun)))
+            connection.execute(insert(checkpoints).values(row_of(begun)))
             self._database.tell(begun)
         return begun
 
@@ -74,20 +74,18 @@ class Checkpoints:
     def get(self, run_id: str, number: int) -> CheckpointRecord:
         query = select(checkpoints).where(checkpoints.c.run_id == run_id, checkpoints.c.number == number)
         with self._database.reading() as connection:
-            return checkpoint_from(connection.execute(query).mappings().one())
+            return record_of(CheckpointRecord, connection.execute(query).mappings().one())
 
     def of_run(self, run_id: str) -> tuple[CheckpointRecord, ...]:
         """All of them by number, also those that failed or were discarded."""
         query = select(checkpoints).where(checkpoints.c.run_id == run_id).order_by(checkpoints.c.number)
-        with self._database.reading() as connection:
-            return tuple(checkpoint_from(row) for row in connection.execute(query).mappings())
+        return read_all(self._database, CheckpointRecord, query)
 
     def of_interval(self, pipeline: str, interval: str) -> tuple[CheckpointRecord, ...]:
         """Those of all its runs."""
         wanted = (checkpoints.c.pipeline == pipeline, checkpoints.c.interval == interval)
         query = select(checkpoints).where(*wanted).order_by(checkpoints.c.run_id, checkpoints.c.number)
-        with self._database.reading() as connection:
-            return tuple(checkpoint_from(row) for row in connection.execute(query).mappings())
+        return read_all(self._database, CheckpointRecord, query)
 
     def covered(self, checkpoint: CheckpointRecord) -> int | None:
         """The highest id in `partitions` that it has; None when this ledger does not know."""
@@ -99,7 +97,7 @@ class Checkpoints:
         setting = update(checkpoints).where(*_key(checkpoint)).values(**facts).returning(checkpoints)
         with self._database.writing() as connection:
             check_epoch(connection, lease)
-            changed = checkpoint_from(connection.execute(setting).mappings().one())
+            changed = record_of(CheckpointRecord, connection.execute(setting).mappings().one())
             self._database.tell(changed)
             return changed
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from sqlalchemy import insert, select
 
 from stagehold.ledger.database.engine import Database
-from stagehold.ledger.database.rows import event_from, event_row
+from stagehold.ledger.database.rows import read_all, read_one, row_of
 from stagehold.ledger.database.schema import events
 from stagehold.model.records import TRACE, Event
 
@@ -21,7 +21,7 @@ class Events:
 
     def append(self, event: Event) -> None:
         with self._database.writing() as connection:
-            connection.execute(insert(events).values(event_row(replace(event, text=self._database.redact(event.text)))))
+            connection.execute(insert(events).values(row_of(replace(event, text=self._database.redact(event.text)))))
 
     def of_run(self, run_id: str, after: int = 0) -> tuple[Event, ...]:
         """The run's events in order, without the traces of its failures.
@@ -34,15 +34,12 @@ class Events:
         query = (
             select(events).where(events.c.run_id == run_id, events.c.kind != TRACE).order_by(events.c.id).offset(after)
         )
-        with self._database.reading() as connection:
-            return tuple(event_from(row) for row in connection.execute(query).mappings())
+        return read_all(self._database, Event, query)
 
     def newest(self, run_id: str, kind: str) -> Event | None:
         """The last event of a kind in a run."""
         query = select(events).where(events.c.run_id == run_id, events.c.kind == kind).order_by(events.c.id.desc())
-        with self._database.reading() as connection:
-            row = connection.execute(query.limit(1)).mappings().one_or_none()
-            return event_from(row) if row else None
+        return read_one(self._database, Event, query.limit(1))
 
     def traces(self, run_id: str) -> Mapping[str, str]:
         """The whole story of each failure of the run that has one, by attempt id."""

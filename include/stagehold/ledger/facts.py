@@ -3,94 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, Table, insert, select
+from sqlalchemy import Connection, Table, insert, select
 
 from stagehold.ledger.database.columns import DatabaseTime
 from stagehold.ledger.database.engine import Database
-from stagehold.ledger.database.rows import (
-    acceptance_from,
-    acceptance_row,
-    attempt_from,
-    attempt_row,
-    backfill_from,
-    backfill_row,
-    checkpoint_from,
-    checkpoint_row,
-    gate_result_from,
-    gate_result_row,
-    partition_count_from,
-    partition_count_row,
-    partition_from,
-    partition_row,
-    position_from,
-    position_row,
-    restore_from,
-    restore_row,
-    run_from,
-    run_row,
-    stage_verdict_from,
-    stage_verdict_row,
-    waiver_from,
-    waiver_row,
-)
-from stagehold.ledger.database.schema import (
-    acceptances,
-    attempts,
-    backfills,
-    checkpoints,
-    gate_results,
-    leases,
-    partition_counts,
-    partitions,
-    positions,
-    restores,
-    runs,
-    stage_verdicts,
-    waivers,
-)
-from stagehold.model.backfill import Backfill
-from stagehold.model.checkpoint_records import CheckpointRecord
-from stagehold.model.records import (
-    Acceptance,
-    Attempt,
-    Fact,
-    GateResult,
-    PartitionCount,
-    PartitionRecord,
-    Restore,
-    Run,
-    StageVerdict,
-    TakenPosition,
-    Waiver,
-)
+from stagehold.ledger.database.rows import records, row_of
+from stagehold.ledger.database.schema import leases
+from stagehold.ledger.kinds import KINDS, FactKind
+from stagehold.model.records import Fact
 
-
-@dataclass(frozen=True)
-class _Kept:
-    """Where facts of a kind are kept, and how they become rows and facts again."""
-
-    table: Table
-    read: Callable[[RowMapping], Any]
-    write: Callable[[Any], dict[str, Any]]
-
-
-KEPT: Mapping[type[Fact], _Kept] = {
-    Run: _Kept(runs, run_from, run_row),
-    Attempt: _Kept(attempts, attempt_from, attempt_row),
-    PartitionCount: _Kept(partition_counts, partition_count_from, partition_count_row),
-    Restore: _Kept(restores, restore_from, restore_row),
-    Backfill: _Kept(backfills, backfill_from, backfill_row),
-    CheckpointRecord: _Kept(checkpoints, checkpoint_from, checkpoint_row),
-    Acceptance: _Kept(acceptances, acceptance_from, acceptance_row),
-    Waiver: _Kept(waivers, waiver_from, waiver_row),
-    TakenPosition: _Kept(positions, position_from, position_row),
-    PartitionRecord: _Kept(partitions, partition_from, partition_row),
-    GateResult: _Kept(gate_results, gate_result_from, gate_result_row),
-    StageVerdict: _Kept(stage_verdicts, stage_verdict_from, stage_verdict_row),
-}
 Choose = Callable[[Sequence[Fact]], Sequence[Fact]]  # given all facts
 REBUILDER = "reconcile"  # holds a lease whose holder nobody knows any more
 
@@ -104,7 +27,7 @@ class Facts:
     def all(self) -> tuple[Fact, ...]:
         """Every fact, each table in the order in which it was written."""
         with self._database.reading() as connection:
-            return tuple(fact for kept in KEPT.values() for fact in _read(connection, kept))
+            return tuple(fact for kind in KINDS for fact in _read(connection, kind))
 
     def epochs(self) -> Mapping[str, int]:
         """The newest epoch of every lease, by its name."""
@@ -120,13 +43,13 @@ class Facts:
         """
         with self._database.writing() as connection:
             _lock(connection)
-            chosen = tuple(choose(tuple(fact for kept in KEPT.values() for fact in _read(connection, kept))))
-            for kind, kept in KEPT.items():
-                rows = [kept.write(fact) for fact in chosen if type(fact) is kind]
-                if "id" in kept.table.c:
-                    _append(connection, kept.table, rows)
-                else:
-                    self._replace(connection, kept.table, rows)
+            chosen = tuple(choose(tuple(fact for kind in KINDS for fact in _read(connection, kind))))
+            for kind in KINDS:
+                rows = [row_of(fact) for fact in chosen if type(fact) is kind.type]
+                if not kind.appended:
+                    self._replace(connection, kind.table, rows)
+                elif rows:
+                    connection.execute(insert(kind.table), rows)
         return chosen
 
     def raise_epochs(self, epochs: Mapping[str, int]) -> None:
@@ -151,15 +74,10 @@ class Facts:
 def _lock(connection: Connection) -> None:
     """SQLite's write lock is the same for the whole file."""
     if connection.dialect.name == "postgresql":
-        names = ", ".join(kept.table.name for kept in KEPT.values())
+        names = ", ".join(kind.table.name for kind in KINDS)
         connection.exec_driver_sql(f"LOCK TABLE {names} IN SHARE ROW EXCLUSIVE MODE")
 
 
-def _append(connection: Connection, table: Table, rows: Sequence[dict[str, Any]]) -> None:
-    if rows:
-        connection.execute(insert(table), rows)
-
-
-def _read(connection: Connection, kept: _Kept) -> tuple[Fact, ...]:
-    order = [kept.table.c.id] if "id" in kept.table.c else list(kept.table.primary_key)
-    return tuple(kept.read(row) for row in connection.execute(select(kept.table).order_by(*order)).mappings())
+def _read(connection: Connection, kind: FactKind[Any]) -> tuple[Fact, ...]:
+    order = [kind.table.c.id] if kind.appended else list(kind.table.primary_key)
+    return records(connection, kind.type, select(kind.table).order_by(*order))

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, case, func, or_, select, updat
 from stagehold.errors import Fenced, LeaseHeld, UnknownName
 from stagehold.ledger.database.columns import DatabaseTime
 from stagehold.ledger.database.engine import Database
-from stagehold.ledger.database.rows import lease_from
+from stagehold.ledger.database.rows import read_all, read_one, record_of
 from stagehold.ledger.database.schema import leases
 from stagehold.model.records import Lease
 from stagehold.model.share import Share, overlap
@@ -77,7 +77,7 @@ class Leases:
             taking = own.on_conflict_do_update(
                 index_elements=["name"], set_={**taken, "expires_at": DatabaseTime(seconds)}
             )
-            return lease_from(connection.execute(taking.returning(leases)).mappings().one())
+            return record_of(Lease, connection.execute(taking.returning(leases)).mappings().one())
 
     def overlapping(self, region: str, share: Share | None) -> tuple[Share | None, ...]:
         """The other shares of the region, None for all of it, that were ever taken and have a partition of this one."""
@@ -97,7 +97,7 @@ class Leases:
         )
         with self._database.writing() as connection:
             check_epoch(connection, lease)
-            return lease_from(connection.execute(renewal).mappings().one())
+            return record_of(Lease, connection.execute(renewal).mappings().one())
 
     def release(self, lease: Lease) -> None:
         """End the lease now. Its epoch stays, so the next holder's is higher;
@@ -109,9 +109,7 @@ class Leases:
 
     def get(self, name: str) -> Lease | None:
         """The lease as it stands, ended or not."""
-        with self._database.reading() as connection:
-            row = connection.execute(select(leases).where(leases.c.name == name)).mappings().one_or_none()
-        return lease_from(row) if row else None
+        return read_one(self._database, Lease, select(leases).where(leases.c.name == name))
 
     def any_of(self, names: Collection[str]) -> bool:
         """Whether any of these leases was ever taken."""
@@ -134,9 +132,7 @@ class Leases:
         called = or_(leases.c.name.in_(names), *begins)
         query = select(leases).where(leases.c.expires_at > DatabaseTime(), called)
         order = (leases.c.expires_at.desc(), leases.c.name)
-        with self._database.reading() as connection:
-            rows = connection.execute(query.order_by(*order).limit(most)).mappings()
-            return tuple(lease_from(row) for row in rows)
+        return read_all(self._database, Lease, query.order_by(*order).limit(most))
 
     def require_none(self) -> None:
         """:raises LeaseHeld: somebody is at work, on whatever it is."""
@@ -157,7 +153,7 @@ class Leases:
         following = {"holder": holder, "epoch": leases.c.epoch + 1, "expires_at": DatabaseTime(seconds)}
         taking = first.on_conflict_do_update(index_elements=["name"], set_=following, where=free).returning(leases)
         row = connection.execute(taking).mappings().one_or_none()
-        return lease_from(row) if row else None
+        return record_of(Lease, row) if row else None
 
 
 def lease_name(region: str, share: Share | None) -> str:

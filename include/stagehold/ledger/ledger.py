@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from types import TracebackType
 
+from sqlalchemy import func, select
+
 from stagehold.ledger.acknowledgements import Acknowledgements
 from stagehold.ledger.across.checkpoint_history import CheckpointHistory
 from stagehold.ledger.across.gate_tallies import GateTallies
@@ -16,23 +18,34 @@ from stagehold.ledger.attempts import Attempts
 from stagehold.ledger.checkpoints import Checkpoints
 from stagehold.ledger.database.engine import Chronicle, Database, Listen, Redact, keep_nowhere, tell_nobody
 from stagehold.ledger.database.migrate import migrate, schema_version
+from stagehold.ledger.database.schema import (
+    acceptances,
+    events,
+    gate_results,
+    partitions,
+    positions,
+    restores,
+    transitions,
+    waivers,
+)
 from stagehold.ledger.events import Events
 from stagehold.ledger.facts import Facts
 from stagehold.ledger.history import History
 from stagehold.ledger.leases import Leases
-from stagehold.ledger.partition_counts import PartitionCounts
-from stagehold.ledger.partitions import Partitions
+from stagehold.ledger.partitions import PartitionCounts, Partitions
 from stagehold.ledger.positions import Positions
 from stagehold.ledger.requests.acceptances import Acceptances
 from stagehold.ledger.requests.backfills import Backfills
 from stagehold.ledger.requests.restores import Restores
 from stagehold.ledger.requests.savepoint_requests import SavepointRequests
 from stagehold.ledger.requests.waivers import Waivers
-from stagehold.ledger.revision import Revision, revision_of
 from stagehold.ledger.runs import Runs
 from stagehold.ledger.transitions import Transitions
 from stagehold.ledger.verdicts.gate_results import GateResults
 from stagehold.ledger.verdicts.stage_verdicts import VerdictsOnStages
+
+Revision = tuple[int, ...]
+_APPENDED = (partitions, transitions, gate_results, events, positions, acceptances, waivers)
 
 
 class Ledger:
@@ -103,8 +116,13 @@ class Ledger:
 
     @property
     def revision(self) -> Revision:
-        """Another one after anything was written that a plan or a page says."""
-        return revision_of(self._database)
+        """How far the ledger has got, so that what was made from it can be kept until something is written: another one
+        after anything was written that a plan or a page says, of any pipeline. What is forgotten may leave it as it is.
+        """
+        newest = (select(func.coalesce(func.max(table.c.id), 0)).scalar_subquery() for table in _APPENDED)
+        asked = select(func.count()).select_from(restores).scalar_subquery()
+        with self._database.reading() as connection:
+            return tuple(connection.execute(select(*newest, asked)).one())
 
     def kept_open(self) -> AbstractContextManager[None]:
         """Make transactions cheaper inside the block, in which nothing may fork."""

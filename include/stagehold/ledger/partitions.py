@@ -12,10 +12,10 @@ from sqlalchemy import ColumnElement, case, func, insert, select
 
 from stagehold.ledger.database.columns import bytes_of, storable
 from stagehold.ledger.database.engine import Database
-from stagehold.ledger.database.rows import partition_from, partition_row
-from stagehold.ledger.database.schema import partitions
+from stagehold.ledger.database.rows import read_all, record_of, records, row_of
+from stagehold.ledger.database.schema import partition_counts, partitions
 from stagehold.ledger.leases import check_epoch
-from stagehold.model.records import Cell, Lease, PartitionRecord
+from stagehold.model.records import Cell, Lease, PartitionCount, PartitionRecord
 from stagehold.model.standing import PartitionState
 
 
@@ -53,7 +53,7 @@ class Partitions:
             check_epoch(connection, lease)
             if records:
                 stored = [self._as_stored(record) for record in records]
-                connection.execute(insert(partitions), [partition_row(record) for record in stored])
+                connection.execute(insert(partitions), [row_of(record) for record in stored])
                 self._database.tell(*stored)
 
     def _as_stored(self, record: PartitionRecord) -> PartitionRecord:
@@ -143,16 +143,12 @@ class Partitions:
         """Every record of the cell, oldest first."""
         columns = partitions.c
         wanted = (columns.pipeline == cell.pipeline, columns.interval == cell.interval, columns.stage == cell.stage)
-        with self._database.reading() as connection:
-            rows = connection.execute(select(partitions).where(*wanted).order_by(columns.id)).mappings()
-            return tuple(partition_from(row) for row in rows)
+        return read_all(self._database, PartitionRecord, select(partitions).where(*wanted).order_by(columns.id))
 
     def of_interval(self, pipeline: str, interval: str) -> tuple[PartitionRecord, ...]:
         """Every record of the interval, oldest first."""
         wanted = (partitions.c.pipeline == pipeline, partitions.c.interval == interval)
-        with self._database.reading() as connection:
-            rows = connection.execute(select(partitions).where(*wanted).order_by(partitions.c.id)).mappings()
-            return tuple(partition_from(row) for row in rows)
+        return read_all(self._database, PartitionRecord, select(partitions).where(*wanted).order_by(partitions.c.id))
 
     def of_run(self, run_id: str) -> tuple[PartitionRecord, ...]:
         """Everything the run recorded, oldest first."""
@@ -160,7 +156,7 @@ class Partitions:
             rows = connection.execute(
                 select(partitions).where(partitions.c.run_id == run_id).order_by(partitions.c.id)
             ).mappings()
-            return tuple(partition_from(row) for row in rows)
+            return tuple(record_of(PartitionRecord, row) for row in rows)
 
     def seconds_each(self, stage: str, run_ids: Sequence[str]) -> float | None:
         """The average time of a partition of a stage, by its id, in the first of these runs that timed one;
@@ -185,8 +181,7 @@ class Partitions:
             .where(columns.id.in_(newest))
             .order_by(columns.interval, columns.stage, columns.partition)
         )
-        with self._database.reading() as connection:
-            return tuple(partition_from(row) for row in connection.execute(query).mappings())
+        return read_all(self._database, PartitionRecord, query)
 
 
 _SUMS = (
@@ -205,3 +200,31 @@ def _figures(row: Sequence[Any]) -> StateFigures:
     return StateFigures(
         interval, stage, state, run_id, count, int(rows), int(size), float(seconds), at, int(judged), int(refused)
     )
+
+
+class PartitionCounts:
+    """The `partition_counts` table."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def decided(self, pipeline: str, interval: str) -> Mapping[str, PartitionCount]:
+        """What was decided for the interval, by stage id."""
+        columns = partition_counts.c
+        query = select(partition_counts).where(columns.pipeline == pipeline, columns.interval == interval)
+        with self._database.reading() as connection:
+            found = records(connection, PartitionCount, query)
+            return {count.cell.stage: count for count in found}
+
+    def decide(self, count: PartitionCount) -> PartitionCount:
+        """Record ``count`` unless one is there; returns the one that stands, which is the first for ever."""
+        row = row_of(count)
+        columns = partition_counts.c
+        standing = select(partition_counts).where(
+            *(columns[name] == row[name] for name in ("pipeline", "interval", "stage"))
+        )
+        with self._database.writing() as connection:
+            new = self._database.insert(partition_counts).values(row).on_conflict_do_nothing()
+            if connection.execute(new).rowcount:
+                self._database.tell(count)
+            return record_of(PartitionCount, connection.execute(standing).mappings().one())

@@ -11,7 +11,7 @@ from stagehold.ledger.database.columns import DatabaseTime
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.schema import positions
 from stagehold.model.records import Cell, TakenPosition
-from stagehold.model.source_position import Position, read_position, write_position
+from stagehold.model.source_position import Position
 
 Choose = Callable[[Mapping[str, Position]], Position]  # given what was taken, by interval
 
@@ -88,7 +88,7 @@ class Positions:
             yield connection
 
     def _record(self, connection: Connection, cell: Cell, run_id: str, position: Position) -> Position:
-        row = {**vars(cell), "run_id": run_id, "position": write_position(position), "recorded_at": DatabaseTime()}
+        row = {**vars(cell), "run_id": run_id, "position": position, "recorded_at": DatabaseTime()}
         taking = insert(positions).values(row).returning(positions.c.recorded_at)
         recorded_at = connection.execute(taking).scalar_one()
         self._database.tell(TakenPosition(cell, run_id, position, recorded_at))
@@ -106,4 +106,4 @@ def _of_cell(cell: Cell) -> tuple[ColumnElement[bool], ...]:
 def _taken(connection: Connection, *rows: ColumnElement[bool]) -> Mapping[str, Position]:
     """By interval; a later row replaces an earlier one."""
     query = select(positions.c.interval, positions.c.position).where(*rows).order_by(positions.c.id)
-    return {interval: read_position(position) for interval, position in connection.execute(query)}
+    return {interval: position for interval, position in connection.execute(query)}

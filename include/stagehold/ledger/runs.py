@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Select, select, update
 from stagehold.errors import RunIdTaken, UnknownName
 from stagehold.ledger.database.columns import DatabaseTime
 from stagehold.ledger.database.engine import Database
-from stagehold.ledger.database.rows import run_from, run_row
+from stagehold.ledger.database.rows import record_of, records, row_of
 from stagehold.ledger.database.schema import runs
 from stagehold.ledger.transitions import note_beginning, note_moves
 from stagehold.model.records import Run, RunState
@@ -57,8 +57,8 @@ class Runs:
         """A run that is SUSPENDED may be gone on with; any other, and one that is unknown, is left alone."""
         with self._database.writing() as connection:
             row = connection.execute(select(runs).where(runs.c.run_id == run_id)).mappings().one_or_none()
-            if row is not None and run_from(row).state is RunState.SUSPENDED:
-                self._begin_life(connection, run_from(row))
+            if row is not None and record_of(Run, row).state is RunState.SUSPENDED:
+                self._begin_life(connection, record_of(Run, row))
 
     def apply(self, run_id: str, *events: RunEvent) -> bool:
         """Let the events happen to the run, one after the other. False when they change nothing, as those do that come
@@ -84,7 +84,7 @@ class Runs:
             return _get(connection, run_id, locked=True)
 
     def _create(self, connection: Connection, run: Run) -> Run:
-        new = self._database.insert(runs).values(run_row(replace(run, state=RunState.CREATED)))
+        new = self._database.insert(runs).values(row_of(replace(run, state=RunState.CREATED)))
         if connection.execute(new.on_conflict_do_nothing()).rowcount:
             note_beginning(connection, run.run_id, None, RunState.CREATED)
             created = replace(run, state=RunState.CREATED)
@@ -157,7 +157,7 @@ def _newest_first(pipeline: str | None, interval: str | None) -> Select[tuple[ob
 
 
 def _fetch(connection: Connection, query: Select[tuple[object, ...]]) -> tuple[Run, ...]:
-    return tuple(run_from(row) for row in connection.execute(query).mappings())
+    return records(connection, Run, query)
 
 
 def _get(connection: Connection, run_id: str, *, locked: bool = False) -> Run:
@@ -166,7 +166,7 @@ def _get(connection: Connection, run_id: str, *, locked: bool = False) -> Run:
     row = connection.execute(query.with_for_update() if locked else query).mappings().one_or_none()
     if row is None:
         raise UnknownName("run", run_id, _some_ids(connection))
-    return run_from(row)
+    return record_of(Run, row)
 
 
 def _some_ids(connection: Connection) -> Sequence[str]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, RowMapping, insert, select
 
 from stagehold.ledger.database.columns import DatabaseTime
 from stagehold.ledger.database.engine import Database
-from stagehold.ledger.database.rows import transition_from
 from stagehold.ledger.database.schema import transitions
-from stagehold.model.states import Happening, Move, State, Transition
+from stagehold.model.records import AttemptState, RunState
+from stagehold.model.states import AttemptEvent, Happening, Move, RunEvent, State, Transition
 
 
 class Transitions:
@@ -24,7 +24,7 @@ class Transitions:
         """The history of the run and its attempts, in the order in which it happened."""
         query = select(transitions).where(transitions.c.run_id == run_id).order_by(transitions.c.id)
         with self._database.reading() as connection:
-            return tuple(transition_from(row) for row in connection.execute(query).mappings())
+            return tuple(_transition(row) for row in connection.execute(query).mappings())
 
 
 def note_beginning(connection: Connection, run_id: str, attempt_id: str | None, state: StrEnum) -> None:
@@ -42,3 +42,16 @@ def note_moves(
 def _insert(connection: Connection, rows: Sequence[dict[str, object]]) -> None:
     if rows:
         connection.execute(insert(transitions).values([{**row, "recorded_at": DatabaseTime()} for row in rows]))
+
+
+def _transition(row: RowMapping) -> Transition:
+    """The words of a run and of an attempt are two languages; the row's attempt tells which one it speaks."""
+    state, event = (RunState, RunEvent) if row["attempt_id"] is None else (AttemptState, AttemptEvent)
+    return Transition(
+        run_id=row["run_id"],
+        attempt_id=row["attempt_id"],
+        before=row["before"] and state(row["before"]),
+        after=state(row["after"]),
+        event=row["event"] and event(row["event"]),
+        recorded_at=row["recorded_at"],
+    )

@@ -14,8 +14,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from stagehold.chronicle.told import facts_told
 from stagehold.errors import LedgerBehind
-from stagehold.lake.chronicle.told import facts_told
 from stagehold.lake.commit.delta_log import commit_versions, open_table, read_commits, table_exists
 from stagehold.lake.commit.log_tokens import tokens_of
 from stagehold.lake.commit.wave_commit import WaveCommit, from_any_cell

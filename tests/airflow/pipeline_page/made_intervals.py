@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime, timedelta
 from sqlalchemy import delete, insert, literal, select, true
 
 from stagehold.ledger.database.engine import Database
-from stagehold.ledger.database.rows import run_row
+from stagehold.ledger.database.rows import row_of
 from stagehold.ledger.database.schema import attempts, gate_results, partitions, runs
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import (
@@ -191,4 +191,4 @@ def make_many_runs(intervals: Iterable[str]) -> None:
     """Runs that have not got to do anything."""
     begun = (Run(f"{PIPELINE}/old__{one}", PIPELINE, one, "cli", RunState.FINISHED, at(one)) for one in intervals)
     with Database(load_settings().ledger_url).writing() as connection:
-        connection.execute(insert(runs), [run_row(one) for one in begun])
+        connection.execute(insert(runs), [row_of(one) for one in begun])

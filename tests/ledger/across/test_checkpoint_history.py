@@ -9,7 +9,7 @@ from tests.ledger.samples import START, attempt, checkpoint, run
 
 from stagehold.ledger.across.checkpoint_history import AcknowledgedParts
 from stagehold.ledger.database.engine import Database
-from stagehold.ledger.database.rows import checkpoint_row
+from stagehold.ledger.database.rows import row_of
 from stagehold.ledger.database.schema import checkpoints
 from stagehold.model.checkpoint_records import Answer, CheckpointState
 from stagehold.model.records import Restore
@@ -38,7 +38,7 @@ def taken(ledger, ledger_url):
     ]
     with Database(ledger_url).writing() as connection:
         foreign = replace(made[0], run_id="c", pipeline="costs")
-        connection.execute(insert(checkpoints), [checkpoint_row(one) for one in (*made, foreign)])
+        connection.execute(insert(checkpoints), [row_of(one) for one in (*made, foreign)])
     return made
 
 

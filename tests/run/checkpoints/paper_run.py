@@ -20,9 +20,9 @@ import pyarrow.parquet as pq
 from tests.ledger.blank import lay_blank_ledger
 from tests.run.protocol.paper_spark import PaperCommitter, PaperEngine, PaperSession
 
+from stagehold.chronicle.chronicle import open_ledger
 from stagehold.lake.checkpoints.manifest import CheckpointedRun
 from stagehold.lake.checkpoints.stored import StoredCheckpoints
-from stagehold.lake.chronicle.chronicle import open_ledger
 from stagehold.lake.commit.staging import StagedWave, WaveFiles
 from stagehold.lake.store.files import FolderFiles
 from stagehold.ledger.ledger import Ledger

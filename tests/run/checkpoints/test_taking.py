@@ -13,7 +13,7 @@ from tests.ledger.samples import record, run
 from tests.run.checkpoints.paper_run import INTERVAL, LEFT, PIPELINE, RUN, PaperRun
 
 from stagehold.ledger.database.engine import Database
-from stagehold.ledger.database.rows import partition_row
+from stagehold.ledger.database.rows import row_of
 from stagehold.ledger.database.schema import partitions
 from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.ledger.ledger import Ledger
@@ -107,7 +107,7 @@ def test_a_checkpoint_costs_what_changed_and_not_what_there_is(tmp_path):
     for count in (1_000, 20_000):
         paper = PaperRun.make(tmp_path / str(count), (LEFT,))
         with Database(paper.settings.ledger_url).writing() as connection:
-            rows = (partition_row(replace(record(partition), cell=CELL)) for partition in range(count))
+            rows = (row_of(replace(record(partition), cell=CELL)) for partition in range(count))
             connection.execute(insert(partitions), list(rows))
         with paper.ledger() as ledger, coordinator(paper, ledger, cut_into(paper, count)) as checkpoints:
             take(checkpoints)

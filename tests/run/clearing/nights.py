@@ -20,9 +20,9 @@ from tests.run.protocol.paper_spark import PaperCommitter, PaperEngine, Pauses, 
 from tests.run.protocol.stepper import Stepper, pause
 from tests.run.protocol.world import SteppedDatabase
 
+from stagehold.chronicle.chronicle import LakeChronicle
 from stagehold.lake.checkpoints.manifest import CheckpointedRun
 from stagehold.lake.checkpoints.stored import StoredCheckpoints
-from stagehold.lake.chronicle.chronicle import LakeChronicle
 from stagehold.lake.store.location import table_location
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import PartitionRecord, Restore

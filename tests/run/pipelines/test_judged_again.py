@@ -12,10 +12,10 @@ from tests.conftest import QUICK_JAVA, free_port
 from tests.run.forging import forge
 from tests.run.small_project import FILES, INTERVAL, NUMBERS, ROWS, SmallProject
 
+from stagehold.chronicle.differences import Difference
 from stagehold.errors import GateBlocked
 from stagehold.model.records import PartitionRecord
 from stagehold.model.standing import PartitionState
-from stagehold.plan.reconcile.report import Difference
 from stagehold.run.faults import FaultAction, Point, inject
 from stagehold.run.planning.planning import RunRequest, plan_run
 from stagehold.run.reconcile.reconcile import reconcile

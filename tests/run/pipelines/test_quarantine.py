@@ -12,9 +12,9 @@ from deltalake import DeltaTable
 from tests.run.pipelines.test_judged_again import ALL, FILES, INTERVAL, ROWS, Gated, between
 from tests.run.small_project import SmallProject
 
+from stagehold.chronicle.chronicle import open_ledger
 from stagehold.errors import GateBlocked
 from stagehold.lake.checkpoints.stored import manifest_file
-from stagehold.lake.chronicle.chronicle import open_ledger
 from stagehold.lake.quarantine import quarantine_uri
 from stagehold.model.records import Cell
 from stagehold.model.standing import PartitionState

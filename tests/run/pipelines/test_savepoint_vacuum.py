@@ -10,9 +10,9 @@ from deltalake import DeltaTable
 from tests.run.small_project import INTERVAL, NUMBERS, SmallProject
 
 from stagehold.checkpoints.checkpoint import Checkpoint
+from stagehold.chronicle.chronicle import open_ledger
 from stagehold.lake.available import missing_files
 from stagehold.lake.checkpoints.savepoints import Savepoints
-from stagehold.lake.chronicle.chronicle import open_ledger
 from stagehold.model.checkpoint_records import SavepointRequest
 from stagehold.run.checkpoints.discarding import dispose_of
 from stagehold.run.equipment.workplace import Workplace

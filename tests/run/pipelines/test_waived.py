@@ -19,8 +19,8 @@ from tests.run.pipelines.test_judged_again import (
     between,
 )
 
+from stagehold.chronicle.chronicle import open_ledger
 from stagehold.errors import GateBlocked
-from stagehold.lake.chronicle.chronicle import open_ledger
 from stagehold.model.partition_set import PartitionSet
 from stagehold.model.records import Cell, Waiver
 from stagehold.model.standing import PartitionState

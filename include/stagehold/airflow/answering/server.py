@@ -14,8 +14,8 @@ import httpx
 from fastapi import HTTPException, Request, Response, status
 
 from stagehold.airflow.answering.answers import Refusal
+from stagehold.chronicle.chronicle import open_ledger
 from stagehold.errors import ForeignDag, LedgerUnavailable, StageholdError, UnknownName
-from stagehold.lake.chronicle.chronicle import open_ledger
 from stagehold.ledger.ledger import Ledger
 from stagehold.settings import Settings
 

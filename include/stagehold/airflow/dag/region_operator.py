@@ -147,7 +147,7 @@ class RegionOperator(BaseOperator):
     def _restored(self, task: RegionTask, asked: AskedRestore | None, life: datetime) -> RegionTask:
         """The task with the request that all tasks of this start of the run work for, if there is one."""
         from stagehold.airflow.restores.requests import order_asked, started_restore
-        from stagehold.lake.chronicle.chronicle import open_ledger
+        from stagehold.chronicle.chronicle import open_ledger
         from stagehold.run.journal.endings import recorded
         from stagehold.run.planning.named_snapshots import settled
         from stagehold.run.planning.restoring import asked_again, restore_of_life

@@ -34,7 +34,7 @@ class RunFailed:
         """Of a run that never got into the ledger, or while that is away, only that it failed."""
         from stagehold.airflow.telling.news import RunNews
         from stagehold.airflow.telling.reading import UNKNOWN, first_line, news_of_run
-        from stagehold.lake.chronicle.chronicle import open_ledger
+        from stagehold.chronicle.chronicle import open_ledger
 
         settings, link = load_settings(project=self.project), run_tab(dag_id, airflow_run_id)
         run_id = ledger_run_id(dag_id, airflow_run_id)

@@ -19,8 +19,8 @@ from stagehold.airflow.telling.notifying import notify
 from stagehold.airflow.telling.outlets import table_asset
 from stagehold.airflow.telling.reading import news_of_ended_waivers, news_of_gates, news_of_run, was_resumed
 from stagehold.airflow.telling.work_done import StageWork, work_since
+from stagehold.chronicle.chronicle import open_ledger
 from stagehold.errors import LeaseHeld, UnknownName
-from stagehold.lake.chronicle.chronicle import open_ledger
 from stagehold.lake.store.location import table_location
 from stagehold.ledger.ledger import Ledger
 from stagehold.plan.split.shares import region_shares

@@ -127,7 +127,7 @@ def _named(stages: Sequence[str]) -> tuple[str, ...]:
 
 
 def _planned(choice: BackfillChoice, pipeline: Pipeline, settings: Settings) -> BackfillPlan:
-    from stagehold.lake.chronicle.chronicle import open_ledger
+    from stagehold.chronicle.chronicle import open_ledger
     from stagehold.run.backfill.backfill_planning import plan_backfill
 
     with open_ledger(settings) as ledger:
@@ -146,7 +146,7 @@ def _agreed(plan: BackfillPlan) -> bool:
 
 def _run_here(choice: BackfillChoice, token: str, pipeline: Pipeline, settings: Settings, *, as_json: bool) -> None:
     """What was shown is planned once more, as somebody may have looked at it for long."""
-    from stagehold.lake.chronicle.chronicle import open_ledger
+    from stagehold.chronicle.chronicle import open_ledger
     from stagehold.run.backfill.backfill_planning import plan_backfill
     from stagehold.run.backfill.backfill_runs import begin_backfill
 

@@ -21,7 +21,7 @@ COLUMNS = ("interval", "result", "computed", "reused", "seconds", "next")
 
 def run_here(backfill_id: str, pipeline: Pipeline, settings: Settings) -> Sequence[IntervalOutcome]:
     """Progress goes to stderr. Ctrl-C and SIGTERM leave what is consumable, and the rest to `--resume`."""
-    from stagehold.lake.chronicle.chronicle import open_ledger
+    from stagehold.chronicle.chronicle import open_ledger
     from stagehold.run.backfill.backfill_runs import run_intervals
     from stagehold.run.here.local_run import run_locally
     from stagehold.spark.server.server import spark_server

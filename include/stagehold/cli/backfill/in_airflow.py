@@ -94,7 +94,7 @@ def _ended(runs: Mapping[datetime, DagRun], waiting: Mapping[datetime, str]) -> 
 
 def _computed(run: DagRun, since: datetime, settings: Settings) -> int:
     """Partitions that the run has recorded since then."""
-    from stagehold.lake.chronicle.chronicle import open_ledger
+    from stagehold.chronicle.chronicle import open_ledger
 
     with open_ledger(settings) as ledger:
         records = ledger.partitions.of_run(f"{run.dag_id}/{run.run_id}")

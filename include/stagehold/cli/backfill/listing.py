@@ -19,7 +19,7 @@ COLUMNS = ("backfill", "asked for", "by", "from", "to", "intervals", "next")
 
 
 def show_backfills(pipeline: str, settings: Settings, *, as_json: bool) -> None:
-    from stagehold.lake.chronicle.chronicle import open_ledger
+    from stagehold.chronicle.chronicle import open_ledger
     from stagehold.run.backfill.backfill_runs import known_backfills
 
     with open_ledger(settings) as ledger:

@@ -28,7 +28,7 @@ Number = Annotated[int, typer.Argument(help="Number of the checkpoint.")]
 @checkpoints.command("list")
 def list_checkpoints(run: RunName = None, as_json: AsJson = False) -> None:
     """Show the checkpoints of a run, also those that failed or were replaced by newer ones."""
-    from stagehold.lake.chronicle.chronicle import open_ledger
+    from stagehold.chronicle.chronicle import open_ledger
 
     with open_ledger(load_settings()) as ledger:
         found = run_asked(run, ledger)
@@ -66,8 +66,8 @@ def _restored(restore: Restore) -> str:
 @checkpoints.command()
 def show(number: Number, run: RunName = None, as_json: AsJson = False) -> None:
     """Show who acknowledged a checkpoint and when, and what is in it, as it stands in the lake."""
+    from stagehold.chronicle.chronicle import open_ledger
     from stagehold.errors import UnknownName
-    from stagehold.lake.chronicle.chronicle import open_ledger
 
     settings = load_settings()
     with open_ledger(settings) as ledger:

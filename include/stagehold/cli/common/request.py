@@ -139,7 +139,7 @@ def restore_asked(
     :param asked_for: the pipeline and the key of the interval.
     :raises InvalidArgument: both are given, or what belongs to ``--restore`` is given without it.
     """
-    from stagehold.lake.chronicle.chronicle import open_ledger
+    from stagehold.chronicle.chronicle import open_ledger
     from stagehold.run.planning.restoring import is_same_request, new_restore
 
     stage, snapshot = options.restore_from_stage, options.snapshot
@@ -191,7 +191,7 @@ def _of_snapshot(run_id: str, asked_for: tuple[Pipeline, str], options: RunOptio
 
 
 def _is_new_in_sandbox(asked_for: tuple[Pipeline, str], settings: Settings) -> bool:
-    from stagehold.lake.chronicle.chronicle import open_ledger
+    from stagehold.chronicle.chronicle import open_ledger
 
     if not settings.sandbox:
         return False
@@ -220,7 +220,7 @@ def _restore_of_production(
 def manifest_asked(run_id: str, asked_for: tuple[Pipeline, str], options: RunOptions, settings: Settings) -> str:
     """The address of the manifest that is meant. A sandbox has production's, as that lake alone knows them."""
     from stagehold.checkpoints.restore_sources import LATEST
-    from stagehold.lake.chronicle.chronicle import open_ledger
+    from stagehold.chronicle.chronicle import open_ledger
     from stagehold.run.planning.candidates import Candidates
     from stagehold.run.planning.named_snapshots import manifest_named
     from stagehold.run.scrub.scrubbing import SnapshotComparison, scrub_with_spark

@@ -42,8 +42,8 @@ def refused(
     as_json: AsJson = False,
 ) -> None:
     """Show what gates refuse of an interval: which partitions, and with --stage or --sql their rows."""
+    from stagehold.chronicle.chronicle import open_ledger
     from stagehold.cli.checkpoints.printing import print_rows
-    from stagehold.lake.chronicle.chronicle import open_ledger
     from stagehold.viewer.refused import blocked_rows, rows_of_refused, set_aside_rows
 
     settings = load_settings()

@@ -66,7 +66,7 @@ class JudgedExpectation:
 
 def gates(run: RunName, failed: OnlyFailed = False, as_json: AsJson = False, docs: WithDocs = False) -> None:
     """Show what the gates of a run's interval said, whichever run made or judged the data."""
-    from stagehold.lake.chronicle.chronicle import open_ledger
+    from stagehold.chronicle.chronicle import open_ledger
 
     settings = load_settings()
     with open_ledger(settings) as ledger:

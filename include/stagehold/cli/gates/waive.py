@@ -55,7 +55,7 @@ def waive(
     as_json: AsJson = False,
 ) -> None:
     """Let data be read though its gate refuses it; the verdict stays on record."""
-    from stagehold.lake.chronicle.chronicle import open_ledger
+    from stagehold.chronicle.chronicle import open_ledger
     from stagehold.plan.resume.waiving import WaiverWish
 
     settings, now = load_settings(), datetime.now(UTC)

@@ -30,7 +30,7 @@ Other = Annotated[str, typer.Argument(metavar="OTHER", help="Another one, which 
 @intervals.command("list")
 def list_intervals(pipeline: PipelineName, limit: Limit = 30, as_json: AsJson = False) -> None:
     """Show the intervals of a pipeline, those that were worked on last first."""
-    from stagehold.lake.chronicle.chronicle import open_ledger
+    from stagehold.chronicle.chronicle import open_ledger
     from stagehold.run.intervals.interval_standings import known_intervals
     from stagehold.spec.loading.loader import find_pipeline
 
@@ -52,8 +52,8 @@ def diff(pipeline: PipelineName, interval: One, other: Other, as_json: AsJson = 
 
     Nothing of the data is read: partitions are equal if their fingerprints are.
     """
+    from stagehold.chronicle.chronicle import open_ledger
     from stagehold.cli.common.request import recorded_interval
-    from stagehold.lake.chronicle.chronicle import open_ledger
     from stagehold.run.intervals.interval_differences import compare_intervals
     from stagehold.spec.loading.loader import find_pipeline
 

@@ -67,8 +67,8 @@ def plan(
 
 def show_plan(request: RunRequest, settings: Settings, *, as_json: bool) -> None:
     """:raises StageholdError: after the plan was shown, if a run of it would be refused"""
+    from stagehold.chronicle.chronicle import open_ledger
     from stagehold.cli.running.restore_plan import RestorePreview
-    from stagehold.lake.chronicle.chronicle import open_ledger
     from stagehold.plan.resume.planner import resume_plan
     from stagehold.run.planning.current_plan import current_situation
     from stagehold.run.planning.refusal import (

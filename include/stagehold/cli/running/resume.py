@@ -45,9 +45,9 @@ def resume(
 
 
 def _run(run_id: str | None, settings: Settings) -> Run:
+    from stagehold.chronicle.chronicle import open_ledger
     from stagehold.cli.status import lost_ledger
     from stagehold.errors import UnknownName
-    from stagehold.lake.chronicle.chronicle import open_ledger
 
     with open_ledger(settings) as ledger:
         if run_id is not None:
@@ -80,9 +80,9 @@ def _has_stopped(run: Run, ledger: Ledger) -> bool:
 
 
 def _here(run: Run, again: Sequence[str], settings: Settings, *, dry_run: bool, as_json: bool, timings: bool) -> None:
+    from stagehold.chronicle.chronicle import open_ledger
     from stagehold.cli.running.plan import show_plan
     from stagehold.cli.running.run import run_here
-    from stagehold.lake.chronicle.chronicle import open_ledger
     from stagehold.run.planning.planning import RunRequest
     from stagehold.run.planning.restoring import new_restore_again
     from stagehold.spec.loading.loader import find_pipeline

@@ -22,7 +22,7 @@ NoWait = Annotated[bool, typer.Option("--no-wait", help="Do not wait until nobod
 
 def suspend(run_id: RunId, no_wait: NoWait = False, as_json: AsJson = False) -> None:
     """End a run behind the waves that are under way; `stagehold resume` goes on from there."""
-    from stagehold.lake.chronicle.chronicle import open_ledger
+    from stagehold.chronicle.chronicle import open_ledger
     from stagehold.run.stopping.stopping import suspend_run
 
     with open_ledger(load_settings()) as ledger:
@@ -35,7 +35,7 @@ def cancel(run_id: RunId, no_wait: NoWait = False, as_json: AsJson = False) -> N
 
     A run of Airflow is marked as failed there, which stops its tasks.
     """
-    from stagehold.lake.chronicle.chronicle import open_ledger
+    from stagehold.chronicle.chronicle import open_ledger
     from stagehold.run.stopping.stopping import cancel_run_here
 
     settings = load_settings()

@@ -11,9 +11,9 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stagehold.lake.chronicle.chronicle import from_lines, to_lines
 from stagehold.lake.commit.staging import DATA_FOLDER, VERDICTS_FOLDER
 from stagehold.lake.store.files import files_at
+from stagehold.ledger.fact_lines import from_lines, to_lines
 from stagehold.model.records import GateResult, PartitionRecord
 
 log = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlalchemy import ColumnElement, Select, case, func, select, tuple_
 
 from stagehold.ledger.database.engine import Database
-from stagehold.ledger.database.rows import checkpoint_from, restore_from
+from stagehold.ledger.database.rows import read_all, read_one, record_of
 from stagehold.ledger.database.schema import acknowledgements, checkpoints, restores, runs
 from stagehold.model.checkpoint_records import Answer, CheckpointRecord, CheckpointState
 from stagehold.model.records import Restore
@@ -38,9 +38,7 @@ class CheckpointHistory:
 
     def page(self, pipeline: str, limit: int, offset: int) -> tuple[CheckpointRecord, ...]:
         """Of all runs, those that were triggered last first."""
-        with self._database.reading() as connection:
-            rows = connection.execute(_newest_first(pipeline).limit(limit).offset(offset)).mappings()
-            return tuple(checkpoint_from(row) for row in rows)
+        return read_all(self._database, CheckpointRecord, _newest_first(pipeline).limit(limit).offset(offset))
 
     def latest(
         self, pipeline: str, state: CheckpointState, *, savepoint: bool | None = None
@@ -49,9 +47,7 @@ class CheckpointHistory:
         query = _newest_first(pipeline).where(checkpoints.c.state == state)
         if savepoint is not None:
             query = query.where(_is_savepoint() if savepoint else ~_is_savepoint())
-        with self._database.reading() as connection:
-            row = connection.execute(query.limit(1)).mappings().one_or_none()
-        return checkpoint_from(row) if row else None
+        return read_one(self._database, CheckpointRecord, query.limit(1))
 
     def restored(self, pipeline: str) -> tuple[int, Restore | None]:
         """How often a run of the pipeline began with a checkpoint or savepoint, and the newest of these."""
@@ -61,7 +57,7 @@ class CheckpointHistory:
         with self._database.reading() as connection:
             count = connection.scalar(select(func.count()).select_from(joined).where(*known)) or 0
             row = connection.execute(newest).mappings().one_or_none()
-        return count, restore_from(row) if row else None
+        return count, record_of(Restore, row) if row else None
 
     def parts(self, of: Collection[CheckpointKey]) -> Mapping[CheckpointKey, AcknowledgedParts]:
         """Nothing of a checkpoint in which nobody had a part."""

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from sqlalchemy import Connection, func, select, tuple_
 
 from stagehold.ledger.database.engine import Database
-from stagehold.ledger.database.rows import run_from
+from stagehold.ledger.database.rows import record_of
 from stagehold.ledger.database.schema import partition_counts, partitions, runs
 from stagehold.model.records import Run
 from stagehold.model.standing import PartitionState, StateCounts
@@ -38,7 +38,7 @@ class PipelinesAtOnce:
         found: defaultdict[str, list[Run]] = defaultdict(list)
         with self._database.reading() as connection:
             for row in connection.execute(query.order_by(*newest_first)).mappings():
-                found[row["pipeline"]].append(run_from(row))
+                found[row["pipeline"]].append(record_of(Run, row))
         return {pipeline: tuple(some) for pipeline, some in found.items()}
 
     def decided(self, places: Collection[Place]) -> Mapping[Place, Numbers]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlalchemy import and_, case, func, not_, or_, select
 
 from stagehold.ledger.database.engine import Database
-from stagehold.ledger.database.rows import attempt_from
+from stagehold.ledger.database.rows import record_of
 from stagehold.ledger.database.schema import attempts, partitions
 from stagehold.model.records import Attempt, AttemptState
 from stagehold.model.standing import PartitionState
@@ -50,7 +50,7 @@ class Recoveries:
         together: dict[tuple[str, str], list[Attempt]] = {}
         with self._database.reading() as connection:
             for row in connection.execute(query).mappings():
-                one = attempt_from(row)
+                one = record_of(Attempt, row)
                 together.setdefault((one.run_id, one.subject), []).append(one)
         return tuple(map(tuple, together.values()))
 

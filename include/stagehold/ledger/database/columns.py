@@ -16,6 +16,7 @@ from sqlalchemy.sql.functions import FunctionElement
 
 from stagehold.model.records import DataFile, StatePart
 from stagehold.model.restore_choices import CodeChoice, CodeHandling
+from stagehold.model.source_position import Position, read_position, write_position
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -102,6 +103,19 @@ def _form(kind: Any) -> TypeAdapter[Any]:
     from pydantic import TypeAdapter  # here, as `stagehold status` needs none of it
 
     return TypeAdapter(kind)
+
+
+class AsPosition(TypeDecorator[Position]):
+    """A position in a source as JSON, in the form that the commits of its readers have it in."""
+
+    impl = JSON
+    cache_ok = True
+
+    def process_bind_param(self, value: Position | None, dialect: Dialect) -> Any:  # noqa: ARG002
+        return value and write_position(value)
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> Position:  # noqa: ARG002
+        return read_position(value)
 
 
 class Texts(TypeDecorator[tuple[str, ...]]):

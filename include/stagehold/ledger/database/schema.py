@@ -10,6 +10,7 @@ from sqlalchemy import JSON, BigInteger, Boolean, Column, Float, Index, Integer,
 
 from stagehold.ledger.database.columns import (
     AsJson,
+    AsPosition,
     CodeChoices,
     DataFiles,
     FreeText,
@@ -206,7 +207,7 @@ positions = Table(
     Column("interval", String(250), nullable=False),
     Column("stage", String(250), nullable=False),
     Column("run_id", String(250), nullable=False),
-    Column("position", JSON, nullable=False),
+    Column("position", AsPosition, nullable=False),
     Column("recorded_at", UtcTime, nullable=False),
     Index(None, "pipeline", "stage", "id"),
     Index(None, "run_id"),

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, insert, or_, select
 
 from stagehold.ledger.database.columns import storable
 from stagehold.ledger.database.engine import Database
-from stagehold.ledger.database.rows import acceptance_from, acceptance_row
+from stagehold.ledger.database.rows import read_all, row_of
 from stagehold.ledger.database.schema import acceptances
 from stagehold.model.records import Acceptance
 
@@ -25,7 +25,7 @@ class Acceptances:
         """Append all or none; never taken back, since runs may have relied on them."""
         with self._database.writing() as connection:
             stored = [replace(word, reason=storable(word.reason)) for word in words]
-            connection.execute(insert(acceptances), [acceptance_row(word) for word in stored])
+            connection.execute(insert(acceptances), [row_of(word) for word in stored])
             self._database.tell(*stored)
 
     def holding(self, pipeline: str, interval: str) -> Mapping[str, tuple[Acceptance, ...]]:
@@ -44,5 +44,4 @@ class Acceptances:
 
     def _select(self, *conditions: ColumnElement[bool]) -> tuple[Acceptance, ...]:
         query = select(acceptances).where(*conditions).order_by(acceptances.c.id)
-        with self._database.reading() as connection:
-            return tuple(acceptance_from(row) for row in connection.execute(query).mappings())
+        return read_all(self._database, Acceptance, query)

@@ -6,7 +6,7 @@ from sqlalchemy import insert, select
 
 from stagehold.errors import UnknownName
 from stagehold.ledger.database.engine import Database
-from stagehold.ledger.database.rows import backfill_from, backfill_row
+from stagehold.ledger.database.rows import read_all, record_of, row_of
 from stagehold.ledger.database.schema import backfills
 from stagehold.model.backfill import Backfill
 
@@ -21,7 +21,7 @@ class Backfills:
 
     def record(self, backfill: Backfill) -> None:
         with self._database.writing() as connection:
-            connection.execute(insert(backfills).values(backfill_row(backfill)))
+            connection.execute(insert(backfills).values(row_of(backfill)))
             self._database.tell(backfill)
 
     def get(self, pipeline: str, backfill_id: str) -> Backfill:
@@ -32,10 +32,9 @@ class Backfills:
         if row is None:
             known = [one.backfill_id for one in self.newest(pipeline, NEWEST)]
             raise UnknownName(f"backfill of {pipeline}", backfill_id, known)
-        return backfill_from(row)
+        return record_of(Backfill, row)
 
     def newest(self, pipeline: str, limit: int) -> tuple[Backfill, ...]:
         """Those that were asked for last first."""
         query = select(backfills).where(backfills.c.pipeline == pipeline).order_by(backfills.c.requested_at.desc())
-        with self._database.reading() as connection:
-            return tuple(backfill_from(row) for row in connection.execute(query.limit(limit)).mappings())
+        return read_all(self._database, Backfill, query.limit(limit))

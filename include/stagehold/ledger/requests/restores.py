@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, func, select, update
 
 from stagehold.ledger.database.columns import DatabaseTime
 from stagehold.ledger.database.engine import Database
-from stagehold.ledger.database.rows import restore_from, restore_row, run_from
+from stagehold.ledger.database.rows import read_all, record_of, records, row_of
 from stagehold.ledger.database.schema import attempts, partitions, restores, runs
 from stagehold.model.records import Restore, Run
 from stagehold.model.states import GLOBALLY_TERMINAL
@@ -26,11 +26,11 @@ class Restores:
         """Keep the request and give it as it stands:
         of a known identity the one that there is, in the life that is given, if any.
         """
-        new = self._database.insert(restores).values(restore_row(restore))
+        new = self._database.insert(restores).values(row_of(restore))
         living = {"life": func.coalesce(new.excluded.life, restores.c.life)}
         asking = new.on_conflict_do_update(index_elements=["run_id", "identity"], set_=living).returning(restores)
         with self._database.writing() as connection:
-            asked = restore_from(connection.execute(asking).mappings().one())
+            asked = record_of(Restore, connection.execute(asking).mappings().one())
             self._database.tell(asked)
             return asked
 
@@ -53,12 +53,11 @@ class Restores:
         with self._database.reading() as connection:
             ordered = {
                 one.run_id: one.work_order.backfill
-                for one in map(restore_from, connection.execute(query.order_by(restores.c.requested_at)).mappings())
+                for one in records(connection, Restore, query.order_by(restores.c.requested_at))
                 if one.work_order is not None
             }
-            known = connection.execute(select(runs).where(runs.c.run_id.in_(ordered))).mappings()
             found: dict[str, tuple[Run, ...]] = {}
-            for run in map(run_from, known):
+            for run in records(connection, Run, select(runs).where(runs.c.run_id.in_(ordered))):
                 if backfill := ordered[run.run_id]:
                     found[backfill] = (*found.get(backfill, ()), run)
             return found
@@ -71,9 +70,9 @@ class Restores:
         with self._database.writing() as connection:
             row = connection.execute(settling).mappings().one_or_none()
             if row is not None:
-                self._database.tell(restore_from(row))
-                return restore_from(row)
-            return restore_from(connection.execute(select(restores).where(*same)).mappings().one())
+                self._database.tell(record_of(Restore, row))
+                return record_of(Restore, row)
+            return record_of(Restore, connection.execute(select(restores).where(*same)).mappings().one())
 
     def computed(self, restore: Restore) -> Mapping[str, frozenset[int]]:
         """The partitions that attempts for this request have computed, by stage id, whatever became of them later.
@@ -98,7 +97,7 @@ class Restores:
         open_ones = (restores.c.snapshot == manifest, restores.c.fulfilled_at.is_(None))
         goes_on = runs.c.state.not_in(GLOBALLY_TERMINAL)
         with self._database.reading() as connection:
-            found = [restore_from(row) for row in connection.execute(waiting.where(*open_ones, goes_on)).mappings()]
+            found = records(connection, Restore, waiting.where(*open_ones, goes_on))
         return tuple(dict.fromkeys(one.run_id for one in found if self.of_run(one.run_id)[0].identity == one.identity))
 
     def fulfil(self, restore: Restore) -> bool:
@@ -112,10 +111,9 @@ class Restores:
         with self._database.writing() as connection:
             row = connection.execute(fulfilling).mappings().one_or_none()
             if row is not None:
-                self._database.tell(restore_from(row))
+                self._database.tell(record_of(Restore, row))
             return row is not None
 
     def _select(self, *conditions: ColumnElement[bool]) -> tuple[Restore, ...]:
         query = select(restores).where(*conditions).order_by(restores.c.requested_at.desc(), restores.c.identity)
-        with self._database.reading() as connection:
-            return tuple(restore_from(row) for row in connection.execute(query).mappings())
+        return read_all(self._database, Restore, query)

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, insert, select
 
 from stagehold.ledger.database.columns import storable
 from stagehold.ledger.database.engine import Database
-from stagehold.ledger.database.rows import waiver_from, waiver_row
+from stagehold.ledger.database.rows import read_all, row_of
 from stagehold.ledger.database.schema import waivers
 from stagehold.model.records import Waiver
 
@@ -24,7 +24,7 @@ class Waivers:
         """Append all or none; a later one of the same data and expectation takes the place of an earlier one."""
         with self._database.writing() as connection:
             stored = [replace(one, reason=storable(self._database.redact(one.reason))) for one in words]
-            connection.execute(insert(waivers), [waiver_row(one) for one in stored])
+            connection.execute(insert(waivers), [row_of(one) for one in stored])
             self._database.tell(*stored)
 
     def waived_intervals(self, pipeline: str, among: Collection[str]) -> frozenset[str]:
@@ -39,5 +39,4 @@ class Waivers:
 
     def _select(self, *conditions: ColumnElement[bool]) -> tuple[Waiver, ...]:
         query = select(waivers).where(*conditions).order_by(waivers.c.id)
-        with self._database.reading() as connection:
-            return tuple(waiver_from(row) for row in connection.execute(query).mappings())
+        return read_all(self._database, Waiver, query)

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, case, func, insert, select, true
 
 from stagehold.ledger.database.columns import storable
 from stagehold.ledger.database.engine import Database
-from stagehold.ledger.database.rows import gate_result_from, gate_result_row
+from stagehold.ledger.database.rows import read_all, row_of
 from stagehold.ledger.database.schema import gate_results
 from stagehold.model.records import Cell, GateResult
 
@@ -29,7 +29,7 @@ class GateResults:
             return
         with self._database.writing() as connection:
             stored = self.as_stored(results)
-            connection.execute(insert(gate_results), [gate_result_row(result) for result in stored])
+            connection.execute(insert(gate_results), [row_of(result) for result in stored])
             self._database.tell(*stored)
 
     def as_stored(self, results: Sequence[GateResult]) -> list[GateResult]:
@@ -69,9 +69,7 @@ class GateResults:
         last = select(func.max(columns.id)).where(*of_stage, columns.expectation == expectation)
         among = columns.id.in_(last.group_by(columns.interval, columns.partition))
         query = select(*(one for one in columns if one is not columns.result)).where(among)
-        with self._database.reading() as connection:
-            rows = connection.execute(query.order_by(columns.partition)).mappings()
-            return tuple(gate_result_from(row) for row in rows)
+        return read_all(self._database, GateResult, query.order_by(columns.partition))
 
     def failures(self, cell: Cell) -> tuple[GateResult, ...]:
         """What failed when each partition was judged last, without ``configuration`` and ``result``, which are most of
@@ -109,5 +107,4 @@ class GateResults:
             )
             .order_by(columns.partition, columns.id)
         )
-        with self._database.reading() as connection:
-            return tuple(gate_result_from(row) for row in connection.execute(query).mappings())
+        return read_all(self._database, GateResult, query)

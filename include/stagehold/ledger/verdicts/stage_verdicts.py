@@ -8,7 +8,7 @@ from sqlalchemy import insert, select
 
 from stagehold.ledger.database.columns import storable
 from stagehold.ledger.database.engine import Database
-from stagehold.ledger.database.rows import stage_verdict_from, stage_verdict_row
+from stagehold.ledger.database.rows import read_all, row_of
 from stagehold.ledger.database.schema import stage_verdicts
 from stagehold.model.records import StageVerdict
 
@@ -24,12 +24,11 @@ class VerdictsOnStages:
         with self._database.writing() as connection:
             reason = verdict.reason and storable(self._database.redact(verdict.reason))
             stored = replace(verdict, reason=reason, refused=tuple(map(storable, verdict.refused)))
-            connection.execute(insert(stage_verdicts), [stage_verdict_row(stored)])
+            connection.execute(insert(stage_verdicts), [row_of(stored)])
             self._database.tell(stored)
 
     def of(self, pipeline: str, interval: str) -> tuple[StageVerdict, ...]:
         """All of an interval, oldest first."""
         columns = stage_verdicts.c
         query = select(stage_verdicts).where(columns.pipeline == pipeline, columns.interval == interval)
-        with self._database.reading() as connection:
-            return tuple(stage_verdict_from(row) for row in connection.execute(query.order_by(columns.id)).mappings())
+        return read_all(self._database, StageVerdict, query.order_by(columns.id))

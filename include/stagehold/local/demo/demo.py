@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from stagehold.chronicle.chronicle import open_ledger
 from stagehold.errors import DemoFailed
-from stagehold.lake.chronicle.chronicle import open_ledger
 from stagehold.ledger.ledger import Ledger
 from stagehold.local.airflow_client import AirflowClient, DagRun
 from stagehold.local.control import start_supervisor

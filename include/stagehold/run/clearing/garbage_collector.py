@@ -8,9 +8,9 @@ from datetime import datetime
 from uuid import uuid4
 
 from stagehold.checkpoints.releasing import intervals_over
+from stagehold.chronicle.chronicle import open_ledger
+from stagehold.chronicle.compaction import Compaction, NotCompacted, compact
 from stagehold.errors import StageholdError
-from stagehold.lake.chronicle.chronicle import open_ledger
-from stagehold.lake.chronicle.compaction import Compaction, NotCompacted, compact
 from stagehold.lake.store.files import files_at
 from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.ledger.history import Forgotten, WithoutOldFiles

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
+from stagehold.chronicle.chronicle import open_ledger
 from stagehold.errors import InputsNeverCame
-from stagehold.lake.chronicle.chronicle import open_ledger
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Attempt, RunState
 from stagehold.plan.resume.decisions import RunDecision

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from itertools import count
 
+from stagehold.chronicle.chronicle import open_ledger
 from stagehold.errors import UnknownName
 from stagehold.gates.judge import preload
-from stagehold.lake.chronicle.chronicle import open_ledger
 from stagehold.model.keys.interval_key import moment_of
 from stagehold.plan.imagined.code_changes import stage_changes
 from stagehold.plan.resume.decisions import ResumePlan

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 
 from stagehold.checkpoints.checkpoint import StageSnapshot
 from stagehold.checkpoints.restore import under_present_ids
+from stagehold.chronicle.chronicle import open_ledger
 from stagehold.errors import RollbackIncomplete, StageholdError
 from stagehold.lake.checkpoints.savepoints import Savepoint, Savepoints
-from stagehold.lake.chronicle.chronicle import open_ledger
 from stagehold.model.records import Event
 from stagehold.plan.resume.decisions import ResumePlan
 from stagehold.plan.scrub import StageScrub, after_healing, found_in, left_alone, to_heal

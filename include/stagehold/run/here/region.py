@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+from stagehold.chronicle.chronicle import open_ledger
 from stagehold.errors import LeaseHeld, PartitionDataMissing, RestartRefused
-from stagehold.lake.chronicle.chronicle import open_ledger
 from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Attempt, Lease

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stagehold.lake.chronicle.chronicle import open_ledger
+from stagehold.chronicle.chronicle import open_ledger
 from stagehold.plan.resume.decisions import ResumePlan
 from stagehold.plan.resume.planner import resume_plan
 from stagehold.plan.resume.situation import Situation

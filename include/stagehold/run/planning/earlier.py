@@ -8,12 +8,12 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from stagehold.chronicle.missing_facts import newest_records
+from stagehold.chronicle.told import facts_told, records_told
 from stagehold.lake.available import missing_files
-from stagehold.lake.chronicle.told import facts_told, records_told
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.keys.interval_key import following_key, moment_of, previous_key
 from stagehold.model.records import Cell, PartitionRecord
-from stagehold.plan.reconcile.comparison import newest_records
 from stagehold.plan.state.earlier import Earlier, Gap, earlier_of
 from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline, Stage

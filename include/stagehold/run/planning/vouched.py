@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
-from stagehold.lake.chronicle.told import facts_told
+from stagehold.chronicle.told import facts_told
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Acceptance, PartitionRecord, StageVerdict, Waiver
 from stagehold.plan.grounds.content_verdicts import ContentVerdicts, content_of

@@ -6,15 +6,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from stagehold.chronicle.chronicle import TornFile, read_chronicle
+from stagehold.chronicle.missing_facts import LakeKnowledge, newest_records, unrecorded
 from stagehold.lake.available import missing_files
-from stagehold.lake.chronicle.chronicle import TornFile, read_chronicle
 from stagehold.lake.commit.committed import committed_intervals
 from stagehold.lake.commit.log_tokens import tokens_of
 from stagehold.lake.commit.wave_commit import epoch_of
 from stagehold.lake.store.files import files_at
 from stagehold.lake.store.location import cell_prefix, table_location, tables_of
 from stagehold.model.records import Attempt, Cell, Fact, PartitionRecord
-from stagehold.plan.reconcile.comparison import LakeKnowledge, newest_records, unrecorded
 from stagehold.plan.split.regions import stage_regions
 from stagehold.run.lease.region_tables import as_record, verdicts_beside
 from stagehold.run.planning.task import lease_of, region_lease

@@ -6,16 +6,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from stagehold.lake.chronicle.chronicle import LakeChronicle, open_ledger
-from stagehold.model.records import Fact, PartitionRecord, Run
-from stagehold.plan.reconcile.comparison import (
+from stagehold.chronicle.chronicle import LakeChronicle, open_ledger
+from stagehold.chronicle.differences import Difference, Disagreement, disagreements
+from stagehold.chronicle.missing_facts import (
     adopted_facts,
     missing_in_chronicle,
     missing_in_ledger,
     missing_rows,
     uncommitted,
 )
-from stagehold.plan.reconcile.report import Difference, Disagreement, disagreements
+from stagehold.model.records import Fact, PartitionRecord, Run
 from stagehold.run.reconcile.evidence import Evidence, gather
 from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline

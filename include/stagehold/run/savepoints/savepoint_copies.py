@@ -18,17 +18,18 @@ from itertools import groupby
 from rich.filesize import decimal
 
 from stagehold.checkpoints.checkpoint import Checkpoint
+from stagehold.chronicle.chronicle import ENDING
+from stagehold.chronicle.chronicle import FOLDER as CHRONICLE
 from stagehold.errors import CopyRefused, ExportUnusable, PartitionDataMissing, SavepointTaken
 from stagehold.lake.available import missing_files
 from stagehold.lake.checkpoints.manifest import Manifest
 from stagehold.lake.checkpoints.savepoints import FOLDER, Savepoint, Savepoints, checked_name
 from stagehold.lake.checkpoints.stored import manifest_file
-from stagehold.lake.chronicle.chronicle import ENDING, to_lines
-from stagehold.lake.chronicle.chronicle import FOLDER as CHRONICLE
 from stagehold.lake.commit.delta_log import LOG_FOLDER
 from stagehold.lake.copying import copy_files
 from stagehold.lake.store.files import files_at
 from stagehold.lake.store.location import lake_root
+from stagehold.ledger.fact_lines import to_lines
 from stagehold.run.equipment.workplace import Progress
 from stagehold.settings import Settings
 from stagehold.sources.taken_positions import positions_taken

@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 
+from stagehold.chronicle.chronicle import open_ledger
 from stagehold.errors import LedgerUnavailable
-from stagehold.lake.chronicle.chronicle import open_ledger
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import TRACE, Attempt, Event, Failure
 from stagehold.model.states import AttemptEvent

@@ -6,30 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
-from stagehold.model.backfill import Backfill
-from stagehold.model.checkpoint_records import CheckpointRecord
-from stagehold.model.records import (
-    Acceptance,
-    Attempt,
-    Fact,
-    GateResult,
-    PartitionCount,
-    PartitionRecord,
-    Restore,
-    Run,
-    StageVerdict,
-    TakenPosition,
-    Waiver,
-)
-
-WORDS = {Acceptance: "acceptances", Waiver: "waivers"}
-OF_CELLS = {
-    GateResult: "gate results",
-    StageVerdict: "stage verdicts",
-    TakenPosition: "source positions",
-    PartitionCount: "partition count",
-}
+from stagehold.ledger.kinds import BY_TYPE, FactKind, Where
+from stagehold.model.records import Fact, Run
 
 
 class Difference(StrEnum):
@@ -81,32 +61,20 @@ def disagreements(difference: Difference, facts: Iterable[Fact], runs: Mapping[s
     """
     found: dict[tuple[str | None, str | None, str], list[Fact]] = defaultdict(list)
     for fact in facts:
-        found[_place(fact, runs)].append(fact)
+        kind = BY_TYPE[type(fact)]
+        found[*_where(kind, fact, runs), kind.subject_of(fact)].append(fact)
     return [
         Disagreement(difference, *place, count=len(some), partitions=_partitions(some)) for place, some in found.items()
     ]
 
 
+def _where(kind: FactKind[Any], fact: Any, runs: Mapping[str, Run]) -> Where:
+    if kind.where:
+        return kind.where(fact)
+    run = runs.get(fact.run_id)
+    return (run.pipeline, run.interval) if run else (None, None)
+
+
 def _partitions(facts: Iterable[Fact]) -> tuple[int, ...]:
-    return tuple(sorted({fact.partition for fact in facts if isinstance(fact, PartitionRecord | GateResult | Waiver)}))
-
-
-def _place(fact: Fact, runs: Mapping[str, Run]) -> tuple[str | None, str | None, str]:
-    match fact:
-        case Run():
-            return fact.pipeline, fact.interval, "runs"
-        case Attempt():
-            return fact.pipeline, fact.interval, f"attempts of {fact.region}"
-        case CheckpointRecord():
-            return fact.pipeline, fact.interval, "checkpoints"
-        case Restore():
-            run = runs.get(fact.run_id)
-            return (run.pipeline, run.interval, "restores") if run else (None, None, "restores")
-        case Backfill():
-            return fact.pipeline, None, "backfills"
-        case Acceptance() | Waiver():
-            return fact.pipeline, fact.interval, f"{WORDS[type(fact)]} of {fact.stage}"
-        case GateResult() | StageVerdict() | TakenPosition() | PartitionCount():
-            return fact.cell.pipeline, fact.cell.interval, f"{OF_CELLS[type(fact)]} of {fact.cell.stage}"
-        case PartitionRecord():
-            return fact.cell.pipeline, fact.cell.interval, fact.cell.stage
+    named = ((BY_TYPE[type(fact)].partition, fact) for fact in facts)
+    return tuple(sorted({partition_of(fact) for partition_of, fact in named if partition_of}))

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stagehold.lake.chronicle.chronicle import LakeChronicle, from_lines, read_chronicle, to_lines
+from stagehold.chronicle.chronicle import LakeChronicle, read_chronicle
 from stagehold.lake.store.files import files_at
+from stagehold.ledger.fact_lines import from_lines, to_lines
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import (
     Acceptance,

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.lake.ledger_histories import Step, facts_in, steps
+from tests.chronicle.ledger_histories import Step, facts_in, steps
 from tests.ledger.blank import lay_blank_ledger
 
-from stagehold.lake.chronicle.chronicle import LakeChronicle, read_chronicle
+from stagehold.chronicle.chronicle import LakeChronicle, read_chronicle
+from stagehold.chronicle.missing_facts import LakeKnowledge, missing_in_chronicle, missing_in_ledger
 from stagehold.ledger.ledger import Ledger
-from stagehold.plan.reconcile.comparison import LakeKnowledge, missing_in_chronicle, missing_in_ledger
 
 pytestmark = pytest.mark.slow
 

@@ -2,7 +2,7 @@
 
 Each transaction of the ledger that has such facts leaves one file before it is committed, `ledger/DAY/TIME-….jsonl`: a
 line for each fact, behind a line with their number and checksum. Files are made once and never changed; those of old
-days are replaced by one that says what still counts (`lake/chronicle/compaction.py`). DuckDB reads them:
+days are replaced by one that says what still counts (`chronicle/compaction.py`). DuckDB reads them:
 `FROM read_json('LAKE/ledger/*/*.jsonl', union_by_name = true)`.
 
 The chronicle knows at least what the ledger knows. It may know more: of a transaction that failed at its very end.
@@ -10,64 +10,31 @@ The chronicle knows at least what the ledger knows. It may know more: of a trans
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
-from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from stagehold.extensions.installed import tell_listeners
 from stagehold.lake.store.files import Files, files_at
 from stagehold.ledger.database.engine import Redact
+from stagehold.ledger.fact_lines import from_lines, to_lines
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.backfill import Backfill
-from stagehold.model.checkpoint_records import CheckpointRecord
 from stagehold.model.records import (
-    Acceptance,
     Attempt,
     Fact,
-    GateResult,
-    PartitionCount,
-    PartitionRecord,
-    Restore,
     Run,
-    StageVerdict,
-    TakenPosition,
-    Waiver,
 )
 from stagehold.settings import Settings
-
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
 
 log = logging.getLogger(__name__)
 
 FOLDER = "ledger"
-MARK = "stagehold_ledger"
-VERSION = 1
 ENDING = ".jsonl"
 AT_ONCE = 16
-KINDS: dict[str, type[Fact]] = {
-    "run": Run,
-    "attempt": Attempt,
-    "partition": PartitionRecord,
-    "gate_result": GateResult,
-    "stage_verdict": StageVerdict,
-    "position": TakenPosition,
-    "partition_count": PartitionCount,
-    "acceptance": Acceptance,
-    "waiver": Waiver,
-    "restore": Restore,
-    "backfill": Backfill,
-    "checkpoint": CheckpointRecord,
-}
-WORDS = {kind: word for word, kind in KINDS.items()}
 
 
 @dataclass(frozen=True)
@@ -157,46 +124,6 @@ def read_files(files: Files, paths: Iterable[str]) -> Mapping[str, tuple[Fact, .
     ordered = sorted(paths)
     with ThreadPoolExecutor(AT_ONCE) as pool:
         return dict(zip(ordered, pool.map(lambda path: _read(files, path), ordered), strict=True))
-
-
-def to_lines(facts: Sequence[Fact]) -> bytes:
-    """A file of the chronicle."""
-    lines = b"".join(_line(fact) for fact in facts)
-    head = {MARK: VERSION, "facts": len(facts), "sha256": hashlib.sha256(lines).hexdigest()}
-    return json.dumps(head).encode() + b"\n" + lines
-
-
-def from_lines(content: bytes) -> tuple[Fact, ...]:
-    """What `to_lines` wrote.
-
-    :raises ValueError: it is something else.
-    """
-    head, _, lines = content.partition(b"\n")
-    said = json.loads(head)
-    if not isinstance(said, dict) or MARK not in said:
-        raise ValueError("it does not begin as a file of the chronicle does")
-    if said[MARK] != VERSION:
-        raise ValueError(f"its format is {said[MARK]}; this Stagehold knows format {VERSION}")
-    if said.get("sha256") != hashlib.sha256(lines).hexdigest():
-        raise ValueError("its content does not match its checksum")
-    return tuple(_fact(json.loads(line)) for line in lines.splitlines())
-
-
-def _line(fact: Fact) -> bytes:
-    kind = WORDS[type(fact)]
-    return json.dumps({"kind": kind, **_form(kind).dump_python(fact, mode="json")}).encode() + b"\n"
-
-
-def _fact(said: dict[str, Any]) -> Fact:
-    fact: Fact = _form(said.pop("kind")).validate_python(said)
-    return fact
-
-
-@cache
-def _form(kind: str) -> TypeAdapter[Any]:
-    from pydantic import TypeAdapter  # here, as who only reads the ledger needs none of it
-
-    return TypeAdapter(KINDS[kind])
 
 
 def _read(files: Files, path: str) -> tuple[Fact, ...] | TornFile:

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from tests.ledger.samples import record
 
-from stagehold.lake.chronicle import told
-from stagehold.lake.chronicle.chronicle import LakeChronicle
-from stagehold.lake.chronicle.told import facts_told, records_told
+from stagehold.chronicle import told
+from stagehold.chronicle.chronicle import LakeChronicle
+from stagehold.chronicle.told import facts_told, records_told
 from stagehold.model.records import Acceptance, Cell, PartitionRecord, TakenPosition
 from stagehold.model.source_position import VersionsRead
 

@@ -13,21 +13,21 @@ from typing import TypeAlias
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.lake.compacting import LATER, DaysAgo, Died, DyingFiles, whole
-from tests.lake.ledger_histories import Step, begin, checkpoint, compute, drop, end, facts_in, steps
+from tests.chronicle.compacting import LATER, DaysAgo, Died, DyingFiles, whole
+from tests.chronicle.ledger_histories import Step, begin, checkpoint, compute, drop, end, facts_in, steps
 from tests.ledger.blank import lay_blank_ledger
 from tests.ledger.samples import CELL, START, everywhere
 from tests.ledger.test_history import DisturbedDatabase
 
-from stagehold.lake.chronicle.chronicle import read_chronicle
-from stagehold.lake.chronicle.compaction import compact
+from stagehold.chronicle.chronicle import read_chronicle
+from stagehold.chronicle.compaction import compact
+from stagehold.chronicle.missing_facts import LakeKnowledge, missing_in_ledger
 from stagehold.lake.store.files import files_at
 from stagehold.ledger.history import History
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Restore
 from stagehold.model.standing import PartitionState
 from stagehold.model.states import AttemptEvent, RunEvent
-from stagehold.plan.reconcile.comparison import LakeKnowledge, missing_in_ledger
 
 pytestmark = pytest.mark.slow
 

@@ -13,11 +13,12 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from uuid import uuid4
 
-from stagehold.lake.chronicle.chronicle import ENDING, FOLDER, TornFile, chronicle_sizes, read_files, to_lines
+from stagehold.chronicle.chronicle import ENDING, FOLDER, TornFile, chronicle_sizes, read_files
+from stagehold.chronicle.missing_facts import missing_rows, still_told
 from stagehold.lake.store.files import Files
+from stagehold.ledger.fact_lines import to_lines
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Fact
-from stagehold.plan.reconcile.comparison import missing_rows, still_told
 
 LEFT_ALONE = timedelta(days=1)  # before today: transactions under way, and clocks that differ
 

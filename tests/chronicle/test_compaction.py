@@ -10,15 +10,16 @@ from threading import Lock
 
 import duckdb
 import pytest
-from tests.lake.compacting import LATER, DaysAgo, DyingFiles, whole
+from tests.chronicle.compacting import LATER, DaysAgo, DyingFiles, whole
 from tests.ledger.samples import START, everywhere, gate_result, record, run, waiver
 
-from stagehold.lake.chronicle.chronicle import LakeChronicle, read_chronicle, read_from, to_lines
-from stagehold.lake.chronicle.compaction import Compaction, NotCompacted, compact
+from stagehold.chronicle.chronicle import LakeChronicle, read_chronicle, read_from
+from stagehold.chronicle.compaction import Compaction, NotCompacted, compact
+from stagehold.chronicle.missing_facts import LakeKnowledge, missing_in_ledger
 from stagehold.lake.store.files import files_at
+from stagehold.ledger.fact_lines import to_lines
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Acceptance, Fact, GateResult, PartitionRecord, Run, RunState
-from stagehold.plan.reconcile.comparison import LakeKnowledge, missing_in_ledger
 
 pytestmark = pytest.mark.slow
 

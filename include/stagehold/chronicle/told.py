@@ -8,7 +8,7 @@ from functools import cache, partial
 from itertools import chain
 from typing import TypeGuard, TypeVar
 
-from stagehold.lake.chronicle.chronicle import AT_ONCE, TornFile, chronicle_sizes, read_files
+from stagehold.chronicle.chronicle import AT_ONCE, TornFile, chronicle_sizes, read_files
 from stagehold.lake.store.files import files_at
 from stagehold.model.records import Acceptance, Fact, PartitionRecord, TakenPosition, Waiver
 

@@ -9,6 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.ledger.samples import CELL, START, attempt, gate_result, record, run
 
+from stagehold.chronicle.missing_facts import (
+    LakeKnowledge,
+    missing_in_chronicle,
+    missing_in_ledger,
+    newest_records,
+    still_told,
+    uncommitted,
+    unrecorded,
+)
 from stagehold.model.checkpoint_records import CheckpointRecord, CheckpointState, CheckpointTrigger
 from stagehold.model.records import (
     Acceptance,
@@ -24,15 +33,6 @@ from stagehold.model.records import (
 )
 from stagehold.model.source_position import VersionsRead
 from stagehold.model.standing import PartitionState
-from stagehold.plan.reconcile.comparison import (
-    LakeKnowledge,
-    missing_in_chronicle,
-    missing_in_ledger,
-    newest_records,
-    still_told,
-    uncommitted,
-    unrecorded,
-)
 
 NOTHING = LakeKnowledge((), {})
 OTHER = Cell("sales", "other", "2024-01-01")

@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 
 from tests.ledger.samples import START
 
-from stagehold.lake.chronicle.chronicle import to_lines
-from stagehold.lake.chronicle.compaction import Compaction, compact
+from stagehold.chronicle.compaction import Compaction, compact
 from stagehold.lake.store.files import FileFacts, Files, files_at
+from stagehold.ledger.fact_lines import to_lines
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Fact
 

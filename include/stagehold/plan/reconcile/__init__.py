@@ -1,1 +1,0 @@
-"""What do ledger and lake say differently, and what of it can be repaired?"""
