@@ -82,6 +82,13 @@ def parts_of(message: Any) -> Iterator[Any]:
             yield from value
 
 
+def copy_of(message: Any) -> Any:
+    """A message that can be changed without the other."""
+    copy = type(message)()
+    copy.CopyFrom(message)
+    return copy
+
+
 def is_expression(message: Any) -> bool:
     return bool(message.DESCRIPTOR.full_name == "spark.connect.Expression")
 
@@ -110,9 +117,7 @@ def frame_of(relation: Message, spark: SparkSession) -> DataFrame:
     from pyspark.sql.connect.dataframe import DataFrame as ConnectFrame
     from pyspark.sql.connect.plan import CachedRelation
 
-    copy = type(relation)()
-    copy.CopyFrom(relation)
-    return ConnectFrame(CachedRelation(copy), cast("Any", spark))
+    return ConnectFrame(CachedRelation(copy_of(relation)), cast("Any", spark))
 
 
 # Spark (4.2) gives kept rows what it knows of their columns, by other ids than theirs where a view was put into their

@@ -26,7 +26,7 @@ from stagehold.spark.calls.sql_text import (
     with_views,
 )
 from stagehold.spark.calls.touches import Habit, Touch, sql_of
-from stagehold.spark.connect import frame_of, kept_by_spark, parts_of, plan_id, plan_message
+from stagehold.spark.connect import copy_of, frame_of, kept_by_spark, parts_of, plan_id, plan_message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -122,8 +122,7 @@ class FunctionCall:
     def bound(self, frame: DataFrame) -> DataFrame:
         """The frame with what its names mean now; itself where there is nothing to put in."""
         message = plan_message(frame)
-        copy = type(message)()
-        copy.CopyFrom(message)
+        copy = copy_of(message)
         self.names.bind(copy)
         if copy == message:
             return frame
@@ -280,10 +279,7 @@ class Names:
 
 def _wrap(relation: Any) -> None:
     """Make a text of SQL the root of a plan that has other plans beside it."""
-    from pyspark.sql.connect.proto import Relation
-
-    root = Relation()
-    root.CopyFrom(relation)
+    root = copy_of(relation)
     plan_id = relation.common.plan_id
     relation.Clear()
     relation.common.plan_id = plan_id

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from stagehold.spark.calls.sql_text import SqlStatement
-from stagehold.spark.connect import all_settings, execute, put_settings, remove_kept
+from stagehold.spark.connect import all_settings, copy_of, execute, put_settings, remove_kept
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,7 +36,7 @@ class SessionState:
         """Note that a function gets a name. Two that came out of one line are alike unless they captured other
         values.
         """
-        known = self._functions.setdefault(name, _copy(command))
+        known = self._functions.setdefault(name, copy_of(command))
         if known != command:
             self._replaced.add(name)
 
@@ -98,9 +98,3 @@ class SessionState:
             kind = "VARIABLE" if made.verb == "DECLARE" else "FUNCTION"
             self._spark.sql(f"DROP TEMPORARY {kind} IF EXISTS `{made.name}`")
         self.dropped_at_end.clear()
-
-
-def _copy(command: Any) -> Any:
-    copy = type(command)()
-    copy.CopyFrom(command)
-    return copy

@@ -34,6 +34,7 @@ from stagehold.spark.calls.touches import (
 from stagehold.spark.connect import (
     WITHOUT_CONSTRAINTS,
     all_settings,
+    copy_of,
     frame_of,
     plan_id,
     put_settings,
@@ -145,8 +146,7 @@ class SessionWatch:
         call = self._call
         if call is None:
             return request
-        bound = type(request)()
-        bound.CopyFrom(request)
+        bound = copy_of(request)
         call.names.bind(bound.plan)
         habit = habit_of_execution(request.plan)
         if habit is Habit.NAMES and call.names.lasts(request.plan):
@@ -163,8 +163,7 @@ class SessionWatch:
         call = self._call
         if call is None:
             return request
-        bound = type(request)()
-        bound.CopyFrom(request)
+        bound = copy_of(request)
         kind = request.WhichOneof("analyze")
         call.names.bind(getattr(bound, kind))
         if kind in ANALYSES:

@@ -38,13 +38,17 @@ def job_problem(job: str, frames: Sequence[str] | None, project: Path) -> tuple[
     try:
         module = load_module(name, project)
     except (SyntaxError, ValueError, OSError) as error:
-        return f"{show(job)}, whose module cannot be parsed ({error})", "a module that Python can read"
+        return _unparsable(job, error)
     if module is None:
         return f"{show(job)}, but there is no {name.replace('.', '/')}.py", f"a module under {project}"
     known = functions(module)
     if wanted not in known:
         return show(job), f"a function defined in {name}: {suggest(wanted, tuple(known))}"
     return None if frames is None else _signature_problem(known[wanted], frames)
+
+
+def _unparsable(given: str, error: Exception) -> tuple[str, str]:
+    return f"{show(given)}, whose module cannot be parsed ({error})", "a module that Python can read"
 
 
 def _signature_problem(function: Function, frames: Sequence[str]) -> tuple[str, str] | None:
@@ -116,9 +120,7 @@ def _check_error(error: object, path: FieldPath, project: Path) -> Iterator[Prob
     try:
         found = load_module(module, project)
     except (SyntaxError, ValueError, OSError) as problem:
-        yield Problem(
-            path, f"{show(error)}, whose module cannot be parsed ({problem})", "a module that Python can read"
-        )
+        yield Problem(path, *_unparsable(error, problem))
         return
     classes = tuple(node.name for node in ast.walk(found.tree) if isinstance(node, ast.ClassDef)) if found else ()
     if found and wanted.partition(".")[0] not in classes:
@@ -192,9 +194,7 @@ def _check_notifier_class(notifier: str, path: FieldPath, project: Path) -> Iter
     try:
         names = _names_in(module, project)
     except (SyntaxError, ValueError, OSError) as problem:
-        yield Problem(
-            path, f"{show(notifier)}, whose module cannot be parsed ({problem})", "a module that Python can read"
-        )
+        yield Problem(path, *_unparsable(notifier, problem))
         return
     if names is None:
         yield Problem(path, show(notifier), f"a class of a module that is installed or in the project; not {module}")
