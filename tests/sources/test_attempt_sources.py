@@ -8,30 +8,19 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
+from tests.sources.made_sources import NO_LEDGER, reading_of, source_stage
 
 from stagehold.errors import SourceChanged, SourceMissing, SourceUnusable
-from stagehold.ledger import Ledger
-from stagehold.ledger.database.engine import Database
 from stagehold.model.source_position import FolderColumn, MixedColumns, SourceFile
 from stagehold.sources.attempt_sources import Sources
 from stagehold.sources.source_reading import SourceReading, split_files
-from stagehold.spec.pipeline import Stage
 from stagehold.spec.settings.source import Source
 
-NO_LEDGER = Ledger(Database("sqlite:///unused"))
 WEIRD = "a b:c%d/é"
 
 
 def read(lake, run_id="r1", **fields) -> SourceReading:
-    source = Source(**{"kind": "parquet", "splits": 4, **fields})
-    stage = Stage(
-        name="orders",
-        job="jobs:orders",
-        source=source,
-        partitions=len(source.listed) or source.splits,
-        max_parallelism=128,
-    )
-    return Sources("p", "2024-01-01", run_id, str(lake), NO_LEDGER).of(stage)
+    return reading_of(lake, run_id, **{"path": None, "splits": 4, **fields})
 
 
 def fingerprints(*arguments, **fields):
@@ -113,8 +102,7 @@ def test_a_file_that_two_splits_name_would_be_read_twice(folder, splits):
 
 
 def test_sources_are_listed_once_so_that_what_was_planned_is_read(folder):
-    source = Source(kind="parquet", path="${lake}/*.parquet", splits=1)
-    stage = Stage(name="orders", job="jobs:orders", source=source, partitions=1, max_parallelism=1)
+    stage = source_stage(path="${lake}/*.parquet", splits=1)
     sources = Sources("p", "2024-01-01", "r1", str(folder), NO_LEDGER)
     before = sources.of(stage)
     (folder / "part-99.parquet").write_text("late")

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 from tests.ledger.samples import record
+from tests.sources.made_sources import source_stage
 
 from stagehold.errors import SourceLost
 from stagehold.ledger import Ledger
@@ -17,23 +18,9 @@ from stagehold.model.records import Cell
 from stagehold.model.source_position import VersionsRead
 from stagehold.model.standing import PartitionState
 from stagehold.sources.attempt_sources import Listing, Sources
-from stagehold.spec.pipeline import Stage
-from stagehold.spec.settings.source import Source
 
 SPLITS = 2
-ORDERS = Stage(
-    name="orders",
-    job="jobs:orders",
-    source=Source(kind="delta", path="${lake}/table", splits=SPLITS, incremental=True),
-    partitions=SPLITS,
-    max_parallelism=128,
-)
-
-
-@pytest.fixture
-def ledger(ledger_file):
-    with Ledger.open(f"sqlite:///{ledger_file}") as opened:
-        yield opened
+ORDERS = source_stage(kind="delta", path="${lake}/table", splits=SPLITS, incremental=True)
 
 
 class Table:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.lake.paper_table import PaperTable
+from tests.sources.made_sources import source_stage
 
 from stagehold.errors import LedgerBehind
 from stagehold.lake.commit.staged_committer import StagedCommitter
@@ -19,7 +20,6 @@ from stagehold.sources import taken_positions as log_positions
 from stagehold.sources.attempt_sources import Sources
 from stagehold.sources.taken_positions import unknown_positions
 from stagehold.spec.pipeline import Exchange, Input, Output, OutputType, Pipeline, Stage
-from stagehold.spec.settings.source import Source
 
 A = ("a", 1)
 PUBLISHED = Output(type=OutputType.BLOCKING_PERSISTENT, table="marts.top")
@@ -27,8 +27,8 @@ FUSED = Output(type=OutputType.PIPELINED)
 
 
 def source(output: Output) -> Stage:
-    read = Source(kind="parquet", path="${lake}/raw/*", splits=1, incremental=True)
-    return Stage(name="events", job="jobs.x:events", source=read, partitions=1, max_parallelism=128, output=output)
+    read = source_stage("events", "jobs.x:events", path="${lake}/raw/*", splits=1, incremental=True)
+    return read.model_copy(update={"output": output})
 
 
 def reader(name: str, *inputs: str, output: Output) -> Stage:

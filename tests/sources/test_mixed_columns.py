@@ -7,29 +7,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.sources.made_sources import source_stage
 
 from stagehold.errors import SourceUnusable
-from stagehold.ledger import Ledger
 from stagehold.sources.attempt_sources import Listing, Sources
 from stagehold.spec.pipeline import Stage
-from stagehold.spec.settings.source import Source
-
-
-@pytest.fixture
-def ledger(ledger_file):
-    with Ledger.open(f"sqlite:///{ledger_file}") as opened:
-        yield opened
-
-
-def stage(**fields) -> Stage:
-    source = Source(**{"kind": "parquet", "path": "${lake}/raw", "splits": 2, **fields})
-    return Stage(
-        name="orders",
-        job="jobs:orders",
-        source=source,
-        partitions=len(source.listed) or source.splits,
-        max_parallelism=128,
-    )
 
 
 @pytest.fixture
@@ -58,25 +40,25 @@ def keys(sources: Sources, of: Stage) -> list[str]:
 def test_a_column_that_only_a_later_file_has_is_planned_and_changes_all_splits(interval, arrive):
     arrive("a", n=INT)
     arrive("b", n=INT)
-    before = keys(interval(), stage())
-    assert interval().of(stage()).mixed is None
+    before = keys(interval(), source_stage())
+    assert interval().of(source_stage()).mixed is None
     arrive("b", n=INT, s=WORD)
-    mixed = interval().of(stage()).mixed
+    mixed = interval().of(source_stage()).mixed
     assert mixed is not None
     assert mixed.fields == (("n", "int"), ("s", "string"))
-    assert not set(keys(interval(), stage())) & set(before), "rows of all splits have the column now"
-    named = stage(path=None, splits=["${lake}/raw/a", "${lake}/raw/b"])
+    assert not set(keys(interval(), source_stage())) & set(before), "rows of all splits have the column now"
+    named = source_stage(path=None, splits=["${lake}/raw/a", "${lake}/raw/b"])
     assert interval().of(named).mixed == mixed
 
 
 def test_the_order_of_columns_changes_nothing(interval, arrive):
     arrive("a", n=INT, s=WORD)
     arrive("b", s=WORD, n=INT)
-    assert interval().of(stage()).mixed is None
+    assert interval().of(source_stage()).mixed is None
 
 
 def test_what_an_interval_of_an_incremental_source_took_keeps_its_columns(interval, arrive, tmp_path):
-    incremental = stage(incremental=True)
+    incremental = source_stage(incremental=True)
     arrive("a", n=INT)
     arrive("b", n=LONG)
     interval("1").settle(incremental, Listing.ANEW)
@@ -92,10 +74,10 @@ def test_what_an_interval_of_an_incremental_source_took_keeps_its_columns(interv
 
 
 def test_types_that_do_not_go_together_are_refused_before_anything_is_taken(interval, arrive, ledger):
-    incremental = stage(incremental=True)
+    incremental = source_stage(incremental=True)
     arrive("a", n=INT)
     arrive("b", n=WORD)
-    for look in (lambda: interval().of(stage()), lambda: interval().settle(incremental, Listing.ANEW)):
+    for look in (lambda: interval().of(source_stage()), lambda: interval().settle(incremental, Listing.ANEW)):
         with pytest.raises(SourceUnusable, match=r"column n is int in .*/raw/a and string in .*/raw/b"):
             look()
     assert ledger.positions.taken("p", "orders") == {}
@@ -104,6 +86,6 @@ def test_types_that_do_not_go_together_are_refused_before_anything_is_taken(inte
 def test_a_footer_that_is_longer_than_most_is_read(interval, arrive):
     arrive("a", **{f"a_long_name_of_a_column_{number}": INT for number in range(2000)})
     arrive("b", n=INT)
-    mixed = interval().of(stage()).mixed
+    mixed = interval().of(source_stage()).mixed
     assert mixed is not None
     assert len(mixed.fields) == 2001

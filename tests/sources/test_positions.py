@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
+from tests.sources.made_sources import source_stage
 
 from stagehold.errors import SourceChanged, SourceMissing, SourceUnusable
-from stagehold.ledger import Ledger
 from stagehold.run.planning.planning import RunRequest, counted, decide_counts, sources_of
 from stagehold.settings import Settings
 from stagehold.sources.attempt_sources import Listing, Sources
@@ -18,21 +18,8 @@ from stagehold.spec.pipeline import Pipeline, Stage
 from stagehold.spec.settings.source import Source
 
 
-@pytest.fixture
-def ledger(ledger_file):
-    with Ledger.open(f"sqlite:///{ledger_file}") as opened:
-        yield opened
-
-
 def stage(**fields) -> Stage:
-    source = Source(**{"kind": "parquet", "path": "${lake}/raw", "splits": 2, "incremental": True, **fields})
-    return Stage(
-        name="orders",
-        job="jobs:orders",
-        source=source,
-        partitions=len(source.listed) or source.splits,
-        max_parallelism=128,
-    )
+    return source_stage(**{"incremental": True, **fields})
 
 
 @pytest.fixture

@@ -14,31 +14,18 @@ import pytest
 from deltalake import write_deltalake
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
+from tests.sources.made_sources import reading_of
 
 from stagehold.errors import SourceUnusable
-from stagehold.ledger import Ledger
-from stagehold.ledger.database.engine import Database
-from stagehold.sources.attempt_sources import Sources
 from stagehold.sources.source_reading import SourceFrames
-from stagehold.spec.pipeline import Stage
-from stagehold.spec.settings.source import Source
 
 pytestmark = pytest.mark.spark
-NO_LEDGER = Ledger(Database("sqlite:///unused"))
 
 
 @pytest.fixture
 def frames(spark, tmp_path):
     def open_source(**fields) -> SourceFrames:
-        source = Source(**{"splits": 2, "path": "${lake}", **fields})
-        stage = Stage(
-            name="orders",
-            job="jobs:orders",
-            source=source,
-            partitions=len(source.listed) or source.splits,
-            max_parallelism=128,
-        )
-        return SourceFrames(spark, "orders", Sources("p", "2024-01-01", "r1", str(tmp_path), NO_LEDGER).of(stage))
+        return SourceFrames(spark, "orders", reading_of(tmp_path, **{"path": "${lake}", **fields}))
 
     return open_source
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from tests.ledger.blank import lay_blank_ledger
+from tests.sources.made_sources import source_stage
 
 from stagehold.chronicle.chronicle import LakeChronicle
 from stagehold.chronicle.told import facts_told
@@ -17,8 +18,6 @@ from stagehold.model.source_position import FilesRead, SourceFile
 from stagehold.sources.attempt_sources import Listing, RestoredPosition, Sources
 from stagehold.sources.source_files import find_files
 from stagehold.sources.taken_positions import PublishedPosition, told_positions
-from stagehold.spec.pipeline import Stage
-from stagehold.spec.settings.source import Source
 
 PIPELINE, STAGE = "orders", "events"
 
@@ -74,13 +73,7 @@ def test_a_lake_without_a_chronicle_tells_nothing(lake):
     assert told(lake) == {}
 
 
-EVENTS = Stage(
-    name=STAGE,
-    job="jobs.x:events",
-    source=Source(kind="csv", path="${lake}/raw/*.csv", splits=1, incremental=True),
-    partitions=1,
-    max_parallelism=128,
-)
+EVENTS = source_stage(STAGE, "jobs.x:events", kind="csv", path="${lake}/raw/*.csv", splits=1, incremental=True)
 
 
 @pytest.fixture

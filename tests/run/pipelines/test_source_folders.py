@@ -10,13 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import functions as F
+from tests.sources.made_sources import source_stage
 
 from stagehold.errors import SourceUnusable
 from stagehold.ledger import Ledger
 from stagehold.sources.attempt_sources import Listing, Sources
 from stagehold.sources.source_reading import SourceFrames
-from stagehold.spec.pipeline import Stage
-from stagehold.spec.settings.source import Source
 
 pytestmark = pytest.mark.spark
 ROWS = {  # folders, and the values that Spark infers from all of them together
@@ -36,14 +35,7 @@ def ledger(tmp_path):
 @pytest.fixture
 def frames(spark, tmp_path, ledger):
     def open_source(interval: str = "monday", lake: str = "", **fields) -> SourceFrames:
-        source = Source(**{"kind": "parquet", "splits": 3, "path": "${lake}/raw", **fields})
-        stage = Stage(
-            name="orders",
-            job="jobs:orders",
-            source=source,
-            partitions=len(source.listed) or source.splits,
-            max_parallelism=128,
-        )
+        stage = source_stage(**{"splits": 3, **fields})
         sources = Sources("p", interval, interval, lake or str(tmp_path), ledger)
         sources.settle(stage, Listing.ANEW)
         return SourceFrames(spark, "orders", sources.of(stage))
