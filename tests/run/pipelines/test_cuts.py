@@ -62,8 +62,8 @@ class Attempt:
             self.ledger.partitions.record(records(self.table.location, landed), self.lease)
 
     def adopt(self) -> list[int]:
-        adopted = adopt(CELL, self.table.location, self.share, self.ledger, self.lease)
-        return [record.partition for record in adopted.records]
+        adopted, _ = adopt(CELL, self.table.location, self.share, self.ledger, self.lease)
+        return [record.partition for record in adopted]
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from stagehold.errors import LeaseHeld
@@ -35,13 +35,11 @@ from stagehold.run.planning.task import SPECULATION, RegionTask
 from stagehold.run.stopping.sigterm import sigterms_told_apart
 
 
-@dataclass(frozen=True)
 class Helper:
     """A task that is done with its own share."""
 
-    task: RegionTask
-    workplace: Workplace
-    heal: Heal
+    def __init__(self, task: RegionTask, workplace: Workplace, heal: Heal) -> None:
+        self.task, self.workplace, self.heal = task, workplace, heal
 
     def help_slow_shares(self) -> None:
         """Compute what slow tasks of the region have left, for as long as one is under way and enough have finished to

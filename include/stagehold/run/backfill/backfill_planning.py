@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import islice
@@ -115,16 +115,15 @@ def _nothing_to_do(intervals: tuple[IntervalPlan, ...]) -> str | None:
     return f"There is nothing to run.{told}"
 
 
-@dataclass
 class _Planning:
     """Of one interval after the other, as each may go on with what the one before it keeps."""
 
-    choice: BackfillChoice
-    pipeline: Pipeline
-    ledger: Ledger
-    settings: Settings
-    refusal: str | None = None
-    _changing: dict[str, frozenset[str]] = field(default_factory=dict)  # stages that run, by interval
+    def __init__(
+        self, choice: BackfillChoice, pipeline: Pipeline, ledger: Ledger, settings: Settings, refusal: str | None = None
+    ) -> None:
+        self.choice, self.pipeline, self.ledger, self.settings = choice, pipeline, ledger, settings
+        self.refusal = refusal
+        self._changing: dict[str, frozenset[str]] = {}
 
     def interval(self, key: str) -> IntervalPlan:
         try:

@@ -27,17 +27,14 @@ class Base:
     covers: int
 
 
-@dataclass(frozen=True)
 class Changes:
     """Rows of `partitions` up to ``upto`` that ``base`` does not have; all of a stage that it does not have, or cut
     differently.
     """
 
-    pipeline: Pipeline
-    interval: str
-    ledger: Ledger
-    base: Base | None
-    upto: int
+    def __init__(self, pipeline: Pipeline, interval: str, ledger: Ledger, base: Base | None, upto: int) -> None:
+        self.pipeline, self.interval, self.ledger, self.base = pipeline, interval, ledger, base
+        self.upto = upto
 
     def snapshots(self) -> Iterator[StageSnapshot]:
         changed = self._between(self.base.covers if self.base else 0)

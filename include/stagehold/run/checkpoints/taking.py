@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from stagehold.checkpoints.checkpoint import Checkpoint, SnapshotKind
@@ -29,7 +29,6 @@ from stagehold.run.faults import CheckpointPoint
 from stagehold.run.planning.planning import RunRequest, begins_with_of, counted
 
 
-@dataclass(frozen=True)
 class RunCheckpoints:
     """The checkpoints of one run, for whoever has its coordinator lease: that is the lease of ``heartbeat``.
 
@@ -37,10 +36,8 @@ class RunCheckpoints:
     manifest that no row counts; the next holder clears it up.
     """
 
-    run: Run
-    request: RunRequest
-    workplace: Workplace
-    heartbeat: Heartbeat
+    def __init__(self, run: Run, request: RunRequest, workplace: Workplace, heartbeat: Heartbeat) -> None:
+        self.run, self.request, self.workplace, self.heartbeat = run, request, workplace, heartbeat
 
     @property
     def store(self) -> CheckpointStore:

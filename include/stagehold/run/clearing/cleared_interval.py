@@ -36,12 +36,11 @@ class Cleared:
     bytes: int
 
 
-@dataclass(frozen=True)
 class ClearedInterval:
     """One interval; ``request`` has the pipeline as its attempts have it."""
 
-    request: RunRequest
-    workplace: Workplace
+    def __init__(self, request: RunRequest, workplace: Workplace) -> None:
+        self.request, self.workplace = request, workplace
 
     @staticmethod
     def of(pipeline: Pipeline, interval: str, workplace: Workplace) -> ClearedInterval:

@@ -53,15 +53,13 @@ class Collected:
         return sum(one.bytes for one in self.cleared) + self.chronicle.bytes_freed
 
 
-@dataclass(frozen=True)
 class Collector:
     """``older_than`` is the moment before which something must have been replaced to go; with ``dry_run`` nothing
     changes.
     """
 
-    workplace: Workplace
-    older_than: datetime
-    dry_run: bool = False
+    def __init__(self, workplace: Workplace, older_than: datetime, dry_run: bool = False) -> None:
+        self.workplace, self.older_than, self.dry_run = workplace, older_than, dry_run
 
     def collect(self, pipelines: Sequence[Pipeline]) -> Collected:
         """Everything of these pipelines, and what the ledger remembers of any. Intervals that somebody works on are

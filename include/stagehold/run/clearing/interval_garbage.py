@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from stagehold.checkpoints.checkpoint import Checkpoint
@@ -28,11 +27,11 @@ from stagehold.spec.pipeline import Stage
 Pins = Mapping[str, frozenset[str]]  # files that have to stay, by the id of their stage
 
 
-@dataclass(frozen=True)
 class IntervalCheckpoints:
     """The checkpoints of all runs of an interval."""
 
-    place: ClearedInterval
+    def __init__(self, place: ClearedInterval) -> None:
+        self.place = place
 
     def pins(self) -> Pins | None:
         """None while one is being taken: nobody knows yet what it points to.
@@ -153,14 +152,13 @@ def _ended_before(run: Run, moment: datetime) -> bool:
 READERS_TIME = timedelta(days=1)  # whoever reads a version of a published table may have begun when it was the newest
 
 
-@dataclass(frozen=True)
 class StageGarbage:
     """What may go of one stage; with ``whole_table`` everything that is in its table's folder."""
 
-    place: ClearedInterval
-    stage: Stage
-    files: tuple[Garbage, ...]
-    whole_table: bool = False
+    def __init__(
+        self, place: ClearedInterval, stage: Stage, files: tuple[Garbage, ...], whole_table: bool = False
+    ) -> None:
+        self.place, self.stage, self.files, self.whole_table = place, stage, files, whole_table
 
     @property
     def cleared(self) -> tuple[Cleared, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
@@ -83,13 +82,11 @@ def end_of(place: ClearedInterval) -> Release:
     return Release(place, released_at_end, with_checkpoints=True)
 
 
-@dataclass(frozen=True)
 class Release:
     """What ``choose`` says, of one interval. Its checkpoints go as well if nobody will go on from them."""
 
-    place: ClearedInterval
-    choose: Choose
-    with_checkpoints: bool = False
+    def __init__(self, place: ClearedInterval, choose: Choose, with_checkpoints: bool = False) -> None:
+        self.place, self.choose, self.with_checkpoints = place, choose, with_checkpoints
 
     @property
     def chosen(self) -> tuple[PartitionRecord, ...]:

@@ -62,9 +62,7 @@ class JudgingAgain(Rejudging):
         self._refuse_damaged([one for one in records if not self._is_judged(one)], measured, right)
         verdicts = [one for one in measured.verdicts if one.partition in right.partitions]
         rulings = self._rulings(records, verdicts, judged)
-        ruled = [replace(one, refused=rulings.of_partition(one.partition).refused) for one in records]
-        lacking = [one for one in ruled if one.partition not in rulings.blocked and self._lacks(one)]
-        self._publish(ruled, lacking, verdicts, rulings, right, wave)
+        self._publish(records, verdicts, rulings, right, wave)
         self._tell(records, rulings)
         warn(self.task, verdicts, rulings, self.workplace)
         return rulings.blocked
@@ -113,14 +111,15 @@ class JudgingAgain(Rejudging):
 
     def _publish(
         self,
-        ruled: Sequence[PartitionRecord],
-        lacking: Sequence[PartitionRecord],
+        records: Sequence[PartitionRecord],
         verdicts: Sequence[GateVerdict],
         rulings: Rulings,
         right: PublishRight,
         wave: int,
     ) -> None:
         location, own = self.task.location, wave_of(self.task, right, wave, "judged again")
+        ruled = [replace(one, refused=rulings.of_partition(one.partition).refused) for one in records]
+        lacking = [one for one in ruled if one.partition not in rulings.blocked and self._lacks(one)]
         here = {one.partition: one for one in brought_to(location, lacking, own.attempt_id)}
         partitions = tuple(CommittedPartition.of(replace(one, judged=self.task.judge)) for one in here.values())
         commit = replace(own, partitions=partitions) if lacking else None

@@ -10,7 +10,6 @@ import os
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
@@ -31,12 +30,14 @@ class Lap(StrEnum):
     END = "end"
 
 
-@dataclass
 class Timings:
     """Seconds by lap."""
 
-    _seconds: dict[Lap, float] = field(default_factory=dict)
-    _last: float | None = None
+    def __init__(
+        self,
+    ) -> None:
+        self._seconds: dict[Lap, float] = {}
+        self._last: float | None = None
 
     def passed(self, lap: Lap) -> None:
         """What has passed since the lap before, or since the process began, was for this one."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,23 +80,16 @@ def _has_floating(kind: DataType) -> bool:
 DRAWS = frozenset(name for name, rule in RULES.items() if rule.kind is Kind.RANDOM)  # their constants are seeds
 
 
-@dataclass(frozen=True)
-class Added:
-    """Something that is added up: the number of its use, the expression, the relation whose columns it is made of."""
-
-    use: int
-    expression: Message
-    relation: Message
-
-
-@dataclass
 class PlanReading:
-    """Everything read of one frame. ``inputs`` are the plans below which other stages begin."""
+    """Everything read of one frame. ``inputs`` are the plans below which other stages begin. ``added`` is what is added
+    up: the number of its use, the expression, and the relation whose columns that is made of.
+    """
 
-    inputs: frozenset[int]
-    uses: list[Use] = field(default_factory=list)
-    constants: list[str] = field(default_factory=list)
-    added: list[Added] = field(default_factory=list)
+    def __init__(self, inputs: frozenset[int]) -> None:
+        self.inputs = inputs
+        self.uses: list[Use] = []
+        self.constants: list[str] = []
+        self.added: list[tuple[int, Message, Message]] = []
 
     @property
     def facts(self) -> PlanFacts:
@@ -161,7 +154,7 @@ class PlanReading:
         name = function.function_name.lower()
         self.uses.append(Use(name, tuple(_literal(argument) for argument in function.arguments), inside, order))
         if name in ADDS and relation is not None and function.arguments:
-            self.added += [Added(len(self.uses) - 1, argument, relation) for argument in function.arguments]
+            self.added += [(len(self.uses) - 1, argument, relation) for argument in function.arguments]
         for argument in function.arguments:
             if name not in DRAWS or not _literal(argument):
                 self._expression(argument, relation, name, Order.NONE)
@@ -177,16 +170,16 @@ def read_plan(frame: DataFrame, inputs: Collection[DataFrame]) -> PlanReading:
 def with_types(frame: DataFrame, reading: PlanReading) -> PlanFacts:
     """The same with what is known of the types of what is added up."""
     uses = list(reading.uses)
-    for one in reading.added:
-        floating = uses[one.use].floating or _is_floating(frame, one)
-        uses[one.use] = replace(uses[one.use], floating=floating)
+    for use, expression, relation in reading.added:
+        floating = uses[use].floating or _is_floating(frame, expression, relation)
+        uses[use] = replace(uses[use], floating=floating)
     return replace(reading.facts, uses=tuple(uses))
 
 
-def _is_floating(frame: DataFrame, added: Added) -> bool:
+def _is_floating(frame: DataFrame, expression: Message, relation: Message) -> bool:
     from pyspark.sql.types import DoubleType, FloatType
 
-    return isinstance(expression_type(frame.sparkSession, added.relation, added.expression), DoubleType | FloatType)
+    return isinstance(expression_type(frame.sparkSession, relation, expression), DoubleType | FloatType)
 
 
 def _order_of(relation: Any, inputs: Collection[int]) -> Order:

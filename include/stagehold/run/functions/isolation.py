@@ -8,7 +8,6 @@ import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from stagehold.errors import KeyMayBeNull, StrayKey
@@ -108,16 +107,15 @@ def reporting_stray_keys() -> Iterator[None]:
         raise StrayKey(facts["stage"], facts["key"], computed=facts["computed"], belongs=facts["belongs"]) from None
 
 
-@dataclass
 class _Texts:
     """What is in a frame's unsent plan above its inputs:
     Python functions, and whether all names and literals are plain.
     """
 
-    inputs: frozenset[int]
-    plain: bool = True
-    allowed: set[str] = field(default_factory=set)
-    refused: set[str] = field(default_factory=set)
+    def __init__(self, inputs: frozenset[int], plain: bool = True) -> None:
+        self.inputs, self.plain = inputs, plain
+        self.allowed: set[str] = set()
+        self.refused: set[str] = set()
 
     @staticmethod
     def of(frame: DataFrame, inputs: Collection[DataFrame]) -> _Texts:

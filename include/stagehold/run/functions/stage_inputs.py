@@ -147,12 +147,6 @@ def union(frames: Sequence[DataFrame]) -> DataFrame:
 Keys = Mapping[int, str]  # by partition, what its rows follow from
 
 
-@dataclass(frozen=True)
-class _Kept:
-    keys: Keys
-    frame: DataFrame
-
-
 class Intermediates:
     """The `pipelined_bounded` outputs of one Spark session.
 
@@ -161,18 +155,18 @@ class Intermediates:
     """
 
     def __init__(self) -> None:
-        self._kept: dict[str, list[_Kept]] = defaultdict(list)
+        self._kept: dict[str, list[tuple[Keys, DataFrame]]] = defaultdict(list)
 
     def frame(self, stage: str, keys: Keys, compute: Callable[[], DataFrame]) -> DataFrame:
         """A frame that holds the partitions in ``keys``, and maybe others; ``compute`` makes it if none does yet.
 
         Its rows are computed when they are first read, those before a shuffle at once.
         """
-        for kept in self._kept[stage]:
-            if keys.items() <= kept.keys.items():
-                return kept.frame
+        for kept, frame in self._kept[stage]:
+            if keys.items() <= kept.items():
+                return frame
         computed = compute()
         with settings_in_force(computed.sparkSession, WITHOUT_CONSTRAINTS):
-            made = _Kept(keys, kept_by_spark(computed))
-        self._kept[stage].append(made)
-        return made.frame
+            frame = kept_by_spark(computed)
+        self._kept[stage].append((keys, frame))
+        return frame

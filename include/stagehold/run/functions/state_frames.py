@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -31,13 +31,11 @@ if TYPE_CHECKING:
 JSON_TYPES = {"tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long"}
 
 
-@dataclass(frozen=True)
 class StateFrames:
     """Of one stage; ``earlier`` is what it goes on with."""
 
-    spark: SparkSession
-    stage: Stage
-    earlier: Earlier
+    def __init__(self, spark: SparkSession, stage: Stage, earlier: Earlier) -> None:
+        self.spark, self.stage, self.earlier = spark, stage, earlier
 
     def before(self, partition: int) -> dict[str, DataFrame]:
         """What the partition begins with, by name."""
@@ -167,13 +165,11 @@ def _refuse_other_columns(stage: Stage, shape: StateShape, schema: StructType, p
         )
 
 
-@dataclass(frozen=True)
 class Dealing:
     """Of one stage."""
 
-    spark: SparkSession
-    stage: Stage
-    rescaled: Rescaled
+    def __init__(self, spark: SparkSession, stage: Stage, rescaled: Rescaled) -> None:
+        self.spark, self.stage, self.rescaled = spark, stage, rescaled
 
     def rows(self, partitions: tuple[int, ...]) -> DataFrame:
         """Those of ``partitions``, with `_partition`."""

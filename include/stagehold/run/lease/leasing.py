@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import datetime
 
 from stagehold.errors import LeaseHeld, LeaseLost, LeaseNotFreed
@@ -40,17 +39,16 @@ def take_lease(task: RegionTask, workplace: Workplace) -> Lease:
     return workplace.ledger.leases.take(task.lease_name, task.share, str(holder), seconds, may_seize, above=above)
 
 
-@dataclass
 class LeaseWait:
     """One wait for the lease of ``task``. It goes on until the lease is free:
     what its holder left is planned with then.
     """
 
-    task: RegionTask
-    workplace: Workplace
-    _begun: float = field(default_factory=time.monotonic)
-    _pause: float = FIRST_PAUSE
-    _next_word: float = 0.0
+    def __init__(self, task: RegionTask, workplace: Workplace) -> None:
+        self.task, self.workplace = task, workplace
+        self._begun: float = time.monotonic()
+        self._pause: float = FIRST_PAUSE
+        self._next_word: float = 0.0
 
     def pause(self, held: LeaseHeld) -> None:
         """Wait a moment, longer each time.

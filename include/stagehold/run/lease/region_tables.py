@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from stagehold.lake.commit.committed import RECENT, Landed, committed
@@ -23,12 +23,11 @@ from stagehold.run.lease.sweeping import sweep_behind
 from stagehold.run.planning.task import RegionTask
 
 
-@dataclass(frozen=True)
 class RegionTables:
     """Those of the stages whose output is stored."""
 
-    task: RegionTask
-    workplace: Workplace
+    def __init__(self, task: RegionTask, workplace: Workplace) -> None:
+        self.task, self.workplace = task, workplace
 
     @property
     def stages(self) -> tuple[str, ...]:
@@ -76,11 +75,11 @@ class RegionTables:
         """
         for stage in self.stages:
             share, ledger = self.task.share, self.workplace.ledger
-            adopted = adopt(self.cell(stage), self.location(stage), share, ledger, lease, limit)
-            if adopted.records:
-                which = f"{len(adopted.records)} partitions that an earlier attempt committed but could not record"
+            adopted, said = adopt(self.cell(stage), self.location(stage), share, ledger, lease, limit)
+            if adopted:
+                which = f"{len(adopted)} partitions that an earlier attempt committed but could not record"
                 self.workplace.progress(f"{stage}: adopted {which}")
-                warn_unmet(self.task.request.run_id, stage, adopted.said, self.workplace)
+                warn_unmet(self.task.request.run_id, stage, said, self.workplace)
 
     def sweep(self, stage: str, attempt: Attempt) -> None:
         """Delete what dead attempts left of ``stage``, which ``attempt`` has fenced."""
@@ -94,19 +93,11 @@ class RegionTables:
 ADOPTED = "adopted: committed by an attempt that died before it could record it"
 
 
-@dataclass(frozen=True)
-class Adopted:
-    """Partitions that were recorded in place of attempts that died, and what their gate had said of them."""
-
-    records: tuple[PartitionRecord, ...]
-    said: tuple[GateResult, ...]
-
-
 def adopt(
     cell: Cell, location: TableLocation, share: Share | None, ledger: Ledger, lease: Lease, limit: int | None = RECENT
-) -> Adopted:
+) -> tuple[Sequence[PartitionRecord], Sequence[GateResult]]:
     """Record what the table's log says is live but the ledger does not know. The commit proves that its gate passed;
-    what the gate said is beside the files.
+    what the gate said is beside the files, and given with the records.
 
     Only commits newer than the ledger's record of a partition count: an older one was replaced on purpose. Commits
     count whatever share they were made for, their partitions only where they are in ``share``: others may be at work on
@@ -133,7 +124,7 @@ def adopt(
         with ledger.together():
             ledger.partitions.record(found, lease)
             ledger.gates.record(said)
-    return Adopted(tuple(found), said)
+    return found, said
 
 
 def verdicts_beside(records: Iterable[PartitionRecord]) -> Iterator[GateResult]:

@@ -11,7 +11,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from itertools import groupby
 
@@ -55,12 +55,12 @@ def export_savepoint(name: str, target: str, settings: Settings, progress: Progr
     :raises CopyRefused: something else is in the place of one of its files.
     """
     savepoint = Savepoints(settings.lake_uri).get(name)
-    contents = _Contents.of(savepoint, settings.lake_uri)
-    told = _Told(len(contents.sizes), progress)
-    paths = {path: path for path in contents.sizes}
-    sums = copy_files(files_at(contents.lake), files_at(target), paths, told)
-    copied = {path: _Listed(contents.sizes[path], sums[path]) for path in sums}
-    listed = {**copied, **_made(contents.positions, target)}
+    lake, sizes, positions = _contents(savepoint, settings.lake_uri)
+    told = _Told(len(sizes), progress)
+    paths = {path: path for path in sizes}
+    sums = copy_files(files_at(lake), files_at(target), paths, told)
+    copied = {path: _Listed(sizes[path], sums[path]) for path in sums}
+    listed = {**copied, **_made(positions, target)}
     listing = {"format": FORMAT, "version": VERSION, "savepoint": {**asdict(savepoint), "root": ""}}
     files = {path: asdict(listed[path]) for path in sorted(listed)}
     text = json.dumps({**listing, "files": files}, indent=1, default=datetime.isoformat).encode()
@@ -126,28 +126,20 @@ def _made(content: Mapping[str, bytes], target: str) -> Mapping[str, _Listed]:
     return {path: _Listed(len(text), hashlib.sha256(text).hexdigest()) for path, text in content.items()}
 
 
-@dataclass(frozen=True)
-class _Contents:
-    """All files of a savepoint by their path below ``lake``, with their bytes, and a chronicle to be made for it, of
-    what all intervals had taken of incremental sources.
+def _contents(savepoint: Savepoint, lake_uri: str) -> tuple[str, Mapping[str, int], Mapping[str, bytes]]:
+    """The lake that a savepoint is in; all its files by their path below that, with their bytes; and a chronicle to be
+    made for it, of what all intervals had taken of incremental sources.
     """
-
-    lake: str
-    sizes: Mapping[str, int]
-    positions: Mapping[str, bytes]
-
-    @staticmethod
-    def of(savepoint: Savepoint, lake_uri: str) -> _Contents:
-        stored, lake = Savepoints(lake_uri).stored(savepoint), lake_root(lake_uri)
-        if savepoint.root:
-            lake = f"{lake}/{savepoint.root}"
-        checkpoint = stored.read_checkpoint(savepoint.number)
-        own = stored.uri.removeprefix(f"{lake}/")
-        manifest = stored.read_manifest(savepoint.number)
-        size = files_at(stored.uri).facts(manifest_file(savepoint.number))[manifest_file(savepoint.number)].bytes
-        parts = {f"{own}/{part.file}": part.bytes for part in manifest.parts}
-        sizes = {f"{own}/{manifest_file(savepoint.number)}": size, **parts, **dict(_data(checkpoint, lake))}
-        return _Contents(lake, sizes, _positions(manifest, lake))
+    stored, lake = Savepoints(lake_uri).stored(savepoint), lake_root(lake_uri)
+    if savepoint.root:
+        lake = f"{lake}/{savepoint.root}"
+    checkpoint = stored.read_checkpoint(savepoint.number)
+    own = stored.uri.removeprefix(f"{lake}/")
+    manifest = stored.read_manifest(savepoint.number)
+    size = files_at(stored.uri).facts(manifest_file(savepoint.number))[manifest_file(savepoint.number)].bytes
+    parts = {f"{own}/{part.file}": part.bytes for part in manifest.parts}
+    sizes = {f"{own}/{manifest_file(savepoint.number)}": size, **parts, **dict(_data(checkpoint, lake))}
+    return lake, sizes, _positions(manifest, lake)
 
 
 def _positions(manifest: Manifest, lake: str) -> Mapping[str, bytes]:
@@ -171,15 +163,12 @@ def _data(checkpoint: Checkpoint, lake: str) -> Iterator[tuple[str, int]]:
             yield from ((f"{below}/{path}", size) for path, size in log.items())
 
 
-@dataclass
 class _Told:
     """Says from time to time how far the copying is."""
 
-    total: int
-    progress: Callable[[str], None]
-    files: int = 0
-    bytes: int = 0
-    next_word: float = field(default_factory=lambda: time.monotonic() + NEXT_WORD)
+    def __init__(self, total: int, progress: Callable[[str], None], files: int = 0, bytes: int = 0) -> None:
+        self.total, self.progress, self.files, self.bytes = total, progress, files, bytes
+        self.next_word = time.monotonic() + NEXT_WORD
 
     def __call__(self, size: int) -> None:
         self.files, self.bytes = self.files + 1, self.bytes + size

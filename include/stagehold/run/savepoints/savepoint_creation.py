@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from stagehold.checkpoints.settings import CoordinatorSettings
 from stagehold.errors import InvalidArgument, LeaseHeld, SavepointFailed, SavepointTaken
@@ -62,12 +61,9 @@ def _same(made: Savepoint, asked: SavepointRequest) -> Savepoint:
     return made
 
 
-@dataclass(frozen=True)
 class _Creation:
-    asked: SavepointRequest
-    run: Run
-    pipeline: Pipeline
-    workplace: Workplace
+    def __init__(self, asked: SavepointRequest, run: Run, pipeline: Pipeline, workplace: Workplace) -> None:
+        self.asked, self.run, self.pipeline, self.workplace = asked, run, pipeline, workplace
 
     def carry_out(self) -> Savepoint:
         try:

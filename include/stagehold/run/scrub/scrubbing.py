@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Protocol
@@ -47,16 +46,13 @@ from stagehold.spec.pipeline import Pipeline, Stage
 OpenSession = Callable[[timedelta], AbstractContextManager[Fingerprints]]
 
 
-@dataclass(frozen=True)
 class ScrubPlace:
     """What a scrub has at hand. ``open_session`` is called only if there is content to read; it is told after which
     time without progress a call is broken off.
     """
 
-    ledger: Ledger
-    settings: Settings
-    progress: Progress
-    open_session: OpenSession
+    def __init__(self, ledger: Ledger, settings: Settings, progress: Progress, open_session: OpenSession) -> None:
+        self.ledger, self.settings, self.progress, self.open_session = ledger, settings, progress, open_session
 
 
 def scrub_with_spark(ledger: Ledger, settings: Settings, progress: Progress) -> ScrubPlace:
@@ -92,14 +88,13 @@ def _session_if_needed(
     return place.open_session(max(request.pipeline.stall_timeout for request in requests))
 
 
-@dataclass(frozen=True)
 class _Stage:
     """One stage for one interval; ``session`` is None if of no stage there is anything to read."""
 
-    request: RunRequest
-    target: ScrubTarget
-    session: Fingerprints | None
-    place: ScrubPlace
+    def __init__(
+        self, request: RunRequest, target: ScrubTarget, session: Fingerprints | None, place: ScrubPlace
+    ) -> None:
+        self.request, self.target, self.session, self.place = request, target, session, place
 
     def scrub(self) -> StageScrub:
         records = to_compare(self.target)
