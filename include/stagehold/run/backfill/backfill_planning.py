@@ -118,12 +118,10 @@ def _nothing_to_do(intervals: tuple[IntervalPlan, ...]) -> str | None:
 class _Planning:
     """Of one interval after the other, as each may go on with what the one before it keeps."""
 
-    def __init__(
-        self, choice: BackfillChoice, pipeline: Pipeline, ledger: Ledger, settings: Settings, refusal: str | None = None
-    ) -> None:
+    def __init__(self, choice: BackfillChoice, pipeline: Pipeline, ledger: Ledger, settings: Settings) -> None:
         self.choice, self.pipeline, self.ledger, self.settings = choice, pipeline, ledger, settings
-        self.refusal = refusal
-        self._changing: dict[str, frozenset[str]] = {}
+        self.refusal: str | None = None
+        self._changing: dict[str, frozenset[str]] = {}  # stages that run, by interval
 
     def interval(self, key: str) -> IntervalPlan:
         try:

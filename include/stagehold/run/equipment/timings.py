@@ -33,9 +33,7 @@ class Lap(StrEnum):
 class Timings:
     """Seconds by lap."""
 
-    def __init__(
-        self,
-    ) -> None:
+    def __init__(self) -> None:
         self._seconds: dict[Lap, float] = {}
         self._last: float | None = None
 

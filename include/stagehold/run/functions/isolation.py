@@ -112,8 +112,8 @@ class _Texts:
     Python functions, and whether all names and literals are plain.
     """
 
-    def __init__(self, inputs: frozenset[int], plain: bool = True) -> None:
-        self.inputs, self.plain = inputs, plain
+    def __init__(self, inputs: frozenset[int]) -> None:
+        self.inputs, self.plain = inputs, True
         self.allowed: set[str] = set()
         self.refused: set[str] = set()
 

@@ -166,8 +166,8 @@ def _data(checkpoint: Checkpoint, lake: str) -> Iterator[tuple[str, int]]:
 class _Told:
     """Says from time to time how far the copying is."""
 
-    def __init__(self, total: int, progress: Callable[[str], None], files: int = 0, bytes: int = 0) -> None:
-        self.total, self.progress, self.files, self.bytes = total, progress, files, bytes
+    def __init__(self, total: int, progress: Callable[[str], None]) -> None:
+        self.total, self.progress, self.files, self.bytes = total, progress, 0, 0
         self.next_word = time.monotonic() + NEXT_WORD
 
     def __call__(self, size: int) -> None:
