@@ -27,7 +27,7 @@ from stagehold.run.clearing.output_release import end_of
 from stagehold.run.equipment.workplace import Progress, Workplace
 from stagehold.run.faults import Faults
 from stagehold.run.lease.lease_holder import this_process
-from stagehold.run.lease.sweeping import RegionSweep, sweep_lake
+from stagehold.run.lease.sweeping import RegionSweep, Sweeper
 from stagehold.run.stage.spark_engine import SparkEngine
 from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline
@@ -73,7 +73,7 @@ class Collector:
             except StageholdError as error:
                 passed_over.append(f"{place}: {error}")
         ledger, settings = self.workplace.ledger, self.workplace.settings
-        sweeps = sweep_lake(pipelines, ledger, settings, dry_run=self.dry_run)
+        sweeps = Sweeper(ledger, settings).sweep_lake(pipelines, dry_run=self.dry_run)
         archived = ledger.history.runs_to_forget(self.older_than)
         if not self.dry_run:
             archive_runs(archived, ledger, settings.lake_uri)

@@ -19,7 +19,7 @@ from stagehold.plan.determinism.reproduction import remark
 from stagehold.plan.resume.waiving import as_retracted
 from stagehold.run.delivery.ruling import warn_unmet
 from stagehold.run.equipment.workplace import Workplace
-from stagehold.run.lease.sweeping import sweep_behind
+from stagehold.run.lease.sweeping import Sweeper
 from stagehold.run.planning.task import RegionTask
 
 
@@ -84,7 +84,7 @@ class RegionTables:
     def sweep(self, stage: str, attempt: Attempt) -> None:
         """Delete what dead attempts left of ``stage``, which ``attempt`` has fenced."""
         ledger, settings = self.workplace.ledger, self.workplace.settings
-        swept = sweep_behind(attempt, self.cell(stage), self.location(stage), ledger, settings)
+        swept = Sweeper(ledger, settings).sweep_behind(attempt, self.cell(stage), self.location(stage))
         if swept:
             files = sum(one.files for one in swept)
             self.workplace.progress(f"{stage}: deleted {files} files that dead attempts left")

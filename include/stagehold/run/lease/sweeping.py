@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
@@ -14,7 +14,7 @@ from stagehold.lake.commit.wave_commit import Claim
 from stagehold.lake.store.location import TableLocation, table_location
 from stagehold.lake.sweep import StrayFolder, find_strays, remove
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import Attempt, AttemptState, Cell, Lease
+from stagehold.model.records import Attempt, AttemptState, Cell
 from stagehold.plan.split.regions import stage_regions
 from stagehold.run.lease.lease_holder import this_process
 from stagehold.run.planning.task import region_lease
@@ -39,74 +39,71 @@ class RegionSweep:
         return sum(stray.bytes for stray in self.strays)
 
 
-def sweep_behind(
-    attempt: Attempt, cell: Cell, location: TableLocation, ledger: Ledger, settings: Settings
-) -> tuple[StrayFolder, ...]:
-    """Delete what earlier attempts left of a stage. ``attempt`` has fenced them, so it is certain that they publish
-    nothing more.
+class Sweeper:
+    """Deletes what dead attempts left, once it is certain that they publish nothing more."""
 
-    Never fails the attempt, whose work is done: what could not be deleted is found again.
-    """
-    try:
-        strays = _strays(attempt, cell, location, ledger, settings)
-        remove(strays)
-    except Exception as error:  # noqa: BLE001 - whatever the store says, the attempt's own work is done
-        log.warning("strays of %s not swept: %s", location.uri, error)
-        return ()
-    return strays
+    def __init__(self, ledger: Ledger, settings: Settings) -> None:
+        self._ledger, self._settings = ledger, settings
 
+    def sweep_behind(self, attempt: Attempt, cell: Cell, location: TableLocation) -> tuple[StrayFolder, ...]:
+        """Delete what earlier attempts left of a stage, which ``attempt`` has fenced.
 
-def sweep_lake(
-    pipelines: Iterable[Pipeline], ledger: Ledger, settings: Settings, *, dry_run: bool
-) -> tuple[RegionSweep, ...]:
-    """Find strays of every region and interval that the ledger knows attempts of, and delete them unless it is a
-    ``dry_run``.
+        Never fails the attempt, whose work is done: what could not be deleted is found again.
+        """
+        try:
+            strays = self._strays(attempt, {cell: location})
+            remove(strays)
+        except Exception as error:  # noqa: BLE001 - whatever the store says, the attempt's own work is done
+            log.warning("strays of %s not swept: %s", location.uri, error)
+            return ()
+        return strays
 
-    Each region is leased and fenced like by an attempt, so one with a live attempt is passed over. Only regions that
-    have strays are touched.
-    """
-    return tuple(
-        sweep for pipeline in pipelines for sweep in _sweep_pipeline(pipeline, ledger, settings, dry_run=dry_run)
-    )
+    def sweep_lake(self, pipelines: Iterable[Pipeline], *, dry_run: bool) -> tuple[RegionSweep, ...]:
+        """Find strays of every region and interval that the ledger knows attempts of, and delete them unless it is a
+        ``dry_run``.
 
+        Each region is leased and fenced like by an attempt, so one with a live attempt is passed over. Only regions
+        that have strays are touched.
+        """
+        return tuple(sweep for pipeline in pipelines for sweep in self._sweeps(pipeline, dry_run=dry_run))
 
-def _sweep_pipeline(pipeline: Pipeline, ledger: Ledger, settings: Settings, *, dry_run: bool) -> Iterator[RegionSweep]:
-    for newest in ledger.attempts.newest_of_regions(pipeline.name):
-        places = _places(pipeline, newest, settings)
-        last = replace(newest, share=None, epoch=newest.epoch + 1)  # the newest may be dead, too
-        found = _strays_of(last, places, ledger, settings)
-        if not found:
-            continue
-        yield RegionSweep(newest, found) if dry_run else _sweep_region(last, places, ledger, settings)
+    def _sweeps(self, pipeline: Pipeline, *, dry_run: bool) -> Iterator[RegionSweep]:
+        for newest in self._ledger.attempts.newest_of_regions(pipeline.name):
+            places = _places(pipeline, newest, self._settings)
+            last = replace(newest, share=None, epoch=newest.epoch + 1)  # the newest may be dead, too
+            found = self._strays(last, places)
+            if found:
+                yield RegionSweep(newest, found) if dry_run else self._sweep_region(last, places)
 
+    def _sweep_region(self, last: Attempt, places: Mapping[Cell, TableLocation]) -> RegionSweep:
+        """Under the region's lease; what is found before that may be a live attempt's."""
+        region, seconds = region_lease(last.pipeline, last.interval, last.region), self._settings.lease_seconds
+        try:
+            holder, above = str(this_process("sweep")), max(_newest_epoch(location) for location in places.values())
+            lease = self._ledger.leases.take(region, None, holder, seconds, lambda _: False, above=above)
+        except LeaseHeld as held:
+            return RegionSweep(last, (), str(held))
+        try:
+            sweeper, rivals = replace(last, epoch=lease.epoch), self._ledger.leases.overlapping(region, None)
+            for location in places.values():
+                claim = Claim(lease.epoch, sweeper.attempt_id)
+                StagedCommitter().fence(location, claim, [location.of(share) for share in rivals])
+            strays = self._strays(sweeper, places)
+            remove(strays)
+            return RegionSweep(last, strays)
+        finally:
+            self._ledger.leases.release(lease)
 
-def _sweep_region(last: Attempt, places: dict[Cell, TableLocation], ledger: Ledger, settings: Settings) -> RegionSweep:
-    """Under the region's lease; what is found before that may be a live attempt's."""
-    region = region_lease(last.pipeline, last.interval, last.region)
-    try:
-        holder, above = str(this_process("sweep")), max(_newest_epoch(location) for location in places.values())
-        lease = ledger.leases.take(region, None, holder, settings.lease_seconds, lambda _: False, above=above)
-    except LeaseHeld as held:
-        return RegionSweep(last, (), str(held))
-    try:
-        return RegionSweep(
-            last, _fence_and_remove(replace(last, epoch=lease.epoch), places, region, lease, ledger, settings)
+    def _strays(self, attempt: Attempt, places: Mapping[Cell, TableLocation]) -> tuple[StrayFolder, ...]:
+        """Attempts that finished are left out: all they wrote was published."""
+        earlier = self._ledger.attempts.before(attempt)
+        dead = [one.attempt_id for one in earlier if one.state is not AttemptState.FINISHED]
+        older_than = datetime.now(UTC) - timedelta(seconds=self._settings.sweep_after_seconds)
+        return tuple(
+            stray
+            for cell, location in places.items()
+            for stray in find_strays(location.uri, dead, self._ledger.partitions.history(cell), older_than)
         )
-    finally:
-        ledger.leases.release(lease)
-
-
-def _fence_and_remove(
-    sweeper: Attempt, places: dict[Cell, TableLocation], region: str, lease: Lease, ledger: Ledger, settings: Settings
-) -> tuple[StrayFolder, ...]:
-    rivals = ledger.leases.overlapping(region, None)
-    for location in places.values():
-        StagedCommitter().fence(
-            location, Claim(lease.epoch, sweeper.attempt_id), [location.of(share) for share in rivals]
-        )
-    strays = _strays_of(sweeper, places, ledger, settings)
-    remove(strays)
-    return strays
 
 
 def _newest_epoch(location: TableLocation) -> int:
@@ -128,20 +125,3 @@ def _places(pipeline: Pipeline, attempt: Attempt, settings: Settings) -> dict[Ce
         for stage in stages
         if stage.output.may_have_table
     }
-
-
-def _strays_of(
-    attempt: Attempt, places: dict[Cell, TableLocation], ledger: Ledger, settings: Settings
-) -> tuple[StrayFolder, ...]:
-    return tuple(
-        stray for cell, location in places.items() for stray in _strays(attempt, cell, location, ledger, settings)
-    )
-
-
-def _strays(
-    attempt: Attempt, cell: Cell, location: TableLocation, ledger: Ledger, settings: Settings
-) -> tuple[StrayFolder, ...]:
-    """Attempts that finished are left out: all they wrote was published."""
-    dead = [one.attempt_id for one in ledger.attempts.before(attempt) if one.state is not AttemptState.FINISHED]
-    older_than = datetime.now(UTC) - timedelta(seconds=settings.sweep_after_seconds)
-    return find_strays(location.uri, dead, ledger.partitions.history(cell), older_than)
