@@ -11,8 +11,8 @@ from tests.run.protocol.stepper import Stepper
 from stagehold.model.checkpoint_records import SavepointRequest
 from stagehold.model.standing import PartitionState
 from stagehold.run.checkpoints.discarding import dispose_of
+from stagehold.run.checkpoints.savepoint_creation import create_savepoint
 from stagehold.run.faults import ClearingPoint
-from stagehold.run.savepoints.savepoint_creation import create_savepoint
 from stagehold.spec.settings.run_settings import ReleasePolicy
 
 pytestmark = pytest.mark.slow

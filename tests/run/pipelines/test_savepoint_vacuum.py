@@ -15,9 +15,9 @@ from stagehold.lake.available import missing_files
 from stagehold.lake.checkpoints.savepoints import Savepoints
 from stagehold.model.checkpoint_records import SavepointRequest
 from stagehold.run.checkpoints.discarding import dispose_of
+from stagehold.run.checkpoints.savepoint_creation import create_savepoint
 from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.faults import Faults
-from stagehold.run.savepoints.savepoint_creation import create_savepoint
 from stagehold.run.stage.spark_engine import SparkEngine
 
 pytestmark = pytest.mark.spark

@@ -13,8 +13,8 @@ from tests.run.clearing.nights import PIPELINE, Nights
 from stagehold.errors import NoSnapshot
 from stagehold.model.checkpoint_records import SavepointRequest
 from stagehold.model.records import PartitionRecord
+from stagehold.run.checkpoints.savepoint_creation import create_savepoint
 from stagehold.run.planning.candidates import Candidates
-from stagehold.run.savepoints.savepoint_creation import create_savepoint
 from stagehold.run.scrub.scrubbing import SnapshotComparison
 from stagehold.spec.settings.run_settings import VerifyPolicy
 

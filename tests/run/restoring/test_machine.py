@@ -17,8 +17,8 @@ from stagehold.lake.checkpoints.stored import manifest_file
 from stagehold.model.checkpoint_records import SavepointRequest
 from stagehold.model.restore_choices import ClaimMode
 from stagehold.run.checkpoints.discarding import dispose_of
+from stagehold.run.checkpoints.savepoint_creation import create_savepoint
 from stagehold.run.planning.snapshots import _checkpoint
-from stagehold.run.savepoints.savepoint_creation import create_savepoint
 
 chosen = st.integers(0, 99)
 claim_modes = st.sampled_from(ClaimMode)

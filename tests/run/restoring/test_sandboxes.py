@@ -19,9 +19,9 @@ from stagehold.model.keys.compute_key import ComputeKey
 from stagehold.model.records import Acceptance, PartitionRecord
 from stagehold.model.standing import PartitionState
 from stagehold.run.checkpoints.discarding import dispose_of
+from stagehold.run.checkpoints.savepoint_copies import export_savepoint
+from stagehold.run.checkpoints.savepoint_creation import create_savepoint
 from stagehold.run.reconcile.reconcile import reconcile
-from stagehold.run.savepoints.savepoint_copies import export_savepoint
-from stagehold.run.savepoints.savepoint_creation import create_savepoint
 
 pytestmark = pytest.mark.slow
 

@@ -21,8 +21,8 @@ from stagehold.lake.checkpoints.stored import manifest_file
 from stagehold.model.checkpoint_records import SavepointRequest
 from stagehold.model.records import Cell
 from stagehold.model.standing import PartitionState
-from stagehold.run.savepoints.savepoint_copies import export_savepoint, import_savepoint
-from stagehold.run.savepoints.savepoint_creation import create_savepoint
+from stagehold.run.checkpoints.savepoint_copies import export_savepoint, import_savepoint
+from stagehold.run.checkpoints.savepoint_creation import create_savepoint
 
 pytestmark = pytest.mark.slow
 

@@ -14,8 +14,7 @@ from stagehold.model.records import AttemptState, FailureClass, RunState
 from stagehold.plan.restart.failure import diagnose
 from stagehold.run.here.region import work_on
 from stagehold.run.journal.journal import verdict_of
-from stagehold.run.stopping.sigterm import Sigterm, sigterms_told_apart
-from stagehold.run.stopping.stopping import cancel_run_here, suspend_run
+from stagehold.run.stopping.stopping import Sigterm, cancel_run_here, sigterms_told_apart, suspend_run
 
 pytestmark = pytest.mark.slow
 

@@ -16,7 +16,7 @@ from stagehold.errors import RunNotUnderWay, RunSuspended
 from stagehold.model.checkpoint_records import SavepointRequest
 from stagehold.model.records import AttemptState, RunState
 from stagehold.model.states import RunEvent
-from stagehold.run.savepoints.savepoint_creation import create_savepoint
+from stagehold.run.checkpoints.savepoint_creation import create_savepoint
 from stagehold.run.stopping.stopping import await_stop, suspend_run
 
 pytestmark = pytest.mark.slow

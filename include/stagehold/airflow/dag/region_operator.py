@@ -110,7 +110,7 @@ class RegionOperator(BaseOperator):
         the restore that it is started for, and when the run was started.
         """
         from stagehold.airflow.telling.telling import Telling
-        from stagehold.run.stopping.sigterm import Sigterm
+        from stagehold.run.stopping.stopping import Sigterm
 
         die_with_parent()  # Airflow's supervisor of this process, so that no writer outlives its owner
         context["share"] = str(self._share)  # type: ignore[typeddict-unknown-key]  # read by the name of a mapped task

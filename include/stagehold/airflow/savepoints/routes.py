@@ -26,9 +26,9 @@ from stagehold.errors import UnknownName
 from stagehold.lake.checkpoints.savepoints import Savepoint, Savepoints
 from stagehold.model.checkpoint_records import SavepointRequest
 from stagehold.run.checkpoints.discarding import dispose_of
+from stagehold.run.checkpoints.savepoint_creation import ask_for_savepoint, create_savepoint
 from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.faults import Faults
-from stagehold.run.savepoints.savepoint_creation import ask_for_savepoint, create_savepoint
 from stagehold.run.stage.spark_engine import SparkEngine
 from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline

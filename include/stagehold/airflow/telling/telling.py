@@ -24,10 +24,10 @@ from stagehold.errors import LeaseHeld, UnknownName
 from stagehold.lake.store.location import table_location
 from stagehold.ledger.ledger import Ledger
 from stagehold.plan.split.shares import region_shares
+from stagehold.run.attempt.retraction import ENDED
 from stagehold.run.intervals.interval_standings import stage_standings
 from stagehold.run.planning.task import RegionTask
 from stagehold.run.planning.vouched import waivers_for
-from stagehold.run.retracting.retraction import ENDED
 from stagehold.settings import Settings
 from stagehold.spec.settings.airflow_settings import Hook
 

@@ -16,8 +16,8 @@ from stagehold.settings import Settings, load_settings
 if TYPE_CHECKING:
     from stagehold.lake.checkpoints.savepoints import Savepoint
     from stagehold.model.records import Run
+    from stagehold.run.checkpoints.savepoint_copies import Moved
     from stagehold.run.equipment.workplace import Workplace
-    from stagehold.run.savepoints.savepoint_copies import Moved
 
 savepoint = typer.Typer(help="Savepoints: what a run has reached, kept under a name.", no_args_is_help=True)
 COLUMNS = ("name", "pipeline", "interval", "made", "by", "of", "why")
@@ -40,8 +40,8 @@ def create(
 ) -> None:
     """Make a savepoint of a run, whether it has ended or goes on."""
     from stagehold.model.checkpoint_records import SavepointRequest
+    from stagehold.run.checkpoints.savepoint_creation import create_savepoint
     from stagehold.run.here.region import open_workplace
-    from stagehold.run.savepoints.savepoint_creation import create_savepoint
     from stagehold.spec.loading.loader import find_pipeline
 
     settings = load_settings()
@@ -153,7 +153,7 @@ def restore(name: Name, publish: Publish = False, reason: Reason = "", by: By = 
 @savepoint.command()
 def export(name: Name, target: Target, as_json: AsJson = False) -> None:
     """Copy a savepoint, manifest and data, to where another lake can import it. May be repeated after a crash."""
-    from stagehold.run.savepoints.savepoint_copies import export_savepoint
+    from stagehold.run.checkpoints.savepoint_copies import export_savepoint
 
     moved = export_savepoint(name, target, load_settings(), lambda line: typer.echo(line, err=True))
     _tell(f"savepoint {name} is in {target}", moved, as_json=as_json)
@@ -162,7 +162,7 @@ def export(name: Name, target: Target, as_json: AsJson = False) -> None:
 @savepoint.command("import")
 def import_(source: Target, name: OtherName = None, as_json: AsJson = False) -> None:
     """Copy an exported savepoint into this lake."""
-    from stagehold.run.savepoints.savepoint_copies import import_savepoint
+    from stagehold.run.checkpoints.savepoint_copies import import_savepoint
 
     moved = import_savepoint(source, name, load_settings(), lambda line: typer.echo(line, err=True))
     _tell(f"savepoint {moved.savepoint.name} is in this lake", moved, as_json=as_json)

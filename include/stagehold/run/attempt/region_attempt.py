@@ -27,7 +27,7 @@ from stagehold.run.lease.leasing import wait_for_faster
 from stagehold.run.planning.restoring import check_restore, fulfil_restore
 from stagehold.run.planning.starting_anew import counts, unattended_part
 from stagehold.run.planning.task import RegionOutcome, RegionTask
-from stagehold.run.stopping.sigterm import sigterms_told_apart
+from stagehold.run.stopping.stopping import sigterms_told_apart
 
 
 class LeasePublisher:

@@ -25,6 +25,7 @@ from stagehold.plan.resume.explanation import explain
 from stagehold.plan.resume.healing import healings, lost_data, missing_inputs
 from stagehold.plan.split.regions import stage_regions
 from stagehold.run.attempt.restored_data import WAVE, RestoredData
+from stagehold.run.attempt.retraction import Retraction
 from stagehold.run.attempt.stage_tasks import StageTasks
 from stagehold.run.attempt.stale_intervals import tell_later_intervals
 from stagehold.run.checkpoints.answering import Answers
@@ -45,7 +46,6 @@ from stagehold.run.planning.planning import (
 )
 from stagehold.run.planning.refusal import refuse_too_early
 from stagehold.run.planning.task import RegionOutcome, RegionTask
-from stagehold.run.retracting.retraction import Retraction
 from stagehold.run.stage.runner import StageRunner
 from stagehold.sources.attempt_sources import Listing, Sources, is_incremental
 from stagehold.spec.pipeline import Stage

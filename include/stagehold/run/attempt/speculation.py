@@ -32,7 +32,7 @@ from stagehold.run.lease.lease_holder import this_process
 from stagehold.run.lease.leasing import POLL_SECONDS
 from stagehold.run.planning.planning import in_its_form
 from stagehold.run.planning.task import SPECULATION, RegionTask
-from stagehold.run.stopping.sigterm import sigterms_told_apart
+from stagehold.run.stopping.stopping import sigterms_told_apart
 
 
 class Helper:

@@ -1,1 +1,1 @@
-"""How does what a run has reached become a checkpoint, while the run goes on and when it ends?"""
+"""How does what a run has reached become a checkpoint, or a savepoint to be kept, moved and thrown away by name?"""

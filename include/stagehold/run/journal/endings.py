@@ -19,7 +19,7 @@ from stagehold.run.equipment.workplace import Progress
 from stagehold.run.journal import journal
 from stagehold.run.journal.journal import attach, verdict_of
 from stagehold.run.planning.task import RegionTask
-from stagehold.run.stopping.sigterm import sigterms_told_apart
+from stagehold.run.stopping.stopping import sigterms_told_apart
 from stagehold.settings import Settings
 from stagehold.spec.settings.restart import RestartStrategy
 

@@ -14,8 +14,8 @@ from tests.run.protocol.world import INTERVAL, PARTITIONS, PIPELINE, RUN, STAGES
 from stagehold.errors import GateBlocked
 from stagehold.lake.commit.marks import outstaying
 from stagehold.model.standing import PartitionState
+from stagehold.run.attempt.retraction import ENDED
 from stagehold.run.planning.planning import RunRequest, plan_run
-from stagehold.run.retracting.retraction import ENDED
 from stagehold.spec.pipeline import OnWaiverEnd
 
 GOOD = [(n, amount) for n in range(PARTITIONS - 1) for amount in (n + 1, n + 11)]

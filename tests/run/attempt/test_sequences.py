@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 from tests.made_up import TIMES
+from tests.run.attempt.allowed import Allowed
+from tests.run.attempt.test_word_ends import ended, published
 from tests.run.protocol.world import PARTITIONS, STAGES, World
-from tests.run.retracting.allowed import Allowed
-from tests.run.retracting.test_word_ends import ended, published
 
 MEMORY = Path("/dev/shm")  # flushing to a disk is most of the time otherwise, and tells nothing here
 STEPS = 12

@@ -17,7 +17,7 @@ from stagehold.ledger.database.schema import checkpoints
 from stagehold.model.checkpoint_records import SavepointRequest
 from stagehold.model.standing import PartitionState
 from stagehold.run.checkpoints.discarding import dispose_of
-from stagehold.run.savepoints.savepoint_creation import create_savepoint
+from stagehold.run.checkpoints.savepoint_creation import create_savepoint
 
 pytestmark = pytest.mark.slow
 

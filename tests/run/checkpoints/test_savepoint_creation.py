@@ -21,8 +21,8 @@ from stagehold.model.checkpoint_records import (
 from stagehold.model.records import AttemptState, RunState
 from stagehold.model.standing import PartitionState
 from stagehold.run.checkpoints.discarding import dispose_of, take_coordinator_lease
+from stagehold.run.checkpoints.savepoint_creation import create_savepoint
 from stagehold.run.faults import CheckpointPoint, FaultAction, InjectedFault, inject
-from stagehold.run.savepoints.savepoint_creation import create_savepoint
 
 pytestmark = pytest.mark.slow
 

@@ -15,8 +15,8 @@ from stagehold.lake.checkpoints.savepoints import Savepoints
 from stagehold.lake.store.files import files_at
 from stagehold.model.checkpoint_records import SavepointRequest
 from stagehold.run.checkpoints.discarding import dispose_of
-from stagehold.run.savepoints.savepoint_copies import export_savepoint, import_savepoint
-from stagehold.run.savepoints.savepoint_creation import create_savepoint
+from stagehold.run.checkpoints.savepoint_copies import export_savepoint, import_savepoint
+from stagehold.run.checkpoints.savepoint_creation import create_savepoint
 from stagehold.settings import Settings
 
 pytestmark = pytest.mark.slow
