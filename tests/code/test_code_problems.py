@@ -25,7 +25,7 @@ def problems(folder: Path, job: str = "jobs.sales:orders", **changed: str) -> li
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
-    return [str(problem) for problem in code_problems(job, folder)]
+    return [*code_problems(job, folder)]
 
 
 def test_good_code_has_none(tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import symtable
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from stagehold.code.project import Module, find_module
@@ -32,13 +32,13 @@ class Imported:
         return self.module if self.name is None else f"{self.module}.{self.name}"
 
 
-@dataclass
 class Bindings:
     """A module's names, and the statements that run when it is imported whether or not their names are used."""
 
-    definitions: dict[str, list[ast.stmt]] = field(default_factory=dict)
-    imports: dict[str, list[Imported]] = field(default_factory=dict)
-    effects: list[ast.stmt] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.definitions: dict[str, list[ast.stmt]] = {}
+        self.imports: dict[str, list[Imported]] = {}
+        self.effects: list[ast.stmt] = []
 
     def __contains__(self, name: str) -> bool:
         return name in self.definitions or name in self.imports

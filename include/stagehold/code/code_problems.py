@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -20,20 +19,8 @@ from stagehold.code.stage_code import reached_code
 UNDECIDED = frozenset({"globals", "exec", "setattr", "vars", "locals"})  # may bind names that the text does not show
 
 
-@dataclass(frozen=True)
-class CodeProblem:
-    """What is wrong at one place; ``file`` is relative to the project."""
-
-    file: str
-    line: int
-    what: str
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.what}"
-
-
-def code_problems(job: str, project: Path) -> tuple[CodeProblem, ...]:
-    """Everything that is sure to fail, in the order in which it is met."""
+def code_problems(job: str, project: Path) -> tuple[str, ...]:
+    """Everything that is sure to fail, in the order in which it is met, each as `file:line: what`."""
     name, _, function = job.partition(":")
     reading = _Reading(project)
     reading.check_stage(name, function)
@@ -48,7 +35,7 @@ class _Reading:
 
     def __init__(self, project: Path) -> None:
         self.project = project
-        self.problems: list[CodeProblem] = []
+        self.problems: list[str] = []
         self._loaded: dict[str, Module | None] = {}
 
     def load(self, name: str) -> Module | None:
@@ -123,7 +110,7 @@ class _Reading:
     def _tell(self, module: Module, line: int, what: str) -> None:
         path = module.path
         file = path.relative_to(self.project).as_posix() if path.is_relative_to(self.project) else str(path)
-        self.problems.append(CodeProblem(file, line, what))
+        self.problems.append(f"{file}:{line}: {what}")
 
 
 def _imports(statement: ast.Import | ast.ImportFrom, module: Module) -> Iterator[Imported]:

@@ -24,15 +24,6 @@ class Module:
         return self.name if self.path.name == "__init__.py" else self.name.rpartition(".")[0]
 
 
-@dataclass(frozen=True)
-class FileVersion:
-    """What tells that a file was not edited since it was parsed."""
-
-    path: Path
-    changed: int
-    size: int
-
-
 def find_module(name: str, project: Path) -> Path | None:
     """The file or, for a package without ``__init__.py``, the folder with code that ``import name`` would take from
     ``project``.
@@ -55,12 +46,12 @@ def load_module(name: str, project: Path) -> Module | None:
     if path.is_dir():
         return Module(name, path / "__init__.py", ast.Module(body=[], type_ignores=[]))
     status = path.stat()
-    return Module(name, path, _parse(FileVersion(path, status.st_mtime_ns, status.st_size)))
+    return Module(name, path, _parsed(path, status.st_mtime_ns, status.st_size))
 
 
 @lru_cache(maxsize=256)
-def _parse(version: FileVersion) -> ast.Module:
-    return ast.parse(version.path.read_bytes(), str(version.path))
+def _parsed(path: Path, changed: int, size: int) -> ast.Module:  # noqa: ARG001 - another file, if it was edited
+    return ast.parse(path.read_bytes(), str(path))
 
 
 def functions(module: Module) -> dict[str, Function]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from stagehold.code.bindings import CannotFollow, imports_of
@@ -59,12 +58,11 @@ def _assignments(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
             yield name, value
 
 
-@dataclass
 class NameScope:
     """One statement of a module, most often a function, with what its names stand for."""
 
-    names: ModuleNames
-    statement: ast.stmt
+    def __init__(self, names: ModuleNames, statement: ast.stmt) -> None:
+        self.names, self.statement = names, statement
 
     @cached_property
     def nodes(self) -> list[ast.AST]:

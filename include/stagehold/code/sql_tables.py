@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 UNKNOWN = "\0"  # stands in a text for a part that is only known when it runs
 TOKEN = re.compile(
@@ -49,13 +49,12 @@ class NamedTable:
     offset: int
 
 
-@dataclass
 class _Group:
     """Words between two parentheses, or of the whole text."""
 
-    is_query: bool = False
-    lists_tables: bool = False
-    words: list[str] = field(default_factory=list)
+    def __init__(self, *, is_query: bool = False) -> None:
+        self.is_query, self.lists_tables = is_query, False
+        self.words: list[str] = []
 
 
 def views_in(text: str) -> Iterator[str]:

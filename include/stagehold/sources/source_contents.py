@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 from stagehold.errors import SourceChanged, SourceLost, SourceMissing, SourceUnusable
@@ -73,19 +73,18 @@ def contents_of(reader: Cell, stage: str, source: Source, roots: SourceRoots) ->
     place = source.path or ""
     if source.kind is SourceKind.DELTA:
         uri = roots.address(place)
-        return TableContents(reader, stage, source, uri, newest_version(stage, uri))
-    return FileContents(reader, stage, source, roots.files(place), roots.lake)
+        return TableContents(reader, stage, source, uri=uri, newest=newest_version(stage, uri))
+    return FileContents(reader, stage, source, listed=roots.files(place), lake_uri=roots.lake)
 
 
-@dataclass(frozen=True)
 class FileContents:
     """Files as they are ``listed`` now."""
 
-    reader: Cell
-    stage: str
-    source: Source
-    listed: tuple[SourceFile, ...]
-    lake_uri: str
+    def __init__(
+        self, reader: Cell, stage: str, source: Source, *, listed: tuple[SourceFile, ...], lake_uri: str
+    ) -> None:
+        self.reader, self.stage, self.source = reader, stage, source
+        self.listed, self.lake_uri = listed, lake_uri
 
     def check(self, taken: Taken) -> None:
         if not self.listed and not (taken and self.source.incremental):
@@ -165,15 +164,11 @@ class FileContents:
         )
 
 
-@dataclass(frozen=True)
 class TableContents:
     """A Delta table of which ``newest`` is the version now."""
 
-    reader: Cell
-    stage: str
-    source: Source
-    uri: str
-    newest: int
+    def __init__(self, reader: Cell, stage: str, source: Source, *, uri: str, newest: int) -> None:
+        self.reader, self.stage, self.source, self.uri, self.newest = reader, stage, source, uri, newest
 
     def check(self, taken: Taken) -> None:
         if self.source.incremental:

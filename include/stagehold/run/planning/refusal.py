@@ -55,7 +55,7 @@ def refuse_broken_code(pipeline: Pipeline, plan: ResumePlan, settings: Settings)
     found = {
         stage: code_problems(pipeline.stage(stage).job, Path(settings.project)) for stage in plan.stages_that_compute()
     }
-    problems = {stage: [str(problem) for problem in problems] for stage, problems in found.items() if problems}
+    problems = {stage: list(problems) for stage, problems in found.items() if problems}
     if problems:
         raise CodeUnusable(pipeline.name, problems)
     _refuse_undeclared_reads(pipeline, plan, settings)
