@@ -40,7 +40,7 @@ def ours(frame: DataFrame) -> Mapping[tuple[int, int], Any]:
     from stagehold.gates.engine.grouped_frame import GroupedFrame
     from stagehold.gates.engine.judging import judge_frame
 
-    grouped = GroupedFrame(AskedPartitions(PARTITION, (FULL, *(one for one in PARTITIONS if one != FULL))), frame)
+    grouped = GroupedFrame(AskedPartitions(PARTITION, PARTITIONS), frame)
     judged, unjudged = judge_frame(grouped, dict(enumerate(expectations())))
     failed = {(at, partition): (ERROR, str(error)) for at, error in unjudged.items() for partition in PARTITIONS}
     found = {(at, one.partition): (bool(one.success), plain(one.result)) for at, some in judged.items() for one in some}

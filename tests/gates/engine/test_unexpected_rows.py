@@ -35,7 +35,7 @@ def grouped(spark: Any, tmp_path_factory: Any) -> Any:
     folder = str(tmp_path_factory.mktemp("rows") / "data")
     made.coalesce(1).write.parquet(folder)
     frame = spark.read.schema(made.schema).parquet(folder)
-    return lambda: GroupedFrame(AskedPartitions(PARTITION, (FULL, *(one for one in PARTITIONS if one != FULL))), frame)
+    return lambda: GroupedFrame(AskedPartitions(PARTITION, PARTITIONS), frame)
 
 
 def counted(grouped: Any) -> dict[int, Counter[int]]:
