@@ -46,8 +46,11 @@ from stagehold.topology.failover import (  # noqa: E402
     VertexFailure,
     region_failover,
 )
-from stagehold.topology.partition_regions import PartitionRegions, partition_regions  # noqa: E402
-from stagehold.topology.release import releasable_partitions  # noqa: E402
+from stagehold.topology.partition_regions import (  # noqa: E402
+    PartitionRegions,
+    partition_regions,
+    releasable_partitions,
+)
 from stagehold.topology.topology import Topology  # noqa: E402
 
 SMALL, LARGE = 10_000, 100_000

@@ -21,13 +21,12 @@ from tests.lake.table_log import TableLog
 
 from stagehold.errors import Terminal
 from stagehold.ledger import Ledger
+from stagehold.model.partition_set import Share
 from stagehold.model.records import Cell, PartitionRecord
-from stagehold.model.share import Share
 from stagehold.model.standing import PartitionState
 from stagehold.plan.split.regions import Region, stage_regions
 from stagehold.plan.split.shares import region_shares
-from stagehold.plan.waves.interval import DeclaredInterval
-from stagehold.plan.waves.sizing import WaveSizer
+from stagehold.plan.waves.sizing import DeclaredInterval, WaveSizer
 from stagehold.run.here.region import run_region
 from stagehold.run.planning.planning import RunRequest
 from stagehold.run.planning.task import RegionTask

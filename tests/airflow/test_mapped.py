@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 from tests.airflow.made_runs import make_dag_run
 
-from stagehold.model.share import Share
+from stagehold.model.partition_set import Share
 
 pytestmark = pytest.mark.airflow
 

@@ -6,8 +6,8 @@ import pytest
 from tests.ledger.samples import ATTEMPT_ENDS, attempt
 
 from stagehold.errors import IllegalTransition
+from stagehold.model.partition_set import Share
 from stagehold.model.records import UNBEGUN, Attempt, AttemptState, Failure, FailureClass
-from stagehold.model.share import Share
 from stagehold.model.states import UNTIL_RUNNING, AttemptEvent
 
 

@@ -7,11 +7,10 @@ from dataclasses import replace
 from tests.ledger.samples import CELL, START, attempt, gate_result, record, run, stage_verdict, waiver
 
 from stagehold.ledger import Ledger
-from stagehold.model.backfill import Backfill, BackfillChoice, Only, OrderedInterval, PlannedCell
+from stagehold.model.backfill import Backfill, BackfillChoice, Only, OrderedInterval, PlannedCell, WorkOrder
 from stagehold.model.records import Acceptance, Fact, PartitionCount, Restore, TakenPosition
 from stagehold.model.source_position import VersionsRead
 from stagehold.model.states import UNTIL_RUNNING, AttemptEvent
-from stagehold.model.work_order import WorkOrder
 
 ORDER = WorkOrder(("joined", "total"), anew=("total",), backfill="b1")
 BACKFILL = Backfill(

@@ -8,7 +8,7 @@ import pytest
 from tests.ledger.samples import in_processes, record
 
 from stagehold.errors import Fenced, LeaseHeld
-from stagehold.model.share import Share
+from stagehold.model.partition_set import Share
 from stagehold.plan.split.shares import shares
 
 REGION = "sales/2024-01-01/joined"

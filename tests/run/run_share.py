@@ -7,7 +7,7 @@ from __future__ import annotations
 import sys
 from datetime import UTC, datetime
 
-from stagehold.model.share import Share
+from stagehold.model.partition_set import Share
 from stagehold.plan.split.regions import stage_regions
 from stagehold.run.here.region import run_region
 from stagehold.run.planning.planning import RunRequest

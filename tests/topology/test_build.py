@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from stagehold.errors import InvalidTopology, UnknownName
 from stagehold.spec.pipeline import Exchange, Input, Output, OutputType, Pipeline, Stage
-from stagehold.topology.build import DeclaredPartition, pipeline_topology, topology_of
+from stagehold.topology.build import PATTERNS, DeclaredPartition, all_to_all, pipeline_topology, pointwise, topology_of
 from stagehold.topology.topology import ExchangeGroup, ResultPartition, Vertex
 
 B, P = OutputType.BLOCKING, OutputType.PIPELINED
@@ -21,7 +23,7 @@ def topology_of_stages(*stages):
     return pipeline_topology(Pipeline(name="sample", file="sample.yaml", stages=stages))
 
 
-def given(*partitions, vertices="abc"):
+def declared(*partitions, vertices="abc"):
     return topology_of(
         [Vertex(name, name) for name in vertices], [DeclaredPartition(*partition) for partition in partitions]
     )
@@ -65,7 +67,7 @@ def test_a_hundred_thousand_partitions_all_to_all_cost_no_edges():
 
 
 def test_given_partitions_with_the_same_consumers_share_a_group():
-    topology = given(("p", "a", B, ("c",)), ("q", "b", B, ("c", "c")), ("r", "b", P, ("c",)), ("s", "c", B))
+    topology = declared(("p", "a", B, ("c",)), ("q", "b", B, ("c", "c")), ("r", "b", P, ("c",)), ("s", "c", B))
     assert topology.groups == (ExchangeGroup(("p", "q"), ("c",), B), ExchangeGroup(("r",), ("c",), P))
     assert [topology.partitions[number].id for number in topology.outputs[1]] == ["q", "r"]
 
@@ -96,7 +98,7 @@ REFUSED = [
 )
 def test_impossible_graphs_are_refused_with_every_problem(vertices, partitions, fields):
     with pytest.raises(InvalidTopology) as refused:
-        given(*partitions, vertices=vertices)
+        declared(*partitions, vertices=vertices)
     assert [problem.field for problem in refused.value.problems] == fields
 
 
@@ -110,11 +112,11 @@ def test_a_pipelined_cycle_is_named():
 
 
 def test_a_cycle_with_a_blocking_exchange_is_left_to_the_regions():
-    assert len(given(("p", "a", P, ("b",)), ("q", "b", B, ("a",))).groups) == 2
+    assert len(declared(("p", "a", P, ("b",)), ("q", "b", B, ("a",))).groups) == 2
 
 
 def test_unknown_names_are_told_with_the_known_ones():
-    topology = given(("p", "a", B))
+    topology = declared(("p", "a", B))
     assert topology.vertex("a") == Vertex("a", "a")
     assert topology.partition("p") == ResultPartition("p", "a", B)
     with pytest.raises(UnknownName, match=r"There is no vertex 'z'\. Known: a, b, c"):
@@ -127,3 +129,46 @@ def test_only_the_first_names_of_a_large_graph_are_told():
     topology = topology_of_stages(stage("a", 100))
     with pytest.raises(UnknownName, match="a:19, and 80 more"):
         topology.vertex("z")
+
+
+# producers, consumers -> partitions that each consumer reads
+POINTWISE = [
+    (3, 3, "0 1 2"),
+    (4, 2, "01 23"),
+    (5, 2, "01 234"),
+    (7, 3, "01 23 456"),
+    (2, 4, "0 0 1 1"),
+    (2, 5, "0 0 0 1 1"),
+    (3, 7, "0 0 0 1 1 2 2"),
+    (1, 3, "0 0 0"),
+    (3, 1, "012"),
+]
+
+
+@pytest.mark.parametrize(("producers", "consumers", "expected"), POINTWISE)
+def test_pointwise_reads(producers, consumers, expected):
+    read = {consumer: produced for produced, consumed in pointwise(producers, consumers) for consumer in consumed}
+    assert [tuple(read[consumer]) for consumer in range(consumers)] == [
+        tuple(map(int, text)) for text in expected.split()
+    ]
+
+
+def test_all_to_all_is_one_block_however_wide():
+    assert list(all_to_all(100_000, 100_000)) == [(range(100_000), range(100_000))]
+
+
+def test_only_forward_is_pointwise():
+    assert {exchange for exchange in Exchange if PATTERNS[exchange] is pointwise} == {Exchange.FORWARD}
+
+
+@given(st.integers(1, 60), st.integers(1, 60), st.sampled_from([pointwise, all_to_all]))
+def test_blocks_cover_every_producer_and_every_consumer_once(producers, consumers, pattern):
+    blocks = list(pattern(producers, consumers))
+    assert [index for produced, _ in blocks for index in produced] == list(range(producers))
+    assert [index for _, consumed in blocks for index in consumed] == list(range(consumers))
+
+
+@given(st.integers(1, 60), st.integers(1, 60))
+def test_pointwise_shares_differ_by_at_most_one(producers, consumers):
+    sizes = {max(len(produced), len(consumed)) for produced, consumed in pointwise(producers, consumers)}
+    assert max(sizes) - min(sizes) <= 1

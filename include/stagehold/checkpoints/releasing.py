@@ -18,8 +18,7 @@ from stagehold.plan.split.regions import stage_regions
 from stagehold.plan.split.shares import all_finished, region_shares
 from stagehold.spec.pipeline import OutputType, Pipeline, Stage
 from stagehold.topology.build import partition_name, pipeline_topology
-from stagehold.topology.partition_regions import partition_regions
-from stagehold.topology.release import releasable_partitions
+from stagehold.topology.partition_regions import partition_regions, releasable_partitions
 
 # A late resume, a restore or a look at what went wrong is about a run of these nights.
 NEWEST_KEPT = 3

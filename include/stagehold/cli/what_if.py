@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from stagehold.model.records import PartitionRecord
     from stagehold.plan.imagined.what_if import Consequences, PipelineConsequences
-    from stagehold.plan.resume.cost import Estimate, Seconds
+    from stagehold.plan.resume.plan_summary import Estimate, Seconds
     from stagehold.spec.pipeline import Pipeline
 
 RUNS_TIMED = 5  # a resumed run times only what it ran, so earlier ones fill in the rest
@@ -80,9 +80,8 @@ def _refuse(option: str, given: Sequence[str] | None, allowed: str) -> None:
 def _about_pipeline(
     name: str, fail: Sequence[str], lost: Sequence[str], changed: Sequence[str], *, as_json: bool
 ) -> None:
-    from stagehold.plan.imagined.imagined_run import imagined_run
-    from stagehold.plan.imagined.what_if import hypothesis_of, what_if
-    from stagehold.plan.resume.cost import estimate
+    from stagehold.plan.imagined.what_if import hypothesis_of, imagined_run, what_if
+    from stagehold.plan.resume.plan_summary import estimate
     from stagehold.spec.loading.loader import find_pipeline
 
     settings = load_settings()
@@ -122,7 +121,7 @@ def _document(found: Consequences) -> dict[str, Any]:
 
 
 def _print_json(name: str, found: PipelineConsequences, cost: Estimate) -> None:
-    from stagehold.plan.resume.explanation import explain
+    from stagehold.plan.resume.plan_summary import explain
 
     summary = [asdict(line) for line in explain(found.plan)]
     print_document({"pipeline": name, **_document(found.consequences), "summary": summary, "cost": asdict(cost)})
@@ -144,7 +143,7 @@ def _timed(pipeline: Pipeline, settings: Settings) -> Seconds:
     """How long partitions took in the newest runs;
     nothing where there is no ledger to ask, since the question needs none.
     """
-    from stagehold.plan.resume.cost import recorded_seconds
+    from stagehold.plan.resume.plan_summary import recorded_seconds
 
     by_id = recorded_seconds(_history(pipeline.name, settings))
     return {stage.name: by_id[stage.id] for stage in pipeline.stages if stage.id in by_id}

@@ -13,8 +13,8 @@ from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.rows import read_all, record_of, records, row_of
 from stagehold.ledger.database.schema import attempts
 from stagehold.ledger.transitions import note_beginning, note_moves
+from stagehold.model.partition_set import Share, overlap
 from stagehold.model.records import UNBEGUN, Attempt, AttemptState, Failure
-from stagehold.model.share import Share, overlap
 from stagehold.model.states import ATTEMPT, AttemptEvent, attempt_after, moves
 from stagehold.plan.split.shares import newest_covering, share_of
 

@@ -13,8 +13,8 @@ from stagehold.ledger.database.columns import DatabaseTime
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.rows import read_all, read_one, record_of
 from stagehold.ledger.database.schema import leases
+from stagehold.model.partition_set import Share, overlap
 from stagehold.model.records import Lease
-from stagehold.model.share import Share, overlap
 
 
 class Leases:

@@ -1,12 +1,12 @@
-"""A backfill as it was asked for, and what was shown to whoever asked: kept until all of its runs have ended."""
+"""A backfill as it was asked for, and what was shown to whoever asked: kept until all of its runs have ended; and what
+each of these runs is told to do beyond what a run does by itself.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-
-from stagehold.model.work_order import WorkOrder
 
 
 class Only(StrEnum):
@@ -64,3 +64,24 @@ class Backfill:
         """What a run of the interval does: nothing for one that nobody chose, as Airflow runs whole ranges of dates."""
         found = (one.order for one in self.intervals if one.interval == interval)
         return next(found, WorkOrder((), backfill=self.backfill_id))
+
+
+@dataclass(frozen=True)
+class WorkOrder:
+    """``stages``, by name, are those that the run works in; the others are left as they are, unless something that runs
+    needs what is not there. ``anew`` are those of them that are computed again once, although nothing changed. With
+    ``only_recorded`` nothing is computed that is not on record, unless something that runs needs it; with
+    ``as_recorded`` nothing is computed that is. ``backfill`` is the id of the backfill whose order it is, None if
+    somebody asked for this run alone.
+    """
+
+    stages: tuple[str, ...]
+    anew: tuple[str, ...] = ()
+    only_recorded: bool = False
+    as_recorded: bool = False
+    backfill: str | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the run is to do nothing."""
+        return not self.stages

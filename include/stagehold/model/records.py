@@ -8,12 +8,11 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Protocol
 
-from stagehold.model.backfill import Backfill
+from stagehold.model.backfill import Backfill, WorkOrder
 from stagehold.model.checkpoint_records import CheckpointRecord
 from stagehold.model.restore_choices import ClaimMode, CodeChoice
 from stagehold.model.source_position import Position
 from stagehold.model.standing import PartitionState
-from stagehold.model.work_order import WorkOrder
 
 WHOLE = -1  # stands where the number of a partition does in what was said of all partitions of a stage together
 QUARANTINE = "__quarantine"  # what a partition keeps its rows under that were set aside; no state is called so

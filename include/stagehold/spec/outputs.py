@@ -16,7 +16,7 @@ The type of an output that names none follows from the execution mode:
     batch_forced                   blocking   blocking   blocking
 
 What `pipelined_with_batch_fallback` lets flow has a stored form, too; the type stays what it is in that (see
-`plan.restart.fallback`).
+`plan.restart.after_failure`).
 
 A branch that is joined again deadlocks when all of it flows: the join waits for one input before it reads the other, so
 the producer of both cannot go on, and the awaited input never ends. One blocking exchange in the branch cures it.

@@ -129,7 +129,7 @@ class Fallback:
 class Output(OutputForm):
     """``falls_back`` says that its type was chosen by a mode which has it stored after certain failures, ``fallback``
     that there was one in the interval. It is then in its stored form, and still of its type: see
-    `plan.restart.fallback`.
+    `plan.restart.after_failure`.
     """
 
     model_config = ConfigDict(validate_by_name=True)  # as manifests have it

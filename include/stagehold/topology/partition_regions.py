@@ -2,16 +2,21 @@
 
 Pointwise pipelined exchanges give many small regions, an all-to-all one gives a single region. Unlike stages, regions
 of vertices that wait for each other through other exchanges are merged: apart, neither could ever start.
+
+A partition may be deleted before the run ends when every region that reads it has finished. Releasing early saves space
+and costs recomputation, since a later failure may then reach back to the sources.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from stagehold.model.graph import fused, strong_components, topological_order
-from stagehold.spec.outputs import properties_of
+from stagehold.model.records import AttemptState
+from stagehold.spec.outputs import ReleasedBy, properties_of
+from stagehold.spec.pipeline import OutputType
 from stagehold.topology.topology import Numbers, Topology, inverted
 
 Components = Sequence[Sequence[int]]
@@ -120,3 +125,23 @@ def _successors(found: PartitionRegions) -> list[list[int]]:
             successors[first + producer].append(group)
             successors[first + producer].extend(first + reader for reader in itself if reader != producer)
     return successors
+
+
+def releasable_partitions(regions: PartitionRegions, states: Mapping[str, AttemptState]) -> tuple[str, ...]:
+    """What may be deleted when vertices are in these states, in the order of the topology.
+
+    A partition without readers is not released early, and neither is a persistent one, nor one its producer releases.
+    """
+    topology = regions.topology
+    finished = [all(states.get(name) is AttemptState.FINISHED for name in region) for region in regions.regions]
+    read = [all(finished[region] for region in readers) for readers in regions.reading]
+    return tuple(
+        partition.id
+        for partition, groups in zip(topology.partitions, topology.groups_reading, strict=True)
+        if groups and all(read[group] for group in groups) and _released_early(partition.type)
+    )
+
+
+def _released_early(kind: OutputType) -> bool:
+    properties = properties_of(kind)
+    return properties.released_by is ReleasedBy.SCHEDULER and not properties.persistent

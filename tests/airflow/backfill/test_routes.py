@@ -9,7 +9,7 @@ import pytest
 from tests.airflow.made_runs import SOURCES, SPLITS, fill_ledger, make_sources, switch
 
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.work_order import WorkOrder
+from stagehold.model.backfill import WorkOrder
 from stagehold.settings import load_settings
 
 pytestmark = pytest.mark.airflow

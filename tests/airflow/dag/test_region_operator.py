@@ -21,7 +21,7 @@ from stagehold.errors import (
     UnknownName,
 )
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.share import Share
+from stagehold.model.partition_set import Share
 from stagehold.run.planning.task import RegionOutcome
 from stagehold.settings import load_settings
 from stagehold.spec.settings.run_settings import ScheduleMode

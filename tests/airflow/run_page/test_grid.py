@@ -17,6 +17,7 @@ from stagehold.airflow.run_page.preview import resume_preview
 from stagehold.airflow.runs.clearing import DagTask
 from stagehold.errors import CodeUnusable
 from stagehold.model.keys.compute_key import ComputeKey
+from stagehold.model.partition_set import Share
 from stagehold.model.records import (
     UNBEGUN,
     Attempt,
@@ -28,7 +29,6 @@ from stagehold.model.records import (
     RunState,
     Waiver,
 )
-from stagehold.model.share import Share
 from stagehold.model.standing import CellState, PartitionState
 from stagehold.plan.grounds.reasons import because
 from stagehold.plan.resume.decisions import Action, ResumePlan

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stagehold.cli.backfill.grid import show_plan
-from stagehold.model.backfill import BackfillChoice
-from stagehold.model.work_order import WorkOrder
+from stagehold.model.backfill import BackfillChoice, WorkOrder
 from stagehold.plan.backfill.backfill_plan import BackfillPlan, IntervalPlan
 from stagehold.spec.pipeline import Pipeline
 

@@ -20,7 +20,7 @@ from stagehold.lake.commit.delta_spark_committer import DeltaSparkCommitter
 from stagehold.lake.commit.staging import WaveFiles, stage_frame
 from stagehold.lake.commit.wave_commit import Claim, CommittedPartition, WaveCommit
 from stagehold.lake.store.files import files_at
-from stagehold.model.share import Share
+from stagehold.model.partition_set import Share
 from stagehold.spec.pipeline import CommitterKind
 
 pytestmark = pytest.mark.spark

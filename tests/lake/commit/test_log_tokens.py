@@ -9,7 +9,7 @@ from tests.lake.paper_table import PaperTable
 
 from stagehold.lake.commit.log_tokens import newest_epoch, tokens_of
 from stagehold.lake.commit.staged_committer import StagedCommitter
-from stagehold.model.share import Share
+from stagehold.model.partition_set import Share
 
 A = ("a", 1)
 

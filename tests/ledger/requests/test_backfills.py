@@ -10,7 +10,7 @@ from tests.ledger.samples import START
 from tests.ledger.test_facts import BACKFILL, ORDER
 
 from stagehold.errors import UnknownName
-from stagehold.model.work_order import WorkOrder
+from stagehold.model.backfill import WorkOrder
 
 
 def test_what_was_asked_is_found_by_its_id_in_its_pipeline(ledger):

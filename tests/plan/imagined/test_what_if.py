@@ -8,8 +8,7 @@ from tests.topology.graphs import graph
 from stagehold.errors import InvalidArgument, UnknownName
 from stagehold.model.partition_set import PartitionSet
 from stagehold.model.records import AttemptState
-from stagehold.plan.imagined.imagined_run import imagined_run
-from stagehold.plan.imagined.what_if import WouldRun, hypothesis_of, what_if, what_if_graph
+from stagehold.plan.imagined.what_if import WouldRun, hypothesis_of, imagined_run, what_if, what_if_graph
 from stagehold.plan.resume.decisions import Action
 from stagehold.plan.resume.planner import resume_plan
 from stagehold.spec.pipeline import Exchange, Input, Output, OutputType, Pipeline, Stage

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stagehold.plan.isolation.attributes import keeps_group
-from stagehold.plan.isolation.given import GivenInput
+from stagehold.plan.isolation.tree import GivenInput
 from stagehold.plan.isolation.verdict import NOT_UNDERSTOOD, Isolation, NullableKey, isolation_of, separate_calls_text
 
 

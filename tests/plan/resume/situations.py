@@ -11,7 +11,7 @@ from stagehold.model.keys.compute_key import ComputeKey
 from stagehold.model.partition_set import PartitionSet
 from stagehold.model.records import Acceptance, Cell, DataFile, PartitionRecord, Waiver
 from stagehold.model.standing import PartitionState
-from stagehold.plan.determinism.reproduction import remark
+from stagehold.plan.determinism.verification import remark
 from stagehold.plan.resume.decisions import Action, Decision, ResumePlan
 from stagehold.plan.resume.planner import resume_plan
 from stagehold.plan.resume.situation import Situation, StageData, StageFacts, StageOrder, StageSituation, StageWords

@@ -27,7 +27,7 @@ from tests.plan.resume.situations import (
 
 from stagehold.model.standing import PartitionState
 from stagehold.plan.resume.decisions import Action, RunDecision
-from stagehold.plan.resume.explanation import explain
+from stagehold.plan.resume.plan_summary import explain
 from stagehold.plan.resume.planner import descendants, resume_plan
 from stagehold.spec.pipeline import Pipeline
 

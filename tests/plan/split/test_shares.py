@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from tests.ledger.samples import attempt
 
+from stagehold.model.partition_set import Share
 from stagehold.model.records import AttemptState
-from stagehold.model.share import Share
 from stagehold.plan.split.shares import all_finished, newest_covering, shares
 
 

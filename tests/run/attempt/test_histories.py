@@ -9,8 +9,8 @@ from tests.run.attempt.places import workplace
 
 from stagehold.errors import RestartRefused
 from stagehold.ledger.ledger import Ledger
+from stagehold.model.partition_set import Share
 from stagehold.model.records import Attempt, Lease, RunState
-from stagehold.model.share import Share
 from stagehold.model.states import AttemptEvent
 from stagehold.plan.split.regions import stage_regions
 from stagehold.run.here.region import record_lost_attempts, run_region

@@ -9,7 +9,7 @@ import pytest
 from tests.run.backfill.paper_backfill import STAGES, PaperBackfill
 
 from stagehold.model.backfill import BackfillChoice, Only
-from stagehold.plan.backfill.staleness import StaleInterval, stale_intervals
+from stagehold.plan.backfill.backfill_plan import StaleInterval, stale_intervals
 from stagehold.run.backfill.backfill_planning import plan_stale
 
 pytestmark = pytest.mark.slow

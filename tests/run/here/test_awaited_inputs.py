@@ -14,8 +14,8 @@ from tests.ledger.samples import RUN_ENDS
 
 from stagehold.errors import InputsNeverCame
 from stagehold.ledger.ledger import Ledger
+from stagehold.model.partition_set import Share
 from stagehold.model.records import AttemptState, Cell, PartitionRecord, Run, RunState
-from stagehold.model.share import Share
 from stagehold.model.standing import PartitionState
 from stagehold.plan.split.regions import stage_regions
 from stagehold.run.here import awaited_inputs as inputs

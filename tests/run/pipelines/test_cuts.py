@@ -19,8 +19,8 @@ from stagehold.errors import Fenced
 from stagehold.lake.commit.committed import committed
 from stagehold.lake.commit.staged_committer import StagedCommitter
 from stagehold.ledger.ledger import Ledger
+from stagehold.model.partition_set import Share
 from stagehold.model.records import Cell, Lease
-from stagehold.model.share import Share
 from stagehold.plan.split.shares import shares
 from stagehold.run.lease.region_tables import adopt
 

@@ -10,7 +10,7 @@ from pyspark.sql.types import LongType
 
 from jobs import tpch
 from stagehold.errors import KeyMayBeNull
-from stagehold.plan.isolation.given import GivenInput
+from stagehold.plan.isolation.tree import GivenInput
 from stagehold.plan.isolation.verdict import Isolation
 from stagehold.run.functions.call import StageCall, WatchedContext
 from stagehold.run.functions.isolation import judged, marked

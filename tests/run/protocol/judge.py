@@ -10,8 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 from tests.lake.table_log import Entry, TableLog
 from tests.run.protocol.paper_spark import PaperSession, rows_of
 
+from stagehold.model.partition_set import Share
 from stagehold.model.records import PartitionRecord
-from stagehold.model.share import Share
 from stagehold.model.standing import PartitionState
 
 Place = tuple[str, int]  # stage and partition

@@ -29,8 +29,8 @@ from stagehold.ledger.database.engine import Database
 from stagehold.ledger.leases import Leases
 from stagehold.ledger.ledger import Ledger
 from stagehold.ledger.partitions import Partitions
+from stagehold.model.partition_set import Share
 from stagehold.model.records import AttemptState, Cell, Lease, PartitionRecord
-from stagehold.model.share import Share
 from stagehold.model.standing import PartitionState
 from stagehold.model.states import Transition
 from stagehold.plan.resume.waiving import WaiverWish, refused_data, wished

@@ -11,7 +11,7 @@ import pytest
 from tests.plan.split.test_partition_counts import stage
 
 from stagehold.ledger import Ledger
-from stagehold.plan.waves.interval import AdaptiveInterval, DeclaredInterval, WaveInterval
+from stagehold.plan.waves.sizing import AdaptiveInterval, DeclaredInterval, WaveInterval
 from stagehold.run.stage.runner import wave_interval
 from stagehold.spec.pipeline import Pipeline
 

@@ -22,7 +22,7 @@ from stagehold.airflow.restores.settled_wish import remarks_in
 from stagehold.airflow.telling.outlets import outlets_of
 from stagehold.errors import InvalidInterval, InvalidParameter, ProcessTerminated, UnknownName
 from stagehold.model.keys.interval_key import moment_of
-from stagehold.model.share import Share
+from stagehold.model.partition_set import Share
 from stagehold.plan.split.regions import Region, stage_regions
 from stagehold.settings import Settings, load_settings
 from stagehold.spark.processes import die_with_parent

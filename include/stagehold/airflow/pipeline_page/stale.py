@@ -10,7 +10,7 @@ from itertools import accumulate
 from stagehold.airflow.answering.keeping import KeptPages
 from stagehold.airflow.pipeline_page.facts import in_order, newest
 from stagehold.ledger.ledger import Ledger
-from stagehold.plan.backfill.staleness import StaleInterval, stale_intervals
+from stagehold.plan.backfill.backfill_plan import StaleInterval, stale_intervals
 from stagehold.run.backfill.backfill_planning import plan_stale
 from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline

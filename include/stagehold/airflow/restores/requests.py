@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from stagehold.airflow.context.intervals import ledger_run_id
+from stagehold.model.backfill import WorkOrder
 from stagehold.model.records import Restore
-from stagehold.model.work_order import WorkOrder
 
 if TYPE_CHECKING:
     from airflow.models.dagrun import DagRun

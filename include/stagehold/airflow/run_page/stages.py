@@ -14,7 +14,7 @@ from stagehold.airflow.runs.clearing import SUCCESS
 from stagehold.model.records import PartitionRecord
 from stagehold.model.standing import CellState
 from stagehold.plan.resume.decisions import Action
-from stagehold.plan.resume.explanation import explain
+from stagehold.plan.resume.plan_summary import explain
 from stagehold.spec.pipeline import Stage
 
 MOST_CELLS = 100  # of a stage that are shown one by one, and parts of a strip

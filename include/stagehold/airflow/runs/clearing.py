@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from stagehold.errors import NothingToResume, RunStillActive
-from stagehold.model.share import Share
+from stagehold.model.partition_set import Share
 from stagehold.model.standing import PartitionState
 from stagehold.plan.grounds.reasons import grouped
 from stagehold.plan.resume.decisions import Action, BlockedDecision, ResumePlan

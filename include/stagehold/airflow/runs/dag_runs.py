@@ -25,7 +25,7 @@ from stagehold.airflow.restores.requests import known_restore, order_asked
 from stagehold.airflow.runs.clearing import UNMAPPED, DagTask
 from stagehold.errors import ForeignDag, UnknownName
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.share import Share
+from stagehold.model.partition_set import Share
 from stagehold.run.planning.planning import RunRequest
 from stagehold.run.planning.restoring import asked_again
 from stagehold.settings import Settings, load_settings

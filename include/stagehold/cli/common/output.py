@@ -66,7 +66,7 @@ def print_tree(tree: Tree) -> None:
 
 def print_explanation(title: str, plan: ResumePlan) -> None:
     """One row per stage, action and reason."""
-    from stagehold.plan.resume.explanation import explain
+    from stagehold.plan.resume.plan_summary import explain
 
     rows = [
         (

@@ -103,7 +103,7 @@ def show_plan(request: RunRequest, settings: Settings, *, as_json: bool) -> None
 def _print_json(
     request: RunRequest, plan: ResumePlan, preview: RestorePreview | None, left: tuple[str, ...], remark: str | None
 ) -> None:
-    from stagehold.plan.resume.explanation import explain
+    from stagehold.plan.resume.plan_summary import explain
 
     decisions = [
         {"stage": one.stage, "partition": one.partition, "action": one.action, "reason": str(one.reason)}

@@ -16,7 +16,7 @@ from typing import Any
 from stagehold.lake.commit.delta_log import AT_ONCE, COMMIT_FILE, LOG_FOLDER
 from stagehold.lake.commit.wave_commit import epoch_of
 from stagehold.lake.store.files import files_at
-from stagehold.model.share import Share, overlap
+from stagehold.model.partition_set import Share, overlap
 
 CHECKPOINT = re.compile(r"_delta_log/(\d{20})\.checkpoint(\..+)?\.parquet")
 TOKEN_LINE = b'{"txn"'

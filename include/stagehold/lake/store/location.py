@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stagehold.model.share import Share
+from stagehold.model.partition_set import Share
 
 if TYPE_CHECKING:
     from stagehold.spec.pipeline import Stage

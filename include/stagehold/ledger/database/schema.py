@@ -19,12 +19,11 @@ from stagehold.ledger.database.columns import (
     UtcTime,
     words,
 )
-from stagehold.model.backfill import BackfillChoice, OrderedInterval, PlannedCell
+from stagehold.model.backfill import BackfillChoice, OrderedInterval, PlannedCell, WorkOrder
 from stagehold.model.checkpoint_records import Answer, CheckpointFailure, CheckpointState, CheckpointTrigger
 from stagehold.model.records import AttemptState, FailureClass, RunState, Severity
 from stagehold.model.restore_choices import ClaimMode
 from stagehold.model.standing import PartitionState
-from stagehold.model.work_order import WorkOrder
 
 SCHEMA_VERSION = "0014"
 VERSION_TABLE = "ledger_version"

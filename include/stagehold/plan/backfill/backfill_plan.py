@@ -1,5 +1,5 @@
 """What a backfill would run: a grid of intervals and stages, with a token that is another one as soon as other cells
-run.
+run. Cut down to what would come out differently now, it says which intervals are stale.
 """
 
 from __future__ import annotations
@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from stagehold.model.backfill import BackfillChoice, OrderedInterval, PlannedCell
-from stagehold.model.work_order import WorkOrder
+from stagehold.model.backfill import BackfillChoice, OrderedInterval, PlannedCell, WorkOrder
+from stagehold.model.standing import CellStanding
 from stagehold.plan.backfill.cells import BackfillCell
 from stagehold.plan.backfill.token import token_of
 
@@ -87,3 +87,38 @@ class BackfillPlan:
     def ordered(self) -> tuple[OrderedInterval, ...]:
         """What the run of each interval is told that does anything."""
         return tuple(OrderedInterval(one.interval, one.order) for one in self.running)
+
+
+@dataclass(frozen=True)
+class StaleStage:
+    """So many ``partitions`` are there and would be computed or judged again; ``reason`` is that of most of them."""
+
+    stage: str
+    partitions: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class StaleInterval:
+    """``stages`` are in the order of the pipeline, so the first one is where it begins."""
+
+    interval: str
+    stages: tuple[StaleStage, ...]
+
+
+def stale_intervals(plan: BackfillPlan) -> tuple[StaleInterval, ...]:
+    """Those of which a stage stands as stale. One that failed or misses something is not told, though it may be stale
+    as well.
+    """
+    found = (StaleInterval(one.interval, tuple(map(_stage, filter(_is_stale, one.cells)))) for one in plan.intervals)
+    return tuple(one for one in found if one.stages)
+
+
+def _is_stale(cell: BackfillCell) -> bool:
+    return cell.state is CellStanding.STALE
+
+
+def _stage(cell: BackfillCell) -> StaleStage:
+    again = [reason for reason in cell.reasons if reason.runs or reason.judges]
+    most = max(again, key=lambda reason: reason.count, default=None)
+    return StaleStage(cell.stage, sum(reason.count for reason in again), most.text if most else "")

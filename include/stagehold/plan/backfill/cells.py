@@ -8,9 +8,8 @@ from statistics import fmean
 
 from stagehold.model.partition_set import NO_PARTITIONS, PartitionSet, Ranges
 from stagehold.model.standing import CellStanding
-from stagehold.plan.resume.cost import Seconds
 from stagehold.plan.resume.decisions import Action, Decision, ResumePlan
-from stagehold.plan.resume.explanation import explain
+from stagehold.plan.resume.plan_summary import Seconds, explain
 from stagehold.plan.split.regions import Region
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from stagehold.errors import InvalidArgument, UnknownName
-from stagehold.model.backfill import BackfillChoice, Only
-from stagehold.model.work_order import WorkOrder
+from stagehold.model.backfill import BackfillChoice, Only, WorkOrder
 from stagehold.plan.resume.planner import descendants
 from stagehold.spec.pipeline import Pipeline
 

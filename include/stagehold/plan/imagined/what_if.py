@@ -1,28 +1,34 @@
 """If this partition were lost, this stage failed or this code changed: what would run?
 
 Nothing is asked of a ledger or a lake. The answer is the resume plan of a changed situation, so it is what a resume
-would really do; of a graph that is not a pipeline it is what region failover would restart.
+would really do; of a graph that is not a pipeline it is what region failover would restart. Before there is any real
+run, the question is asked of an imagined one, in which every partition has been computed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 from stagehold.errors import InvalidArgument, UnknownName
+from stagehold.model.keys.compute_key import digest
 from stagehold.model.partition_set import NO_PARTITIONS, PartitionSet
-from stagehold.model.records import AttemptState
+from stagehold.model.records import AttemptState, Cell, PartitionRecord
+from stagehold.model.standing import PartitionState
 from stagehold.plan.grounds.reasons import Place, Reason, because
 from stagehold.plan.resume.decisions import Action, Decision, ReleaseDecision, ResumePlan
 from stagehold.plan.resume.planner import resume_plan
-from stagehold.plan.resume.situation import Situation, StageSituation
+from stagehold.plan.resume.situation import Situation, StageData, StageFacts, StageOrder, StageSituation
 from stagehold.spec.pipeline import Pipeline, Stage
 from stagehold.spec.settings.run_settings import Failover
 from stagehold.topology.build import partition_name, pipeline_topology
 from stagehold.topology.failover import FailureSituation, VertexFailure, region_failover
-from stagehold.topology.partition_regions import PartitionRegions, partition_regions
-from stagehold.topology.release import releasable_partitions
+from stagehold.topology.partition_regions import PartitionRegions, partition_regions, releasable_partitions
 from stagehold.topology.topology import Topology
+
+_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+_NAME = "imagined"
 
 
 @dataclass(frozen=True)
@@ -203,3 +209,61 @@ def _explained(
 
 def _name(decision: Decision) -> str:
     return partition_name(decision.stage, decision.partition)
+
+
+def imagined_run(pipeline: Pipeline) -> Situation:
+    """All stored partitions are consumable, and what they follow from has not changed since.
+    Nothing is read to know this.
+    """
+    recorded = {
+        stage.name: tuple(_record(pipeline, stage, index, "") for index in range(stage.partitions))
+        for stage in _stored(pipeline)
+    }
+    stages = {stage.name: StageSituation(_facts(stage)) for stage in pipeline.stages}
+    situation = Situation(pipeline, stages, environment=_NAME, params=_NAME)
+    for stage in _stored(pipeline):
+        # With all other stages taken as they are, the planner says which key this one's records would have.
+        decisions = resume_plan(_with_others_accepted(situation, recorded, stage.name)).of(stage.name)
+        recorded[stage.name] = tuple(
+            _record(pipeline, stage, decision.partition, str(decision.key)) for decision in decisions
+        )
+    return situation.changed(lambda name, known: replace(known, data=StageData(recorded.get(name, ()))))
+
+
+def _with_others_accepted(
+    situation: Situation, recorded: Mapping[str, tuple[PartitionRecord, ...]], stage: str
+) -> Situation:
+    return situation.changed(
+        lambda name, known: replace(
+            known, data=StageData(recorded.get(name, ())), order=StageOrder(accepted=name != stage)
+        )
+    )
+
+
+def _stored(pipeline: Pipeline) -> tuple[Stage, ...]:
+    return tuple(stage for stage in pipeline.stages if stage.output.type.stored)
+
+
+def _facts(stage: Stage) -> StageFacts:
+    return StageFacts(
+        code=digest((stage.job,)), splits=tuple(map(str, range(stage.partitions))) if stage.source else ()
+    )
+
+
+def _record(pipeline: Pipeline, stage: Stage, partition: int, key: str) -> PartitionRecord:
+    return PartitionRecord(
+        cell=Cell(pipeline.name, stage.id, _NAME),
+        partition=partition,
+        state=PartitionState.CONSUMABLE,
+        run_id=_NAME,
+        attempt_id=_NAME,
+        epoch=1,
+        wave=0,
+        table=stage.output.table or stage.id,
+        version=0,
+        files=(),
+        rows=0,
+        fingerprint="",
+        compute_key=key,
+        recorded_at=_LONG_AGO,
+    )

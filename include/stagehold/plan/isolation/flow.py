@@ -9,11 +9,11 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from stagehold.plan.isolation.attributes import Attributes
-from stagehold.plan.isolation.carriers import Carriers, in_common
-from stagehold.plan.isolation.given import MARK, GivenInput
+from stagehold.plan.isolation.attributes import Attributes, Carriers, in_common
 from stagehold.plan.isolation.joins import Join, joined
 from stagehold.plan.isolation.tree import (
+    MARK,
+    GivenInput,
     Named,
     Node,
     Unreadable,

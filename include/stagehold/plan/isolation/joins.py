@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stagehold.plan.isolation.carriers import Carriers, Ids, either, side_by_side
+from stagehold.plan.isolation.attributes import Carriers, Ids, either, side_by_side
 
 Key = tuple[Carriers, ...]
 Pair = tuple[Ids, str, Ids]  # both sides of an equality and its sign; nothing known of a side is an empty set

@@ -1,4 +1,5 @@
-"""A plan as Spark prints it, read back as a tree, and the few forms of expressions that tell where a key goes.
+"""A plan as Spark prints it, read back as a tree, and the few forms of expressions that tell where a key goes; and what
+a plan does not tell of the frames that a function was given.
 
 The text is no language: names and literals stand in it as they are, and nothing quotes them. What does not have the
 expected form is `Unreadable`; what could have it by chance has to be kept out by asking `is_plain` of every name and
@@ -8,7 +9,7 @@ literal.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 ANALYZED, OPTIMIZED = "== Analyzed Logical Plan ==\n", "\n== Optimized Logical Plan =="
@@ -238,3 +239,24 @@ def _unwrapped(condition: str) -> str:
         if condition.startswith("(") and condition.endswith(")") and is_balanced(inside)
         else condition
     )
+
+
+MARK = "_stagehold_input_"
+
+
+@dataclass(frozen=True)
+class GivenInput:
+    """One frame that the function was given, under the alias `mark`.
+
+    ``key`` are the columns it is exchanged by; empty if it holds the partitions' rows without being keyed, and None if
+    it is the same whatever partitions are computed. ``types`` are those columns' types as far as they are known.
+    """
+
+    stage: str
+    key: tuple[str, ...] | None
+    types: Mapping[str, str] = field(default_factory=dict)
+
+
+def mark(place: int) -> str:
+    """The alias of the input at that place."""
+    return f"{MARK}{place}"

@@ -6,8 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from stagehold.plan.isolation.flow import Flow, FlowReader
-from stagehold.plan.isolation.given import GivenInput
-from stagehold.plan.isolation.tree import Unreadable, analyzed, parse_tree
+from stagehold.plan.isolation.tree import GivenInput, Unreadable, analyzed, parse_tree
 
 NOT_UNDERSTOOD = "its plan, which has a form that is not known"
 

@@ -9,11 +9,13 @@ import re
 import sys
 from dataclasses import dataclass
 
-from stagehold.plan.restart.many_failures import failures_in
 from stagehold.plan.restart.python_traceback import RaisedError, read_traceback
 
 CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\] ")
 STATE = re.compile(r"\bSQLSTATE: ([0-9A-Z]{5})\b")
+# Spark's one error of several: parts of a query that ran side by side failed before the first could stop the rest.
+SEVERAL_FAILURES = "STAGE_MATERIALIZATION_MULTIPLE_FAILURES"
+NUMBER = re.compile(r"^  \d+\. ", re.MULTILINE)
 WORKER_ERROR = "pyspark.errors.exceptions.base:PythonException"
 
 
@@ -66,3 +68,12 @@ def _raised_names(raised: RaisedError) -> frozenset[str]:
     module, _, name = raised.kind.rpartition(".")
     kind = getattr(sys.modules.get(module) if module else builtins, name, None)
     return names_of(kind) if isinstance(kind, type) else frozenset({f"{module or 'builtins'}:{name}"})
+
+
+def failures_in(error: BaseException) -> tuple[str, ...]:
+    """What each failure of `SEVERAL_FAILURES` says, first its class; of any other error nothing."""
+    asked = getattr(error, "getCondition", None)  # Spark's class of errors is not imported: planning works without it
+    if asked is None or asked() != SEVERAL_FAILURES:
+        return ()
+    details = (error.getMessageParameters() or {}).get("failureDetails", "")  # type: ignore[attr-defined]
+    return tuple(text.strip() for text in NUMBER.split(details)[1:])

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, TypeVar
 
 from stagehold.model.foreign_change import ForeignChange
 from stagehold.model.keys.compute_key import ComputeKey
+from stagehold.model.partition_set import Share
 from stagehold.model.records import PartitionRecord
-from stagehold.model.share import Share
 from stagehold.plan.grounds.reasons import Place, Reason
 from stagehold.plan.state.earlier import Gap
 

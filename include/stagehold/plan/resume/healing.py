@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from stagehold.model.share import Share
+from stagehold.model.partition_set import Share
 from stagehold.model.standing import PartitionState
 from stagehold.plan.resume.decisions import Action, Decision, ResumePlan, RunDecision
 from stagehold.plan.split.regions import Region

@@ -10,8 +10,8 @@ from stagehold.model.keys.key_groups import HASH_NAME
 from stagehold.model.records import PartitionRecord
 from stagehold.model.restore_choices import CodeChoice, CodeHandling
 from stagehold.model.standing import PartitionState
-from stagehold.plan.grounds.acceptance import acceptance_of
 from stagehold.plan.grounds.reasons import Detail, Reason, because, joined
+from stagehold.plan.grounds.words_on_data import acceptance_of
 from stagehold.plan.resume.decisions import (
     BlockedDecision,
     Decision,

@@ -17,7 +17,6 @@ from stagehold.model.records import PartitionRecord
 from stagehold.model.standing import PartitionState
 from stagehold.plan.grounds.reasons import because
 from stagehold.plan.resume.confining import leave_alone
-from stagehold.plan.resume.dealing import RescaledStage
 from stagehold.plan.resume.decisions import (
     Action,
     BlockedDecision,
@@ -28,10 +27,11 @@ from stagehold.plan.resume.decisions import (
     ReuseDecision,
     RunDecision,
 )
+from stagehold.plan.resume.judged_together import together
 from stagehold.plan.resume.judgement import ask_about, identities, judge, shared_key, take
 from stagehold.plan.resume.putting_back import put_back
+from stagehold.plan.resume.rescaled_stages import RescaledStage
 from stagehold.plan.resume.situation import Situation
-from stagehold.plan.resume.together import together
 from stagehold.plan.resume.upstream import Upstream
 from stagehold.plan.resume.waiving import (
     EndedData,

@@ -7,8 +7,8 @@ from datetime import datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from stagehold.model.partition_set import Share
 from stagehold.model.records import Attempt, AttemptState
-from stagehold.model.share import Share
 
 if TYPE_CHECKING:
     from stagehold.plan.split.regions import Region

@@ -1,11 +1,19 @@
-"""How many partitions the next wave takes, and why."""
+"""How many partitions the next wave takes, and why; and how long it should last: as declared, or so that commits and
+lost work together cost least.
+
+A wave of length T costs one commit C, and a failure loses T/2 on average. With one failure every M seconds of work that
+is least at T = sqrt(2 C M): Young's formula, which Daly refined for failures almost as frequent as commits.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, sqrt
+from typing import Protocol
 
-from stagehold.plan.waves.interval import WaveInterval
+from stagehold.model.records import Attempt, AttemptState, FailureClass
 
 GROWTH = 2  # a wave is at most so many times the one before, so one lucky measurement cannot put a whole stage at risk
 LONGER = 0.25  # of an interval: so much longer waves may last, if that makes one wave less
@@ -72,3 +80,86 @@ class WaveSizer:
         size = min(remaining, max(self.slots, min(ceil(remaining / waves), most)))
         reason = f"about {size * each:.1f} s of wanted {wanted:.1f} s ({self.interval.reason(commit_seconds)})"
         return WaveSize(size, reason)
+
+
+SHORTEST, LONGEST = 10.0, 600.0  # seconds; below, commits would crowd out the work; above, nobody wants to lose so much
+ASSUMED_COMMIT_SECONDS = 1.0  # until one was measured
+ASSUMED_WORK_SECONDS = 24 * 3600.0  # counted as done with one failure, so that a short history is not taken for a law
+
+
+class WaveInterval(Protocol):
+    """The wanted length of a wave."""
+
+    def seconds(self, commit_seconds: float | None) -> float:
+        """:param commit_seconds: what one more wave costs in this attempt, None before it was measured."""
+
+    def reason(self, commit_seconds: float | None) -> str:
+        """Why it is that long."""
+
+
+@dataclass(frozen=True)
+class DeclaredInterval:
+    """What the pipeline says."""
+
+    declared: float
+
+    def seconds(self, commit_seconds: float | None) -> float:  # noqa: ARG002
+        return self.declared
+
+    def reason(self, commit_seconds: float | None) -> str:  # noqa: ARG002
+        return "as declared"
+
+
+@dataclass(frozen=True)
+class AdaptiveInterval:
+    """Chosen from how often attempts failed in how many seconds of work."""
+
+    failures: int
+    worked: float
+
+    def seconds(self, commit_seconds: float | None) -> float:
+        return min(max(sqrt(2 * _cost(commit_seconds) * self.seconds_between_failures), SHORTEST), LONGEST)
+
+    def reason(self, commit_seconds: float | None) -> str:
+        kind = "assumed" if commit_seconds is None else "measured"
+        history = f"{self.failures} failures in {self.worked / 3600:.1f} h of recorded work"
+        return f"auto: a commit costs {_cost(commit_seconds):.2f} s ({kind}), {history}"
+
+    @property
+    def seconds_between_failures(self) -> float:
+        return (self.worked + ASSUMED_WORK_SECONDS) / (self.failures + 1)
+
+
+def adaptive_interval(attempts: Sequence[Attempt]) -> AdaptiveInterval:
+    """What the recorded attempts of a pipeline say.
+
+    An attempt that a newer one follows although it never ended was killed, after work that nobody measured. One that
+    was cancelled, or failed in a way that no other try can help, says nothing of how often work is lost.
+    """
+    worked = sum(_between(one) for one in attempts)
+    return AdaptiveInterval(sum(map(_failed, attempts)) + _killed(attempts), worked)
+
+
+def _cost(commit_seconds: float | None) -> float:
+    return ASSUMED_COMMIT_SECONDS if commit_seconds is None else commit_seconds
+
+
+def _between(attempt: Attempt) -> float:
+    """Clocks of two machines may disagree; no work takes less than nothing."""
+    return max(0.0, (attempt.ended_at - attempt.started_at).total_seconds()) if attempt.ended_at else 0.0
+
+
+def _failed(attempt: Attempt) -> bool:
+    return attempt.state is AttemptState.FAILED and attempt.failure_class != FailureClass.NON_RECOVERABLE
+
+
+def _killed(attempts: Iterable[Attempt]) -> int:
+    newest: dict[tuple[str, str, str | None], int] = defaultdict(int)
+    unended = [attempt for attempt in attempts if attempt.ended_at is None]
+    for attempt in attempts:
+        newest[_work_of(attempt)] = max(newest[_work_of(attempt)], attempt.epoch)
+    return sum(attempt.epoch < newest[_work_of(attempt)] for attempt in unended)
+
+
+def _work_of(attempt: Attempt) -> tuple[str, str, str | None]:
+    return attempt.interval, attempt.region, attempt.share

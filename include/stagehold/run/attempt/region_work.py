@@ -21,8 +21,8 @@ from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.model.records import Attempt
 from stagehold.model.states import AttemptEvent
 from stagehold.plan.resume.decisions import Action, BlockedDecision, Decision, ResumePlan
-from stagehold.plan.resume.explanation import explain
 from stagehold.plan.resume.healing import healings, lost_data, missing_inputs
+from stagehold.plan.resume.plan_summary import explain
 from stagehold.plan.split.regions import stage_regions
 from stagehold.run.attempt.restored_data import WAVE, RestoredData
 from stagehold.run.attempt.retraction import Retraction

@@ -18,8 +18,8 @@ from stagehold.lake.commit.staging import DATA_FOLDER
 from stagehold.lake.commit.wave_commit import Claim
 from stagehold.lake.store.files import files_at
 from stagehold.ledger.heartbeat import Heartbeat
+from stagehold.model.partition_set import Share
 from stagehold.model.records import Attempt, AttemptState, Lease
-from stagehold.model.share import Share
 from stagehold.model.states import ATTEMPT, UNTIL_RUNNING, AttemptEvent
 from stagehold.plan.resume.decisions import Decision
 from stagehold.plan.split.shares import all_finished, newest_covering, region_shares

@@ -10,15 +10,14 @@ from itertools import islice
 
 from stagehold.errors import CodeUnusable, InvalidArgument, StageholdError, UndeclaredRead
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.backfill import BackfillChoice, Only
+from stagehold.model.backfill import BackfillChoice, Only, WorkOrder
 from stagehold.model.keys.interval_key import ONCE, interval_key, keys_between, moment_of, span_of
 from stagehold.model.records import AttemptState, Restore, Run, RunState
-from stagehold.model.work_order import WorkOrder
 from stagehold.plan.backfill.backfill_plan import BackfillPlan, IntervalPlan
 from stagehold.plan.backfill.cells import BackfillCell, CellReason, cells_of
 from stagehold.plan.backfill.orders import check_choice, order_of
-from stagehold.plan.resume.cost import Seconds, estimate, recorded_seconds
 from stagehold.plan.resume.decisions import Action, ResumePlan
+from stagehold.plan.resume.plan_summary import Seconds, estimate, recorded_seconds
 from stagehold.plan.resume.planner import resume_plan
 from stagehold.plan.resume.situation import Situation
 from stagehold.plan.split.regions import stage_regions

@@ -18,7 +18,7 @@ from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.model.records import Attempt, Cell, StatePart, Waiver
 from stagehold.model.source_position import SourcePosition
 from stagehold.model.states import AttemptEvent
-from stagehold.plan.determinism.reproduction import remark
+from stagehold.plan.determinism.verification import remark
 from stagehold.plan.resume.decisions import Action, Decision, RunDecision
 from stagehold.spec.pipeline import Stage
 

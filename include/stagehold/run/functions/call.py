@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from stagehold.model.context import StageContext
 from stagehold.model.keys.compute_key import ReadKind
-from stagehold.plan.determinism.operations import RULES
-from stagehold.plan.determinism.sql import uses_in_sql
+from stagehold.plan.determinism.operations import RULES, uses_in_sql
 from stagehold.run.functions.function_errors import reporting_code
 from stagehold.spark.calls.function_call import FunctionCall
 from stagehold.spark.calls.touches import Habit, Touch

@@ -13,8 +13,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stagehold.code.stage_code import calls_of
-from stagehold.plan.determinism.operations import ADDS, RULES, Finding, Kind, Order, PlanFacts, Use, findings
-from stagehold.plan.determinism.sql import uses_in_sql
+from stagehold.plan.determinism.operations import (
+    ADDS,
+    RULES,
+    Finding,
+    Kind,
+    Order,
+    PlanFacts,
+    Use,
+    findings,
+    uses_in_sql,
+)
 from stagehold.run.equipment.workplace import Frames
 from stagehold.run.functions.call import StageCall
 from stagehold.run.functions.stage_inputs import Reading

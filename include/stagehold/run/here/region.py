@@ -11,8 +11,8 @@ from stagehold.chronicle.chronicle import open_ledger
 from stagehold.errors import LeaseHeld, PartitionDataMissing, RestartRefused
 from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.ledger.ledger import Ledger
+from stagehold.model.partition_set import overlap
 from stagehold.model.records import Attempt, Lease
-from stagehold.model.share import overlap
 from stagehold.model.states import ATTEMPT
 from stagehold.plan.split.shares import share_of
 from stagehold.run.attempt.region_attempt import RegionAttempt

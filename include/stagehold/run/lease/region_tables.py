@@ -12,10 +12,10 @@ from stagehold.lake.commit.wave_commit import Claim, CommittedPartition, WaveCom
 from stagehold.lake.commit.wave_verdicts import WaveVerdicts
 from stagehold.lake.store.location import TableLocation, table_location
 from stagehold.ledger.ledger import Ledger
+from stagehold.model.partition_set import Share
 from stagehold.model.records import Attempt, Cell, GateResult, Lease, PartitionRecord
-from stagehold.model.share import Share
 from stagehold.model.standing import PartitionState
-from stagehold.plan.determinism.reproduction import remark
+from stagehold.plan.determinism.verification import remark
 from stagehold.plan.resume.waiving import as_retracted
 from stagehold.run.delivery.ruling import warn_unmet
 from stagehold.run.equipment.workplace import Workplace

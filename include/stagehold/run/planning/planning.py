@@ -21,9 +21,8 @@ from stagehold.model.keys.compute_key import digest
 from stagehold.model.partition_set import PartitionSet
 from stagehold.model.records import Cell, PartitionCount, PartitionRecord, Restore, Waiver
 from stagehold.model.restore_choices import CodeChoice
-from stagehold.plan.grounds.content_verdicts import ContentVerdicts
-from stagehold.plan.restart.fallback import CAUSES, in_stored_form, may_fall_back
-from stagehold.plan.restart.full import discarded
+from stagehold.plan.grounds.words_on_data import ContentVerdicts
+from stagehold.plan.restart.after_failure import CAUSES, discarded, in_stored_form, may_fall_back
 from stagehold.plan.resume.confining import Confinement
 from stagehold.plan.resume.decisions import ResumePlan
 from stagehold.plan.resume.planner import descendants, resume_plan
@@ -116,7 +115,7 @@ def judged_stages(request: RunRequest) -> frozenset[str]:
 
 
 def in_its_form(request: RunRequest, ledger: Ledger) -> RunRequest:
-    """The request with its pipeline as an attempt computes it that begins now: see `plan.restart.fallback`."""
+    """The request with its pipeline as an attempt computes it that begins now: see `plan.restart.after_failure`."""
     if not may_fall_back(request.pipeline):
         return request
     failed = ledger.attempts.failed(request.pipeline.name, request.interval, CAUSES)

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 
 from stagehold.errors import UnknownName
 from stagehold.ledger.ledger import Ledger
+from stagehold.model.backfill import WorkOrder
 from stagehold.model.records import Restore
 from stagehold.model.restore_choices import ClaimMode
-from stagehold.model.work_order import WorkOrder
 from stagehold.run.planning.planning import RunRequest, begins_with_of, counted, forced_stages
 from stagehold.spec.pipeline import Pipeline
 

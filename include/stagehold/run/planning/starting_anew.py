@@ -8,7 +8,7 @@ from dataclasses import replace
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Attempt, AttemptState
 from stagehold.model.states import ATTEMPT
-from stagehold.plan.restart.full import last_failure
+from stagehold.plan.restart.after_failure import last_failure
 from stagehold.plan.resume.decisions import Decision, ResumePlan, RunDecision
 from stagehold.plan.split.regions import stage_regions
 from stagehold.plan.split.shares import all_finished, region_shares

@@ -8,8 +8,8 @@ from datetime import datetime
 
 from stagehold.ledger.database.engine import Redact
 from stagehold.ledger.leases import lease_name
+from stagehold.model.partition_set import Share
 from stagehold.model.records import Attempt
-from stagehold.model.share import Share
 from stagehold.plan.resume.decisions import also_computed
 from stagehold.plan.split.regions import Region
 from stagehold.plan.split.shares import share_of

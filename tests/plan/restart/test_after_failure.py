@@ -1,15 +1,77 @@
-"""What counts in a run that starts anew after each failure, as a table of its attempts and of who made what."""
+"""After which failures an output is stored that was computed along, as a table of a pipeline's failed attempts."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from tests.ledger.samples import attempt
+from tests.plan.resume.situations import forward, gather, source, stage
 
 from stagehold.model.records import UNBEGUN, Attempt, AttemptState, Cell, PartitionRecord
 from stagehold.model.standing import PartitionState
-from stagehold.plan.restart.full import discarded, last_failure
-from stagehold.plan.restart.rules import FENCED
+from stagehold.plan.restart.after_failure import CAUSES, discarded, in_stored_form, last_failure, may_fall_back
+from stagehold.plan.restart.rules import FENCED, RULES
+from stagehold.plan.split.regions import sources_within, stage_regions
+from stagehold.spec.pipeline import Fallback, Output, OutputType, Pipeline
+
+CHOSEN, GIVEN = Output(type=OutputType.PIPELINED, falls_back=True), Output(type=OutputType.PIPELINED)
+RAW = source("raw").model_copy(update={"output": CHOSEN})
+PIPELINE = Pipeline(
+    name="sales",
+    file="sales.yaml",
+    stages=(
+        RAW,
+        stage("clean", forward("raw"), output=GIVEN),
+        stage("ready", forward("clean")),
+        stage("dealt", gather("ready"), partitions=1, output=CHOSEN),
+        stage("total", forward("dealt"), partitions=1),
+    ),
+)
+FIRST, SECOND = "raw__clean__ready", "dealt__total"
+
+
+def failed(region: str, epoch: int, rule: str, share: str | None = None):
+    return replace(attempt(epoch, region=region), failure_rule=rule, share=share)
+
+
+TABLE = [
+    ((), {}),
+    ((failed(FIRST, 3, "disk_full"),), {"raw": Fallback("disk_full", 3)}),
+    ((failed(FIRST, 3, "stalled", "0-1"), failed(FIRST, 4, "disk_full")), {"raw": Fallback("stalled", 3)}),
+    (
+        (failed(SECOND, 1, "spark_gone"), failed(FIRST, 2, "executor_lost")),
+        {"raw": Fallback("executor_lost", 2), "dealt": Fallback("spark_gone", 1)},
+    ),
+    ((failed("a_region_of_other_days", 1, "spark_gone"),), {}),
+]
+
+
+@pytest.mark.parametrize(("attempts", "expected"), TABLE)
+def test_what_a_region_lets_flow_by_itself_is_stored_after_the_first_such_failure(attempts, expected):
+    form = in_stored_form(PIPELINE, attempts)
+    assert {one.name: one.output.fallback for one in form.stages if one.output.fallback} == expected
+    stored = {one.name for one in form.stages if one.output.stored}
+    assert stored == {"ready", "total", *expected}
+    assert in_stored_form(form, ()) == PIPELINE
+
+
+def test_neither_types_nor_regions_nor_who_tells_what_was_read_change():
+    form = in_stored_form(PIPELINE, [failed(FIRST, 1, "stalled"), failed(SECOND, 2, "stalled")])
+    assert stage_regions(form) == stage_regions(PIPELINE)
+    assert [one.output.type for one in form.stages] == [one.output.type for one in PIPELINE.stages]
+    assert [one.name for one in sources_within(form.stage("ready"), form)] == ["raw"]
+
+
+def test_its_causes_are_rules():
+    assert {rule.name for rule in RULES} >= CAUSES
+
+
+def test_only_a_pipeline_with_such_an_output_has_to_ask():
+    assert may_fall_back(PIPELINE)
+    assert not may_fall_back(Pipeline(name="x", file="x.yaml", stages=(source("raw"), stage("a", forward("raw")))))
+
 
 START = datetime(2026, 11, 20, tzinfo=UTC)
 STATES = {"F": AttemptState.FINISHED, "X": AttemptState.FAILED, "C": AttemptState.CANCELED, "R": AttemptState.RUNNING}
@@ -62,7 +124,7 @@ def record(partition, attempt, run_id):
 
 
 # attempts of the run, who made partitions 0, 1, 2 ... ("*": another run) -> those that do not count any more
-TABLE = [
+DISCARDED = [
     ("nothing failed", "a:F1-2, b:R3", "a b", []),
     ("what was made before it failed", "a:F1-2, b:X3-4", "a b", [0, 1]),
     ("another run's stays", "a:F1-2, b:X3-4", "a * b", [0, 2]),
@@ -74,7 +136,7 @@ TABLE = [
 ]
 
 
-@pytest.mark.parametrize(("text", "makers", "lost"), [row[1:] for row in TABLE], ids=[row[0] for row in TABLE])
+@pytest.mark.parametrize(("text", "makers", "lost"), [row[1:] for row in DISCARDED], ids=[row[0] for row in DISCARDED])
 def test_what_does_not_count_any_more(text, makers, lost):
     made = [record(number, name, "other" if name == "*" else "run") for number, name in enumerate(makers.split())]
     assert sorted(discarded({"s": made}, "run", attempts(text)).get("s", ())) == lost

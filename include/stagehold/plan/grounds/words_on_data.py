@@ -1,0 +1,52 @@
+"""What a gate has said of all partitions of a stage together, found by their content; and which data of other code
+counts as made by the present one, because somebody said so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from stagehold.model.keys.compute_key import ComputeKey, digest
+from stagehold.model.records import Acceptance, PartitionRecord, StageVerdict
+
+
+def content_of(records: Iterable[PartitionRecord]) -> str:
+    """Equal for equal content of all partitions of a stage."""
+    ordered = sorted(records, key=lambda one: one.partition)
+    return digest(text for one in ordered for text in (str(one.partition), one.fingerprint))
+
+
+@dataclass(frozen=True)
+class ContentVerdicts:
+    """What is on record of what a stage's gate said of all partitions, oldest first."""
+
+    verdicts: tuple[StageVerdict, ...] = ()
+
+    def of(self, content: str, judged: str) -> StageVerdict | None:
+        """The newest of this content by these expectations: whoever computed it, it need not be judged again."""
+        alike = (one for one in reversed(self.verdicts) if (one.fingerprint, one.judged) == (content, judged))
+        return next(alike, None)
+
+    def newest_of(self, content: str) -> StageVerdict | None:
+        """What was said of this content last, by whatever expectations."""
+        return next((one for one in reversed(self.verdicts) if one.fingerprint == content), None)
+
+
+def acceptance_of(recorded: str, present: str, words: Sequence[Acceptance]) -> Acceptance | None:
+    """The word by which data of the ``recorded`` code counts under the ``present`` one, maybe through further ones;
+    the newest wins.
+    """
+    good: dict[str, Acceptance | None] = {present: None}
+    while word := next(
+        (one for one in reversed(words) if one.accepted_code in good and one.recorded_code not in good), None
+    ):
+        good[word.recorded_code] = word
+    return good.get(recorded)
+
+
+def code_to_accept(records: Iterable[PartitionRecord], present: str, words: Sequence[Acceptance]) -> tuple[str, ...]:
+    """Code that made consumable ``records`` and does not count yet. A gate's refusal is not accepted away."""
+    keys = (ComputeKey.parse(record.compute_key) for record in records if record.state.counts_as_done)
+    made_by = dict.fromkeys(key.code for key in keys if key and key.code)
+    return tuple(code for code in made_by if code != present and acceptance_of(code, present, words) is None)
