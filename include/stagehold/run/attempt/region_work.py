@@ -171,7 +171,9 @@ class RegionWork:
         return self.plan()
 
     def _show_quarantined(self, names: Sequence[str]) -> None:
-        """Of stages of which nothing is computed: an attempt before this one may have died before it did so."""
+        """The quarantine of stages of which nothing is computed: an attempt before this one may have died before it did
+        so.
+        """
         pipeline = counted(self.task.request, self.workplace.ledger).pipeline
         for name in names:
             show_quarantined(self._tasks.stage_task(pipeline.stage(name), pipeline), self.workplace)

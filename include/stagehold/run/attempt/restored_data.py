@@ -26,7 +26,9 @@ WAVE = 1  # of the attempt in its stage; the waves that are computed come after 
 
 
 class RestoredData:
-    """For one attempt, under its lease. What was put counts as the run's own from then on: nobody puts it twice."""
+    """What one attempt takes over, under its lease. What was put counts as the run's own from then on: nobody puts it
+    twice.
+    """
 
     def __init__(self, begins_with: BeginsWith, tables: RegionTables, attempt: Attempt, heartbeat: Heartbeat) -> None:
         self.begins_with, self.tables, self.attempt, self.heartbeat = begins_with, tables, attempt, heartbeat
@@ -81,7 +83,7 @@ class RestoredData:
         return replace(mine, version=None)
 
     def _lacking(self, stage: Stage, records: Sequence[PartitionRecord]) -> list[PartitionRecord]:
-        """Those that the table does not have as they are."""
+        """Records of partitions that the table does not have as they are."""
         if stage.output.table is None:
             return [one for one in records if not (self._is_here(stage, one) or self._is_of_production(one))]
         live = live_files(self.tables.location(stage.name).uri, self.begins_with.interval) or {}

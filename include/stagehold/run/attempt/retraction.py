@@ -27,8 +27,8 @@ from stagehold.spec.pipeline import OnWaiverEnd, Stage
 
 
 class Retraction:
-    """By one attempt, which holds the lease of its own task; ``plan`` makes a plan by what ledger and lake say now, of
-    all partitions.
+    """Retraction by one attempt, which holds the lease of its own task; ``plan`` makes a plan by what ledger and lake
+    say now, of all partitions.
 
     A gate that refuses something ends its run before the regions behind it begin. So the attempt that finds out takes
     the rows out of their tables as well, under their leases; whoever works on one of them is let finish.
@@ -75,14 +75,14 @@ class Retraction:
         place.warn(self.tables.task.request.run_id, ENDED, stage.name, text)
 
     def _others(self) -> tuple[RegionTask, ...]:
-        """In whose place rows are taken out; nobody's, if this attempt only heals something for another one."""
+        """Tasks in whose place rows are taken out; none, if this attempt only heals something for another one."""
         if self.tables.task.only is not None:
             return ()
         plan = self.plan()
         return tuple(task for task in self._tasks() if any(one.retracts for one in _decisions(task, plan)))
 
     def _tasks(self) -> Iterator[RegionTask]:
-        """Those of all other regions, and of the other shares of the own one."""
+        """Tasks of all other regions, and of the other shares of the own one."""
         own = self.tables.task
         for region in stage_regions(own.pipeline):
             shares = region_shares(own.pipeline, region) if region.name == own.region.name else (None,)
@@ -131,7 +131,7 @@ class RegionRetraction:
         self.tables, self.claim, self.heartbeat = tables, claim, heartbeat
 
     def carry_out(self, plan: ResumePlan) -> None:
-        """Of the share of the region that is worked on."""
+        """Take rows out of the share of the region that is worked on."""
         pipeline, share = self.tables.task.pipeline, self.tables.task.share
         for name in self.tables.stages:
             ended = [one for one in plan.of(name) if one.ended and (share is None or one.partition in share)]

@@ -108,7 +108,7 @@ class Helper:
 
 
 def _enough_finished(timed: Sequence[TimedAttempt], shares: int, rules: SpeculationSettings) -> bool:
-    """With too few, whoever finishes later looks for slow ones."""
+    """Whether enough shares are done to tell slow ones; with too few, whoever finishes later looks for them."""
     return len({one.partition for one in timed if one.state is AttemptState.FINISHED}) >= rules.finished_share * shares
 
 

@@ -80,7 +80,7 @@ class StageTasks:
         return replace(found, parameters=self._params(stage), earlier=earlier)
 
     def _earlier_figures(self, stage: Stage, pipeline: Pipeline) -> EarlierFigures:
-        """As they are now: an interval that runs meanwhile may say something else later."""
+        """The figures as they are now: an interval that runs meanwhile may say something else later."""
         known = KnownIntervals.of(self.workplace.ledger, self.workplace.settings, with_stateless=True)
         intervals = earlier_intervals(pipeline, stage, self.task.request.interval, known)[:INTERVALS]
         records = [known.newest(Cell(pipeline.name, stage.id, interval)) for interval in intervals]

@@ -99,7 +99,7 @@ def _plan_of(
 
 
 def _as_key(text: str, pipeline: Pipeline) -> str:
-    """As it is, where it names several intervals of a day."""
+    """The interval that a text names; the text itself, where it names several intervals of a day."""
     try:
         return interval_key(text, pipeline.schedule)
     except StageholdError:
@@ -115,7 +115,7 @@ def _nothing_to_do(intervals: tuple[IntervalPlan, ...]) -> str | None:
 
 
 class _Planning:
-    """Of one interval after the other, as each may go on with what the one before it keeps."""
+    """Planning of one interval after the other, as each may go on with what the one before it keeps."""
 
     def __init__(self, choice: BackfillChoice, pipeline: Pipeline, ledger: Ledger, settings: Settings) -> None:
         self.choice, self.pipeline, self.ledger, self.settings = choice, pipeline, ledger, settings
@@ -176,7 +176,7 @@ class _Planning:
         return run is not None and run.state in (RunState.FAILED, RunState.FAILING)
 
     def _failed_stages(self, key: str) -> frozenset[str]:
-        """Those of regions whose last attempt in the newest run failed."""
+        """Stages of regions whose last attempt in the newest run failed."""
         run = self._newest_runs.get(key)
         if run is None:
             return frozenset()
@@ -219,7 +219,7 @@ def _without_gaps(known: Situation, going_on: Mapping[str, str]) -> Situation:
 
 
 def _going_on_from(cell: BackfillCell, going_on: Mapping[str, str]) -> BackfillCell:
-    """With the reason why a stage runs that keeps state."""
+    """The cell with the reason why its stage, which keeps state, runs."""
     before = going_on.get(cell.stage)
     if before is None or not cell.runs:
         return cell

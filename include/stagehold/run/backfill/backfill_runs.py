@@ -135,7 +135,7 @@ class KnownBackfill:
 
     @cached_property
     def states(self) -> Mapping[str, str]:
-        """Of the run of each interval."""
+        """The state of each interval's run."""
         intervals = (one.interval for one in self.backfill.intervals)
         return {key: self.runs[key].state if key in self.runs else NOT_BEGUN for key in intervals}
 

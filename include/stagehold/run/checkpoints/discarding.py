@@ -52,8 +52,8 @@ def coordinator_lease(run: Run | CheckpointedRun) -> str:
 
 
 def dispose_of(savepoint: Savepoint, workplace: Workplace) -> None:
-    """From the first step on nobody can restore it. Who dies after that leaves the rest to `stagehold gc`, and so does
-    this while somebody takes checkpoints of the run.
+    """Throw a savepoint away: from the first step on nobody can restore it. Who dies after that leaves the rest to
+    `stagehold gc`, and so does this while somebody takes checkpoints of the run.
 
     Data that only the savepoint needed goes with the next `stagehold gc`.
 

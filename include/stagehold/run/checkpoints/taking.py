@@ -41,7 +41,7 @@ class RunCheckpoints:
 
     @property
     def store(self) -> CheckpointStore:
-        """Those that are kept and are the run's own, by number; with what it began with, if that is its own as well."""
+        """The run's own checkpoints that are kept, by number; with what it began with, if that is its own as well."""
         claimed = [self._claimed.number] if self._claimed else []
         numbers = sorted((*claimed, *self._own))
         entries = (CompletedCheckpoint(number, SnapshotKind.CHECKPOINT) for number in numbers)
@@ -137,7 +137,7 @@ class RunCheckpoints:
         return self._stored.write(named, self.request.pipeline, builds_on=newest), 0
 
     def _name(self, record: CheckpointRecord, name: str) -> None:
-        """From now on the user has it."""
+        """Give the savepoint its name: from now on the user has it."""
         asked = self.workplace.ledger.savepoint_requests.get(name)
         savepoint = Savepoint(
             name=name,

@@ -58,7 +58,7 @@ class ClearedInterval:
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """Those that may have a table."""
+        """Stages that may have a table."""
         return tuple(stage for stage in self.pipeline.stages if stage.output.may_have_table)
 
     def __str__(self) -> str:

@@ -65,7 +65,7 @@ class IntervalCheckpoints:
         return self.drop([one for one in self.kept() if not self._needed(one)])
 
     def kept(self) -> tuple[CheckpointRecord, ...]:
-        """Those that are the runs' own: a savepoint is its user's."""
+        """Checkpoints that are the runs' own: a savepoint is its user's."""
         return tuple(one for one in self._records() if one.kept and not one.savepoint)
 
     def _needed(self, record: CheckpointRecord) -> bool:
@@ -74,14 +74,14 @@ class IntervalCheckpoints:
         return bool(self.place.ledger.restores.needing(address))
 
     def replaced(self, older_than: datetime) -> tuple[CheckpointRecord, ...]:
-        """Those kept by runs that ended before that, and that a newer run of the interval has replaced."""
+        """Checkpoints of runs that ended before that moment, which a newer run of the interval has replaced."""
         runs = self._runs()
         newest = max(runs.values(), key=lambda run: (run.started_at, run.run_id), default=None)
         over = {run.run_id for run in runs.values() if run != newest and _ended_before(run, older_than)}
         return tuple(one for one in self.kept() if one.run_id in over and not self._needed(one))
 
     def dead(self) -> tuple[CheckpointRecord, ...]:
-        """Those that count no more, and are still there: whoever was to delete them died."""
+        """Checkpoints that count no more, and are still there: whoever was to delete them died."""
         named = {(one.run_id, one.number) for one in Savepoints(self.place.workplace.settings.lake_uri).all()}
         nameless = (one for one in self._records() if (one.run_id, one.number) not in named)
         ended = (one for one in nameless if one.state is not CheckpointState.IN_PROGRESS)

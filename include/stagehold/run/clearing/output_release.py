@@ -127,7 +127,7 @@ class Release:
 
     @property
     def _stages(self) -> frozenset[str]:
-        """Of which something is released, or may be deleted once no checkpoint points to it any more."""
+        """Stages of which something is released, or may be deleted once no checkpoint points to it any more."""
         chosen = (self._names[record.cell.stage] for record in self.chosen)
         if not self.with_checkpoints:
             return frozenset((*chosen, *self._left))
@@ -155,5 +155,5 @@ class Release:
 
     @property
     def _names(self) -> Mapping[str, str]:
-        """Of stages, by their ids."""
+        """The names of stages, by their ids."""
         return {stage.id: stage.name for stage in self.place.pipeline.stages}

@@ -74,6 +74,6 @@ def _described(own: Settings) -> Sandbox:
 
 
 def _files(own: Settings) -> list[FileFacts]:
-    """Those of its lake, and of a ledger on this machine."""
+    """Files of its lake, and of a ledger on this machine."""
     places = dict.fromkeys((f"{own.sandboxes_uri}/{own.sandbox}", str(own.sandboxes_folder / own.sandbox)))
     return [file for place in places for file in files_at(place).facts("").values()]

@@ -16,7 +16,7 @@ from stagehold.spark.session.sessions import translate
 
 
 def mismatches(records: Sequence[PartitionRecord], session: Fingerprints) -> list[Mismatch]:
-    """Those of ``records``, all with files, whose content is not what was recorded."""
+    """Records, of these that all have files, whose content is not what was recorded."""
     by_attempt = groupby(sorted(records, key=_writer), key=_writer)
     return [found for _, written in by_attempt for found in _differing(list(written), session)]
 
@@ -26,7 +26,7 @@ def _writer(record: PartitionRecord) -> str:
 
 
 def _differing(records: list[PartitionRecord], session: Fingerprints) -> list[Mismatch]:
-    """Those of one attempt. What cannot even be read is found by reading one after the other."""
+    """The mismatches among records of one attempt. What cannot even be read is found by reading one after the other."""
     try:
         measured = session.fingerprints(records)
     except Exception as error:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class SettingAside:
-    """Of one stage in one attempt."""
+    """Sets rows aside of the waves of one stage, in one attempt."""
 
     def __init__(self, task: StageTask, session: Session, workplace: Workplace) -> None:
         self.task, self.session, self.workplace = task, session, workplace
@@ -102,7 +102,7 @@ class _Split:
         return Measured(metrics, (*self._verdicts(suite), *self._beyond(suite)))
 
     def _verdicts(self, suite: Suite) -> Iterator[GateVerdict]:
-        """Of the rows that are left; but what was not met before somebody set rows aside stays on record."""
+        """Verdicts on the rows that are left; but what was not met before somebody set rows aside stays on record."""
         setting_aside = {str(one) for one in suite.setting_aside}
         again = {(one.partition, one.expectation): one for one in self.rest.verdicts}
         for one in self.before.verdicts:
@@ -131,7 +131,7 @@ def _unmet(suite: Suite, measured: Measured) -> tuple[Unmet, ...]:
 
 
 def as_blocking(verdict: GateVerdict, suite: Suite) -> GateVerdict:
-    """Of rows that are to be published: what should have been set aside, and could not be, blocks."""
+    """The verdict on rows that are to be published: what should have been set aside, and could not be, blocks."""
     fails = not verdict.passed and verdict.expectation in {str(one) for one in suite.setting_aside}
     return replace(verdict, severity=Severity.CRITICAL) if fails else verdict
 

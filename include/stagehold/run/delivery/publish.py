@@ -39,8 +39,8 @@ Recorded = Callable[[Landed | None], Sequence[PartitionRecord]]
 
 @dataclass(frozen=True)
 class Publication:
-    """``commit`` is None if the table stays as it is; ``said`` is what a gate said of all that is recorded.
-    ``stage``, by name, and ``wave`` are what fault points go by.
+    """What changes about a stage. ``commit`` is None if its table stays as it is; ``said`` is what a gate said of all
+    that is recorded. ``stage``, by name, and ``wave`` are what fault points go by.
     """
 
     stage: str
@@ -53,7 +53,8 @@ class Publication:
 def publish(
     what: Publication, recorded: Recorded, committer: Committer, heartbeat: Heartbeat, place: Workplace
 ) -> Landed | None:
-    """
+    """Keep, commit, record, forget; gives what the commit came to, if there is one to make.
+
     :param recorded: what goes on record, by what the commit came to.
     :raises LeaseLost: nothing was published.
     :raises Fenced: likewise, by a newer attempt.

@@ -32,7 +32,7 @@ NO_WAVE = 0  # for fault points: how many waves there were before nobody knows b
 
 
 class Rejudging:
-    """Of one stage, in one attempt."""
+    """What the judging of one stage works with, in one attempt."""
 
     def __init__(
         self, task: StageTask, session: Session, publisher: Publisher, committer: Committer, workplace: Workplace
@@ -72,7 +72,9 @@ class JudgingAgain(Rejudging):
         return record.version is None and self.task.whole is None
 
     def _is_judged(self, record: PartitionRecord) -> bool:
-        """By this very suite: then a waiver began or ended, and nothing is read. What is held has passed it."""
+        """Whether it was judged by this very suite: then a waiver began or ended, and nothing is read. What is held has
+        passed it.
+        """
         kept_back = bool(record.refused) or record.state is PartitionState.HELD
         return record.judged == self.task.judge and kept_back
 

@@ -20,8 +20,8 @@ Said = TypeVar("Said", GateVerdict, GateResult)
 
 @dataclass(frozen=True)
 class Ruling:
-    """Of one partition: ``unmet`` are its critical expectations that are not met, each with what it saw; ``waivers``
-    are words that let it through all the same.
+    """What becomes of one partition: ``unmet`` are its critical expectations that are not met, each with what it saw;
+    ``waivers`` are words that let it through all the same.
     """
 
     unmet: Mapping[str, str]
@@ -51,7 +51,7 @@ class Ruling:
 
 @dataclass(frozen=True)
 class Rulings:
-    """By partition. One that meets all that is critical has none."""
+    """Rulings by partition. A partition that meets all that is critical has none."""
 
     by_partition: Mapping[int, Ruling]
 
@@ -131,7 +131,7 @@ def results(task: StageTask, verdicts: Sequence[GateVerdict], now: datetime) -> 
 
 
 def warn(task: StageTask, verdicts: Sequence[GateVerdict], rulings: Rulings, workplace: Workplace) -> None:
-    """Of what was not met and blocks nothing."""
+    """Warn of what was not met and blocks nothing."""
     stage, run_id = task.stage.name, task.attempt.run_id
     warn_unmet(run_id, stage, verdicts, workplace)
     for word, let in waived_by_word(rulings).items():
@@ -139,7 +139,7 @@ def warn(task: StageTask, verdicts: Sequence[GateVerdict], rulings: Rulings, wor
 
 
 def warn_unmet(run_id: str, stage: str, verdicts: Sequence[Said], workplace: Workplace) -> None:
-    """Of expectations that are not met and only warn."""
+    """Warn of expectations that are not met and block nothing."""
     for expectation, failed in warnings(verdicts).items():
         partitions = str(PartitionSet(one.partition for one in failed))
         text = f"{stage}[{partitions}] does not meet {expectation}: got {failed[0].observed}"

@@ -59,7 +59,7 @@ class Wave:
     verdicts: tuple[GateVerdict, ...] = ()
 
     def of(self, partitions: Collection[int]) -> Wave:
-        """Those of its partitions that are in ``partitions``."""
+        """The wave without partitions that are not in ``partitions``."""
         return replace(
             self,
             decisions=tuple(one for one in self.decisions if one.partition in partitions),
@@ -122,7 +122,7 @@ def in_wave(place: WavePlace) -> Iterator[None]:
 
 
 def place_of(error: BaseException | None) -> WavePlace | None:
-    """Of an error, or of what it came from."""
+    """The place of an error, or of what it came from."""
     while error is not None:
         place: WavePlace | None = getattr(error, _ATTRIBUTE, None)
         if place is not None:

@@ -37,11 +37,11 @@ class Delivery:
         fingerprints = {one.partition: one.fingerprint for one in wave.metrics}
         rulings = Rulings.of(unmet(wave.verdicts), fingerprints, self.task)
         said = results(self.task, wave.verdicts, datetime.now(UTC))
-        signature = wave_of(self.task, right, wave.number)
-        commit = self._commit(wave, signature, rulings)
+        own = wave_of(self.task, right, wave.number)
+        commit = self._commit(wave, own, rulings)
         landed = publish(
             Publication(self.task.stage.name, self.task.location, wave.number, commit, said),
-            lambda landed: self._records(wave, signature, landed, rulings),
+            lambda landed: self._records(wave, own, landed, rulings),
             self.committer,
             right.heartbeat,
             self.workplace,
@@ -57,7 +57,7 @@ class Delivery:
         if not self.may_differ and wave.other_data:
             raise CameOutDifferent(self.task.stage.name, dict(wave.other_data))
 
-    def _commit(self, wave: Wave, signature: WaveCommit, rulings: Rulings) -> WaveCommit | None:
+    def _commit(self, wave: Wave, own: WaveCommit, rulings: Rulings) -> WaveCommit | None:
         """None if nothing passes, or if all partitions of the stage are to be judged together before any is read."""
         passing = [one for one in wave.metrics if one.partition not in rulings.blocked]
         if not passing or self.task.whole:
@@ -75,11 +75,9 @@ class Delivery:
             )
             for one in passing
         )
-        return replace(signature, partitions=tuple(committed))
+        return replace(own, partitions=tuple(committed))
 
-    def _records(
-        self, wave: Wave, signature: WaveCommit, landed: Landed | None, rulings: Rulings
-    ) -> list[PartitionRecord]:
+    def _records(self, wave: Wave, own: WaveCommit, landed: Landed | None, rulings: Rulings) -> list[PartitionRecord]:
         now, seconds = datetime.now(UTC), wave.seconds / len(wave.decisions)
         files = {**wave.staged.files, **(landed.files if landed else {})}
         return [
@@ -87,10 +85,10 @@ class Delivery:
                 cell=self.task.cell,
                 partition=one.partition,
                 state=rulings.of_partition(one.partition).state_in(self.task),
-                run_id=signature.run_id,
-                attempt_id=signature.attempt_id,
-                epoch=signature.epoch,
-                wave=signature.wave,
+                run_id=own.run_id,
+                attempt_id=own.attempt_id,
+                epoch=own.epoch,
+                wave=own.wave,
                 table=self.task.location.uri,
                 version=landed.version if landed and one.partition not in rulings.blocked else None,
                 files=files.get(one.partition, ()),

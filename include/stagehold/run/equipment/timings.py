@@ -15,7 +15,7 @@ from pathlib import Path
 
 
 class Lap(StrEnum):
-    """In the order in which a run comes to them first."""
+    """Parts of a run, in the order in which it comes to them first."""
 
     START = "interpreter and imports"
     REQUEST = "settings and pipeline"
@@ -61,6 +61,6 @@ TIMINGS = Timings()  # of this process
 
 
 def _process_start() -> float:
-    """By the clock that goes on while the machine sleeps, as the kernel has it."""
+    """When the process began, by the clock that goes on while the machine sleeps, as the kernel has it."""
     fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
     return int(fields[19]) / os.sysconf("SC_CLK_TCK")

@@ -81,7 +81,9 @@ class Fingerprints(Protocol):
 
 
 class Session(Fingerprints, Protocol):
-    """Of one attempt, from when it has something to compute until it ends. A frame is whatever `Frames` makes."""
+    """The session of one attempt, from when it has something to compute until it ends. A frame is whatever `Frames`
+    makes.
+    """
 
     def frames(self, reading: Reading) -> Frames: ...
     def committer(self, stage: Stage, location: TableLocation) -> Committer: ...

@@ -32,7 +32,7 @@ JSON_TYPES = {"tinyint": "byte", "smallint": "short", "int": "integer", "bigint"
 
 
 class StateFrames:
-    """Of one stage; ``earlier`` is what it goes on with."""
+    """The state of one stage; ``earlier`` is what it goes on with."""
 
     def __init__(self, spark: SparkSession, stage: Stage, earlier: Earlier) -> None:
         self.spark, self.stage, self.earlier = spark, stage, earlier
@@ -130,8 +130,8 @@ def state_schema(shape: StateShape) -> StructType:
 
 
 def _in_order(frame: DataFrame) -> DataFrame:
-    """With each element's place in a list. Rows have no order, so it is that of all their values: whoever computes the
-    list again deals out the same elements.
+    """A list's frame with each element's place. Rows have no order, so it is that of all their values: whoever computes
+    the list again deals out the same elements.
     """
     from pyspark.sql import Window
     from pyspark.sql import functions as F
@@ -166,13 +166,15 @@ def _refuse_other_columns(stage: Stage, shape: StateShape, schema: StructType, p
 
 
 class Dealing:
-    """Of one stage."""
+    """Rows and state of one stage that a run takes over cut into other partitions: they are dealt anew by their keys,
+    with no call of the stage's function.
+    """
 
     def __init__(self, spark: SparkSession, stage: Stage, rescaled: Rescaled) -> None:
         self.spark, self.stage, self.rescaled = spark, stage, rescaled
 
     def rows(self, partitions: tuple[int, ...]) -> DataFrame:
-        """Those of ``partitions``, with `_partition`."""
+        """Rows of ``partitions``, with `_partition`."""
         from pyspark.sql import functions as F
 
         stage, records = self.stage, self._records(partitions)

@@ -129,8 +129,8 @@ def _run_with_restarts(task: RegionTask, settings: Settings, progress: Progress)
 
 
 class Restarts:
-    """Of one region, as its pipeline's restart strategy allows them. A ledger that is away cannot be asked for that,
-    and is given some tries.
+    """Restarts of one region, as its pipeline's restart strategy allows them. A ledger that is away cannot be asked for
+    that, and is given some tries.
     """
 
     def __init__(self, task: RegionTask, progress: Progress) -> None:

@@ -64,7 +64,7 @@ def run_region(
 
 @contextmanager
 def open_workplace(settings: Settings, progress: Progress) -> Iterator[Workplace]:
-    """For what is done to the lake by command, beside attempts."""
+    """The workplace of what is done to the lake by command, beside attempts."""
     with open_ledger(settings) as ledger:
         engine, faults = SparkEngine(settings, progress), Faults(settings.home_path, "")
         yield Workplace(ledger, settings, progress, engine, faults)

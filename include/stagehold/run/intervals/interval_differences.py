@@ -60,7 +60,7 @@ class StageDifference:
 
 
 def compare_intervals(pipeline: Pipeline, one: str, other: str, ledger: Ledger) -> tuple[StageDifference, ...]:
-    """Of each stage that either has on record.
+    """The differences of each stage that either interval has on record.
 
     :raises UnknownName: an interval has nothing on record.
     """

@@ -72,7 +72,7 @@ def stage_standings(pipeline: Pipeline, interval: str, ledger: Ledger) -> Standi
 
 
 def standing_on_record(pipeline: str, interval: str, ledger: Ledger) -> Standing:
-    """Of a pipeline that cannot be loaded."""
+    """The standing of an interval whose pipeline cannot be loaded."""
     counts: Counter[PartitionState] = Counter()
     for states in ledger.partitions.counts(pipeline, interval).values():
         counts.update(states)
@@ -80,7 +80,7 @@ def standing_on_record(pipeline: str, interval: str, ledger: Ledger) -> Standing
 
 
 def known_intervals(pipeline: Pipeline, ledger: Ledger, limit: int | None) -> tuple[KnownInterval, ...]:
-    """Those that were worked on last first."""
+    """The intervals on record; those that were worked on last come first."""
     keys = ledger.partitions.intervals(pipeline.name, limit)
     figures, runs = ledger.partitions.figures(pipeline.name, keys), ledger.runs.newest_of_intervals(pipeline.name)
     newest = {run.interval: run for run in runs}

@@ -42,7 +42,7 @@ class Retake:
 
     @contextmanager
     def lease(self, ledger: Ledger, settings: Settings) -> Iterator[None]:
-        """Of the region, so that no attempt works on the interval meanwhile.
+        """Hold the region's lease, so that no attempt works on the interval meanwhile.
 
         :raises LeaseHeld: one does.
         """

@@ -265,7 +265,7 @@ class Verdict:
 
 
 def attach(error: BaseException, verdict: Verdict) -> None:
-    """Also as a note, so that it stands below the error wherever that is printed."""
+    """Attach it as a note as well, so that it stands below the error wherever that is printed."""
     setattr(error, _ATTRIBUTE, verdict)
     error.add_note(str(verdict))
 

@@ -25,7 +25,7 @@ class LeaseHolder:
 
     @property
     def described(self) -> str:
-        """For people."""
+        """The holder, for people."""
         return f"{self.owner} (process {self.pid} on {self.host})"
 
     @staticmethod

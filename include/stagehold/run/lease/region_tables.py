@@ -24,7 +24,7 @@ from stagehold.run.planning.task import RegionTask
 
 
 class RegionTables:
-    """Those of the stages whose output is stored."""
+    """Tables of the stages whose output is stored."""
 
     def __init__(self, task: RegionTask, workplace: Workplace) -> None:
         self.task, self.workplace = task, workplace

@@ -76,7 +76,7 @@ class Sweeper:
                 yield RegionSweep(newest, found) if dry_run else self._sweep_region(last, places)
 
     def _sweep_region(self, last: Attempt, places: Mapping[Cell, TableLocation]) -> RegionSweep:
-        """Under the region's lease; what is found before that may be a live attempt's."""
+        """Sweep under the region's lease; what is found before that may be a live attempt's."""
         region, seconds = region_lease(last.pipeline, last.interval, last.region), self._settings.lease_seconds
         try:
             holder, above = str(this_process("sweep")), max(_newest_epoch(location) for location in places.values())

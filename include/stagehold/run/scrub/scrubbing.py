@@ -105,7 +105,7 @@ class _Stage:
         return result
 
     def _mark(self, damaged: Sequence[Mismatch]) -> Iterator[ScrubFinding]:
-        """Under the region's lease, as an attempt would; an attempt that works on it now is not waited for."""
+        """Mark them under the region's lease, as an attempt would; one that works on it now is not waited for."""
         place, cell = self.place, self.target.cell
         (region,) = (one for one in stage_regions(self.request.pipeline) if one.name == self.target.region)
         engine, faults = SparkEngine(place.settings, place.progress), Faults(place.settings.home_path, cell.interval)
@@ -127,7 +127,7 @@ class _Stage:
             place.ledger.leases.release(lease)
 
     def _unchanged(self, records: Sequence[PartitionRecord]) -> list[PartitionRecord]:
-        """Those that would be read if they were looked at now: still the newest, there, and not removed by others."""
+        """Records that would be read if they were looked at now: still the newest, there, and not removed by others."""
         cell = self.target.cell
         chosen = ChosenPartitions({cell: frozenset(record.partition for record in records)})
         now = [target for target in look(self.request, chosen, self.place.ledger) if target.cell == cell]
@@ -221,15 +221,16 @@ def _keys(interval: str, pipeline: Pipeline) -> Iterator[str]:
 
 
 def _request(pipeline: Pipeline, interval: str, ledger: Ledger) -> RunRequest:
-    """With the parameters of the interval's newest run, as a resume of that would have."""
+    """A request with the parameters of the interval's newest run, as a resume of that would have."""
     newest = ledger.runs.newest(pipeline.name, interval)
     run_id = f"{pipeline.name}/verify__{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f}"
     return RunRequest(pipeline, run_id, interval, newest.params if newest else pipeline.params)
 
 
 class SnapshotComparison:
-    """As much as the pipeline's `verify` says, which is also what attempts read of that which they reuse. A session is
-    opened if there is something to read, and kept until ``opened`` is left.
+    """Compares what a checkpoint has with its fingerprints, before a run begins with it: as much as `verify` says,
+    which is also what attempts read of that which they reuse. A session is opened if there is something to read, and
+    kept until ``opened`` is left.
     """
 
     def __init__(self, pipeline: Pipeline, open_session: OpenSession, opened: ExitStack) -> None:

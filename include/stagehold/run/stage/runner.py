@@ -119,7 +119,7 @@ class StageRunner:
         return waves
 
     def _judge_again(self, decisions: Sequence[Decision]) -> Mapping[int, str]:
-        """Those that the gate refuses. Counts as a wave."""
+        """Judge recorded partitions again, which counts as a wave; gives those that the gate refuses."""
         if not decisions:
             return {}
         self._waves_before += 1
@@ -127,7 +127,9 @@ class StageRunner:
         return judging.judge(decisions, self._waves_before)
 
     def _judge_together(self, done: Sequence[Decision], waves: int) -> Mapping[int, str]:
-        """Those that stay held since the gate refuses all of the stage; none while others are still to be computed."""
+        """Judge all together; gives partitions that stay held since the gate refuses all of the stage; none while
+        others are still to be computed.
+        """
         planned, own = self._reading.decisions[self._task.stage.name], {one.partition for one in done}
         if self._task.whole is None or any(one.action.computes and one.partition not in own for one in planned):
             return {}
@@ -255,7 +257,7 @@ class StageRunner:
         return reporting_queries(self._task.stage, partitions, Path(self._reading.project))
 
     def _warn_of_skew(self, decisions: Sequence[Decision]) -> None:
-        """Of the partitions computed just now, name those that are much larger than the stage's others."""
+        """Name partitions, of those computed just now, that are much larger than the stage's others."""
         found = skewed(self._workplace.ledger.partitions.newest(self._task.cell))
         for partition in sorted(found.keys() & {decision.partition for decision in decisions}):
             self._warn("skewed", f"{self._task.stage.name}[{partition}] is skewed: {skew_text(found[partition])}")

@@ -106,7 +106,7 @@ class _Watch:
         settle_cancelled(self._run_id, ledger)
 
     def _tell(self, attempt: Attempt, why: str) -> None:
-        """With where the main thread stands: that line is what has to be mended."""
+        """Tell it with where the main thread stands: that line is what has to be mended."""
         event = partial(Event, self._run_id, recorded_at=datetime.now(UTC))
         self._ledger.events.append(event(kind="cancelled", subject=attempt.subject, text=why))
         frame = sys._current_frames().get(threading.main_thread().ident or 0)

@@ -69,7 +69,7 @@ def _refuse_ended(run: Run) -> None:
 
 
 def at_work(attempts: Iterable[Attempt], ledger: Ledger) -> tuple[Attempt, ...]:
-    """Those that have begun and not ended, and whose lease lives. One that waits has nothing to end, and one whose
+    """Attempts that have begun and not ended, and whose lease lives. One that waits has nothing to end, and one whose
     lease has ended is dead.
     """
     begun = (one for one in attempts if one.began and not ATTEMPT.is_terminal(one.state))
@@ -83,7 +83,7 @@ def refuse_suspended(run_id: str, ledger: Ledger) -> None:
 
 
 def _savepoint_of(run_id: str, ledger: Ledger) -> str | None:
-    """Of this life of the run: one that was suspended before may have had a savepoint then."""
+    """The savepoint of this life of the run: one that was suspended before may have had a savepoint then."""
     began = newest_life(ledger.transitions.of_run(run_id))[0].recorded_at
     stopped = [
         one
