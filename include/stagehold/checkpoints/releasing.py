@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import accumulate
 
 from stagehold.checkpoints.tracker import PartitionTracker, TrackedPartition
 from stagehold.model.records import Attempt, AttemptState, PartitionRecord, Run, RunState
@@ -17,22 +18,40 @@ from stagehold.model.standing import PartitionState
 from stagehold.plan.split.regions import stage_regions
 from stagehold.plan.split.shares import all_finished, region_shares
 from stagehold.spec.pipeline import OutputType, Pipeline, Stage
+from stagehold.spec.settings.run_settings import RetentionSettings
 from stagehold.topology.build import partition_name, pipeline_topology
 from stagehold.topology.partition_regions import partition_regions, releasable_partitions
-
-# A late resume, a restore or a look at what went wrong is about a run of these nights.
-NEWEST_KEPT = 3
 
 Recorded = Mapping[str, Sequence[PartitionRecord]]  # the newest record of each partition, by stage name
 
 
-def intervals_over(newest_runs: Sequence[Run]) -> tuple[str, ...]:
+def intervals_over(
+    newest_runs: Sequence[Run], retained: RetentionSettings, sizes: Mapping[str, int], now: datetime
+) -> tuple[str, ...]:
     """Intervals whose outputs go by `release: run_end`.
 
-    :param newest_runs: the newest run of every interval of a pipeline, those that started last first. One that has not
+    :param newest_runs: the newest run of every interval of a pipeline, those that ended last first. One that has not
         finished may be resumed, so it keeps what it has.
+    :param sizes: bytes of each interval's outputs that may go.
     """
-    return tuple(run.interval for run in newest_runs[NEWEST_KEPT:] if run.state is RunState.FINISHED)
+    together = accumulate(sizes.get(run.interval, 0) for run in newest_runs)
+    return tuple(
+        run.interval
+        for place, (run, size) in enumerate(zip(newest_runs, together, strict=True))
+        if run.state is RunState.FINISHED
+        and (
+            place >= retained.intervals
+            or (retained.age is not None and now - (run.ended_at or run.started_at) > retained.age)
+            or (retained.bytes is not None and size > retained.bytes)
+        )
+    )
+
+
+def releasable_stages(pipeline: Pipeline) -> frozenset[str]:
+    """Ids of the stages whose outputs may go: those that only stages read."""
+    return frozenset(
+        stage.id for stage in pipeline.stages if _type_of(stage, pipeline) is not OutputType.BLOCKING_PERSISTENT
+    )
 
 
 def released_at_end(pipeline: Pipeline, recorded: Recorded) -> tuple[PartitionRecord, ...]:

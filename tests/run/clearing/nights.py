@@ -218,6 +218,7 @@ def _declaration(release: ReleasePolicy, retained: int) -> Mapping[str, object]:
         "verify": "never",  # fingerprints are Spark's
         "execution_mode": "batch_forced",
         "release": str(release),
+        "retain": {"intervals": 3},
         "checkpoint": {"retained": retained},
         "stages": {
             "drafts": {

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import uuid4
 
-from stagehold.checkpoints.releasing import intervals_over
 from stagehold.chronicle.chronicle import open_ledger
 from stagehold.chronicle.compaction import Compaction, NotCompacted, compact
 from stagehold.errors import StageholdError
@@ -23,7 +22,7 @@ from stagehold.run.clearing.interval_garbage import (
     find_all_garbage,
     superseded_left,
 )
-from stagehold.run.clearing.output_release import end_of
+from stagehold.run.clearing.output_release import end_of, intervals_to_release
 from stagehold.run.equipment.workplace import Progress, Workplace
 from stagehold.run.faults import Faults
 from stagehold.run.lease.lease_holder import this_process
@@ -95,8 +94,9 @@ class Collector:
     def _places(self, pipelines: Sequence[Pipeline]) -> Iterator[tuple[ClearedInterval, bool]]:
         """Every interval, and whether its outputs are to be released."""
         for pipeline in pipelines:
-            runs = self.workplace.ledger.runs.newest_of_intervals(pipeline.name)
-            over = () if pipeline.release is ReleasePolicy.KEEP else intervals_over(runs)
+            ledger = self.workplace.ledger
+            runs = ledger.runs.newest_of_intervals(pipeline.name)
+            over = () if pipeline.release is ReleasePolicy.KEEP else intervals_to_release(pipeline, runs, ledger)
             for run in runs:
                 yield ClearedInterval.of(pipeline, run.interval, self.workplace), run.interval in over
 

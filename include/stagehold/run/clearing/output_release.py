@@ -15,12 +15,14 @@ from stagehold.checkpoints.releasing import (
     as_released,
     finished_partitions,
     intervals_over,
+    releasable_stages,
     released_at_end,
     released_at_once,
 )
 from stagehold.errors import LeaseHeld, StageholdError
 from stagehold.ledger.heartbeat import Heartbeat
-from stagehold.model.records import PartitionRecord, RunState
+from stagehold.ledger.ledger import Ledger
+from stagehold.model.records import PartitionRecord, Run, RunState
 from stagehold.plan.garbage import Why
 from stagehold.run.clearing.cleared_interval import Cleared, ClearedInterval
 from stagehold.run.clearing.interval_garbage import IntervalCheckpoints, delete_garbage, find_all_garbage
@@ -58,9 +60,20 @@ def _due(request: RunRequest, workplace: Workplace) -> Iterator[Release]:
     if pipeline.release is ReleasePolicy.AT_ONCE:
         yield _release_at_once(request, workplace)
     if pipeline.release is not ReleasePolicy.KEEP and ledger.runs.get(request.run_id).state is RunState.FINISHED:
-        over = intervals_over(ledger.runs.newest_of_intervals(pipeline.name))
+        over = intervals_to_release(pipeline, ledger.runs.newest_of_intervals(pipeline.name), ledger)
         for interval in over[:LOOKED_AT]:
             yield end_of(ClearedInterval.of(pipeline, interval, workplace))
+
+
+def intervals_to_release(pipeline: Pipeline, newest_runs: Sequence[Run], ledger: Ledger) -> tuple[str, ...]:
+    """Intervals whose outputs go now; most of them have none any more."""
+    sizes: dict[str, int] = defaultdict(int)
+    if pipeline.retain.bytes is not None:
+        stages = releasable_stages(pipeline)
+        for one in ledger.partitions.figures(pipeline.name, [run.interval for run in newest_runs]):
+            if one.stage in stages and one.state.readable:
+                sizes[one.interval] += one.bytes
+    return intervals_over(newest_runs, pipeline.retain, sizes, datetime.now(UTC))
 
 
 def _release_at_once(request: RunRequest, workplace: Workplace) -> Release:

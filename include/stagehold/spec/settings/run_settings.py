@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
 from pydantic_core import PydanticCustomError
 
 from stagehold.errors import InvalidParameter
-from stagehold.model.units import Duration, DurationOrAuto, PositiveDuration
+from stagehold.model.units import Duration, DurationOrAuto, PositiveDuration, Size
 from stagehold.spec.settings.airflow_settings import DagSettings
 from stagehold.spec.settings.fields import Count, Options, Params, SpecPart, Switch
 from stagehold.spec.settings.restart import RestartSettings
@@ -139,6 +139,21 @@ class CheckpointSettings(SpecPart):
     """How many completed checkpoints of a run are kept. Example: `retained: 3`"""
 
 
+class RetentionSettings(SpecPart):
+    """Of which intervals the outputs that only stages read stay, with `release: run_end`. They go once any of these
+    limits is reached.
+    """
+
+    intervals: int = Field(default=30, ge=0, strict=True)
+    """Of how many intervals, those that ran last. Example: `intervals: 3`"""
+
+    age: PositiveDuration | None = None
+    """How long after the end of the interval's newest run. Without it: for any time. Example: `age: 60d`"""
+
+    bytes: Size | None = None
+    """How much they may be together. Without it: any amount. Example: `bytes: 2TB`"""
+
+
 class CancellationSettings(SpecPart):
     """What happens when a run of a command is cancelled and does not react. In Airflow, Airflow kills a task 5 seconds
     after it was told to stop.
@@ -215,9 +230,13 @@ class RunSettings(SpecPart):
 
     release: ReleasePolicy = ReleasePolicy.RUN_END
     """When stored outputs go that only stages read: `at_once` when all that reads them has finished; `run_end` when the
-    run has, but those of the three intervals that ran last stay for a late resume or restore; `keep`: never. Published
-    tables stay, as does what no stage reads. What is needed again is computed again.
+    run has and as many others have run since as `retain` says, for a late resume, restore or backfill; `keep`: never.
+    Published tables stay, as does what no stage reads. What is needed again is computed again.
     Example: `release: at_once`"""
+
+    retain: RetentionSettings = RetentionSettings()
+    """Of which intervals outputs stay that only stages read; see the fields of `retain`.
+    Example: `retain: {intervals: 7, bytes: 500GB}`"""
 
     restart: RestartSettings = RestartSettings()
     """What happens after a failure; see the fields of `restart`.
