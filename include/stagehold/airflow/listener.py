@@ -9,14 +9,14 @@ goes on; `run/planning/restoring.py` says what tasks do then.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from stagehold.airflow.dag.region_operator import RegionOperator, pipeline_named, project_named, run_interval
 from stagehold.airflow.restores.params import INTERVAL, AskedRestore
 from stagehold.airflow.restores.requests import asked_restore, order_asked
-from stagehold.airflow.restores.settled_wish import noted, settled_wish
+from stagehold.airflow.restores.settled_wish import REMARKS, noted, settled_wish
 from stagehold.chronicle.chronicle import open_ledger
 from stagehold.errors import InvalidInterval, InvalidParameter
 from stagehold.run.planning.restoring import why_all_is_computed
@@ -38,16 +38,16 @@ def note_start(dag_run: DagRun) -> None:
     dag: Any = dag_run.dag
     if dag is None or not any(task.task_type == RegionOperator.__name__ for task in dag.tasks):
         return
-    _settle(dag_run)
+    remarks = _settle(dag_run)
     asked = _asked(dag_run)
     if asked is not None:
         settings = _settings(dag_run)
         pipeline = find_pipeline(pipeline_named(_region_task(dag_run)), settings)
         with open_ledger(settings) as ledger:
-            _note_restore(dag_run, asked, pipeline, ledger)
+            _remark(dag_run, [*remarks, *_note_restore(dag_run, asked, pipeline, ledger)])
 
 
-def _settle(dag_run: DagRun) -> None:
+def _settle(dag_run: DagRun) -> Sequence[str]:
     dag: Any = dag_run.dag
     of_backfill = dag_run.backfill_id is not None and dag_run.backfill is not None
     backfill_conf = (dag_run.backfill.dag_run_conf or {}) if of_backfill else None
@@ -55,21 +55,26 @@ def _settle(dag_run: DagRun) -> None:
     if wish.conf != (dag_run.conf or {}):
         dag_run.conf = dict(wish.conf)
     _remark(dag_run, wish.remarks)
+    return wish.remarks
 
 
-def _remark(dag_run: DagRun, remarks: Collection[str]) -> None:
+def _remark(dag_run: DagRun, remarks: Sequence[str]) -> None:
+    if remarks:
+        dag_run.conf = {**(dag_run.conf or {}), REMARKS: list(remarks)}
     note = noted(dag_run.note, remarks)
     if note != dag_run.note:
         dag_run.note = note
 
 
-def _note_restore(dag_run: DagRun, asked: AskedRestore, pipeline: Pipeline, ledger: Ledger) -> None:
-    order = None
+def _note_restore(dag_run: DagRun, asked: AskedRestore, pipeline: Pipeline, ledger: Ledger) -> Sequence[str]:
+    """What is to be said of it."""
+    order, remark = None, None
     with suppress(InvalidInterval):  # which its tasks refuse
         interval = run_interval(dag_run, (dag_run.conf or {}).get(INTERVAL), pipeline.schedule)
         order = order_asked(asked, pipeline.name, interval, ledger)
-        _remark(dag_run, [*filter(None, [why_all_is_computed(pipeline.name, interval, asked.stage, ledger)])])
+        remark = why_all_is_computed(pipeline.name, interval, asked.stage, ledger)
     ledger.restores.ask(asked_restore(dag_run, asked, order))
+    return [remark] if remark else []
 
 
 def _settings(dag_run: DagRun) -> Settings:

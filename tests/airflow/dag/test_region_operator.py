@@ -72,6 +72,7 @@ def context(**params):
         run_after=DUE,
         start_date=DUE,
         run_type="scheduled",
+        conf=None,
     )
     task_instance = SimpleNamespace(try_number=1, max_tries=100)
     return {"ti": task_instance, "dag_run": dag_run, "params": {"restore_from_stage": None, "interval": None, **params}}
@@ -160,11 +161,10 @@ def test_a_backfill_runs_its_own_dates_whatever_its_form_says(operator, runner, 
 
 def test_a_run_begins_its_log_with_what_was_left_aside_of_its_wish(operator, runner, capsys):
     given = context()
-    given["dag_run"].note = "Ask Ann first.\nStagehold: The interval x was left aside."
+    given["dag_run"].conf = {"stagehold_remarks": ["The interval x was left aside."]}
     operator.execute(given)
     said = capsys.readouterr().out
     assert said.index("The interval x was left aside.") < said.index("orders: run 3 of 16 partitions")
-    assert "Ask Ann first." not in said
 
 
 @pytest.mark.parametrize("limit", [7.0, "7", None])

@@ -150,10 +150,11 @@ def started(synced_airflow, monkeypatch, tmp_path, kept):
     return start
 
 
-def test_the_scheduler_notes_a_restore_when_it_starts_the_run(started):
+def test_the_scheduler_notes_a_restore_when_it_starts_the_run(started, kept):
     note = "Stagehold: Nothing is on record of 2026-11-20, so all of it is computed, not only orders and what reads it."
     asked = {"restore_from_stage": "orders", "interval": "2026-11-20"}
     assert started(PIPELINE, asked, note=note) == [("orders", None, False, MADE, None)]
+    assert [f"Stagehold: {remark}" for remark in kept[0]["stagehold_remarks"]] == [note]
 
 
 def test_a_name_that_nobody_reads_is_in_the_runs_note(started):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stagehold.airflow.restores.params import BACKFILL
-from stagehold.airflow.restores.settled_wish import LONGEST_NOTE, noted, remarks_in, settled_wish
+from stagehold.airflow.restores.settled_wish import LONGEST_NOTE, REMARKS, noted, remarks_in, settled_wish
 
 FIELDS = ("interval", "restore", "restore_from_stage", "allow_non_restored_state", "segment")
 STAGE, TYPED, OWN = {"restore_from_stage": "orders"}, {"interval": "2026-11-05"}, {"segment": "MACHINERY"}
@@ -54,10 +54,16 @@ def test_what_is_asked_for(conf, backfill_conf, settled, remarks):
     assert all(part in remark for part, remark in zip(remarks, wish.remarks, strict=True))
 
 
+def test_what_was_said_of_a_start_counts_for_that_start_alone():
+    wish = settled_wish({REMARKS: ["a"], **TYPED}, FIELDS, NO_BACKFILL)
+    assert (wish.conf, wish.remarks) == (TYPED, ())
+    assert remarks_in({REMARKS: ["a"]}) == ["a"]
+    assert remarks_in({}) == remarks_in(None) == []
+
+
 def test_a_note_keeps_what_people_wrote_and_says_nothing_twice():
     note = noted("Ask Ann first.", ["a", "b"])
     assert note == "Ask Ann first.\nStagehold: a\nStagehold: b"
     assert noted(note, ["b"]) == note
-    assert remarks_in(note) == ["a", "b"]
-    assert (noted(None, []), noted("", []), remarks_in(None)) == (None, "", [])
+    assert (noted(None, []), noted("", [])) == (None, "")
     assert len(noted("x" * LONGEST_NOTE, ["a"])) == LONGEST_NOTE

@@ -85,7 +85,7 @@ class RegionOperator(BaseOperator):
         from stagehold.airflow.telling.failure_line import ending_in_one_line
         from stagehold.airflow.telling.tab import run_tab
 
-        for remark in remarks_in(getattr(context["dag_run"], "note", None)):
+        for remark in remarks_in(context["dag_run"].conf):
             self.log.info("%s", remark)
         link = run_tab(context["dag_run"].dag_id, context["dag_run"].run_id)
         subject = self.region_name if self._share is None else f"{self.region_name}[{self._share}]"

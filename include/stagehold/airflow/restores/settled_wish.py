@@ -1,5 +1,6 @@
 """What a run is asked for in the end: Airflow's forms and routes take more than can be meant, and a run that exists
-already is no place to refuse it. What is left aside is said in the run's note.
+already is no place to refuse it. What is left aside is said in the run's note, and in its configuration, which is all
+that tasks are told of.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import Any
 
 from stagehold.airflow.restores.params import ALLOW_NON_RESTORED, BACKFILL, INTERVAL, RESTORE, RESTORE_FROM_STAGE
 
+REMARKS = "stagehold_remarks"  # in the configuration
 BY = "Stagehold: "  # how our lines in a run's note begin
 LONGEST_NOTE = 1000  # letters that Airflow keeps
 OF_A_BACKFILL = frozenset({BACKFILL, RESTORE_FROM_STAGE, RESTORE, ALLOW_NON_RESTORED})
@@ -31,8 +33,8 @@ def settled_wish(
     :param backfill_conf: what Airflow's backfill passes to its runs, which may be nothing; None for a run of no
         backfill.
     """
-    settled, remarks = dict(conf), list[str]()
-    unknown = sorted(set(conf) - {*fields, BACKFILL})
+    settled, remarks = {name: value for name, value in conf.items() if name != REMARKS}, list[str]()
+    unknown = sorted(set(conf) - {*fields, BACKFILL, REMARKS})
     if unknown:
         known = ", ".join(sorted(fields))
         remarks.append(f"{', '.join(unknown)} is no field of this pipeline and does nothing; fields: {known}.")
@@ -56,6 +58,6 @@ def noted(note: str | None, remarks: Collection[str]) -> str | None:
     return "\n".join([*lines, *new])[:LONGEST_NOTE] if new else note
 
 
-def remarks_in(note: str | None) -> list[str]:
-    """What we said in a run's note."""
-    return [line.removeprefix(BY) for line in (note or "").splitlines() if line.startswith(BY)]
+def remarks_in(conf: Mapping[str, Any] | None) -> list[str]:
+    """What was said of a run's wish when it started."""
+    return list((conf or {}).get(REMARKS) or ())
