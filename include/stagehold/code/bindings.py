@@ -14,6 +14,9 @@ FOR_TYPE_CHECKERS = ("TYPE_CHECKING", "typing.TYPE_CHECKING")
 FOR_SCRIPTS = "__name__ == '__main__'"  # neither branch runs while a job is imported
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 Assignment = ast.Assign | ast.AnnAssign | ast.AugAssign
+Chain = tuple[str, ...]  # a dotted name: ("helpers", "clean") for helpers.clean
+Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+IGNORED_FIELDS = ("ctx", "kind", "type_comment")  # say nothing that the rest of the tree does not
 
 
 class CannotFollow(Exception):
@@ -131,11 +134,6 @@ def absolute_name(statement: ast.ImportFrom, module: Module) -> str:
 def with_parents(name: str) -> tuple[str, ...]:
     parts = name.split(".")
     return tuple(".".join(parts[:length]) for length in range(1, len(parts) + 1))
-
-
-Chain = tuple[str, ...]  # a dotted name: ("helpers", "clean") for helpers.clean
-Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-IGNORED_FIELDS = ("ctx", "kind", "type_comment")  # say nothing that the rest of the tree does not
 
 
 def canonical(node: ast.AST) -> str:

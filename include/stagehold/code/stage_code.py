@@ -51,6 +51,10 @@ DYNAMIC_NAMES = frozenset(
 DYNAMIC_ATTRIBUTES = frozenset({"__globals__", "__subclasses__", "__code__", "__doc__"})
 UNREADABLE = (CannotFollow, SyntaxError, ValueError, OSError, RecursionError)
 DYNAMIC_IMPORTS = ("importlib", "runpy", "pkgutil", "builtins", "sys.modules", "sys.path", "sys._getframe")
+OF_THE_INTERVAL = frozenset({"interval", "logical_date", "seed"})  # what a context says of it
+LOOKS_AT_EVERYTHING = frozenset({"getattr", "vars", "asdict", "astuple", "__dict__"})
+SILENT = "# stagehold: deterministic"
+IN_SQL = re.compile(r"\b([a-z_]\w*)\s*\(|\b(limit)\s+\d|\b((?:current|local)\w*)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -192,10 +196,6 @@ def _refuse_dynamic(target: str, place: str) -> None:
             raise CannotFollow(f"{place} uses {name}")
 
 
-OF_THE_INTERVAL = frozenset({"interval", "logical_date", "seed"})  # what a context says of it
-LOOKS_AT_EVERYTHING = frozenset({"getattr", "vars", "asdict", "astuple", "__dict__"})
-
-
 def looks_at_interval(job: str, project: Path) -> bool:
     """Whether a stage's code looks at its interval: then the data of another one is not what it would make. As far as
     names tell: an attribute of such a name may be somebody else's, and counts all the same.
@@ -206,10 +206,6 @@ def looks_at_interval(job: str, project: Path) -> bool:
 def _looks(statement: ast.stmt) -> bool:
     names = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
     return bool(attributes(statement) & (OF_THE_INTERVAL | LOOKS_AT_EVERYTHING) or names & LOOKS_AT_EVERYTHING)
-
-
-SILENT = "# stagehold: deterministic"
-IN_SQL = re.compile(r"\b([a-z_]\w*)\s*\(|\b(limit)\s+\d|\b((?:current|local)\w*)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 log = logging.getLogger(__name__)
+LISTENERS = "stagehold.run_status_listeners"
 
 
 @cache
@@ -50,9 +51,6 @@ def _loaded(entry_point: EntryPoint) -> Callable[..., Any] | None:
         )
         return None
     return function  # type: ignore[no-any-return]
-
-
-LISTENERS = "stagehold.run_status_listeners"
 
 
 def tell_listeners(change: RunStatusChange) -> None:

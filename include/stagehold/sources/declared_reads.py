@@ -26,6 +26,9 @@ from stagehold.spec.settings.source import Reads
 from stagehold.spec.yaml import read_document
 
 NOT_SET = "not set"  # in place of a hash
+READS_FIELDS = {ReadKind.ENV: "env", ReadKind.FILE: "files", ReadKind.TABLE: "tables"}  # of `reads`
+INSTEAD = {ReadKind.ENV: "NAME", ReadKind.FILE: "PATH", ReadKind.TABLE: "TABLE"}  # of what nobody knows yet
+PLAIN_IN_YAML = re.compile(r"(?!(?i:true|false|yes|no|on|off|null|y|n)$)[A-Za-z_][\w./-]*")
 
 
 def declared_reads(
@@ -90,11 +93,6 @@ def _missing(stage: Stage, pipeline: Pipeline, field: str, name: str) -> NoRetur
     raise ReadMissing(stage.name, where, field=".".join(place), given=name)
 
 
-FIELDS = {ReadKind.ENV: "env", ReadKind.FILE: "files", ReadKind.TABLE: "tables"}  # of `reads`
-INSTEAD = {ReadKind.ENV: "NAME", ReadKind.FILE: "PATH", ReadKind.TABLE: "TABLE"}  # of what nobody knows yet
-PLAIN_IN_YAML = re.compile(r"(?!(?i:true|false|yes|no|on|off|null|y|n)$)[A-Za-z_][\w./-]*")
-
-
 def undeclared(found: Sequence[SideRead], reads: Reads, roots: SourceRoots) -> tuple[SideRead, ...]:
     """The reads of ``found`` that are not declared, each once, with paths as they are called from their root.
 
@@ -133,7 +131,7 @@ def _declaration(reads: Reads, found: Sequence[SideRead], undeclared: str | None
     """What ``reads`` would be with these, in YAML."""
     fields = {
         field: dict.fromkeys((*getattr(reads, field), *(_name(read) for read in found if read.kind is kind)))
-        for kind, field in FIELDS.items()
+        for kind, field in READS_FIELDS.items()
     }
     parts = [f"{field}: [{', '.join(map(_in_yaml, names))}]" for field, names in fields.items() if names]
     return f"{{{', '.join([*parts, *([f'undeclared: {undeclared}'] if undeclared else [])])}}}"
@@ -149,7 +147,7 @@ def _in_yaml(name: str) -> str:
 
 def _is_declared(read: SideRead, reads: Reads, roots: SourceRoots) -> bool:
     if read.name is None:
-        return bool(getattr(reads, FIELDS[read.kind]))
+        return bool(getattr(reads, READS_FIELDS[read.kind]))
     if read.kind is ReadKind.ENV:
         return read.name in reads.env
     if read.kind is ReadKind.TABLE and not is_place(read.name):

@@ -20,6 +20,14 @@ from stagehold.settings import Settings
 
 LAKE = "${lake}"
 WILDCARD = re.compile(r"[*?\[]")
+FOOTER_TAIL = 1 << 16  # most footers are shorter
+FOOTER_END = 8  # its length and the magic word behind it
+PLAIN_TYPES = {
+    **{"bool": "boolean", "int8": "tinyint", "int16": "smallint", "int32": "int", "int64": "bigint"},
+    **{"uint8": "smallint", "uint16": "int", "uint32": "bigint", "uint64": "decimal(20,0)"},
+    **{"float": "float", "double": "double", "date32[day]": "date", "string": "string", "large_string": "string"},
+    **{"string_view": "string", "binary": "binary", "large_binary": "binary", "binary_view": "binary"},
+}
 
 
 @dataclass(frozen=True)
@@ -124,16 +132,6 @@ def _matches(names: Sequence[str], patterns: Sequence[str]) -> bool:
     return bool(names) and fnmatchcase(names[0], patterns[0]) and _matches(names[1:], patterns[1:])
 
 
-TAIL = 1 << 16  # most footers are shorter
-END = 8  # its length and the magic word behind it
-PLAIN = {
-    **{"bool": "boolean", "int8": "tinyint", "int16": "smallint", "int32": "int", "int64": "bigint"},
-    **{"uint8": "smallint", "uint16": "int", "uint32": "bigint", "uint64": "decimal(20,0)"},
-    **{"float": "float", "double": "double", "date32[day]": "date", "string": "string", "large_string": "string"},
-    **{"string_view": "string", "binary": "binary", "large_binary": "binary", "binary_view": "binary"},
-}
-
-
 def columns_of(files: Sequence[SourceFile]) -> Mapping[str, Struct]:
     """The columns of Parquet files, by path, from their footers alone. A file whose footer nobody can read is left out,
     and refused by Spark when it is read.
@@ -163,8 +161,8 @@ def _columns(file: SourceFile) -> Struct | None:
 def _footer(file: SourceFile) -> bytes:
     """The end of the file that has it."""
     folder, _, name = file.path.rpartition("/")
-    tail = files_at(folder).tail(name, TAIL)
-    needed = int.from_bytes(tail[-END:-4], "little") + END
+    tail = files_at(folder).tail(name, FOOTER_TAIL)
+    needed = int.from_bytes(tail[-FOOTER_END:-4], "little") + FOOTER_END
     return tail if needed <= len(tail) or needed > file.bytes else files_at(folder).tail(name, needed)
 
 
@@ -185,4 +183,4 @@ def _type(kind: Any) -> ColumnType:
     if types.is_timestamp(kind):
         # The oldest way to write a moment has nanoseconds and no zone, and is a moment for Spark.
         return "timestamp" if kind.tz or kind.unit == "ns" else "timestamp_ntz"
-    return PLAIN.get(str(kind), str(kind))
+    return PLAIN_TYPES.get(str(kind), str(kind))

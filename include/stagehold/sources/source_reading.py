@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
     from pyspark.sql.types import StructField, StructType
 
+PLAIN_NAME = re.compile(r"[\w.-]+", re.ASCII)  # the same in a path and in a URI
+SPECIAL = re.compile(r"([\\\[\]{}*?])")  # Spark takes every path for a glob
+
 
 @dataclass(frozen=True)
 class Split:
@@ -104,10 +107,6 @@ def _from_root(path: str, lake: str) -> str:
 def how_rows_are_read(source: Source) -> str:
     """What is declared about reading rows, whichever they are."""
     return repr((source.kind, source.ddl, source.header, source.delimiter, sorted(source.options.items())))
-
-
-PLAIN_NAME = re.compile(r"[\w.-]+", re.ASCII)  # the same in a path and in a URI
-SPECIAL = re.compile(r"([\\\[\]{}*?])")  # Spark takes every path for a glob
 
 
 class SourceFrames:

@@ -15,6 +15,9 @@ from stagehold.spec.loading.task_checks import check_shares
 from stagehold.spec.pipeline import CommitterKind, Exchange, InputForm, OutputType, StateForm
 from stagehold.spec.yaml import FieldPath, Problem
 
+STATE_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+COLUMN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")  # ours begin with an underscore
+
 
 def check_edges(draft: Draft) -> Iterator[Problem]:
     for cycle in draft.cycles:
@@ -173,10 +176,6 @@ def _check_output(draft: Draft, name: str) -> Iterator[Problem]:
             show(draft.stages[name].gate),
             "no gate on a pipelined output: it is never stored to be judged",
         )
-
-
-STATE_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
-COLUMN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")  # ours begin with an underscore
 
 
 def check_state(draft: Draft, name: str) -> Iterator[Problem]:

@@ -25,6 +25,12 @@ from stagehold.spec.settings.restart import FailureDeclaration
 from stagehold.spec.yaml import MAPPING, FieldPath, Problem
 
 SHAPE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
+RULE_FIELDS = ("error", "text", "class")
+# Data that is gone is named by stage and partition, which no rule of an author can say.
+FAILURE_CLASSES = tuple(kind.value for kind in FailureClass if kind is not FailureClass.PARTITION_DATA_MISSING)
+ERROR_CLASS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
+NOTIFIER_FIELDS = field_names(NotifierDeclaration)
+NOTIFIER_SHAPE = "module:Class, such as airflow.providers.smtp.notifications.smtp:SmtpNotifier"
 
 
 def job_problem(job: str, frames: Sequence[str] | None, project: Path) -> tuple[str, str] | None:
@@ -66,12 +72,6 @@ def _signature_problem(function: Function, frames: Sequence[str]) -> tuple[str, 
         return None
     keyword = "async def" if isinstance(function, ast.AsyncFunctionDef) else "def"
     return f"{keyword} {function.name}({ast.unparse(arguments)})", f"def {function.name}({', '.join(['ctx', *frames])})"
-
-
-RULE_FIELDS = ("error", "text", "class")
-# Data that is gone is named by stage and partition, which no rule of an author can say.
-FAILURE_CLASSES = tuple(kind.value for kind in FailureClass if kind is not FailureClass.PARTITION_DATA_MISSING)
-ERROR_CLASS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 
 
 def declared_failures(given: Any) -> tuple[FailureDeclaration, ...]:
@@ -135,10 +135,6 @@ def _check_text(text: object, path: FieldPath) -> Iterator[Problem]:
         re.compile(text)
     except re.error as problem:
         yield Problem(path, f"{show(text)}, which is no pattern ({problem})", "text, or a regular expression")
-
-
-NOTIFIER_FIELDS = field_names(NotifierDeclaration)
-NOTIFIER_SHAPE = "module:Class, such as airflow.providers.smtp.notifications.smtp:SmtpNotifier"
 
 
 def declared_notifiers(given: object) -> tuple[NotifierDeclaration, ...]:

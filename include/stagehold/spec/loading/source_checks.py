@@ -54,6 +54,8 @@ TAKEN_OPTIONS = {
     ),
 }
 PASSWORD_IN_URL = re.compile(r"password\s*=|//[^/?;]*:[^/?;]*@", re.IGNORECASE)
+TABLE_NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)?")
+TABLE_ALLOWED = "schema.table of a table that is published in the lake, or the path of a Delta table, with a / in it"
 
 
 def check_source(draft: Draft, name: str) -> Iterator[Problem]:
@@ -207,10 +209,6 @@ def _columns(ddl: str) -> Iterator[str]:
             yield ddl[start:place]
             start = place + 1
     yield ddl[start:]
-
-
-TABLE_NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)?")
-TABLE_ALLOWED = "schema.table of a table that is published in the lake, or the path of a Delta table, with a / in it"
 
 
 def check_reads(draft: Draft, name: str) -> Iterator[Problem]:

@@ -289,7 +289,7 @@ class RunSettings(SpecPart):
     Example: `params: {country: de, limit: 10}`"""
 
 
-KINDS = {  # a switch before a number: to Python, it is one
+PARAMETER_KINDS = {  # a switch before a number: to Python, it is one
     bool: "true or false",
     int: "a whole number",
     float: "a number",
@@ -318,6 +318,6 @@ def _allowed_instead(name: str, value: Any, defaults: Mapping[str, Any]) -> str 
     if name not in defaults:
         return f"a parameter of the pipeline: {', '.join(defaults) or 'it has none'}"
     kind = type(defaults[name])
-    if kind not in KINDS or type(value) is kind or (kind is float and type(value) is int):
+    if kind not in PARAMETER_KINDS or type(value) is kind or (kind is float and type(value) is int):
         return None
-    return f"{KINDS[kind]}, as the default {defaults[name]!r} is"
+    return f"{PARAMETER_KINDS[kind]}, as the default {defaults[name]!r} is"
