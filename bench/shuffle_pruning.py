@@ -33,7 +33,7 @@ from stagehold.model.context import StageContext, stage
 from stagehold.run.functions.frame_builder import FrameBuilder
 from stagehold.run.functions.stage_inputs import Intermediates, Reading
 from stagehold.run.here.local_run import run_locally
-from stagehold.run.planning.planning import RunRequest, plan_run, sources_of
+from stagehold.run.planning.planning import IntervalView, RunRequest
 from stagehold.settings import Settings, load_settings
 from stagehold.spark.server.server import running_server, spark_server
 from stagehold.spark.session.sessions import open_session, release_session
@@ -76,7 +76,10 @@ def bench(settings: Settings, request: RunRequest) -> Iterator[Bench]:
     session = str(uuid4())
     spark = open_session(settings, session)
     with Ledger.open(settings.ledger_url) as ledger:
-        plan, sources = plan_run(request, ledger, settings), sources_of(request, ledger, settings)
+        plan, sources = (
+            IntervalView.of_run(request, ledger, settings).plan,
+            IntervalView(request, ledger, settings).sources,
+        )
     frames = FrameBuilder(
         spark, Reading(request.pipeline, plan.by_stage, sources, context, settings.project), Intermediates()
     )

@@ -35,7 +35,7 @@ from stagehold.model.records import (
 )
 from stagehold.model.standing import PartitionState
 from stagehold.model.states import UNTIL_RUNNING, AttemptEvent
-from stagehold.run.planning.planning import RunRequest, plan_run
+from stagehold.run.planning.planning import IntervalView, RunRequest
 from stagehold.settings import Settings, load_settings
 from stagehold.spec.loading.loader import find_pipeline
 
@@ -224,10 +224,10 @@ def fill_ledger(dag_id: str, run_id: str, done: dict[str, int]) -> None:
     run = Run(request.run_id, pipeline.name, request.interval, "airflow", RunState.RUNNING, datetime.now(UTC))
     with Ledger.open(settings.ledger_url) as ledger:
         ledger.runs.start(run)
-        plan = plan_run(request, ledger, settings)
+        plan = IntervalView.of_run(request, ledger, settings).plan
         for stage, count in done.items():
             if pipeline.stage(stage).inputs:  # whose records its keys follow from
-                plan = plan_run(request, ledger, settings)
+                plan = IntervalView.of_run(request, ledger, settings).plan
             keys = [str(decision.key) for decision in plan.of(stage)]
             _attempt(ledger, request, stage, keys[:count], settings, finished=count == len(keys))
 

@@ -11,7 +11,7 @@ from deltalake import DeltaTable, write_deltalake
 from tests.sources.made_sources import source_stage
 
 from stagehold.errors import SourceChanged, SourceMissing, SourceUnusable
-from stagehold.run.planning.planning import RunRequest, counted, decide_counts, sources_of
+from stagehold.run.planning.planning import IntervalView, RunRequest, counted
 from stagehold.settings import Settings
 from stagehold.sources.attempt_sources import Listing, Sources
 from stagehold.spec.pipeline import Pipeline, Stage
@@ -251,9 +251,9 @@ def test_the_bytes_of_an_increment_decide_how_many_splits_it_has_and_they_stay(i
 
     def decided(name: str) -> list[list[str]]:
         request = RunRequest(pipeline, f"run of {name}", name, {})
-        sources = sources_of(request, ledger, settings)
+        sources = IntervalView(request, ledger, settings).sources
         sources.settle(by_size, Listing.ANEW)
-        decide_counts(request, ("orders",), ledger, settings, sources)
+        IntervalView(request, ledger, settings, sources).decide_counts(("orders",))
         return read(sources, counted(request, ledger).pipeline.stage("orders"))
 
     arrive("a", "b", "c", content="12345678")

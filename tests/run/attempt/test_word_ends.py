@@ -15,7 +15,7 @@ from stagehold.errors import GateBlocked
 from stagehold.lake.commit.marks import outstaying
 from stagehold.model.standing import PartitionState
 from stagehold.run.attempt.retraction import ENDED
-from stagehold.run.planning.planning import RunRequest, plan_run
+from stagehold.run.planning.planning import IntervalView, RunRequest
 from stagehold.spec.pipeline import OnWaiverEnd
 
 GOOD = [(n, amount) for n in range(PARTITIONS - 1) for amount in (n + 1, n + 11)]
@@ -67,7 +67,9 @@ def states(world: World, stage: str) -> list[str]:
 
 
 def plan(world: World) -> str:
-    found = plan_run(RunRequest(world.pipelines[1], "preview", INTERVAL, {}), world.ledger, world.settings)
+    found = IntervalView.of_run(
+        RunRequest(world.pipelines[1], "preview", INTERVAL, {}), world.ledger, world.settings
+    ).plan
     return str(found.counts)
 
 

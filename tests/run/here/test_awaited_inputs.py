@@ -20,7 +20,7 @@ from stagehold.model.standing import PartitionState
 from stagehold.plan.split.regions import stage_regions
 from stagehold.run.here import awaited_inputs as inputs
 from stagehold.run.here.awaited_inputs import await_inputs
-from stagehold.run.planning.planning import RunRequest, plan_run
+from stagehold.run.planning.planning import IntervalView, RunRequest
 from stagehold.run.planning.task import RegionTask
 from stagehold.settings import Settings
 from stagehold.spec.loading.loader import build_pipeline
@@ -56,7 +56,7 @@ def task(settings: Settings, exchange: str, share: Share | None = None) -> Regio
 def finish(wanted: RegionTask, settings: Settings, *partitions: int) -> None:
     """Record partitions of the first stage as consumable, as this run wants them."""
     with Ledger.open(settings.ledger_url) as ledger:
-        keys = plan_run(RunRequest(wanted.pipeline, "r1", "day", {}), ledger, settings).of("first")
+        keys = IntervalView.of_run(RunRequest(wanted.pipeline, "r1", "day", {}), ledger, settings).plan.of("first")
         lease = ledger.leases.take("first", None, "the test", 60, lambda _: True)
         cell, now = Cell("p", "first", "day"), datetime.now(UTC)
         ledger.partitions.record(

@@ -19,7 +19,7 @@ from stagehold.errors import SourceLost
 from stagehold.ledger import Ledger
 from stagehold.model.records import Cell
 from stagehold.model.standing import PartitionState
-from stagehold.run.planning.planning import RunRequest, sources_of
+from stagehold.run.planning.planning import IntervalView, RunRequest
 from stagehold.settings import load_settings
 from stagehold.sources.attempt_sources import Listing
 from stagehold.spec.loading.loader import find_pipeline
@@ -57,7 +57,7 @@ class Shop:
     def take(self, day: int) -> list[int]:
         """What an attempt of the day reads."""
         request = RunRequest(self.pipeline, f"run {day}", DAY.format(day), {})
-        sources, stage = sources_of(request, self.ledger, load_settings()), self.pipeline.stage("orders")
+        sources, stage = IntervalView(request, self.ledger, load_settings()).sources, self.pipeline.stage("orders")
         sources.settle(stage, Listing.ANEW)
         (split,) = sources.of(stage).splits
         sources.of(stage).refuse_spoiled("orders", split.files)

@@ -7,7 +7,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from tests.run.small_project import INTERVAL, SmallProject
 
-from stagehold.run.planning.planning import RunRequest, sources_of
+from stagehold.run.planning.planning import IntervalView, RunRequest
 from stagehold.sources.attempt_sources import Listing
 
 pytestmark = pytest.mark.spark
@@ -25,7 +25,7 @@ def test_a_run_reads_the_rows_from_the_files_that_hold_them_now(tmp_path, spark_
             write_deltalake(uri, pa.table({"n": [number], "day": [day]}), mode="append", partition_by=["day"])
     pipeline = project.pipeline("copies", {"numbers": {"source": SOURCE, "output": OUTPUT}})
     with project.ledger() as ledger:  # an attempt that dies right behind this
-        sources = sources_of(RunRequest(pipeline, "dead", INTERVAL, {}), ledger, project.settings)
+        sources = IntervalView(RunRequest(pipeline, "dead", INTERVAL, {}), ledger, project.settings).sources
         sources.settle(pipeline.stage("numbers"), Listing.ANEW)
     DeltaTable(uri).optimize.compact()
     DeltaTable(uri).vacuum(retention_hours=0, dry_run=False, enforce_retention_duration=False)

@@ -17,7 +17,7 @@ from stagehold.errors import GateBlocked
 from stagehold.model.records import PartitionRecord
 from stagehold.model.standing import PartitionState
 from stagehold.run.faults import FaultAction, Point, inject
-from stagehold.run.planning.planning import RunRequest, plan_run
+from stagehold.run.planning.planning import IntervalView, RunRequest
 from stagehold.run.reconcile.reconcile import reconcile
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
@@ -73,7 +73,7 @@ class Gated:
     def plan(self, gate: str | None = "own") -> list[tuple[str, str]]:
         with self.project.ledger() as ledger:
             request = RunRequest(self.pipeline(gate), "preview", INTERVAL, {})
-            decisions = plan_run(request, ledger, self.project.settings).of("numbers")
+            decisions = IntervalView.of_run(request, ledger, self.project.settings).plan.of("numbers")
             return [(one.action.value, str(one.reason)) for one in decisions]
 
     def computed(self, stage: str = "numbers") -> list[tuple[str, ...]]:
@@ -137,7 +137,7 @@ def test_what_was_published_and_passes_no_more_is_read_by_nobody_until_it_does(g
     assert gated.states("numbers") == BLOCKED_LAST
     with gated.project.ledger() as ledger:
         request = RunRequest(gated.pipeline(), "preview", INTERVAL, {})
-        waiting = plan_run(request, ledger, gated.project.settings).of("doubled")[-1]
+        waiting = IntervalView.of_run(request, ledger, gated.project.settings).plan.of("doubled")[-1]
     assert (waiting.action.value, str(waiting.reason)) == ("blocked", "waits for numbers[3], which its gate blocked")
     assert gated.published("numbers") == [*range(ROWS * FILES)]
     computed = gated.computed()

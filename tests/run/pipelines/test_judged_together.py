@@ -16,7 +16,7 @@ from stagehold.model.records import WHOLE, PartitionRecord
 from stagehold.model.standing import PartitionState
 from stagehold.plan.resume.waiving import WaiverWish, refused_data, wished
 from stagehold.run.faults import FaultAction, InjectedFailure, Point, TogetherPoint, inject
-from stagehold.run.planning.planning import RunRequest, plan_run
+from stagehold.run.planning.planning import IntervalView, RunRequest
 from stagehold.run.reconcile.reconcile import reconcile
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
@@ -83,7 +83,9 @@ class Together:
     def plan(self, stage: str = "numbers") -> list[str]:
         with self.project.ledger() as ledger:
             request = RunRequest(self.pipeline(), "preview", INTERVAL, {})
-            return [one.action.value for one in plan_run(request, ledger, self.project.settings).of(stage)]
+            return [
+                one.action.value for one in IntervalView.of_run(request, ledger, self.project.settings).plan.of(stage)
+            ]
 
     def files(self, stage: str = "numbers") -> list[tuple[str, ...]]:
         return [tuple(file.path for file in one.files) for one in self.records()[stage]]
@@ -171,7 +173,7 @@ def test_what_is_waived_is_published_and_whoever_read_it_says_so(made):
     assert made.files() == files
     with made.project.ledger() as ledger:
         request = RunRequest(made.pipeline(), "preview", INTERVAL, {})
-        read = plan_run(request, ledger, made.project.settings).of("doubled")[0]
+        read = IntervalView.of_run(request, ledger, made.project.settings).plan.of("doubled")[0]
     assert str(read.reason).endswith("made from numbers[0], which somebody waived")
 
 

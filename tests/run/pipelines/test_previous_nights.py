@@ -14,7 +14,7 @@ from tests.run.small_project import SmallProject
 
 from stagehold.errors import GateBlocked, InvalidSpec
 from stagehold.model.standing import PartitionState
-from stagehold.run.planning.planning import RunRequest, plan_run
+from stagehold.run.planning.planning import IntervalView, RunRequest
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
@@ -78,7 +78,10 @@ class Nights:
     def actions(self, night: str) -> set[str]:
         with self.project.ledger() as ledger:
             request = RunRequest(self.pipeline, "preview", night, {})
-            return {one.action.value for one in plan_run(request, ledger, self.project.settings).of("numbers")}
+            return {
+                one.action.value
+                for one in IntervalView.of_run(request, ledger, self.project.settings).plan.of("numbers")
+            }
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from stagehold.errors import EarlierMissing
 from stagehold.lake.checkpoints.manifest import CheckpointedRun
 from stagehold.lake.checkpoints.stored import StoredCheckpoints
 from stagehold.plan.resume.decisions import Action
-from stagehold.run.planning.planning import RunRequest, plan_run
+from stagehold.run.planning.planning import IntervalView, RunRequest
 from stagehold.run.planning.restoring import new_restore_of_snapshot
 
 pytestmark = pytest.mark.spark
@@ -146,7 +146,9 @@ def test_a_day_that_comes_out_different_makes_later_days_run_again(project):
     assert again["totals"][0].fingerprint != first["totals"][0].fingerprint
     corrected.write_text(JOBS)  # only what day 1 kept is other now
     with project.ledger() as ledger:
-        plan = plan_run(RunRequest(pipeline(project), "look", DAY.format(2), {}), ledger, project.settings)
+        plan = IntervalView.of_run(
+            RunRequest(pipeline(project), "look", DAY.format(2), {}), ledger, project.settings
+        ).plan
     assert {one.action for one in plan.of("totals")} == {Action.RUN}
     assert {str(one.reason) for one in plan.of("totals")} == {"what totals kept in 2026-11-01 changed"}
     records = project.run(pipeline(project), "run 2 again", DAY.format(2))
@@ -181,7 +183,9 @@ def test_a_restore_into_other_partitions_deals_rows_and_state_by_key(project):
     manifest = StoredCheckpoints(project.settings.lake_uri, run_2).address(1)
     restore = new_restore_of_snapshot("again", manifest, allow_non_restored=False)
     with project.ledger() as ledger:
-        plan = plan_run(RunRequest(wider, "again", DAY.format(2), {}, restore), ledger, project.settings)
+        plan = IntervalView.of_run(
+            RunRequest(wider, "again", DAY.format(2), {}, restore), ledger, project.settings
+        ).plan
     assert {str(one.reason) for one in plan.of("totals")} == {
         "rows of the 4 restored partitions, dealt anew by their keys"
     }

@@ -26,7 +26,7 @@ from stagehold.model.records import Cell, Waiver
 from stagehold.model.standing import PartitionState
 from stagehold.plan.resume.waiving import WaiverWish, refused_data, wished
 from stagehold.run.faults import FaultAction, Point, inject
-from stagehold.run.planning.planning import RunRequest, plan_run
+from stagehold.run.planning.planning import IntervalView, RunRequest
 from stagehold.run.reconcile.reconcile import reconcile
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
@@ -58,7 +58,9 @@ class Waivable(Gated):
     def reasons(self, stage: str) -> list[str]:
         with self.project.ledger() as ledger:
             request = RunRequest(self.pipeline(), "preview", INTERVAL, {})
-            return [str(one.reason) for one in plan_run(request, ledger, self.project.settings).of(stage)]
+            return [
+                str(one.reason) for one in IntervalView.of_run(request, ledger, self.project.settings).plan.of(stage)
+            ]
 
 
 @pytest.fixture

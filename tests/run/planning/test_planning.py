@@ -14,7 +14,7 @@ from tests.plan.split.test_partition_counts import keyed, stage
 from stagehold.lake.store.location import TableLocation
 from stagehold.ledger import Ledger
 from stagehold.plan.resume.decisions import Action
-from stagehold.run.planning.planning import RunRequest, decide_counts, plan_run, sources_of
+from stagehold.run.planning.planning import IntervalView, RunRequest
 from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline, Stage
 from stagehold.spec.settings.source import Source
@@ -65,13 +65,12 @@ def compute_raw(ledger: Ledger, settings: Settings, *partitions: int, megabytes:
 
 def decide(ledger: Ledger, settings: Settings) -> list[tuple[int, int]]:
     return [
-        (count.partitions, count.bytes)
-        for count in decide_counts(REQUEST, ("joined",), ledger, settings, sources_of(REQUEST, ledger, settings))
+        (count.partitions, count.bytes) for count in IntervalView(REQUEST, ledger, settings).decide_counts(("joined",))
     ]
 
 
 def actions(ledger: Ledger, settings: Settings, name: str) -> list[Action]:
-    return [decision.action for decision in plan_run(REQUEST, ledger, settings).of(name)]
+    return [decision.action for decision in IntervalView.of_run(REQUEST, ledger, settings).plan.of(name)]
 
 
 def test_a_number_is_decided_once_all_inputs_are_there_and_then_kept(settings: Settings, ledger: Ledger) -> None:
@@ -87,7 +86,7 @@ def test_a_number_is_decided_once_all_inputs_are_there_and_then_kept(settings: S
 
 def test_nothing_is_decided_by_looking(settings: Settings, ledger: Ledger) -> None:
     compute_raw(ledger, settings, 0, 1)
-    assert len(plan_run(REQUEST, ledger, settings).of("joined")) == 1
+    assert len(IntervalView.of_run(REQUEST, ledger, settings).plan.of("joined")) == 1
     assert ledger.partition_counts.decided("p", INTERVAL) == {}
 
 
@@ -109,9 +108,9 @@ def test_a_relative_source_is_the_projects_and_the_same_from_every_folder(
     keys = []
     for folder in (project, project / "elsewhere"):
         monkeypatch.chdir(folder)
-        splits = sources_of(request, ledger, settings).of(stages[0]).splits
+        splits = IntervalView(request, ledger, settings).sources.of(stages[0]).splits
         assert [[file.path for file in split.files] for split in splits] == [
             [str(project / "side" / name)] for name in ("a.parquet", "b.parquet")
         ]
-        keys.append([str(one.key) for one in plan_run(request, ledger, settings).of("raw")])
+        keys.append([str(one.key) for one in IntervalView.of_run(request, ledger, settings).plan.of("raw")])
     assert keys[0] == keys[1]

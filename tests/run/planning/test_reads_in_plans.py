@@ -13,7 +13,7 @@ from deltalake import write_deltalake
 from stagehold.errors import ReadMissing, UndeclaredRead
 from stagehold.ledger import Ledger
 from stagehold.plan.resume.decisions import ResumePlan
-from stagehold.run.planning.planning import RunRequest, plan_run
+from stagehold.run.planning.planning import IntervalView, RunRequest
 from stagehold.run.planning.refusal import refuse_broken_code
 from stagehold.settings import Settings
 from stagehold.spec.loading.loader import build_pipeline
@@ -67,7 +67,7 @@ def pipeline(settings: Settings, orders: Mapping[str, Any], totals: Mapping[str,
 
 
 def plan(declared: Pipeline, settings: Settings, ledger: Ledger) -> ResumePlan:
-    return plan_run(RunRequest(declared, "run", "i", {}), ledger, settings)
+    return IntervalView.of_run(RunRequest(declared, "run", "i", {}), ledger, settings).plan
 
 
 def key(declared: Pipeline, settings: Settings, ledger: Ledger) -> str:

@@ -25,7 +25,7 @@ from stagehold.plan.split.regions import stage_regions
 from stagehold.run.archive.archive import archived_traces
 from stagehold.run.equipment.storage_failures import naming_storage
 from stagehold.run.planning.lost_ledger import refuse_lost_ledger
-from stagehold.run.planning.planning import RunRequest, plan_run
+from stagehold.run.planning.planning import IntervalView, RunRequest
 from stagehold.run.planning.refusal import refuse_broken_code
 from stagehold.run.planning.restoring import check_restore, new_restore_again
 from stagehold.run.planning.vouched import waivers_for
@@ -67,7 +67,7 @@ def read_facts(known: KnownRun, ledger: Ledger, settings: Settings) -> RunFacts:
     looked = found_now()
     with naming_storage(settings):
         refuse_lost_ledger(request, ledger, settings)
-        plan = plan_run(request, ledger, settings)
+        plan = IntervalView.of_run(request, ledger, settings).plan
     return RunFacts(
         dag_run=known.dag_run,
         regions=stage_regions(request.pipeline),

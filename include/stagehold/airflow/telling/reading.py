@@ -17,7 +17,7 @@ from stagehold.model.standing import DeclaredStage, Standing, together
 from stagehold.model.states import Transition
 from stagehold.plan.resume.decisions import ResumePlan
 from stagehold.plan.split.regions import stage_regions
-from stagehold.run.planning.planning import RunRequest, plan_run
+from stagehold.run.planning.planning import IntervalView, RunRequest
 from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline, Stage
 from stagehold.spec.settings.airflow_settings import Hook
@@ -121,7 +121,9 @@ def _plan(run: Run, pipeline: Pipeline, ledger: Ledger, settings: Settings) -> R
     """What a resume would do now. A message that lacks this is better than none."""
     try:
         restore = next(iter(ledger.restores.of_run(run.run_id)), None)
-        return plan_run(RunRequest(pipeline, run.run_id, run.interval, run.params, restore), ledger, settings)
+        return IntervalView.of_run(
+            RunRequest(pipeline, run.run_id, run.interval, run.params, restore), ledger, settings
+        ).plan
     except StageholdError as error:
         log.warning("no plan of what a resume of %s would do: %s", run.run_id, error)
         return None

@@ -36,14 +36,7 @@ from stagehold.run.equipment.workplace import Session, Workplace
 from stagehold.run.faults import Point
 from stagehold.run.journal import journal
 from stagehold.run.lease.region_tables import RegionTables
-from stagehold.run.planning.planning import (
-    RunRequest,
-    begins_with_of,
-    counted,
-    decide_counts,
-    plan_region,
-    sources_of,
-)
+from stagehold.run.planning.planning import IntervalView, RunRequest, begins_with_of, counted
 from stagehold.run.planning.refusal import refuse_too_early
 from stagehold.run.planning.task import RegionOutcome, RegionTask
 from stagehold.run.stage.runner import StageRunner
@@ -212,8 +205,13 @@ class RegionWork:
 
     def _planned(self, done: Sequence[str] = ()) -> ResumePlan:
         """The same, of all shares of the region."""
-        place, stages = self.workplace, tuple(name for name in self.task.region.stages if name not in done)
-        return plan_region(self._request, stages, place.ledger, place.settings, self._sources, self.task.only)
+        stages = tuple(name for name in self.task.region.stages if name not in done)
+        return self._view.plan_region(stages, self.task.only)
+
+    @property
+    def _view(self) -> IntervalView:
+        """The interval as it is now."""
+        return IntervalView(self._request, self.workplace.ledger, self.workplace.settings, self._sources)
 
     @property
     def _request(self) -> RunRequest:
@@ -251,7 +249,7 @@ class RegionWork:
         return len(self.tables.stages) > 1 or self.task.pipeline.speculation is not None
 
     def _unsettled_sources(self) -> Sources:
-        return sources_of(self.task.request, self.workplace.ledger, self.workplace.settings)
+        return IntervalView(self.task.request, self.workplace.ledger, self.workplace.settings).sources
 
     def _refuse_too_early(self) -> None:
         """Before anything is taken of a source, or computed, that a later region of the run could do nothing with.
@@ -262,8 +260,8 @@ class RegionWork:
         if self.task.waits or self.task.only is not None:
             return
         if any(one.gap for one in self._tasks.earlier(counted(request, place.ledger).pipeline).values()):
-            stages, sources = self.task.region.stages, self._unsettled_sources()
-            refuse_too_early(request.pipeline, plan_region(request, stages, place.ledger, place.settings, sources))
+            view = IntervalView(request, place.ledger, place.settings)
+            refuse_too_early(request.pipeline, view.plan_region(self.task.region.stages))
 
     def _settle_sources(self) -> None:
         """What the region's sources give is settled before anything is planned,
@@ -292,7 +290,7 @@ class RegionWork:
     def _decide_counts(self) -> None:
         """Numbers of partitions that follow from inputs which are consumable by now."""
         task, place = self.task, self.workplace
-        for count in decide_counts(self._request, task.region.stages, place.ledger, place.settings, self._sources):
+        for count in self._view.decide_counts(task.region.stages):
             text = f"{count.partitions} partitions for {count.bytes} bytes of input, from now on for this interval"
             place.progress(f"{count.cell.stage}: {text}")
 

@@ -22,7 +22,7 @@ from stagehold.plan.resume.planner import resume_plan
 from stagehold.plan.resume.situation import Situation
 from stagehold.plan.split.regions import stage_regions
 from stagehold.run.planning.lost_ledger import refuse_lost_ledger
-from stagehold.run.planning.planning import RunRequest, as_asked, situation_of_run
+from stagehold.run.planning.planning import IntervalView, RunRequest, as_asked
 from stagehold.run.planning.refusal import refuse_broken_code, refuse_spoiled_sources, refuse_too_early
 from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline
@@ -131,7 +131,7 @@ class _Planning:
     def _planned(self, key: str) -> IntervalPlan:
         request = RunRequest(self.pipeline, PLANNED, key, dict(self.pipeline.params))
         refuse_lost_ledger(request, self.ledger, self.settings)
-        known = situation_of_run(request, self.ledger, self.settings)
+        known = IntervalView.of_run(request, self.ledger, self.settings).situation
         going_on = self._going_on(known)
         known = _without_gaps(known, going_on)
         by_itself, failed = resume_plan(known), self._failed_stages(key)

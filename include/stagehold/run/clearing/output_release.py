@@ -28,7 +28,7 @@ from stagehold.run.clearing.cleared_interval import Cleared, ClearedInterval
 from stagehold.run.clearing.interval_garbage import IntervalCheckpoints, delete_garbage, find_all_garbage
 from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.faults import ClearingPoint
-from stagehold.run.planning.planning import RunRequest, plan_run
+from stagehold.run.planning.planning import IntervalView, RunRequest
 from stagehold.spec.pipeline import Pipeline
 from stagehold.spec.settings.run_settings import ReleasePolicy
 
@@ -82,7 +82,7 @@ def _release_at_once(request: RunRequest, workplace: Workplace) -> Release:
     """
     place = ClearedInterval.of(request.pipeline, request.interval, workplace)
     finished = finished_partitions(place.pipeline, workplace.ledger.attempts.of_run(request.run_id))
-    plan = plan_run(request, workplace.ledger, workplace.settings)
+    plan = IntervalView.of_run(request, workplace.ledger, workplace.settings).plan
     still = {
         stage: {one.partition for one in plan.of(stage) if one.partition in partitions and not one.action.computes}
         for stage, partitions in finished.items()

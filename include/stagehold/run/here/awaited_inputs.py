@@ -14,7 +14,7 @@ from stagehold.plan.resume.healing import partitions_read
 from stagehold.run.equipment.workplace import Progress
 from stagehold.run.journal import journal
 from stagehold.run.journal.endings import recorded
-from stagehold.run.planning.planning import plan_run
+from stagehold.run.planning.planning import IntervalView
 from stagehold.run.planning.restoring import check_restore
 from stagehold.run.planning.task import RegionTask
 from stagehold.settings import Settings
@@ -60,7 +60,7 @@ def _await_inputs(task: RegionTask, ledger: Ledger, settings: Settings, progress
 
 
 def _to_come(task: RegionTask, ledger: Ledger, settings: Settings) -> Mapping[str, tuple[int, ...]]:
-    plan = plan_run(task.request, ledger, settings)
+    plan = IntervalView.of_run(task.request, ledger, settings).plan
     read = partitions_read(plan, task.pipeline, task.region, task.share)
     missing = {
         stage: tuple(

@@ -25,7 +25,7 @@ from stagehold.run.journal.endings import OutageTries, recorded
 from stagehold.run.journal.journal import verdict_of
 from stagehold.run.planning.code_choices import record_acceptances
 from stagehold.run.planning.lost_ledger import refuse_lost_ledger
-from stagehold.run.planning.planning import RunRequest, situation_of_run
+from stagehold.run.planning.planning import IntervalView, RunRequest
 from stagehold.run.planning.refusal import refuse_broken_code, refuse_too_early
 from stagehold.run.planning.restoring import check_restore, remark_on
 from stagehold.run.planning.task import RegionOutcome, RegionTask
@@ -100,7 +100,7 @@ def _accept(task: RegionTask, settings: Settings, progress: Progress) -> ResumeP
         refuse_lost_ledger(request, ledger, settings)
         check_restore(request)
         with recorded(task, ledger, settings, progress):
-            known = situation_of_run(request, ledger, settings)
+            known = IntervalView.of_run(request, ledger, settings).situation
             plan = resume_plan(known)
         refuse_broken_code(request.pipeline, plan, settings)
         refuse_too_early(request.pipeline, plan)

@@ -7,7 +7,7 @@ from stagehold.plan.resume.decisions import ResumePlan
 from stagehold.plan.resume.planner import resume_plan
 from stagehold.plan.resume.situation import Situation
 from stagehold.run.planning.lost_ledger import refuse_lost_ledger
-from stagehold.run.planning.planning import RunRequest, situation_of_run
+from stagehold.run.planning.planning import IntervalView, RunRequest
 from stagehold.run.planning.restoring import check_restore
 from stagehold.settings import Settings
 
@@ -25,4 +25,4 @@ def current_situation(request: RunRequest, settings: Settings) -> Situation:
     with open_ledger(settings) as ledger:
         refuse_lost_ledger(request, ledger, settings)
         check_restore(request)
-        return situation_of_run(request, ledger, settings)
+        return IntervalView.of_run(request, ledger, settings).situation

@@ -7,7 +7,7 @@ import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,17 +80,118 @@ class RunRequest:
     wanted: Mapping[str, frozenset[int]] = field(default_factory=dict)
 
 
-def plan_run(request: RunRequest, ledger: Ledger, settings: Settings) -> ResumePlan:
-    """The plan for the whole run, as resume, preview and dry run show it."""
-    return resume_plan(situation_of_run(request, ledger, settings))
+class IntervalView:
+    """The interval of a run as one plan sees it: code, ledger and lake are asked when something is needed first, and
+    not again. Who plans again, since something has happened, makes another view; only ``sources`` may be handed on.
+    """
 
+    def __init__(self, request: RunRequest, ledger: Ledger, settings: Settings, sources: Sources | None = None) -> None:
+        self.request, self.ledger, self.settings = request, ledger, settings
+        self.sources = sources or self._sources_of_run()
 
-def situation_of_run(request: RunRequest, ledger: Ledger, settings: Settings) -> Situation:
-    """What the plan for the whole run is made from: in the form of attempts that begin now."""
-    request = in_its_form(request, ledger)
-    sources, every = sources_of(request, ledger, settings), frozenset(stage.name for stage in request.pipeline.stages)
-    accepted, forced = every - judged_stages(request), forced_stages(request)
-    return situation(request, ledger, settings, sources, accepted=accepted, forced=forced)
+    @staticmethod
+    def of_run(request: RunRequest, ledger: Ledger, settings: Settings) -> IntervalView:
+        """In the form of attempts that begin now, as resume, preview and dry run show it."""
+        return IntervalView(in_its_form(request, ledger), ledger, settings)
+
+    @cached_property
+    def plan(self) -> ResumePlan:
+        """The plan for the whole run."""
+        return resume_plan(self.situation)
+
+    @cached_property
+    def situation(self) -> Situation:
+        """What that is made from."""
+        return self._situation(judged_stages(self.request), self.request.wanted)
+
+    def plan_region(self, stages: tuple[str, ...], wanted: Mapping[str, frozenset[int]] | None = None) -> ResumePlan:
+        """The plan an attempt of one region follows: what earlier regions of the run left is taken as it is.
+
+        ``wanted`` are partitions that another region asked this one for, in place of those that the request wants;
+        taking others as they are hides who needs them.
+        """
+        asked = self.request.wanted if wanted is None else wanted
+        return resume_plan(self._situation(_judged_by_region(self.request, stages), asked))
+
+    def decide_counts(self, stages: tuple[str, ...]) -> tuple[PartitionCount, ...]:
+        """Decide, once for the interval, the numbers of partitions of those of ``stages`` whose inputs are all
+        consumable.
+
+        Whoever makes a view after this plans with them. Returns the ones that were missing; another's stands if it
+        came first.
+        """
+        pipeline, undecided = self.pipeline, self.counted.undecided
+        if self.begins_with:
+            _keep_counts(self.begins_with, [pipeline.stage(name) for name in stages], self.ledger)
+        missing = [stage for stage in map(pipeline.stage, stages) if stage.auto_partitions and stage.name in undecided]
+        plan = self.plan_region(stages) if missing else None
+        return tuple(
+            self.ledger.partition_counts.decide(_count(stage, pipeline, plan, self.sources, self.request.interval))
+            for stage in missing
+            if plan is not None and all(plan.consumable(edge.stage) for edge in stage.inputs)
+        )
+
+    @cached_property
+    def counted(self) -> CountedPipeline:
+        return counted(self.request, self.ledger)
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """With the numbers of partitions of the interval."""
+        return self.counted.pipeline
+
+    @cached_property
+    def begins_with(self) -> BeginsWith | None:
+        """:raises RestoreRefused: that does not fit the pipeline."""
+        return begins_with_of(self.request)
+
+    def _situation(self, judged: frozenset[str], wanted: Mapping[str, frozenset[int]]) -> Situation:
+        request, pipeline, ledger, settings = self.request, self.pipeline, self.ledger, self.settings
+        begins_with = self.begins_with
+        tied = _tied_to_another(begins_with, pipeline, settings) if begins_with else frozenset[str]()
+        found = on_record(pipeline, request.interval, ledger, begins_with, tied)
+        words = waivers_said(pipeline.name, request.interval, ledger, settings)
+        orders = _orders(request, pipeline, ledger, judged=judged, wanted=wanted)
+        data = _data(request, found, begins_with.rescaled(pipeline, tied) if begins_with else {}, ledger)
+        said = _words(pipeline, request.interval, words, ledger, settings)
+        earlier = earlier_states(pipeline, request.interval, KnownIntervals.of(ledger, settings), begins_with)
+        return Situation(
+            pipeline=pipeline,
+            stages={
+                stage.name: StageSituation(
+                    facts=_facts(stage, pipeline, settings, self.sources),
+                    data=data(stage.name),
+                    order=orders[stage.name],
+                    words=said[stage.name],
+                    earlier=earlier.get(stage.name),
+                    undecided=stage.name in self.counted.undecided,
+                )
+                for stage in pipeline.stages
+            },
+            environment=environment(),
+            params=digest((repr(sorted(request.params.items())),)),
+            confined=_confined(request),
+            put_back=begins_with.put_back(pipeline) if begins_with and begins_with.restore.as_recorded else None,
+            history=ledger.partitions.of_interval(pipeline.name, request.interval) if words else (),
+        )
+
+    def _sources_of_run(self) -> Sources:
+        """The run's sources, not looked at yet."""
+        declared, settings = self.request.pipeline, self.settings
+        stored = {stage.name: stored_with(stage, declared) for stage in declared.stages if is_incremental(stage)}
+        made_from = {name: tuple(map(declared.stage, sorted(descendants(declared, name)))) for name in stored}
+        return Sources(
+            pipeline=declared.name,
+            interval=self.request.interval,
+            run_id=self.request.run_id,
+            lake_uri=settings.lake_uri,
+            ledger=self.ledger,
+            stored_with=stored,
+            made_from=made_from,
+            restored=self.begins_with.positions(declared, settings) if self.begins_with else {},
+            production=settings.production.lake_uri if settings.sandbox else None,
+            project=settings.project,
+        )
 
 
 def as_asked(known: Situation, request: RunRequest, forced: frozenset[str]) -> Situation:
@@ -122,24 +223,6 @@ def in_its_form(request: RunRequest, ledger: Ledger) -> RunRequest:
     return replace(request, pipeline=in_stored_form(request.pipeline, failed))
 
 
-def plan_region(
-    request: RunRequest,
-    stages: tuple[str, ...],
-    ledger: Ledger,
-    settings: Settings,
-    sources: Sources,
-    wanted: Mapping[str, frozenset[int]] | None = None,
-) -> ResumePlan:
-    """The plan an attempt of one region follows: what earlier regions of the run left is taken as it is.
-
-    ``wanted`` are partitions that another region asked this one for, in place of those that the request wants; taking
-    others as they are hides who needs them.
-    """
-    accepted = frozenset(stage.name for stage in request.pipeline.stages) - _judged_by_region(request, stages)
-    asked = request if wanted is None else replace(request, wanted=wanted)
-    return resume_plan(situation(asked, ledger, settings, sources, accepted=accepted, forced=forced_stages(request)))
-
-
 def _judged_by_region(request: RunRequest, stages: Sequence[str]) -> frozenset[str]:
     """Those of the region. A run that leaves stages alone also has to know what of them its later regions need."""
     restore = request.restore
@@ -147,29 +230,6 @@ def _judged_by_region(request: RunRequest, stages: Sequence[str]) -> frozenset[s
         following = (descendants(request.pipeline, stage) for stage in stages)
         return judged_stages(request).intersection(frozenset[str]().union(*following))
     return frozenset(stages)
-
-
-def sources_of(request: RunRequest, ledger: Ledger, settings: Settings) -> Sources:
-    """The run's sources, not looked at yet."""
-    stored = {
-        stage.name: stored_with(stage, request.pipeline) for stage in request.pipeline.stages if is_incremental(stage)
-    }
-    made_from = {
-        name: tuple(map(request.pipeline.stage, sorted(descendants(request.pipeline, name)))) for name in stored
-    }
-    begins_with = begins_with_of(request)
-    return Sources(
-        pipeline=request.pipeline.name,
-        interval=request.interval,
-        run_id=request.run_id,
-        lake_uri=settings.lake_uri,
-        ledger=ledger,
-        stored_with=stored,
-        made_from=made_from,
-        restored=begins_with.positions(request.pipeline, settings) if begins_with else {},
-        production=settings.production.lake_uri if settings.sandbox else None,
-        project=settings.project,
-    )
 
 
 def counted(request: RunRequest, ledger: Ledger) -> CountedPipeline:
@@ -197,27 +257,6 @@ def begins_with_of(request: RunRequest) -> BeginsWith | None:
     return BeginsWith.of(request.restore, request.pipeline, request.interval)
 
 
-def decide_counts(
-    request: RunRequest, stages: tuple[str, ...], ledger: Ledger, settings: Settings, sources: Sources
-) -> tuple[PartitionCount, ...]:
-    """Decide, once for the interval, the numbers of partitions of those of ``stages`` whose inputs are all consumable.
-
-    Whoever plans after this plans with them. Returns the ones that were missing; another's stands if it came first.
-    """
-    known = counted(request, ledger)
-    if begins_with := begins_with_of(request):
-        _keep_counts(begins_with, [known.pipeline.stage(name) for name in stages], ledger)
-    missing = [
-        stage for stage in map(known.pipeline.stage, stages) if stage.auto_partitions and stage.name in known.undecided
-    ]
-    plan = plan_region(request, stages, ledger, settings, sources) if missing else None
-    return tuple(
-        ledger.partition_counts.decide(_count(stage, known.pipeline, plan, sources, request.interval))
-        for stage in missing
-        if plan is not None and all(plan.consumable(edge.stage) for edge in stage.inputs)
-    )
-
-
 def _keep_counts(begins_with: BeginsWith, stages: Sequence[Stage], ledger: Ledger) -> None:
     """The interval goes on with the numbers of partitions of what it begins with; one that it has stays."""
     for stage in stages:
@@ -240,47 +279,6 @@ def _count(stage: Stage, pipeline: Pipeline, plan: ResumePlan, sources: Sources,
     return PartitionCount(cell, partitions, sum(sizes.values()), now)
 
 
-def situation(
-    request: RunRequest,
-    ledger: Ledger,
-    settings: Settings,
-    sources: Sources,
-    *,
-    accepted: frozenset[str],
-    forced: frozenset[str],
-) -> Situation:
-    """Ask code, ledger and lake; nothing but ``sources`` is cached between calls."""
-    known = counted(request, ledger)
-    pipeline = known.pipeline
-    begins_with = begins_with_of(request)
-    tied = _tied_to_another(begins_with, pipeline, settings) if begins_with else frozenset[str]()
-    found = on_record(pipeline, request.interval, ledger, begins_with, tied)
-    words = waivers_said(pipeline.name, request.interval, ledger, settings)
-    orders = _orders(request, pipeline, ledger, accepted=accepted, forced=forced)
-    data = _data(request, found, begins_with.rescaled(pipeline, tied) if begins_with else {}, ledger)
-    said = _words(pipeline, request.interval, words, ledger, settings)
-    earlier = earlier_states(pipeline, request.interval, KnownIntervals.of(ledger, settings), begins_with)
-    return Situation(
-        pipeline=pipeline,
-        stages={
-            stage.name: StageSituation(
-                facts=_facts(stage, pipeline, settings, sources),
-                data=data(stage.name),
-                order=orders[stage.name],
-                words=said[stage.name],
-                earlier=earlier.get(stage.name),
-                undecided=stage.name in known.undecided,
-            )
-            for stage in pipeline.stages
-        },
-        environment=environment(),
-        params=digest((repr(sorted(request.params.items())),)),
-        confined=_confined(request),
-        put_back=begins_with.put_back(pipeline) if begins_with and begins_with.restore.as_recorded else None,
-        history=ledger.partitions.of_interval(pipeline.name, request.interval) if words else (),
-    )
-
-
 def _data(
     request: RunRequest, found: OnRecord, rescaled: Mapping[str, Rescaled], ledger: Ledger
 ) -> Callable[[str], StageData]:
@@ -297,15 +295,20 @@ def _data(
 
 
 def _orders(
-    request: RunRequest, pipeline: Pipeline, ledger: Ledger, *, accepted: frozenset[str], forced: frozenset[str]
+    request: RunRequest,
+    pipeline: Pipeline,
+    ledger: Ledger,
+    *,
+    judged: frozenset[str],
+    wanted: Mapping[str, frozenset[int]],
 ) -> Mapping[str, StageOrder]:
-    renewed, choices = _renewed(request, ledger), _code_choices(request)
+    renewed, choices, forced = _renewed(request, ledger), _code_choices(request), forced_stages(request)
     return {
         stage.name: StageOrder(
-            accepted=stage.name in accepted,
+            accepted=stage.name not in judged,
             forced=stage.name in forced,
             renewed=PartitionSet(renewed.get(stage.name, ())),
-            wanted=PartitionSet(request.wanted.get(stage.name, ())),
+            wanted=PartitionSet(wanted.get(stage.name, ())),
             code_choice=choices.get(stage.name),
         )
         for stage in pipeline.stages

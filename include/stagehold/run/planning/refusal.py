@@ -9,7 +9,7 @@ from stagehold.code.side_reads import side_reads
 from stagehold.errors import CodeUnusable, EarlierMissing
 from stagehold.ledger.ledger import Ledger
 from stagehold.plan.resume.decisions import BlockedDecision, ResumePlan
-from stagehold.run.planning.planning import RunRequest, counted, sources_of
+from stagehold.run.planning.planning import IntervalView, RunRequest
 from stagehold.settings import Settings
 from stagehold.sources.attempt_sources import is_incremental
 from stagehold.sources.declared_reads import undeclared, undeclared_error
@@ -30,20 +30,20 @@ def refuse_spoiled_sources(request: RunRequest, plan: ResumePlan, ledger: Ledger
 
     :raises SourceChanged: or SourceLost, for the first such stage, with the way out for each file
     """
-    sources = sources_of(request, ledger, settings)
-    for stage in counted(request, ledger).pipeline.stages:
+    view = IntervalView(request, ledger, settings)
+    for stage in view.pipeline.stages:
         if stage.source is None or not stage.source.incremental:
             continue
-        reading = sources.of(stage)
+        reading = view.sources.of(stage)
         computing = (one.partition for one in plan.of(stage.name) if one.action.computes)
         reading.refuse_spoiled(stage.name, [file for number in computing for file in reading.splits[number].files])
 
 
 def left_to_others(request: RunRequest, ledger: Ledger, settings: Settings) -> tuple[str, ...]:
     """What a run would not read of its sources, since others have taken it and are not done with it."""
-    sources = sources_of(request, ledger, settings)
-    stages = [stage for stage in counted(request, ledger).pipeline.stages if is_incremental(stage)]
-    return tuple(line for stage in stages for line in sources.left_to_others(stage))
+    view = IntervalView(request, ledger, settings)
+    stages = [stage for stage in view.pipeline.stages if is_incremental(stage)]
+    return tuple(line for stage in stages for line in view.sources.left_to_others(stage))
 
 
 def refuse_broken_code(pipeline: Pipeline, plan: ResumePlan, settings: Settings) -> None:

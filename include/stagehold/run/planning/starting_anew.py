@@ -12,7 +12,7 @@ from stagehold.plan.restart.after_failure import last_failure
 from stagehold.plan.resume.decisions import Decision, ResumePlan, RunDecision
 from stagehold.plan.split.regions import stage_regions
 from stagehold.plan.split.shares import all_finished, region_shares
-from stagehold.run.planning.planning import plan_run
+from stagehold.run.planning.planning import IntervalView
 from stagehold.run.planning.task import RegionTask
 from stagehold.settings import Settings
 from stagehold.spec.settings.run_settings import Failover
@@ -46,7 +46,7 @@ def unattended_part(task: RegionTask, ledger: Ledger, settings: Settings) -> Reg
     ended = all(ATTEMPT.is_terminal(one.state) for one in attempts)
     if not ended or not all(_has_succeeded(part, succeeded) for part in parts):
         return None
-    plan = plan_run(task.request, ledger, settings)
+    plan = IntervalView.of_run(task.request, ledger, settings).plan
     return next((part for part in (_to_make_again(part, plan) for part in parts) if part.only), None)
 
 
