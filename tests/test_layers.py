@@ -162,8 +162,9 @@ def reachable(room: str, imports: dict[str, set[str]]) -> set[str]:
     return found
 
 
-def offered(tree: ast.Module) -> Iterator[str]:
-    """What a module defines, and what it lists in ``__all__``."""
+def offered(path: Path) -> Iterator[str]:
+    """What a module defines, what it lists in ``__all__``, and all of the modules of which it imports everything."""
+    tree = ast.parse(path.read_text())
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node.name
@@ -171,13 +172,15 @@ def offered(tree: ast.Module) -> Iterator[str]:
             yield from (part.id for part in ast.walk(target) if isinstance(part, ast.Name)) if target else ()
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
             yield from ast.literal_eval(node.value)
+        if isinstance(node, ast.ImportFrom) and node.module and [alias.name for alias in node.names] == ["*"]:
+            yield from offered(PACKAGE.parent.joinpath(*node.module.split(".")).with_suffix(".py"))
 
 
 @pytest.fixture(scope="module")
 def names() -> dict[str, set[str]]:
     """The names that each module of the library offers."""
     modules = {".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts): path for path in FILES}
-    return {name.removesuffix(".__init__"): {*offered(ast.parse(path.read_text()))} for name, path in modules.items()}
+    return {name.removesuffix(".__init__"): {*offered(path)} for name, path in modules.items()}
 
 
 @pytest.mark.parametrize("folder", ["include", "tests", "bench", "fuzz", "dags", "plugins", "jobs"])
@@ -188,7 +191,7 @@ def test_a_name_is_imported_from_the_module_that_defines_it(folder: str, names: 
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.ImportFrom) and node.module in names
         for alias in node.names
-        if f"{node.module}.{alias.name}" not in names
+        if f"{node.module}.{alias.name}" not in names and alias.name != "*"
     }
     assert [place for place, at_home in imports.items() if not at_home] == []
 

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from stagehold.cli.main import app
-from stagehold.local.services import local_services
+from stagehold.local.local_services import local_services
 from stagehold.local.state import ServiceFailure, ServicePhase, ServiceState, SupervisorState, write_state
 from stagehold.settings import Settings
 from stagehold.spark.processes import identify

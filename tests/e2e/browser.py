@@ -9,7 +9,7 @@ from pathlib import Path
 from playwright.sync_api import Page, expect, sync_playwright
 from tests.e2e.stack import Stack
 
-from stagehold.local.airflow_settings import USER, admin_password, airflow_url
+from stagehold.local.airflow_configuration import USER, admin_password, airflow_url
 
 CHROMIUM = Path("/usr/bin/chromium")
 PATIENCE = 30_000  # ms: Airflow's page is large, and Spark has the other core

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from tests.e2e.browser import log_in
 from tests.e2e.stack import RUN_SECONDS, Stack
 
-from stagehold.local.demo.demo import published_top_orders
+from stagehold.local.demo.demo_run import published_top_orders
 from stagehold.model.standing import PartitionState
 from stagehold.run.faults import FaultAction, Point
 

@@ -16,7 +16,7 @@ from tests.e2e.stack import RUN_SECONDS, Stack, parent_of, thaw, until
 
 from stagehold.ledger.ledger import Ledger
 from stagehold.local.airflow_client import DagRun
-from stagehold.local.services import airflow_health
+from stagehold.local.local_services import airflow_health
 from stagehold.model.records import AttemptState, Cell, FailureClass
 from stagehold.model.states import ATTEMPT
 from stagehold.run.faults import FaultAction, Point, inject

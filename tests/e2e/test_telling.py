@@ -13,7 +13,7 @@ from tests.e2e.browser import log_in
 from tests.e2e.stack import Stack, until
 
 from stagehold.local.airflow_client import DagRun
-from stagehold.local.airflow_settings import airflow_url
+from stagehold.local.airflow_configuration import airflow_url
 from stagehold.run.faults import FaultAction, Point
 
 pytestmark = [pytest.mark.e2e, pytest.mark.browser]

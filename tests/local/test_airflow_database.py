@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
+from stagehold.local.airflow_configuration import airflow_database, airflow_home
 from stagehold.local.airflow_database import prepare_database
-from stagehold.local.airflow_settings import airflow_database, airflow_home
 
 pytestmark = pytest.mark.airflow
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from stagehold.local.airflow_settings import admin_password, airflow_environment, airflow_home, service_environment
+from stagehold.local.airflow_configuration import admin_password, airflow_environment, airflow_home, service_environment
 from stagehold.settings import Settings, load_settings
 
 

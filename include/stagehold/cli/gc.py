@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stagehold.cli.common.output import print_document, print_table
+from stagehold.cli.common.output import print_document, print_progress, print_table
 from stagehold.cli.common.request import AsJson
 from stagehold.errors import InvalidArgument
 from stagehold.settings import load_settings
@@ -53,7 +53,7 @@ def gc(dry_run: DryRun = False, older_than: OlderThan = "30d", as_json: AsJson =
     results = load_each_pipeline(settings)
     unread = [result for result in results if not isinstance(result, Pipeline)]
     pipelines = [result for result in results if isinstance(result, Pipeline)]
-    found = collect_garbage(pipelines, before, settings, lambda line: typer.echo(line, err=True), dry_run=dry_run)
+    found = collect_garbage(pipelines, before, settings, print_progress, dry_run=dry_run)
     if as_json:
         print_document({"dry_run": dry_run, "older_than": before, "bytes": found.bytes, **asdict(found)})
     else:

@@ -27,7 +27,7 @@ Trace = Annotated[bool, typer.Option("--trace", help="Of a run: print the whole 
 def status(run: RunName = None, trace: Trace = False, as_json: AsJson = False) -> None:
     """Show what is up and the newest runs, or one run in detail."""
     from stagehold.chronicle.chronicle import open_ledger
-    from stagehold.cli.services import services_document, show_services
+    from stagehold.cli.service_commands import services_document, show_services
 
     settings = load_settings()
     with open_ledger(settings) as ledger:

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import typer
 
-from stagehold.cli.common.output import print_document, print_table
+from stagehold.cli.common.output import print_document, print_progress, print_table
 from stagehold.cli.common.request import AsJson
 from stagehold.errors import InvalidArgument, InvalidSpec
 from stagehold.settings import Settings, load_settings
@@ -57,7 +57,7 @@ def verify(
     pipelines, unread = _pipelines(pipeline, settings)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with open_ledger(settings) as ledger:
-        place = scrub_with_spark(ledger, settings, lambda line: typer.echo(line, err=True))
+        place = scrub_with_spark(ledger, settings, print_progress)
         requests = requests_asked(pipelines, interval, ledger)
         results = scrub(requests, draw, place)
         failures: tuple[str, ...] = ()

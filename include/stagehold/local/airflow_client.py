@@ -14,7 +14,7 @@ import httpx
 
 from stagehold.airflow.answering.answers import Refusal
 from stagehold.errors import AirflowRefused, AirflowSilent, NotInTime
-from stagehold.local.airflow_settings import USER, admin_password, airflow_url
+from stagehold.local.airflow_configuration import USER, admin_password, airflow_url
 from stagehold.settings import Settings
 from stagehold.spark.processes import wait_until
 

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from stagehold.errors import ServicesFailed
-from stagehold.local.airflow_settings import airflow_database, airflow_home, service_environment
+from stagehold.local.airflow_configuration import airflow_database, airflow_home, service_environment
 from stagehold.settings import SPARK_POOL, Settings
 from stagehold.spark.processes import start_process
 

@@ -20,8 +20,8 @@ from types import FrameType
 
 from stagehold.errors import AlreadyUp, ServicesFailed
 from stagehold.local.airflow_database import prepare_database
+from stagehold.local.local_services import AirflowService, Service, local_services
 from stagehold.local.restart_policy import RestartPolicy
-from stagehold.local.services import AirflowService, Service, local_services
 from stagehold.local.state import ServiceFailure, ServicePhase, ServiceState, SupervisorState, write_state
 from stagehold.settings import Settings, load_settings
 from stagehold.spark.processes import (

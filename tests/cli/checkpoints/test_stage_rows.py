@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 from tests.ledger.samples import record
 
-from stagehold.cli.checkpoints.history import stage_rows
+from stagehold.cli.checkpoints.checkpoint_commands import stage_rows
 from stagehold.model.standing import PartitionState
 
 

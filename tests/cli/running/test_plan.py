@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from stagehold.cli.main import app
-from stagehold.errors.sources import SourceError
+from stagehold.errors.source_errors import SourceError
 
 SPEC = """\
 pipeline: sales

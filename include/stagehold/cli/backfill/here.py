@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from stagehold.cli.common.output import print_table
+from stagehold.cli.common.output import print_progress, print_table
 from stagehold.cli.running.run import CANCELLED
 
 if TYPE_CHECKING:
     from stagehold.run.backfill.backfill_runs import IntervalOutcome
+    from stagehold.run.planning.planning import RunRequest
+    from stagehold.run.planning.task import RegionOutcome
     from stagehold.settings import Settings
     from stagehold.spec.pipeline import Pipeline
 
@@ -32,13 +34,17 @@ def run_here(backfill_id: str, pipeline: Pipeline, settings: Settings) -> Sequen
     try:
         with open_ledger(settings) as ledger:
             begun = ledger.backfills.get(pipeline.name, backfill_id)
-            _tell(f"backfill {backfill_id} of {pipeline.name}: {len(begun.intervals)} to run, one after the other")
-            _tell(f"`{again}` goes on with it whenever it ends early")
+            count = len(begun.intervals)
+            print_progress(f"backfill {backfill_id} of {pipeline.name}: {count} to run, one after the other")
+            print_progress(f"`{again}` goes on with it whenever it ends early")
             with spark_server(settings, f"backfill {backfill_id}"):
-                runs = run_intervals(begun, pipeline, ledger, lambda request: run_locally(request, settings, _tell))
-                for one in runs:
+
+                def run(request: RunRequest) -> RegionOutcome:
+                    return run_locally(request, settings, print_progress)
+
+                for one in run_intervals(begun, pipeline, ledger, run):
                     outcomes.append(one)
-                    _tell(f"{one.interval}: {_result(one)} ({len(outcomes)} of {len(begun.intervals)})")
+                    print_progress(f"{one.interval}: {_result(one)} ({len(outcomes)} of {count})")
     except KeyboardInterrupt:
         text = f"Backfill {backfill_id} was interrupted. What is consumable is kept; `{again}` goes on from there."
         typer.secho(text, fg="red", err=True)
@@ -62,7 +68,3 @@ def _result(one: IntervalOutcome) -> str:
     if one.finished_before:
         return "finished before"
     return "finished" if one.outcome else "not begun"
-
-
-def _tell(line: str) -> None:
-    typer.echo(line, err=True)

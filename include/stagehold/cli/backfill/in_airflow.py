@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from stagehold.cli.common.output import print_document, print_table
+from stagehold.cli.common.output import print_document, print_progress, print_table
 from stagehold.cli.running.run import CANCELLED
 from stagehold.model.keys.interval_key import moment_of
 
@@ -47,16 +47,19 @@ def run_in_airflow(
 
     with AirflowClient.local(settings) as airflow:
         answer = airflow.backfill(pipeline.name, _wanted(plan, token, max_active))
-        _tell(f"backfill {answer['backfill_id']} of {pipeline.name}: {len(answer['intervals'])} intervals in Airflow")
+        count = len(answer["intervals"])
+        print_progress(f"backfill {answer['backfill_id']} of {pipeline.name}: {count} intervals in Airflow")
         if answer["along"]:
-            _tell(answer["along"])
+            print_progress(answer["along"])
         ended: list[EndedDate] = []
         try:
             for one in _watched(plan, answer["intervals"], pipeline, airflow, settings):
                 ended.append(one)
-                _tell(f"{one.interval}: {one.state} ({len(ended)} of {len(answer['intervals'])})")
+                print_progress(f"{one.interval}: {one.state} ({len(ended)} of {count})")
         except KeyboardInterrupt:
-            _tell("The backfill goes on in Airflow. `stagehold status` shows its runs; Airflow's own page stops it.")
+            print_progress(
+                "The backfill goes on in Airflow. `stagehold status` shows its runs; Airflow's own page stops it."
+            )
             raise typer.Exit(CANCELLED) from None
     if as_json:
         print_document({"backfill": answer["backfill_id"], "intervals": [asdict(one) for one in ended]})
@@ -104,7 +107,3 @@ def _computed(run: DagRun, since: datetime, settings: Settings) -> int:
 def _cells(one: EndedDate) -> tuple[str, ...]:
     again = f"stagehold resume '{one.run_id}'" if one.failed else ""
     return one.interval, one.state, str(one.computed), str(one.reused), again
-
-
-def _tell(line: str) -> None:
-    typer.echo(line, err=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from stagehold.cli.common.output import print_progress
 from stagehold.cli.common.request import AsJson
 from stagehold.errors import InvalidArgument, UnknownName
 from stagehold.settings import load_settings
@@ -139,14 +140,14 @@ def _show_state(opened: OpenedCheckpoint, wish: Wish, name: str) -> None:
     if name not in states:
         raise UnknownName(f"state of {stage.name}", name, tuple(states))
     question = StateQuestion(states[name], wish.partition, wish.keys)
-    print_rows(rows_of_state(opened, stage, question, wish.limit, _tell), f"{stage.name} {name}", wish.as_json)
+    print_rows(rows_of_state(opened, stage, question, wish.limit, print_progress), f"{stage.name} {name}", wish.as_json)
 
 
 def _show_answer(opened: OpenedCheckpoint, sql: str, wish: Wish) -> None:
     from stagehold.cli.checkpoints.printing import print_rows
     from stagehold.viewer.rows import rows_of_statement
 
-    print_rows(rows_of_statement(opened, sql, wish.limit, _tell), "", wish.as_json)
+    print_rows(rows_of_statement(opened, sql, wish.limit, print_progress), "", wish.as_json)
 
 
 def _show_diff(a: OpenedCheckpoint, b: OpenedCheckpoint, wish: Wish, key: tuple[str, ...]) -> None:
@@ -161,7 +162,7 @@ def _show_diff(a: OpenedCheckpoint, b: OpenedCheckpoint, wish: Wish, key: tuple[
         return
     ours = a.stage(wish.stage)
     compared = stage_diff(ours, b.stage(ours.manifest.shape.id))
-    rows = row_diff(a, b, compared, key, _tell)
+    rows = row_diff(a, b, compared, key, print_progress)
     whole = checkpoint_diff(a, b)
     print_diff(whole.only_stage(compared), rows, wish.as_json)
 
@@ -174,7 +175,3 @@ def _one_of(stages: dict[str, OpenedStage], what: str) -> OpenedStage:
     if len(stages) != 1:
         raise InvalidArgument("--stage", "", f"the stage that {what} is of: {', '.join(stages) or 'there is none'}")
     return next(iter(stages.values()))
-
-
-def _tell(line: str) -> None:
-    typer.echo(line, err=True)

@@ -38,6 +38,11 @@ def print_document(document: Mapping[str, Any]) -> None:
     typer.echo(json.dumps(document, indent=2, default=_json_value))
 
 
+def print_progress(line: str) -> None:
+    """What a command says while it works: to stderr, so that stdout has the result alone."""
+    typer.echo(line, err=True)
+
+
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print a table whose cells are taken as they are, so `[brackets]` in them are no markup.
 

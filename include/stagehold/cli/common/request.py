@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import getpass
+import inspect
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
+from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from stagehold.cli.common.output import print_progress
 from stagehold.errors import InvalidArgument, InvalidSpec, UnknownName
 from stagehold.model.restore_choices import ClaimMode
 from stagehold.settings import Settings
@@ -71,31 +74,50 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document in
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What the options of a command say of the run that is meant; None for those that were not given. ``begins`` if it
-    is to run, and not only to be planned.
-    """
+    """The options by which `run` and `plan` are told which run is meant, in the order of their help."""
 
-    interval: str | None
-    restore_from_stage: str | None
-    params: Sequence[str] | None
-    snapshot: str | None = None
-    allow_non_restored: bool = False
-    on_code_change: Sequence[str] | None = None
-    reason: str = ""
-    claim_mode: ClaimMode = ClaimMode.NO_CLAIM
-    begins: bool = False
+    interval: Interval = None
+    restore_from_stage: RestoreFrom = None
+    restore: RestoreSnapshot = None
+    allow_non_restored_state: AllowNonRestored = False
+    on_code_change: OnCodeChange = None
+    reason: Reason = ""
+    claim_mode: ClaimModeAsked = ClaimMode.NO_CLAIM
+    param: Params = None
 
 
-def request_asked(pipeline: str, run_id: str, options: RunOptions, settings: Settings) -> RunRequest:
+def with_run_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The command, with an option for each field of its parameter ``options``."""
+
+    @wraps(command)
+    def told(**given: Any) -> None:
+        options = RunOptions(**{field.name: given.pop(field.name) for field in fields(RunOptions)})
+        command(options=options, **given)
+
+    own, asked = (inspect.signature(each, eval_str=True) for each in (command, RunOptions))
+    parameters = [
+        one.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for parameter in own.parameters.values()
+        for one in (asked.parameters.values() if parameter.name == "options" else (parameter,))
+    ]
+    told.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    told.__annotations__ = {one.name: one.annotation for one in parameters}
+    return told
+
+
+def request_asked(
+    pipeline: str, run_id: str, options: RunOptions, settings: Settings, *, begins: bool = False
+) -> RunRequest:
+    """:param begins: whether it is to run, and not only to be planned."""
     from stagehold.run.clearing.sandboxes import require_production
     from stagehold.run.planning.planning import RunRequest
     from stagehold.spec.loading.loader import find_pipeline
 
     require_production(settings)
     declared = find_pipeline(pipeline, settings)
-    params = parse_params(options.params, declared.params)
+    params = parse_params(options.param, declared.params)
     interval = interval_asked(options.interval, declared.schedule)
-    restore = restore_asked(run_id, (declared, interval), options, settings)
+    restore = restore_asked(run_id, (declared, interval), options, settings, begins=begins)
     return RunRequest(declared, run_id, interval, params, restore)
 
 
@@ -130,7 +152,7 @@ def recorded_interval(interval: str, pipeline: str, settings: Settings) -> str:
 
 
 def restore_asked(
-    run_id: str, asked_for: tuple[Pipeline, str], options: RunOptions, settings: Settings
+    run_id: str, asked_for: tuple[Pipeline, str], options: RunOptions, settings: Settings, *, begins: bool
 ) -> Restore | None:
     """The request that ``--restore-from-stage`` or ``--restore`` makes,
     or the same one again for a run that was named and asked for this before. In a sandbox that has nothing of the
@@ -142,14 +164,17 @@ def restore_asked(
     from stagehold.chronicle.chronicle import open_ledger
     from stagehold.run.planning.restoring import is_same_request, new_restore
 
-    stage, snapshot = options.restore_from_stage, options.snapshot
+    stage, snapshot = options.restore_from_stage, options.restore
     if stage is not None and snapshot is not None:
         raise InvalidArgument("--restore", snapshot, "one of --restore and --restore-from-stage")
     _refuse_without_snapshot(options)
     if stage is None and snapshot is None:
         new = _is_new_in_sandbox(asked_for, settings)
-        return _restore_of_production(run_id, asked_for, options, settings) if new else None
-    asked = new_restore(run_id, stage) if stage is not None else _of_snapshot(run_id, asked_for, options, settings)
+        return _restore_of_production(run_id, asked_for, options, settings, begins=begins) if new else None
+    if stage is not None:
+        asked = new_restore(run_id, stage)
+    else:
+        asked = _of_snapshot(run_id, asked_for, options, settings, begins=begins)
     with open_ledger(settings) as ledger:
         newest = next(iter(ledger.restores.of_run(run_id)), None)
     return newest if newest and is_same_request(newest, asked) else asked
@@ -161,20 +186,22 @@ def _refuse_without_snapshot(options: RunOptions) -> None:
         "--claim-mode": "" if options.claim_mode is ClaimMode.NO_CLAIM else options.claim_mode,
     }
     for option, value in given.items():
-        if value and options.snapshot is None:
+        if value and options.restore is None:
             raise InvalidArgument(option, value, "only what a run begins with, so give --restore as well")
 
 
-def _of_snapshot(run_id: str, asked_for: tuple[Pipeline, str], options: RunOptions, settings: Settings) -> Restore:
+def _of_snapshot(
+    run_id: str, asked_for: tuple[Pipeline, str], options: RunOptions, settings: Settings, *, begins: bool
+) -> Restore:
     from stagehold.run.checkpoints.discarding import refuse_foreign_claim
     from stagehold.run.planning.code_choices import CodeWishes, choose_code
     from stagehold.run.planning.restoring import new_restore_of_snapshot
     from stagehold.run.planning.snapshots import BeginsWith
 
     pipeline, interval = asked_for
-    manifest = manifest_asked(run_id, asked_for, options, settings)
+    manifest = manifest_asked(run_id, asked_for, options, settings, begins=begins)
     restore = new_restore_of_snapshot(
-        run_id, manifest, allow_non_restored=options.allow_non_restored, claim_mode=options.claim_mode
+        run_id, manifest, allow_non_restored=options.allow_non_restored_state, claim_mode=options.claim_mode
     )
     begins_with = BeginsWith.of(restore, pipeline, interval)
     assert begins_with is not None
@@ -201,14 +228,14 @@ def _is_new_in_sandbox(asked_for: tuple[Pipeline, str], settings: Settings) -> b
 
 
 def _restore_of_production(
-    run_id: str, asked_for: tuple[Pipeline, str], options: RunOptions, settings: Settings
+    run_id: str, asked_for: tuple[Pipeline, str], options: RunOptions, settings: Settings, *, begins: bool
 ) -> Restore | None:
     from stagehold.checkpoints.restore_sources import LATEST
     from stagehold.errors import NoSnapshot
 
     where = f"sandbox {settings.sandbox} has nothing of {asked_for[0]} for {asked_for[1]} yet"
     try:
-        found = restore_asked(run_id, asked_for, replace(options, snapshot=LATEST), settings)
+        found = restore_asked(run_id, asked_for, replace(options, restore=LATEST), settings, begins=begins)
     except NoSnapshot as none:
         refused = "".join(f"\n  {line}" for line in none.refused)
         typer.echo(f"{where}, and production has nothing to begin with: all of it is computed{refused}", err=True)
@@ -217,7 +244,9 @@ def _restore_of_production(
     return found
 
 
-def manifest_asked(run_id: str, asked_for: tuple[Pipeline, str], options: RunOptions, settings: Settings) -> str:
+def manifest_asked(
+    run_id: str, asked_for: tuple[Pipeline, str], options: RunOptions, settings: Settings, *, begins: bool
+) -> str:
     """The address of the manifest that is meant. A sandbox has production's, as that lake alone knows them."""
     from stagehold.checkpoints.restore_sources import LATEST
     from stagehold.chronicle.chronicle import open_ledger
@@ -228,19 +257,15 @@ def manifest_asked(run_id: str, asked_for: tuple[Pipeline, str], options: RunOpt
 
     pipeline, interval = asked_for
     with open_ledger(settings) as ledger, ExitStack() as opened:
-        place = scrub_with_spark(ledger, settings, _tell)
+        place = scrub_with_spark(ledger, settings, print_progress)
         comparison = SnapshotComparison(pipeline, place.open_session, opened)
         known = None if settings.sandbox else ledger
         candidates = Candidates(pipeline.name, interval, run_id, settings.production.lake_uri, known)
-        damaged = comparison.damaged if options.begins else None
-        address = manifest_named(str(options.snapshot), candidates, _tell, damaged)
-    if options.snapshot == LATEST and not options.begins and pipeline.verify is not VerifyPolicy.NEVER:
-        _tell("its content is compared with fingerprints when it runs, not for a plan")
+        damaged = comparison.damaged if begins else None
+        address = manifest_named(str(options.restore), candidates, print_progress, damaged)
+    if options.restore == LATEST and not begins and pipeline.verify is not VerifyPolicy.NEVER:
+        print_progress("its content is compared with fingerprints when it runs, not for a plan")
     return address
-
-
-def _tell(line: str) -> None:
-    typer.echo(line, err=True)
 
 
 def parse_params(texts: Sequence[str] | None, defaults: Mapping[str, Any]) -> dict[str, Any]:

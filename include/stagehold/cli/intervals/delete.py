@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stagehold.cli.common.output import print_document, print_table
+from stagehold.cli.common.output import print_document, print_progress, print_table
 from stagehold.cli.common.request import AsJson, PipelineName, recorded_interval
 from stagehold.settings import load_settings
 
@@ -46,7 +46,7 @@ def delete(
     settings, who = load_settings(), by or getpass.getuser()
     declared = find_pipeline(pipeline, settings)
     keys = list(dict.fromkeys(recorded_interval(one, pipeline, settings) for one in intervals))
-    with open_workplace(settings, lambda line: typer.echo(line, err=True)) as place:
+    with open_workplace(settings, print_progress) as place:
         asked = [IntervalDeletion.of(declared, key, place, who, reason) for key in keys]
         for one in asked:
             one.refuse(together=keys)

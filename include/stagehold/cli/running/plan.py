@@ -8,21 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from stagehold.cli.common.output import print_document, print_explanation
-from stagehold.cli.common.request import (
-    AllowNonRestored,
-    AsJson,
-    ClaimModeAsked,
-    Interval,
-    OnCodeChange,
-    Params,
-    PipelineName,
-    Reason,
-    RestoreFrom,
-    RestoreSnapshot,
-    RunOptions,
-    request_asked,
-)
-from stagehold.model.restore_choices import ClaimMode
+from stagehold.cli.common.request import AsJson, PipelineName, RunOptions, request_asked, with_run_options
 from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -36,33 +22,11 @@ RunId = Annotated[
 ]
 
 
-def plan(
-    pipeline: PipelineName,
-    interval: Interval = None,
-    restore_from_stage: RestoreFrom = None,
-    restore: RestoreSnapshot = None,
-    allow_non_restored_state: AllowNonRestored = False,
-    on_code_change: OnCodeChange = None,
-    reason: Reason = "",
-    claim_mode: ClaimModeAsked = ClaimMode.NO_CLAIM,
-    param: Params = None,
-    run_id: RunId = "",
-    as_json: AsJson = False,
-) -> None:
+@with_run_options
+def plan(pipeline: PipelineName, options: RunOptions, run_id: RunId = "", as_json: AsJson = False) -> None:
     """Show what would be reused and what would run, with the reason for each partition."""
     settings = load_settings()
-    options = RunOptions(
-        interval=interval,
-        restore_from_stage=restore_from_stage,
-        params=param,
-        snapshot=restore,
-        allow_non_restored=allow_non_restored_state,
-        on_code_change=on_code_change,
-        reason=reason,
-        claim_mode=claim_mode,
-    )
-    request = request_asked(pipeline, run_id, options, settings)
-    show_plan(request, settings, as_json=as_json)
+    show_plan(request_asked(pipeline, run_id, options, settings), settings, as_json=as_json)
 
 
 def show_plan(request: RunRequest, settings: Settings, *, as_json: bool) -> None:

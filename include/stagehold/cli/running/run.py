@@ -12,24 +12,9 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from stagehold.cli.common.output import print_document, print_table
-from stagehold.cli.common.request import (
-    AllowNonRestored,
-    AsJson,
-    ClaimModeAsked,
-    Interval,
-    OnCodeChange,
-    Params,
-    PipelineName,
-    Reason,
-    RestoreFrom,
-    RestoreSnapshot,
-    RunOptions,
-    ShowTimings,
-    request_asked,
-)
+from stagehold.cli.common.output import print_document, print_progress, print_table
+from stagehold.cli.common.request import AsJson, PipelineName, RunOptions, ShowTimings, request_asked, with_run_options
 from stagehold.cli.running.plan import show_plan
-from stagehold.model.restore_choices import ClaimMode
 from stagehold.run.equipment.timings import TIMINGS, Lap
 from stagehold.settings import Settings, load_settings
 
@@ -45,16 +30,10 @@ RunId = Annotated[
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what it would do, as `stagehold plan` does.")]
 
 
+@with_run_options
 def run(
     pipeline: PipelineName,
-    interval: Interval = None,
-    restore_from_stage: RestoreFrom = None,
-    restore: RestoreSnapshot = None,
-    allow_non_restored_state: AllowNonRestored = False,
-    on_code_change: OnCodeChange = None,
-    reason: Reason = "",
-    claim_mode: ClaimModeAsked = ClaimMode.NO_CLAIM,
-    param: Params = None,
+    options: RunOptions,
     run_id: RunId = None,
     dry_run: DryRun = False,
     timings: ShowTimings = False,
@@ -64,18 +43,7 @@ def run(
     TIMINGS.passed(Lap.START)
     settings = load_settings()
     name = run_id or f"{pipeline}/cli__{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f}"
-    options = RunOptions(
-        interval=interval,
-        restore_from_stage=restore_from_stage,
-        params=param,
-        snapshot=restore,
-        allow_non_restored=allow_non_restored_state,
-        on_code_change=on_code_change,
-        reason=reason,
-        claim_mode=claim_mode,
-        begins=not dry_run,
-    )
-    request = request_asked(pipeline, name, options, settings)
+    request = request_asked(pipeline, name, options, settings, begins=not dry_run)
     if dry_run:
         return show_plan(request, settings, as_json=as_json)
     TIMINGS.passed(Lap.REQUEST)
@@ -97,7 +65,7 @@ def run_here(request: RunRequest, settings: Settings, *, as_json: bool, timings:
     limit = request.pipeline.run_timeout
     try:
         with _limited(limit):
-            outcome = run_locally(request, settings, lambda line: typer.echo(line, err=True))
+            outcome = run_locally(request, settings, print_progress)
     except KeyboardInterrupt as interrupt:
         late = isinstance(interrupt, TimeIsUp)
         why = f"took longer than its run_timeout ({limit}) and was cancelled" if late else "was cancelled"

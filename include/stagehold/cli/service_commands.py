@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from stagehold.cli.common.output import moment, print_table
+from stagehold.cli.common.output import moment, print_progress, print_table
 from stagehold.errors import InvalidArgument
 from stagehold.local.state import ServicePhase, ServiceState, SupervisorState, known_state, living_supervisor
 from stagehold.settings import Settings, load_settings
@@ -50,7 +50,7 @@ def up(foreground: Foreground = False, spark_only: SparkOnly = False) -> None:
         supervise(settings, spark_only=spark_only)
     else:
         begun = time.monotonic()
-        start_supervisor(settings, lambda line: typer.echo(line, err=True), spark_only=spark_only)
+        start_supervisor(settings, print_progress, spark_only=spark_only)
         typer.echo(f"Up after {time.monotonic() - begun:.0f} s.")
         _print_access(settings, spark_only=spark_only)
 
@@ -104,7 +104,7 @@ def _print_services(state: SupervisorState | None) -> None:
 
 
 def _print_access(settings: Settings, *, spark_only: bool) -> None:
-    from stagehold.local.airflow_settings import USER, admin_password, airflow_url
+    from stagehold.local.airflow_configuration import USER, admin_password, airflow_url
 
     if spark_only:
         typer.echo("Spark alone is up. `stagehold down`, then `stagehold up`, starts Airflow as well.")

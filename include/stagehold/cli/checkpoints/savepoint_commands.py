@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stagehold.cli.common.output import moment, print_document, print_table
+from stagehold.cli.common.output import moment, print_document, print_progress, print_table
 from stagehold.cli.common.request import AsJson
 from stagehold.settings import Settings, load_settings
 
@@ -45,7 +45,7 @@ def create(
     from stagehold.spec.loading.loader import find_pipeline
 
     settings = load_settings()
-    with open_workplace(settings, _tell_progress) as place:
+    with open_workplace(settings, print_progress) as place:
         found = _run(run, place)
         asked = SavepointRequest(name, found.run_id, stop, by or getpass.getuser(), reason, datetime.now(UTC))
         made = create_savepoint(asked, find_pipeline(found.pipeline, settings), place)
@@ -74,7 +74,7 @@ def list_savepoints(as_json: AsJson = False) -> None:
 @savepoint.command()
 def show(name: Name, as_json: AsJson = False) -> None:
     """Show what is in a savepoint, and whether its data is there."""
-    from stagehold.cli.checkpoints.history import stage_rows, stage_table
+    from stagehold.cli.checkpoints.checkpoint_commands import stage_rows, stage_table
     from stagehold.lake.available import missing_files
     from stagehold.lake.checkpoints.savepoints import Savepoints
 
@@ -106,7 +106,7 @@ def dispose(name: Name, as_json: AsJson = False) -> None:
     from stagehold.run.here.region import open_workplace
 
     settings = load_settings()
-    with open_workplace(settings, _tell_progress) as place:
+    with open_workplace(settings, print_progress) as place:
         found = Savepoints(settings.lake_uri).get(name)
         dispose_of(found, place)
     if as_json:
@@ -140,7 +140,7 @@ def restore(name: Name, publish: Publish = False, reason: Reason = "", by: By = 
         typer.echo(f"{taken} partitions would be put back; nothing was changed. Add --publish to do it.")
         return
     who = by or getpass.getuser()
-    outcome = roll_back(found, request, who, reason, settings, lambda line: typer.echo(line, err=True))
+    outcome = roll_back(found, request, who, reason, settings, print_progress)
     if as_json:
         facts = {"savepoint": asdict(found), "published": True, "run_id": request.run_id}
         print_document({**facts, "restored": outcome.reused})
@@ -155,7 +155,7 @@ def export(name: Name, target: Target, as_json: AsJson = False) -> None:
     """Copy a savepoint, manifest and data, to where another lake can import it. May be repeated after a crash."""
     from stagehold.run.checkpoints.savepoint_copies import export_savepoint
 
-    moved = export_savepoint(name, target, load_settings(), lambda line: typer.echo(line, err=True))
+    moved = export_savepoint(name, target, load_settings(), print_progress)
     _tell(f"savepoint {name} is in {target}", moved, as_json=as_json)
 
 
@@ -164,7 +164,7 @@ def import_(source: Target, name: OtherName = None, as_json: AsJson = False) -> 
     """Copy an exported savepoint into this lake."""
     from stagehold.run.checkpoints.savepoint_copies import import_savepoint
 
-    moved = import_savepoint(source, name, load_settings(), lambda line: typer.echo(line, err=True))
+    moved = import_savepoint(source, name, load_settings(), print_progress)
     _tell(f"savepoint {moved.savepoint.name} is in this lake", moved, as_json=as_json)
 
 
@@ -177,12 +177,8 @@ def _tell(text: str, moved: Moved, *, as_json: bool) -> None:
         typer.echo(f"{text}: {moved.files} files, {decimal(moved.bytes)}")
 
 
-def _tell_progress(line: str) -> None:
-    typer.echo(line, err=True)
-
-
 def _run(run_id: str | None, place: Workplace) -> Run:
-    from stagehold.cli.checkpoints.history import run_asked
+    from stagehold.cli.checkpoints.checkpoint_commands import run_asked
 
     return run_asked(run_id, place.ledger)
 

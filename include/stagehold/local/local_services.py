@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import httpx
 
-from stagehold.local.airflow_settings import airflow_home, airflow_url, service_environment
+from stagehold.local.airflow_configuration import airflow_home, airflow_url, service_environment
 from stagehold.settings import Settings
 from stagehold.spark.processes import start_process
 from stagehold.spark.server.configuration import ADDRESS

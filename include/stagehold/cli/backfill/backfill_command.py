@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from stagehold.cli.backfill.grid import show_plan
+from stagehold.cli.backfill.in_airflow import run_in_airflow
 from stagehold.cli.backfill.listing import show_backfills
 from stagehold.cli.common.output import print_document
 from stagehold.cli.common.request import AsJson, PipelineName, RestoreFrom
@@ -74,19 +75,14 @@ def backfill(
     as_json: AsJson = False,
 ) -> None:
     """Run a range of intervals: only the cells of dates and stages that need it, which are shown first."""
-    from stagehold.run.clearing.sandboxes import require_production
-    from stagehold.spec.loading.loader import find_pipeline
-
     settings = load_settings()
-    require_production(settings)
-    declared = find_pipeline(pipeline, settings)
+    declared = _declared(pipeline, settings)
     if begun:
         return show_backfills(declared.name, settings, as_json=as_json)
     if resume is not None:
         return _go_on(resume, declared, settings, as_json=as_json)
-    if first is None:
-        raise InvalidArgument("--from", "", "the first interval, a date such as 2026-11-20")
-    choice = BackfillChoice(first, last or first, _named(stages or ()), only, restore_from_stage)
+    start = _required(first)
+    choice = BackfillChoice(start, last or start, _named(stages or ()), only, restore_from_stage)
     plan = _planned(choice, declared, settings)
     with redirect_stdout(sys.stderr) if as_json and not dry_run else nullcontext():
         show_plan(plan, declared, as_json=as_json and dry_run)
@@ -96,15 +92,24 @@ def backfill(
     _refuse(plan, token, declared, here=here)
     if plan.is_done:
         return print_document({"backfill": None, "intervals": []}) if as_json else None
-    asked = token or (plan.token if yes or _agreed(plan) else None)
-    if asked is None:
-        raise typer.Exit(1)
+    agreed = token or _agreed_token(plan, yes=yes)
     if here:
-        return _run_here(choice, asked, declared, settings, as_json=as_json)
-    from stagehold.cli.backfill.in_airflow import run_in_airflow
+        return _run_here(choice, agreed, declared, settings, as_json=as_json)
+    return run_in_airflow(plan, agreed, max_active, declared, settings, as_json=as_json)
 
-    run_in_airflow(plan, asked, max_active, declared, settings, as_json=as_json)
-    return None
+
+def _declared(pipeline: str, settings: Settings) -> Pipeline:
+    from stagehold.run.clearing.sandboxes import require_production
+    from stagehold.spec.loading.loader import find_pipeline
+
+    require_production(settings)
+    return find_pipeline(pipeline, settings)
+
+
+def _required(first: str | None) -> str:
+    if first is None:
+        raise InvalidArgument("--from", "", "the first interval, a date such as 2026-11-20")
+    return first
 
 
 def _refuse(plan: BackfillPlan, token: str | None, pipeline: Pipeline, *, here: bool) -> None:
@@ -134,14 +139,18 @@ def _planned(choice: BackfillChoice, pipeline: Pipeline, settings: Settings) -> 
         return plan_backfill(choice, pipeline, ledger, settings)
 
 
-def _agreed(plan: BackfillPlan) -> bool:
-    """What nobody can be asked about is not begun."""
+def _agreed_token(plan: BackfillPlan, *, yes: bool) -> str:
+    """That of the plan, if somebody agrees to it. What nobody can be asked about is not begun."""
     from stagehold.plan.backfill.token import short
 
+    if yes:
+        return plan.token
     if not sys.stdin.isatty():
         allowed = f"given, or --token {short(plan.token)}, where nobody can be asked"
         raise InvalidArgument("--yes", "", allowed)
-    return typer.confirm(f"Run these {plan.runs} partitions?", err=True)
+    if not typer.confirm(f"Run these {plan.runs} partitions?", err=True):
+        raise typer.Exit(1)
+    return plan.token
 
 
 def _run_here(choice: BackfillChoice, token: str, pipeline: Pipeline, settings: Settings, *, as_json: bool) -> None:

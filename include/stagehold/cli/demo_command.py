@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stagehold.cli.common.output import print_document
+from stagehold.cli.common.output import print_document, print_progress
 from stagehold.cli.common.request import AsJson
 from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from stagehold.local.demo.demo import DemoReport
+    from stagehold.local.demo.demo_run import DemoReport
 
 Scale = Annotated[
     float, typer.Option("--scale", min=0.001, help="TPC-H scale factor of the sample data; 1 is about a gigabyte.")
@@ -21,10 +21,10 @@ Scale = Annotated[
 
 def demo(scale: Scale = 0.05, as_json: AsJson = False) -> None:
     """Make a real run fail half-way, resume it, and compare its result with DuckDB's."""
-    from stagehold.local.demo.demo import run_demo
+    from stagehold.local.demo.demo_run import run_demo
 
     settings = load_settings()
-    report = run_demo(settings, scale, lambda line: typer.echo(line, err=True))
+    report = run_demo(settings, scale, print_progress)
     if as_json:
         print_document(asdict(report))
     else:
@@ -33,7 +33,7 @@ def demo(scale: Scale = 0.05, as_json: AsJson = False) -> None:
 
 
 def _print_report(report: DemoReport, settings: Settings) -> None:
-    from stagehold.local.airflow_settings import USER, admin_password, airflow_url
+    from stagehold.local.airflow_configuration import USER, admin_password, airflow_url
 
     equal = "yes" if report.equal else "NO"
     seconds = f"First part {report.first_seconds:.0f} s, second part {report.second_seconds:.0f} s"

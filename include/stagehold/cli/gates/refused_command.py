@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stagehold.cli.common.output import print_document, print_table
+from stagehold.cli.common.output import print_document, print_progress, print_table
 from stagehold.cli.common.request import AsJson, PipelineName
 from stagehold.cli.gates.waive import interval_of
 from stagehold.errors import UnknownName
@@ -52,10 +52,10 @@ def refused(
         found = [_within(one, partition) for one in _refused(pipeline, wanted, ledger)]
     most = SHOWN if limit is None and not as_json else limit
     if sql is not None:
-        print_rows(rows_of_refused(found, sql, most, _tell), "", as_json)
+        print_rows(rows_of_refused(found, sql, most, print_progress), "", as_json)
     elif stage is not None:
         own = _named(stage, found)
-        rows = set_aside_rows(own, most, _tell) if set_aside else blocked_rows(own, most, _tell)
+        rows = set_aside_rows(own, most, print_progress) if set_aside else blocked_rows(own, most, print_progress)
         print_rows(rows, f"{stage} for {wanted}", as_json)
     else:
         _show(f"{pipeline} for {wanted}", found, as_json=as_json)
@@ -103,7 +103,3 @@ def _rows(stage: RefusedStage) -> Iterator[tuple[str | int, ...]]:
             aside = one.set_aside.rows if one.set_aside else 0
             why = one.reason or stage.why_held(one) or "rows that its gate does not expect were set aside"
             yield stage.name, one.partition, one.rows, aside, one.state, why
-
-
-def _tell(line: str) -> None:
-    typer.echo(line, err=True)
