@@ -13,7 +13,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(frozen=True)
 class Module:
-    """One parsed file. ``package`` is what its relative imports start from."""
+    """A parsed file. ``package`` is what its relative imports start from."""
 
     name: str
     path: Path

@@ -63,7 +63,7 @@ IN_TEXT = re.compile(r"\$\{?(\w+)")  # variables that a path names
 
 @dataclass(frozen=True)
 class SideRead:
-    """One read; ``name`` is that of the variable, the path or the table, None where nobody knows it before it is read.
+    """A read; ``name`` is that of the variable, the path or the table, None where nobody knows it before it is read.
 
     ``place`` is a file with a line, as in ``jobs/x.py:12``, and ``text`` that line.
     """

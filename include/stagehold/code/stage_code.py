@@ -210,7 +210,7 @@ def _looks(statement: ast.stmt) -> bool:
 
 @dataclass(frozen=True)
 class CodeCall:
-    """One call; ``silenced`` says that its line ends with the comment by which an author answers for it."""
+    """A call; ``silenced`` says that its line ends with the comment by which an author answers for it."""
 
     name: str
     file: str

@@ -53,7 +53,7 @@ class RowLimit:
 
 @dataclass(frozen=True)
 class Expectation:
-    """One expectation; ``kwargs`` are Great Expectations' own. ``line`` is where the file has it. One that
+    """An expectation; ``kwargs`` are Great Expectations' own. ``line`` is where the file has it. One that
     ``sets_aside`` has rows taken out of a partition that does not meet it. ``scope`` says what it judges as a whole.
     """
 

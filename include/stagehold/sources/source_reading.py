@@ -92,7 +92,7 @@ def split_files(
     columns: Sequence[FolderColumn] = (),
     mixed: MixedColumns | None = None,
 ) -> tuple[Split, ...]:
-    """One split for each group of files. A column that is new or of another type changes them all, so that they stay
+    """A split for each group of files. A column that is new or of another type changes them all, so that they stay
     alike.
     """
     fields = (repr(mixed.fields),) if mixed else ()

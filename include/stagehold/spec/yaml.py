@@ -21,7 +21,7 @@ MOST_NESTED = 1000
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing wrong at one field; its line is looked up when all are known."""
+    """Something that is wrong at a field; its line is looked up when all are known."""
 
     path: FieldPath
     given: str

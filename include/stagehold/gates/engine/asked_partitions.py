@@ -121,7 +121,7 @@ class AskedPartitions:
             self.seen, self.looked_at = before, looking_at
 
     def ask_wanted(self) -> None:
-        """One query for all aggregates of the same rows, or a few if there are very many."""
+        """Ask what is wanted: all aggregates of the same rows by one query, or a few if there are very many."""
         together: dict[Any, list[GroupedFrame]] = {}
         for frame in self.wanted.values():
             if frame.totals:

@@ -30,7 +30,7 @@ BATCH = "partition"  # the id that all metrics have in their domain
 
 
 def engine_of(frame: GroupedFrame) -> SparkDFExecutionEngine:
-    """One that knows this frame and nothing else."""
+    """An engine that knows this frame and nothing else."""
     engine = SparkDFExecutionEngine(spark=frame.sparkSession, persist=False)
     engine.load_batch_data(BATCH, SparkDFBatchData(engine, frame))
     return engine

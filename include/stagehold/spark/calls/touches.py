@@ -24,7 +24,7 @@ class Habit(StrEnum):
 
 @dataclass(frozen=True)
 class Touch:
-    """One thing that a function did: pyspark's word for it, what it was about, and the line of the project."""
+    """Something that a function did: pyspark's word for it, what it was about, and the line of the project."""
 
     habit: Habit
     call: str

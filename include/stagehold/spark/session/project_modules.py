@@ -76,7 +76,9 @@ def _unload_if_old(spark: SparkSession) -> None:
 
 
 def _note_imported(project: Path) -> None:
-    """It is asked for every call of a function, of some thousand modules, so paths are compared as texts."""
+    """Note the versions of modules that were imported meanwhile. That is asked for every call of a function, of a
+    thousand modules, so paths are compared as texts.
+    """
     folder = f"{project}/"
     for name, module in sys.modules.copy().items():  # in one step, since other threads import meanwhile
         file = None if name in _imported else getattr(module, "__file__", None)

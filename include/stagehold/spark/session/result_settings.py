@@ -211,7 +211,9 @@ def differing_settings(told: Mapping[str, str | None]) -> dict[str, tuple[str, s
 
 
 def set_settings(client: SparkConnectClient, settings: Mapping[str, str]) -> None:
-    """One call. What Spark says of settings that are old is for those who choose them, so it is passed over."""
+    """Set them all in one call. What Spark says of settings that are old is for those who choose them, so it is passed
+    over.
+    """
     from pyspark.sql.connect.proto import ConfigRequest, KeyValue
 
     pairs = [KeyValue(key=name, value=value) for name, value in settings.items()]

@@ -91,7 +91,9 @@ class CallClock:
 
     @contextmanager
     def waiting(self, name: str, operation: str = "") -> Iterator[Call]:
-        """This thread waits for the server in the block. A wait for the same operation as the last one goes on."""
+        """Note that this thread waits for the server in the block. A wait for the same operation as the last one goes
+        on.
+        """
         thread = threading.get_ident()
         with self._lock:
             known = self._calls.get(thread)

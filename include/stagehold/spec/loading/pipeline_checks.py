@@ -238,7 +238,7 @@ def _plain_suite(text: str) -> Any:
 
 
 def _check_python_gate(draft: Draft, gate: str, path: FieldPath) -> Iterator[Problem]:
-    """It is made, in a process of its own, by who needs it."""
+    """Check a suite of Python, which is made, in a process of its own, by who needs it."""
     module = gate.partition(":")[0]
     if find_module(module, draft.project) is None:
         yield Problem(path, f"{show(gate)}, but there is no {module.replace('.', '/')}.py", f"under {draft.project}")
