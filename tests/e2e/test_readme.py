@@ -29,6 +29,7 @@ def commands() -> list[str]:
     return list(dict.fromkeys(command for page in PAGES for command in run_commands(page)))
 
 
+@pytest.mark.timeout(900)
 def test_every_command_of_the_readme_and_the_guides_works(sample: Stack):
     ours = [command.removeprefix("stagehold ") for command in commands() if command.startswith(("stagehold ", SAMPLE))]
     assert FAILING in ours
