@@ -21,7 +21,6 @@ from stagehold.errors import (
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, GateResult, RunState
 from stagehold.plan.resume.decisions import ResumePlan
-from stagehold.plan.split.regions import stage_regions
 from stagehold.run.archive.archive import archived_traces
 from stagehold.run.equipment.storage_failures import naming_storage
 from stagehold.run.planning.lost_ledger import refuse_lost_ledger
@@ -67,10 +66,11 @@ def read_facts(known: KnownRun, ledger: Ledger, settings: Settings) -> RunFacts:
     looked = found_now()
     with naming_storage(settings):
         refuse_lost_ledger(request, ledger, settings)
-        plan = IntervalView.of_run(request, ledger, settings).plan
+        view = IntervalView.of_run(request, ledger, settings)
+        plan = view.plan
     return RunFacts(
         dag_run=known.dag_run,
-        regions=stage_regions(request.pipeline),
+        regions=view.regions,
         plan=plan,
         recorded=ledger.partitions.newest_of(request.pipeline.name, request.interval),
         attempts=ledger.attempts.of_run(request.run_id),

@@ -36,7 +36,7 @@ from stagehold.run.equipment.workplace import Session, Workplace
 from stagehold.run.faults import Point
 from stagehold.run.journal import journal
 from stagehold.run.lease.region_tables import RegionTables
-from stagehold.run.planning.planning import IntervalView, RunRequest, begins_with_of, counted
+from stagehold.run.planning.planning import IntervalView, RunRequest, begins_with_of
 from stagehold.run.planning.refusal import refuse_too_early
 from stagehold.run.planning.task import RegionOutcome, RegionTask
 from stagehold.run.stage.runner import StageRunner
@@ -152,7 +152,7 @@ class RegionWork:
         if begins_with is None:
             return plan
         restored = RestoredData(begins_with, self.tables, self.attempt, self.heartbeat)
-        pipeline = counted(self.task.request, self.workplace.ledger).pipeline
+        pipeline = self._view.pipeline
         put = 0
         for name in self.tables.stages:
             taken = [one for one in plan.of(name) if self.task.takes(name, one.partition)]
@@ -167,7 +167,7 @@ class RegionWork:
         """The quarantine of stages of which nothing is computed: an attempt before this one may have died before it did
         so.
         """
-        pipeline = counted(self.task.request, self.workplace.ledger).pipeline
+        pipeline = self._view.pipeline
         for name in names:
             show_quarantined(self._tasks.stage_task(pipeline.stage(name), pipeline), self.workplace)
 
@@ -259,8 +259,8 @@ class RegionWork:
         request, place = self._request, self.workplace
         if self.task.waits or self.task.only is not None:
             return
-        if any(one.gap for one in self._tasks.earlier(counted(request, place.ledger).pipeline).values()):
-            view = IntervalView(request, place.ledger, place.settings)
+        view = IntervalView(request, place.ledger, place.settings)
+        if any(one.gap for one in self._tasks.earlier(view.pipeline).values()):
             refuse_too_early(request.pipeline, view.plan_region(self.task.region.stages))
 
     def _settle_sources(self) -> None:
@@ -336,7 +336,7 @@ class RegionWork:
         edges = (edge.stage for name in self.task.region.stages for edge in pipeline.stage(name).inputs)
         read = [name for name in dict.fromkeys(edges) if computing and pipeline.stage(name).output.stored]
         stages = dict.fromkeys((*read, *(self.tables.stages if self._verifies_all else ())))
-        earlier = self._tasks.earlier(counted(self.task.request, self.workplace.ledger).pipeline) if computing else {}
+        earlier = self._tasks.earlier(self._view.pipeline) if computing else {}
         reused = [
             *((name, plan.records(name)) for name in stages),
             *((f"{name} of {found.interval}", found.records) for name, found in earlier.items() if name in computing),
@@ -344,7 +344,7 @@ class RegionWork:
         verify_reused(reused, self.task, self.heartbeat.lease, session, self.workplace)
 
     def _runner(self, name: str, plan: ResumePlan, session: Session) -> StageRunner:
-        pipeline, begun = counted(self.task.request, self.workplace.ledger).pipeline, begins_with_of(self.task.request)
+        pipeline, begun = self._view.pipeline, begins_with_of(self.task.request)
         return StageRunner(
             self._tasks.stage_task(pipeline.stage(name), pipeline),
             self._tasks.reading(pipeline, plan),

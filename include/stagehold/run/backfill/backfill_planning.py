@@ -131,9 +131,9 @@ class _Planning:
     def _planned(self, key: str) -> IntervalPlan:
         request = RunRequest(self.pipeline, PLANNED, key, dict(self.pipeline.params))
         refuse_lost_ledger(request, self.ledger, self.settings)
-        known = IntervalView.of_run(request, self.ledger, self.settings).situation
-        going_on = self._going_on(known)
-        known = _without_gaps(known, going_on)
+        view = IntervalView.of_run(request, self.ledger, self.settings)
+        going_on = self._going_on(view.situation)
+        known = _without_gaps(view.situation, going_on)
         by_itself, failed = resume_plan(known), self._failed_stages(key)
         has_failed = self._has_failed(key) or by_itself.count(Action.BLOCKED) > 0
         order = order_of(self.choice, self.pipeline, has_failed=has_failed)
@@ -144,8 +144,7 @@ class _Planning:
         self._changing[key] = frozenset(ordered.stages_that_compute())
         seconds = {**self._seconds, **self._own_seconds(known)}
         cells = tuple(
-            _going_on_from(one, going_on)
-            for one in cells_of(by_itself, ordered, stage_regions(self.pipeline), failed, seconds)
+            _going_on_from(one, going_on) for one in cells_of(by_itself, ordered, view.regions, failed, seconds)
         )
         return IntervalPlan(key, order, cells, estimate(ordered, seconds).saved_seconds)
 

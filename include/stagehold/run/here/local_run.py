@@ -13,7 +13,6 @@ from stagehold.gates.judge import preload
 from stagehold.model.keys.interval_key import moment_of
 from stagehold.plan.imagined.code_changes import stage_changes
 from stagehold.plan.resume.decisions import ResumePlan
-from stagehold.plan.resume.planner import resume_plan
 from stagehold.plan.split.regions import stage_regions
 from stagehold.plan.split.shares import region_shares
 from stagehold.plan.split.task_slots import NO_LIMIT, task_slots
@@ -100,8 +99,8 @@ def _accept(task: RegionTask, settings: Settings, progress: Progress) -> ResumeP
         refuse_lost_ledger(request, ledger, settings)
         check_restore(request)
         with recorded(task, ledger, settings, progress):
-            known = IntervalView.of_run(request, ledger, settings).situation
-            plan = resume_plan(known)
+            view = IntervalView.of_run(request, ledger, settings)
+            known, plan = view.situation, view.plan
         refuse_broken_code(request.pipeline, plan, settings)
         refuse_too_early(request.pipeline, plan)
         if remark := remark_on(request, ledger):

@@ -43,7 +43,7 @@ from stagehold.plan.split.partition_counts import (
     splits_for,
     with_counts,
 )
-from stagehold.plan.split.regions import stored_with
+from stagehold.plan.split.regions import Region, stage_regions, stored_with
 from stagehold.run.planning.earlier import KnownIntervals, earlier_states
 from stagehold.run.planning.on_record import OnRecord, on_record
 from stagehold.run.planning.vouched import acceptances_for, by_stage, verdicts_of, waivers_said
@@ -87,7 +87,7 @@ class IntervalView:
 
     def __init__(self, request: RunRequest, ledger: Ledger, settings: Settings, sources: Sources | None = None) -> None:
         self.request, self.ledger, self.settings = request, ledger, settings
-        self.sources = sources or self._sources_of_run()
+        self._handed_on = sources
 
     @staticmethod
     def of_run(request: RunRequest, ledger: Ledger, settings: Settings) -> IntervalView:
@@ -141,9 +141,35 @@ class IntervalView:
         return self.counted.pipeline
 
     @cached_property
+    def regions(self) -> tuple[Region, ...]:
+        """In topological order; the same whatever numbers of partitions were decided."""
+        return stage_regions(self.request.pipeline)
+
+    @cached_property
     def begins_with(self) -> BeginsWith | None:
         """:raises RestoreRefused: that does not fit the pipeline."""
         return begins_with_of(self.request)
+
+    @cached_property
+    def sources(self) -> Sources:
+        """The run's sources, not looked at yet."""
+        if self._handed_on is not None:
+            return self._handed_on
+        declared, settings = self.request.pipeline, self.settings
+        stored = {stage.name: stored_with(stage, declared) for stage in declared.stages if is_incremental(stage)}
+        made_from = {name: tuple(map(declared.stage, sorted(descendants(declared, name)))) for name in stored}
+        return Sources(
+            pipeline=declared.name,
+            interval=self.request.interval,
+            run_id=self.request.run_id,
+            lake_uri=settings.lake_uri,
+            ledger=self.ledger,
+            stored_with=stored,
+            made_from=made_from,
+            restored=self.begins_with.positions(declared, settings) if self.begins_with else {},
+            production=settings.production.lake_uri if settings.sandbox else None,
+            project=settings.project,
+        )
 
     def _situation(self, judged: frozenset[str], wanted: Mapping[str, frozenset[int]]) -> Situation:
         request, pipeline, ledger, settings = self.request, self.pipeline, self.ledger, self.settings
@@ -173,24 +199,6 @@ class IntervalView:
             confined=_confined(request),
             put_back=begins_with.put_back(pipeline) if begins_with and begins_with.restore.as_recorded else None,
             history=ledger.partitions.of_interval(pipeline.name, request.interval) if words else (),
-        )
-
-    def _sources_of_run(self) -> Sources:
-        """The run's sources, not looked at yet."""
-        declared, settings = self.request.pipeline, self.settings
-        stored = {stage.name: stored_with(stage, declared) for stage in declared.stages if is_incremental(stage)}
-        made_from = {name: tuple(map(declared.stage, sorted(descendants(declared, name)))) for name in stored}
-        return Sources(
-            pipeline=declared.name,
-            interval=self.request.interval,
-            run_id=self.request.run_id,
-            lake_uri=settings.lake_uri,
-            ledger=self.ledger,
-            stored_with=stored,
-            made_from=made_from,
-            restored=self.begins_with.positions(declared, settings) if self.begins_with else {},
-            production=settings.production.lake_uri if settings.sandbox else None,
-            project=settings.project,
         )
 
 
